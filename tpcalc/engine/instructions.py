@@ -1,0 +1,217 @@
+"""What the engine executes: straight-line instructions on vector and scalar registers.
+
+Both interpretations that sample coordinates compile to these: the particles of a limit graph
+(``evaluate/particles``) and the lazily revealed finite network (``finite/lazy``). Registers are
+numbered from 0, vectors and scalars apart; each is written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpcalc.functions import Fn
+
+__all__ = [
+    "Dot",
+    "DrawScalar",
+    "Instruction",
+    "Map",
+    "Matrix",
+    "Mean",
+    "Multiply",
+    "Noise",
+    "Outer",
+    "ScalarMap",
+    "Script",
+    "Space",
+    "Starts",
+    "Sum",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A dimension class: the size of its vectors is ``ratio`` times the width where that matters."""
+
+    name: str
+    ratio: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A random matrix from the space ``cols`` to the space ``rows``, entries N(0, 1/n)."""
+
+    name: str
+    rows: str
+    cols: str
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Jointly Gaussian start vectors: out_i = mean_i + sum_j factor[i][j] * (fresh N(0,1))_j."""
+
+    space: str
+    mean: tuple[float, ...]
+    factor: tuple[tuple[float, ...], ...]
+    out: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """out_j = W x_j (or W^T x_j) for a batch of inputs."""
+
+    matrix: str
+    transpose: bool
+    vectors: tuple[int, ...]
+    out: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A coordinatewise function."""
+
+    fn: Fn
+    vectors: tuple[int, ...]
+    scalars: tuple[int, ...]
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """sum_i numbers_i * scalar_i * vector_i (scalar None: 1)."""
+
+    numbers: tuple[float, ...]
+    scalars: tuple[int | None, ...]
+    vectors: tuple[int, ...]
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The average of a coordinatewise function."""
+
+    fn: Fn
+    vectors: tuple[int, ...]
+    scalars: tuple[int, ...]
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """out_j = average of x * y_j: inner products with one common vector."""
+
+    vector: int
+    others: tuple[int, ...]
+    out: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """out_a = (1/N) sum_b psi(rows_a; cols_b; scalars) x_b."""
+
+    fn: Fn
+    rows: tuple[int, ...]
+    cols: tuple[int, ...]
+    scalars: tuple[int, ...]
+    vector: int
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarMap:
+    """A function of scalars (``fn`` has no vector argument; none at all for a number)."""
+
+    fn: Fn
+    scalars: tuple[int, ...]
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawScalar:
+    """A Gaussian draw N(value, std^2), one for each replicate."""
+
+    value: float
+    std: float
+    out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A Gaussian draw g(x), linear in x, with E g(x) g(y) = variance * average(x y) in a family.
+
+    The limit of n^(1/2) (1/d) sum u x over coordinates, u a start vector independent of x.
+    """
+
+    family: str
+    space: str
+    variance: float
+    vector: int
+    out: int
+
+
+Instruction = Starts | Multiply | Map | Sum | Mean | Dot | Outer | ScalarMap | DrawScalar | Noise
+
+
+@dataclass(frozen=True)
+class Script:
+    """A list of instructions with what it declares and what it yields.
+
+    Args:
+        spaces: Dimension classes.
+        matrices: Random matrices.
+        instructions: In order of computation.
+        vector_space: Space name of each vector register.
+        scalars: Number of scalar registers.
+        labels: A name for each vector register, for messages ("" if it has none).
+        results: Scalar registers that are returned, in order.
+        vectors: Vector registers whose coordinates are returned, in order.
+    """
+
+    spaces: tuple[Space, ...]
+    matrices: tuple[Matrix, ...]
+    instructions: tuple[Instruction, ...]
+    vector_space: tuple[str, ...]
+    scalars: int
+    labels: tuple[str, ...]
+    results: tuple[int, ...]
+    vectors: tuple[int, ...] = ()
+
+
+def vector_inputs(step: Instruction) -> tuple[int, ...]:
+    """Vector registers that an instruction reads."""
+    if isinstance(step, Multiply | Map | Sum | Mean):
+        return step.vectors
+    if isinstance(step, Dot):
+        return (step.vector, *step.others)
+    if isinstance(step, Outer):
+        return (*step.rows, *step.cols, step.vector)
+    if isinstance(step, Noise):
+        return (step.vector,)
+    return ()
+
+
+def scalar_inputs(step: Instruction) -> tuple[int, ...]:
+    """Scalar registers that an instruction reads."""
+    if isinstance(step, Sum):
+        return tuple(scalar for scalar in step.scalars if scalar is not None)
+    if isinstance(step, Map | Mean | Outer | ScalarMap):
+        return step.scalars
+    return ()
+
+
+def vector_outputs(step: Instruction) -> tuple[int, ...]:
+    """Vector registers that an instruction writes."""
+    if isinstance(step, Starts | Multiply):
+        return step.out
+    if isinstance(step, Map | Sum | Outer):
+        return (step.out,)
+    return ()
+
+
+def scalar_outputs(step: Instruction) -> tuple[int, ...]:
+    """Scalar registers that an instruction writes."""
+    if isinstance(step, Dot):
+        return step.out
+    if isinstance(step, Mean | ScalarMap | DrawScalar | Noise):
+        return (step.out,)
+    return ()

@@ -1,0 +1,208 @@
+"""Scheduling: batch what can be batched, know when each vector dies, say how much memory it takes.
+
+A script is reordered by *multiplication depth*: everything that needs k successive matrix products
+comes before what needs k + 1. Products of one matrix side at one depth become one batch, which
+reads the direction arrays once for all of them; inner products with a common vector become one
+``Dot``. The order depends on the script alone, so an answer never depends on threads or timing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tpcalc.engine.instructions import (
+    Dot,
+    DrawScalar,
+    Instruction,
+    Map,
+    Mean,
+    Multiply,
+    Noise,
+    Script,
+    Starts,
+    Sum,
+    scalar_inputs,
+    scalar_outputs,
+    vector_inputs,
+    vector_outputs,
+)
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scheduled script.
+
+    Args:
+        script: The script, reordered and batched.
+        dense_until: For each vector register the last instruction that needs its coordinates as
+            an array (-1: none).
+        alive_until: The last instruction that needs it in any form.
+        stacked: Registers kept as rows of a stack, because several sums read them.
+        directions: Capacity of each (matrix, transpose) side.
+        normals: Fresh Gaussian directions needed on each space.
+        noise: Directions of each noise family.
+        stack_rows: Capacity of the stack of each space.
+        start_rows: Rows of start draws of each space.
+        peak_dense: Largest number of dense arrays alive at once, for each space.
+    """
+
+    script: Script
+    dense_until: tuple[int, ...]
+    alive_until: tuple[int, ...]
+    stacked: frozenset[int]
+    directions: dict[tuple[str, bool], int]
+    normals: dict[str, int]
+    noise: dict[str, int]
+    stack_rows: dict[str, int]
+    start_rows: dict[str, int]
+    peak_dense: dict[str, int]
+
+
+def plan(script: Script) -> Plan:
+    """Schedule a script."""
+    script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
+    count = len(script.vector_space)
+    dense_until, alive_until = [-1] * count, [-1] * count
+    multiplied: set[int] = set()
+    sums: dict[int, int] = defaultdict(int)
+    maps: set[int] = set()
+    directions: dict[tuple[str, bool], int] = defaultdict(int)
+    normals: dict[str, int] = defaultdict(int)
+    noise: dict[str, int] = defaultdict(int)
+    start_rows: dict[str, int] = defaultdict(int)
+    output_space = {(m.name, False): m.rows for m in script.matrices}
+    output_space.update({(m.name, True): m.cols for m in script.matrices})
+    for index, step in enumerate(script.instructions):
+        for register in vector_inputs(step):
+            alive_until[register] = index
+            if isinstance(step, Sum):
+                sums[register] += 1
+            else:
+                dense_until[register] = index
+        if isinstance(step, Multiply):
+            multiplied.update(step.vectors)
+            side = (step.matrix, step.transpose)
+            directions[side] += len(step.vectors)
+            normals[output_space[side]] += len(step.vectors)
+        elif isinstance(step, Map):
+            maps.add(step.out)
+        elif isinstance(step, Starts):
+            rank = len(step.factor[0]) if step.factor else 0
+            normals[step.space] += rank
+            start_rows[step.space] += rank
+        elif isinstance(step, Noise):
+            noise[step.family] += 1
+    last = len(script.instructions)
+    for register in script.vectors:
+        dense_until[register] = alive_until[register] = last
+    stacked = frozenset(r for r in maps if sums[r] >= 2 and r not in multiplied)
+    stack_rows: dict[str, int] = defaultdict(int)
+    for register in stacked:
+        stack_rows[script.vector_space[register]] += 1
+    return Plan(
+        script,
+        tuple(dense_until),
+        tuple(alive_until),
+        stacked,
+        dict(directions),
+        dict(normals),
+        dict(noise),
+        dict(stack_rows),
+        dict(start_rows),
+        _peak(script, dense_until, alive_until, multiplied | stacked),
+    )
+
+
+def _by_depth(script: Script) -> Iterable[Instruction]:
+    """Reorder by multiplication depth and batch products of one side at one depth."""
+    vector_depth = [0] * len(script.vector_space)
+    scalar_depth = [0] * script.scalars
+    levels: dict[int, list[Instruction]] = defaultdict(list)
+    products: dict[int, dict[tuple[str, bool], list[Multiply]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    deepest = 0
+    for step in script.instructions:
+        depth = max(
+            (
+                *(vector_depth[r] for r in vector_inputs(step)),
+                *(scalar_depth[r] for r in scalar_inputs(step)),
+            ),
+            default=0,
+        )
+        after = depth
+        if isinstance(step, Multiply):
+            products[depth][(step.matrix, step.transpose)].append(step)
+            after = depth + 1
+        else:
+            levels[depth].append(step)
+        for register in vector_outputs(step):
+            vector_depth[register] = after
+        for register in scalar_outputs(step):
+            scalar_depth[register] = after
+        deepest = max(deepest, after)
+    for depth in range(deepest + 1):
+        yield from levels[depth]
+        for (matrix, transpose), steps in products[depth].items():
+            yield Multiply(
+                matrix,
+                transpose,
+                tuple(r for step in steps for r in step.vectors),
+                tuple(r for step in steps for r in step.out),
+            )
+
+
+def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
+    """Merge runs of inner products that share a vector."""
+    pending: Dot | None = None
+    for step in steps:
+        pair = _inner_pair(step)
+        if pair is not None and pending is not None and pending.vector in pair[:2]:
+            other = pair[1] if pair[0] == pending.vector else pair[0]
+            pending = replace(
+                pending, others=(*pending.others, other), out=(*pending.out, pair[2])
+            )
+            continue
+        if pending is not None:
+            yield pending
+            pending = None
+        if pair is not None:
+            pending = Dot(pair[1], (pair[0],), (pair[2],))
+        else:
+            yield step
+    if pending is not None:
+        yield pending
+
+
+def _inner_pair(step: Instruction) -> tuple[int, int, int] | None:
+    if isinstance(step, Mean) and step.fn.is_inner:
+        return step.vectors[0], step.vectors[-1], step.out
+    return None
+
+
+def _peak(
+    script: Script, dense_until: list[int], alive_until: list[int], coordinate_free: set[int]
+) -> dict[str, int]:
+    """Largest number of dense arrays alive at once on each space, by a dry run."""
+    live: dict[str, int] = defaultdict(int)
+    peak: dict[str, int] = defaultdict(int)
+    ends: dict[int, list[int]] = defaultdict(list)
+    for index, step in enumerate(script.instructions):
+        for register in vector_outputs(step):
+            space = script.vector_space[register]
+            end = dense_until[register] if register in coordinate_free else alive_until[register]
+            live[space] += 1
+            peak[space] = max(peak[space], live[space])
+            ends[max(end, index)].append(register)
+        for register in ends.pop(index, []):
+            live[script.vector_space[register]] -= 1
+    return {space: count + 4 for space, count in peak.items()}  # work buffers
+
+
+def is_random(step: Instruction) -> bool:
+    """Whether an instruction draws a random scalar."""
+    return isinstance(step, Noise) or (isinstance(step, DrawScalar) and step.std > 0)

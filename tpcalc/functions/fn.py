@@ -1,0 +1,152 @@
+"""``Fn``: a coordinatewise function of several vectors and scalars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions.expr import (
+    Add,
+    Call,
+    Const,
+    Expr,
+    Mul,
+    Par,
+    Pow,
+    Var,
+    add,
+    const,
+    mul,
+    power,
+    substitute,
+    walk,
+)
+
+__all__ = ["Fn", "derivative", "product"]
+
+
+def derivative(expr: Expr, by: Expr) -> Expr:
+    """The derivative of an expression by one of its arguments.
+
+    Args:
+        expr: The expression.
+        by: A ``Var`` or ``Par``.
+
+    Raises:
+        NotDifferentiable: An atom on the way has no derivative.
+
+    Example:
+        >>> derivative(Var(0) ** 3 * Var(1), Var(0)).text
+        '3*x0**2*x1'
+    """
+    if expr == by:
+        return const(1)
+    if isinstance(expr, Add):
+        return add(derivative(term, by) for term in expr.terms)
+    if isinstance(expr, Mul):
+        pieces = []
+        for index, factor in enumerate(expr.factors):
+            slope = derivative(factor, by)
+            if slope != const(0):
+                pieces.append(mul((*expr.factors[:index], slope, *expr.factors[index + 1 :])))
+        return add(pieces) if pieces else const(0)
+    if isinstance(expr, Pow):
+        slope = derivative(expr.base, by)
+        if slope == const(0):
+            return slope
+        return mul((const(expr.exponent), power(expr.base, expr.exponent - 1), slope))
+    if isinstance(expr, Call):
+        slope = derivative(expr.arg, by)
+        return slope if slope == const(0) else mul((expr.atom.differentiate(expr.arg), slope))
+    return const(0)
+
+
+@dataclass(frozen=True)
+class Fn:
+    """A coordinatewise function psi(x0, ..., x_{k-1}; s0, ..., s_{r-1}).
+
+    Args:
+        expr: The expression.
+        vectors: Number of vector arguments k.
+        scalars: Number of scalar arguments r.
+
+    Raises:
+        ProgramError: The expression uses an argument that is not there.
+
+    Example:
+        >>> Fn(Var(0) * Var(1), 2).by(1).expr.text
+        'x0'
+    """
+
+    expr: Expr
+    vectors: int
+    scalars: int = 0
+
+    def __post_init__(self) -> None:
+        for part in walk(self.expr):
+            if isinstance(part, Var) and part.index >= self.vectors:
+                raise ProgramError(
+                    f"{self.expr.text} uses x{part.index} but has {self.vectors} vector arguments."
+                )
+            if isinstance(part, Par) and part.index >= self.scalars:
+                raise ProgramError(
+                    f"{self.expr.text} uses s{part.index} but has {self.scalars} scalar arguments."
+                )
+
+    @property
+    def text(self) -> str:
+        return self.expr.text
+
+    def by(self, index: int) -> Fn:
+        """The partial derivative by vector argument ``index``, a function of the same arguments."""
+        return Fn(derivative(self.expr, Var(index)), self.vectors, self.scalars)
+
+    def by_scalar(self, index: int) -> Fn:
+        """The partial derivative by scalar argument ``index``."""
+        return Fn(derivative(self.expr, Par(index)), self.vectors, self.scalars)
+
+    @cached_property
+    def is_zero(self) -> bool:
+        """Whether the expression is identically 0."""
+        return self.expr == const(0)
+
+    @cached_property
+    def is_inner(self) -> bool:
+        """Whether this is x0*x1 or x0**2, whose mean is an inner product."""
+        return self.expr in (Var(0) * Var(1), Var(0) ** 2)
+
+    @cached_property
+    def uses(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Indices of the vector and scalar arguments that occur."""
+        parts = list(walk(self.expr))
+        return (
+            frozenset(part.index for part in parts if isinstance(part, Var)),
+            frozenset(part.index for part in parts if isinstance(part, Par)),
+        )
+
+    def compact(self) -> tuple[Fn, tuple[int, ...], tuple[int, ...]]:
+        """Drop unused arguments; returns the function and the indices that were kept."""
+        used_vectors, used_scalars = self.uses
+        keep_v, keep_s = tuple(sorted(used_vectors)), tuple(sorted(used_scalars))
+        renamed: dict[Expr, Expr] = {Var(old): Var(new) for new, old in enumerate(keep_v)}
+        renamed.update({Par(old): Par(new) for new, old in enumerate(keep_s)})
+        return Fn(substitute(self.expr, renamed), len(keep_v), len(keep_s)), keep_v, keep_s
+
+
+def product(left: Fn, right: Fn) -> Fn:
+    """The product of two functions; the arguments of ``right`` come after those of ``left``.
+
+    Example:
+        >>> product(Fn(Var(0), 1), Fn(Var(0) ** 2, 1)).text
+        'x0*x1**2'
+    """
+    shift: dict[Expr, Expr] = {Var(i): Var(i + left.vectors) for i in range(right.vectors)}
+    shift.update({Par(i): Par(i + left.scalars) for i in range(right.scalars)})
+    expr = mul((left.expr, substitute(right.expr, shift)))
+    return Fn(expr, left.vectors + right.vectors, left.scalars + right.scalars)
+
+
+def constant_value(expr: Expr) -> float | None:
+    """The number an expression is, or None."""
+    return float(expr.value) if isinstance(expr, Const) else None

@@ -1,0 +1,184 @@
+"""The limit graph: the random variables Z and the deterministic scalars of an infinite network.
+
+A second small straight-line language. A vector node stands for one random variable Z (the law of a
+coordinate); its scalars are limits of moments. Powers of n are gone: ``derive`` took them out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.functions import Fn
+from tpcalc.program.nodes import Dim, Group
+
+__all__ = [
+    "Apply",
+    "Combine",
+    "Draw",
+    "Expect",
+    "Fluctuation",
+    "LNode",
+    "LRef",
+    "LimitGraph",
+    "Number",
+    "OuterExpect",
+    "Product",
+    "ScalarApply",
+    "Start",
+    "Target",
+    "graph_refs",
+]
+
+LRef = int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Z of member ``index`` of a Gaussian group."""
+
+    group: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Z of What x = n^(-1/2) W x: a Gaussian hat plus the correction dot."""
+
+    matrix: str
+    transpose: bool
+    vector: LRef
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A coordinatewise function of Z's and scalars."""
+
+    fn: Fn
+    vectors: tuple[LRef, ...]
+    scalars: tuple[LRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """Sum of number * scalar * Z (scalar None: 1)."""
+
+    numbers: tuple[Fraction | float, ...]
+    scalars: tuple[LRef | None, ...]
+    vectors: tuple[LRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OuterExpect:
+    """E over an independent copy of the column variables of psi(rows; cols) x."""
+
+    fn: Fn
+    rows: tuple[LRef, ...]
+    cols: tuple[LRef, ...]
+    scalars: tuple[LRef, ...]
+    vector: LRef
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """The expectation of a coordinatewise function: the limit of a moment."""
+
+    fn: Fn
+    vectors: tuple[LRef, ...]
+    scalars: tuple[LRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fluctuation:
+    """The Gaussian limit of n^(1/2) (1/d) sum u x, u a centred start vector independent of x.
+
+    Jointly Gaussian over x for one u: Cov = Var(u) E[Z^x Z^y] / ratio (Hajjar et al., Lemma C.3).
+    """
+
+    group: str
+    index: int
+    vector: LRef
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A given number."""
+
+    value: Fraction | float
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A random scalar N(value, std^2), independent of everything else."""
+
+    name: str
+    value: Fraction | float
+    std: Fraction | float
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarApply:
+    """A function of scalars."""
+
+    fn: Fn
+    scalars: tuple[LRef, ...]
+
+
+LNode = (
+    Start
+    | Product
+    | Apply
+    | Combine
+    | OuterExpect
+    | Expect
+    | Fluctuation
+    | Number
+    | Draw
+    | ScalarApply
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an output of the program became: n**power times a node.
+
+    ``node`` is None where the output is identically 0.
+    """
+
+    power: Fraction
+    node: LRef | None
+
+
+@dataclass(frozen=True)
+class LimitGraph:
+    """A limit graph.
+
+    Args:
+        nodes: In order of computation.
+        targets: For each output of the program its name and what it became.
+        vector_dim: For each node the dimension class it lives on; None for a scalar.
+        dims, groups: Of the program.
+        matrices: Name, row and column dimension class of each random matrix.
+    """
+
+    nodes: tuple[LNode, ...]
+    targets: tuple[tuple[str, Target], ...]
+    vector_dim: tuple[str | None, ...]
+    dims: tuple[Dim, ...]
+    groups: tuple[Group, ...]
+    matrices: tuple[tuple[str, str, str], ...]
+
+
+def graph_refs(node: LNode) -> tuple[LRef, ...]:
+    """The nodes that a node refers to."""
+    if isinstance(node, Product | Fluctuation):
+        return (node.vector,)
+    if isinstance(node, Apply | Expect):
+        return (*node.vectors, *node.scalars)
+    if isinstance(node, Combine):
+        return (*node.vectors, *(s for s in node.scalars if s is not None))
+    if isinstance(node, OuterExpect):
+        return (*node.rows, *node.cols, *node.scalars, node.vector)
+    if isinstance(node, ScalarApply):
+        return node.scalars
+    return ()

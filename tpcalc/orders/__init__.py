@@ -1,0 +1,4 @@
+"""Exact exponents of the width and the depth."""
+
+from tpcalc.orders.ex import Ex as Ex
+from tpcalc.orders.ex import as_ex as as_ex

@@ -1,0 +1,138 @@
+"""``Ex``: exact exponents, polynomials over the rationals in named symbols.
+
+A power of the width is written ``n**e`` with e an ``Ex``. Equality and hash are structural, so
+identically equal exponents merge without any decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.errors import ScaleError
+
+__all__ = ["Ex", "as_ex"]
+
+Monomial = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Ex:
+    """A polynomial over Q in named symbols.
+
+    Args:
+        terms: Sorted pairs (monomial, coefficient), no zero coefficient; a monomial is a sorted
+            tuple of (symbol, power).
+
+    Example:
+        >>> a = Ex.symbol("a")
+        >>> print(2 * a - Fraction(1, 2))
+        -1/2 + 2*a
+        >>> (2 * a - 1).at({"a": Fraction(1, 2)})
+        Fraction(0, 1)
+    """
+
+    terms: tuple[tuple[Monomial, Fraction], ...] = ()
+
+    @staticmethod
+    def number(value: int | Fraction) -> Ex:
+        """A constant exponent."""
+        return _from({(): Fraction(value)})
+
+    @staticmethod
+    def symbol(name: str) -> Ex:
+        """A named symbol."""
+        return Ex(((((name, 1),), Fraction(1)),))
+
+    @property
+    def constant(self) -> Fraction | None:
+        """The value if no symbol occurs, else None."""
+        if not self.terms:
+            return Fraction(0)
+        if len(self.terms) == 1 and self.terms[0][0] == ():
+            return self.terms[0][1]
+        return None
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """Names of the symbols that occur."""
+        return frozenset(name for monomial, _ in self.terms for name, _ in monomial)
+
+    def at(self, point: Mapping[str, Fraction]) -> Fraction:
+        """The value at a point.
+
+        Raises:
+            ScaleError: The point gives no value for a symbol.
+        """
+        total = Fraction(0)
+        for monomial, coefficient in self.terms:
+            part = coefficient
+            for name, degree in monomial:
+                if name not in point:
+                    raise ScaleError(
+                        f"the exponent {self} holds the symbol {name!r}, which has no value here.",
+                        hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}.",
+                    )
+                part *= point[name] ** degree
+            total += part
+        return total
+
+    def __add__(self, other: Ex | int | Fraction) -> Ex:
+        total = dict(self.terms)
+        for monomial, coefficient in as_ex(other).terms:
+            total[monomial] = total.get(monomial, Fraction(0)) + coefficient
+        return _from(total)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Ex:
+        return Ex(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
+
+    def __sub__(self, other: Ex | int | Fraction) -> Ex:
+        return self + (-as_ex(other))
+
+    def __rsub__(self, other: Ex | int | Fraction) -> Ex:
+        return as_ex(other) - self
+
+    def __mul__(self, other: Ex | int | Fraction) -> Ex:
+        total: dict[Monomial, Fraction] = {}
+        for left, a in self.terms:
+            for right, b in as_ex(other).terms:
+                degrees = dict(left)
+                for name, degree in right:
+                    degrees[name] = degrees.get(name, 0) + degree
+                monomial = tuple(sorted(degrees.items()))
+                total[monomial] = total.get(monomial, Fraction(0)) + a * b
+        return _from(total)
+
+    __rmul__ = __mul__
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        pieces: list[str] = []
+        for monomial, coefficient in self.terms:
+            names = [name if degree == 1 else f"{name}**{degree}" for name, degree in monomial]
+            if names and abs(coefficient) == 1:
+                body = "*".join(names)
+            else:
+                body = "*".join([str(abs(coefficient)), *names])
+            sign = "-" if coefficient < 0 else "+"
+            pieces.append(f" {sign} {body}" if pieces else ("-" if sign == "-" else "") + body)
+        return "".join(pieces)
+
+
+def _from(total: Mapping[Monomial, Fraction]) -> Ex:
+    kept = [(monomial, value) for monomial, value in total.items() if value != 0]
+    return Ex(tuple(sorted(kept, key=lambda item: (sum(d for _, d in item[0]), item[0]))))
+
+
+def as_ex(value: Ex | int | Fraction) -> Ex:
+    """A number or an exponent as an exponent.
+
+    Example:
+        >>> str(as_ex(Fraction(-1, 2)))
+        '-1/2'
+    """
+    return value if isinstance(value, Ex) else Ex.number(value)

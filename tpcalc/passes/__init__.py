@@ -1,0 +1,1 @@
+"""Program to Program: one pass, one file, named by what it does."""

@@ -1,0 +1,340 @@
+"""Unrolling of training: a forward program of one input becomes the program of T steps.
+
+The forward program is a template: its data are ``InputScalar`` nodes, its trained weights ordinary
+inputs. The backward pass of the template is derived once; every step and sample is a copy of both
+with the data filled in and the *current* weights substituted. Trained matrices are never formed:
+
+    W_t x = W_0 x + sum_s (n * moment(c_s x)) r'_s,     gradient of step s = r_s c_s^T,
+
+with r'_s = -eta n^(-c) chi_s r_s made once for each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Const, Expr, Fn, Par
+from tpcalc.functions.expr import const, substitute
+from tpcalc.orders import Ex
+from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.weights import Form, Weights
+from tpcalc.program.nodes import (
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    Scale,
+    ScalarFn,
+)
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.rename import with_refs
+
+__all__ = ["Model", "Parameter", "Watch", "unroll"]
+
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A trained input of the template: a matrix, a start vector or a scalar of one layer."""
+
+    ref: Ref
+    layer: int
+    bias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """An intermediate vector to name: ``name[layer,t,i]``, and ``gradient`` for its adjoint."""
+
+    layer: int
+    ref: Ref
+    name: str
+    gradient: str | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A forward program of one input.
+
+    Args:
+        program: The template.
+        inputs: Its data nodes, ``InputScalar``.
+        outputs: Its scalar outputs f_1..f_K.
+        parameters: What is trained.
+        watch: Intermediate vectors that get names in the unrolled program.
+    """
+
+    program: Program
+    inputs: tuple[Ref, ...]
+    outputs: tuple[Ref, ...]
+    parameters: tuple[Parameter, ...]
+    watch: tuple[Watch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Data and rates of a training run.
+
+    Args:
+        batches: For each step t = 0..T the inputs of the step.
+        targets: For each step the targets, one tuple for each input.
+        queries: Inputs evaluated at every step without training on them.
+        chi: The loss derivatives d loss / d f_k as expressions of ``s0..`` (the K outputs, then
+            the K targets).
+        rate: ``rate(parameter, step)``: (learning-rate factor, exponent c): the update is
+            -factor * n**(-c) times the gradient of the mean loss of the batch.
+    """
+
+    batches: tuple[tuple[tuple[float, ...], ...], ...]
+    targets: tuple[tuple[tuple[float, ...], ...], ...]
+    queries: tuple[tuple[float, ...], ...]
+    chi: tuple[Expr, ...]
+    rate: Callable[[Parameter, int], tuple[Fraction | float, Ex]]
+
+
+Value = Ref | Form | Fraction | float
+
+
+@dataclass
+class _Copy:
+    """One copy of the template: forward (and backward, once asked) for one sample."""
+
+    builder: Builder
+    template: Builder
+    weights: Weights
+    data: Mapping[Ref, float]
+    values: dict[Ref, Value | None] = field(default_factory=dict)
+
+    def run(self, start: int, stop: int) -> None:
+        for ref in range(start, stop):
+            self.values[ref] = self._value(ref, self.template.node(ref))
+
+    def ref(self, ref: Ref) -> Ref:
+        """The node of a template node, made if it is a linear form so far."""
+        value = self.values[ref]
+        if isinstance(value, Form):
+            return self.weights.node_of(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise ProgramError(f"template node %{ref} has no node of its own.")
+
+    def _value(self, ref: Ref, node: Node) -> Value | None:
+        if ref in self.data:
+            return float(self.data[ref])
+        if isinstance(node, InputVector | InputScalar):
+            return self.weights.current(ref, node)
+        if isinstance(node, LinComb):
+            return self._lincomb(node)
+        if isinstance(node, MatMul):
+            return self.weights.multiply(node, self.ref(node.vector))
+        if isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin):
+            node = self._fill_in(node)
+        if isinstance(node, Scale) and isinstance(self.values[node.of], float | Fraction):
+            raise ProgramError(f"a power of n in front of the datum %{node.of}.")
+        return self.builder.add(with_refs(node, self.ref))
+
+    def _lincomb(self, node: LinComb) -> Form:
+        total = Form()
+        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            coefficient: Ref | None = None
+            if scalar is not None:
+                value = self.values[scalar]
+                if isinstance(value, float | Fraction):
+                    number = number * value
+                else:
+                    coefficient = self.ref(scalar)
+            item = self.values[vector]
+            if isinstance(item, Form) and coefficient is None:
+                total.add(item, number)
+            else:
+                total.add_term(coefficient, self.ref(vector), number)
+        return total
+
+    def _fill_in(self, node: Nonlin | Moment | ScalarFn | OuterNonlin) -> Node:
+        """Put data into the function where a scalar argument is a datum."""
+        from dataclasses import replace
+
+        given: dict[Expr, Expr] = {
+            Par(index): const(value)
+            for index, ref in enumerate(node.scalars)
+            if isinstance(value := self.values[ref], float)
+        }
+        if not given:
+            return node
+        keep = [i for i in range(len(node.scalars)) if Par(i) not in given]
+        given.update({Par(old): Par(new) for new, old in enumerate(keep)})
+        fn = Fn(substitute(node.fn.expr, given), node.fn.vectors, len(keep))
+        return replace(node, fn=fn, scalars=tuple(node.scalars[i] for i in keep))
+
+
+@dataclass(frozen=True)
+class _Template:
+    """The forward program with its backward pass appended."""
+
+    builder: Builder
+    forward: int
+    gradients: Gradients
+    seeds: tuple[Ref, ...]
+
+
+def _differentiated(model: Model) -> _Template:
+    builder = Builder.copy(model.program)
+    forward = len(builder)
+    seeds: tuple[Ref, ...] = ()
+    if len(model.outputs) > 1:
+        seeds = tuple(
+            builder.add(InputScalar(f"chi[{k}]")) for k in range(len(model.outputs))
+        )
+    pairs = [
+        (output, seeds[k] if seeds else None) for k, output in enumerate(model.outputs)
+    ]
+    gradients = backward(builder, pairs, [parameter.ref for parameter in model.parameters])
+    return _Template(builder, forward, gradients, seeds)
+
+
+def unroll(
+    model: Model, schedule: Schedule, *, keep: Callable[[str], bool] = lambda name: True
+) -> Program:
+    """Write out T training steps of a forward program.
+
+    Args:
+        model: The forward template.
+        schedule: Data, loss derivative and learning rates; T is the number of batches minus one.
+        keep: Which names of watched vectors (``"h"``, ``"dh"``, ...) become outputs; ``f`` always does.
+
+    Returns:
+        A program whose outputs are ``f[t,i]`` (``f[t,i,k]`` with several outputs) and the watched
+        vectors ``h[l,t,i]`` and so on; i runs over the batch, then over the queries. With one
+        output, gradients ``dh`` are those of the output; with several, of the loss.
+
+    Source: Hajjar, Chizat, Giraud, equations (2.4)-(2.6) with history.
+    """
+    template = _differentiated(model)
+    builder = Builder(model.program.dims)
+    for group in model.program.groups:
+        builder.group(group)
+    weights = Weights(builder, template.builder, [p.ref for p in model.parameters])
+    weights.find_materialised(template.builder)
+    steps = len(schedule.batches) - 1
+    for step in range(steps + 1):
+        batch = schedule.batches[step]
+        copies = []
+        for index, sample in enumerate((*batch, *schedule.queries)):
+            copy = _Copy(
+                builder, template.builder, weights, dict(zip(model.inputs, sample, strict=True))
+            )
+            copy.run(0, template.forward)
+            _name_forward(builder, model, copy, step, index, keep)
+            copies.append(copy)
+        if step == steps and not any(w.gradient and keep(w.gradient) for w in model.watch):
+            break
+        _backward_step(builder, model, template, schedule, copies[: len(batch)], step, keep)
+    return builder.finish(keep_unused=False)
+
+
+def _name_forward(
+    builder: Builder,
+    model: Model,
+    copy: _Copy,
+    step: int,
+    index: int,
+    keep: Callable[[str], bool],
+) -> None:
+    several = len(model.outputs) > 1
+    for k, output in enumerate(model.outputs):
+        name = f"f[{step},{index},{k}]" if several else f"f[{step},{index}]"
+        builder.output(name, copy.ref(output))
+    for watch in model.watch:
+        if keep(watch.name):
+            builder.output(f"{watch.name}[{watch.layer},{step},{index}]", copy.ref(watch.ref))
+
+
+def _backward_step(
+    builder: Builder,
+    model: Model,
+    template: _Template,
+    schedule: Schedule,
+    copies: Sequence[_Copy],
+    step: int,
+    keep: Callable[[str], bool],
+) -> None:
+    """Backward passes of a batch, then the update of every parameter."""
+    chis: list[tuple[Ref | None, Fraction | float]] = []
+    for index, copy in enumerate(copies):
+        outputs = tuple(copy.ref(output) for output in model.outputs)
+        chi = [
+            _chi(builder, expr, outputs, schedule.targets[step][index]) for expr in schedule.chi
+        ]
+        if template.seeds:
+            for seed, (ref, number) in zip(template.seeds, chi, strict=True):
+                copy.values[seed] = ref if ref is not None else float(number)
+            chis.append((None, Fraction(1)))
+        else:
+            chis.append(chi[0])
+        start = template.forward
+        pending = [r for r in range(start, len(template.builder)) if r not in template.seeds]
+        for ref in pending:
+            copy.run(ref, ref + 1)
+        for watch in model.watch:
+            adjoint = template.gradients.adjoints.get(watch.ref)
+            if watch.gradient and keep(watch.gradient) and adjoint is not None:
+                name = f"{watch.gradient}[{watch.layer},{step},{index}]"
+                builder.output(name, copy.ref(adjoint))
+    if step == len(schedule.batches) - 1:
+        return
+    share = Fraction(1, len(copies))
+    weights = copies[0].weights
+    for parameter in model.parameters:
+        factor, exponent = schedule.rate(parameter, step)
+        changes = []
+        for copy, (chi, number) in zip(copies, chis, strict=True):
+            changes.append((copy, chi, -factor * share * number))
+        if parameter.ref in template.gradients.matrices:
+            for copy, chi_ref, rate in changes:
+                for row, col in template.gradients.matrices[parameter.ref]:
+                    weights.update_matrix(
+                        parameter.ref, copy.ref(row), copy.ref(col), rate, chi_ref, exponent
+                    )
+        elif parameter.ref in template.gradients.adjoints:
+            adjoint = template.gradients.adjoints[parameter.ref]
+            weights.update_input(
+                parameter.ref,
+                [(_as_form(copy, adjoint), chi_ref, rate) for copy, chi_ref, rate in changes],
+                exponent,
+            )
+
+
+def _as_form(copy: _Copy, ref: Ref) -> Form:
+    value = copy.values[ref]
+    if isinstance(value, Form):
+        return value
+    form = Form()
+    form.add_term(None, copy.ref(ref), Fraction(1))
+    return form
+
+
+def _chi(
+    builder: Builder, expr: Expr, outputs: tuple[Ref, ...], target: Sequence[float]
+) -> tuple[Ref | None, Fraction | float]:
+    """The loss derivative at a sample: a node, or a number where it does not depend on f."""
+    count = len(outputs)
+    filled = substitute(
+        expr, {Par(count + k): const(_exact(value)) for k, value in enumerate(target)}
+    )
+    if isinstance(filled, Const):
+        return None, filled.value
+    return builder.add(ScalarFn(Fn(filled, 0, count), outputs)), Fraction(1)
+
+
+def _exact(value: float) -> Fraction | float:
+    return Fraction(int(value)) if float(value).is_integer() else value
+
+

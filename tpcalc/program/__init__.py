@@ -1,0 +1,1 @@
+"""The Tensor Program language: nodes, programs, rule tables, text, JSON."""

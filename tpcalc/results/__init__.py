@@ -1,0 +1,17 @@
+"""Plain frozen records that carry answers, and their JSON."""
+
+from tpcalc.results.estimate import Estimate as Estimate
+from tpcalc.results.estimate import Method as Method
+from tpcalc.results.estimate import Status as Status
+from tpcalc.results.samples import Samples as Samples
+from tpcalc.results.tables import Comparison as Comparison
+from tpcalc.results.tables import ComparisonRow as ComparisonRow
+from tpcalc.results.tables import FiniteRow as FiniteRow
+from tpcalc.results.tables import FiniteTable as FiniteTable
+from tpcalc.results.tables import Formula as Formula
+from tpcalc.results.tables import Key as Key
+from tpcalc.results.tables import LimitTable as LimitTable
+from tpcalc.results.tables import Provenance as Provenance
+from tpcalc.results.tables import ScalarRow as ScalarRow
+from tpcalc.results.tables import SlopeRow as SlopeRow
+from tpcalc.results.tables import VectorRow as VectorRow

@@ -1,0 +1,80 @@
+"""``Estimate``: a number with how it was found and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Estimate", "Method", "Status"]
+
+
+class Method(Enum):
+    """How a number was found."""
+
+    EXACT = "exact"
+    QUADRATURE = "quadrature"
+    PARTICLES = "particles"
+    FINITE = "finite"
+
+
+class Status(Enum):
+    """What became of the accuracy that was asked; the value says what to do."""
+
+    EXACT = "exact"
+    CONVERGED = "the target was met, or none was set"
+    TOLERANCE_NOT_REACHED = "the error target was not met: raise max_samples or rel_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its error.
+
+    Args:
+        value: The number. Of a random scalar: its mean over replicates.
+        stderr: One standard error; 0 only where the value is exact.
+        method: How it was found.
+        status: Whether the accuracy asked for was reached.
+        samples: Samples (particles) or draws (finite) behind it; 0 if exact.
+        replicates: Independent replicates behind ``stderr``.
+        seed: The seed.
+        std: Of a random scalar its standard deviation in the limit (or over seeds), else None.
+        draws: The value of each replicate or seed.
+        formula: A printed formula where one exists.
+
+    Example:
+        >>> Estimate(0.5, 0.01, Method.PARTICLES).z(0.53)
+        3.0
+    """
+
+    value: float
+    stderr: float
+    method: Method
+    status: Status = Status.CONVERGED
+    samples: int = 0
+    replicates: int = 0
+    seed: int | None = None
+    std: float | None = None
+    draws: tuple[float, ...] = ()
+    formula: str | None = None
+
+    @property
+    def random(self) -> bool:
+        """Whether the scalar itself is random in the limit."""
+        return self.std is not None
+
+    def z(self, other: Estimate | float) -> float:
+        """Distance to another number in combined standard errors (infinite if both are exact)."""
+        value, stderr = (
+            (other.value, other.stderr) if isinstance(other, Estimate) else (other, 0.0)
+        )
+        gap = abs(self.value - value)
+        spread = math.hypot(self.stderr, stderr)
+        if gap <= 1e-12 * max(abs(self.value), abs(value), 1.0):
+            return 0.0
+        return round(gap / spread, 12) if spread > 0 else math.inf
+
+    def __str__(self) -> str:
+        if self.stderr == 0:
+            return f"{self.value:.6g} ({self.method.value})"
+        return f"{self.value:.6g} ± {self.stderr:.1e} ({self.method.value})"

@@ -1,0 +1,179 @@
+"""Tables of answers: plain records that reports, JSON and comparisons read.
+
+Names of results of a trained network are written ``f[t,i]`` (``f[t,i,k]`` with several outputs),
+``h[l,t,i]``, ``x[l,t,i]``, ``dx[l,t,i]``, ``dh[l,t,i]``, ``dW_x[l,t,i]``: l the layer (from 1), t the step
+(from 0), i the input (within the step's batch; queries follow), k the output. ``Key`` reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tpcalc.results.estimate import Estimate
+
+__all__ = [
+    "Comparison",
+    "ComparisonRow",
+    "FiniteRow",
+    "FiniteTable",
+    "Formula",
+    "Key",
+    "LimitTable",
+    "Provenance",
+    "ScalarRow",
+    "SlopeRow",
+    "VectorRow",
+]
+
+_LAYERED = ("h", "x", "dh", "dx", "dW_x")
+_PATTERN = re.compile(r"^(?P<name>[A-Za-z_]\w*)\[(?P<index>-?\d+(?:\s*,\s*-?\d+)*)\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A result name taken apart; parts that do not apply are None.
+
+    Example:
+        >>> Key.of("h[2,1,0]").layer, Key.of("f[3,1]").step, Key.of("loss").step
+        (2, 3, None)
+    """
+
+    name: str
+    layer: int | None = None
+    step: int | None = None
+    input: int | None = None
+    output: int | None = None
+
+    @staticmethod
+    def of(text: str) -> Key:
+        """Read a result name; anything that does not fit the scheme is a bare name."""
+        found = _PATTERN.match(text)
+        if found is None:
+            return Key(text)
+        name, index = found["name"], [int(part) for part in found["index"].split(",")]
+        if name in _LAYERED and len(index) == 3:
+            return Key(name, index[0], index[1], index[2])
+        if name in ("f", "chi", "loss") and len(index) in (2, 3):
+            return Key(name, None, index[0], index[1], index[2] if len(index) == 3 else None)
+        return Key(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A printed formula in three notations."""
+
+    text: str
+    latex: str = ""
+    mathml: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a result was computed from and with."""
+
+    version: str
+    program_digest: str
+    seed: int | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    libraries: tuple[tuple[str, str], ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRow:
+    """The limit of one scalar; ``n_power`` is the power of n taken out ("0" if none)."""
+
+    name: str
+    estimate: Estimate
+    n_power: str = "0"
+    formula: Formula | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow:
+    """The limit variable Z of one vector, by its first two moments."""
+
+    name: str
+    mean: Estimate
+    second_moment: Estimate
+    n_power: str = "0"
+    formula: Formula | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitTable:
+    """All limits asked for, in the order of the program's outputs."""
+
+    scalars: tuple[ScalarRow, ...]
+    vectors: tuple[VectorRow, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FiniteRow:
+    """One result at one width over all seeds; ``statistic``: value, mean or second_moment.
+
+    ``value`` is a scalar output; ``mean`` and ``second_moment`` are averages over the coordinates
+    of a vector output.
+    """
+
+    name: str
+    statistic: str
+    width: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FiniteTable:
+    """A program run at finite widths with independent seeds."""
+
+    rows: tuple[FiniteRow, ...]
+    widths: tuple[int, ...]
+    seeds: int
+    backend: str
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """Limit against one width. ``z`` is the difference in combined standard errors."""
+
+    name: str
+    statistic: str
+    limit: float
+    limit_stderr: float
+    width: int
+    mean: float
+    stderr: float
+    seeds: int
+    z: float
+    limit_std: float | None = None
+    finite_std: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlopeRow:
+    """The log-log slope in n of the error |finite - limit| (root mean square over seeds).
+
+    ``low`` and ``high`` bound a 95 % interval; None where it cannot be fitted, with ``note``.
+    """
+
+    name: str
+    statistic: str
+    slope: float | None
+    low: float | None
+    high: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A limit beside finite networks."""
+
+    rows: tuple[ComparisonRow, ...]
+    slopes: tuple[SlopeRow, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = field(default=())
