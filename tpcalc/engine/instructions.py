@@ -48,12 +48,22 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Jointly Gaussian start vectors: out_i = mean_i + sum_j factor[i][j] * (fresh N(0,1))_j."""
+    """Jointly Gaussian start vectors: out_i = mean_i + sum_j factor[i][j] * (fresh N(0,1))_j.
+
+    ``factor`` None is the identity.
+    """
 
     space: str
     mean: tuple[float, ...]
-    factor: tuple[tuple[float, ...], ...]
+    factor: tuple[tuple[float, ...], ...] | None
     out: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        """Number of fresh draws."""
+        if self.factor is None:
+            return len(self.out)
+        return len(self.factor[0]) if self.factor else 0
 
 
 @dataclass(frozen=True, slots=True)

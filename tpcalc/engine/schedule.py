@@ -3,7 +3,8 @@
 A script is reordered by *multiplication depth*: everything that needs k successive matrix products
 comes before what needs k + 1. Products of one matrix side at one depth become one batch, which
 reads the direction arrays once for all of them; inner products with a common vector become one
-``Dot``. The order depends on the script alone, so an answer never depends on threads or timing.
+``Dot``, after the products of their depth, when both vectors have coordinates in a common basis and
+no array needs to be read. The order depends on the script alone, so an answer never depends on threads or timing.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from tpcalc.engine.instructions import (
     vector_inputs,
     vector_outputs,
 )
+from tpcalc.engine.starts import draw_images
 
 __all__ = ["Plan", "plan"]
+
+Side = tuple[str, bool]
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,12 @@ class Plan:
 
 def plan(script: Script) -> Plan:
     """Schedule a script."""
+    script = draw_images(script)
     script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
     count = len(script.vector_space)
     dense_until, alive_until = [-1] * count, [-1] * count
     multiplied: set[int] = set()
-    sums: dict[int, int] = defaultdict(int)
+    sums = _sum_uses(script)
     maps: set[int] = set()
     directions: dict[tuple[str, bool], int] = defaultdict(int)
     normals: dict[str, int] = defaultdict(int)
@@ -76,30 +81,34 @@ def plan(script: Script) -> Plan:
     start_rows: dict[str, int] = defaultdict(int)
     output_space = {(m.name, False): m.rows for m in script.matrices}
     output_space.update({(m.name, True): m.cols for m in script.matrices})
+    sides: dict[int, set[Side]] = defaultdict(set)
     for index, step in enumerate(script.instructions):
         for register in vector_inputs(step):
             alive_until[register] = index
-            if isinstance(step, Sum):
-                sums[register] += 1
-            else:
+            if not isinstance(step, Sum | Dot):
                 dense_until[register] = index
+        if isinstance(step, Dot):
+            for other in step.others:
+                if not sides[step.vector] & sides[other]:
+                    dense_until[step.vector] = dense_until[other] = index
         if isinstance(step, Multiply):
             multiplied.update(step.vectors)
             side = (step.matrix, step.transpose)
+            for register in step.vectors:
+                sides[register].add(side)
             directions[side] += len(step.vectors)
             normals[output_space[side]] += len(step.vectors)
         elif isinstance(step, Map):
             maps.add(step.out)
         elif isinstance(step, Starts):
-            rank = len(step.factor[0]) if step.factor else 0
-            normals[step.space] += rank
-            start_rows[step.space] += rank
+            normals[step.space] += step.rank
+            start_rows[step.space] += step.rank
         elif isinstance(step, Noise):
             noise[step.family] += 1
     last = len(script.instructions)
     for register in script.vectors:
         dense_until[register] = alive_until[register] = last
-    stacked = frozenset(r for r in maps if sums[r] >= 2 and r not in multiplied)
+    stacked = frozenset(r for r in maps if sums.get(r, 0) >= 2 and r not in multiplied)
     stack_rows: dict[str, int] = defaultdict(int)
     for register in stacked:
         stack_rows[script.vector_space[register]] += 1
@@ -117,8 +126,24 @@ def plan(script: Script) -> Plan:
     )
 
 
+def _sum_uses(script: Script) -> dict[int, int]:
+    """How many sums of several vectors read each register, directly or rescaled."""
+    uses: dict[int, int] = defaultdict(int)
+    for step in reversed(script.instructions):
+        if isinstance(step, Sum):
+            for register in step.vectors:
+                uses[register] += 1 if len(step.vectors) > 1 else uses[step.out]
+    return uses
+
+
 def _by_depth(script: Script) -> Iterable[Instruction]:
     """Reorder by multiplication depth and batch products of one side at one depth."""
+    sides: dict[int, set[Side]] = defaultdict(set)
+    for step in script.instructions:
+        if isinstance(step, Multiply):
+            for register in step.vectors:
+                sides[register].add((step.matrix, step.transpose))
+    after_products: dict[int, list[Instruction]] = defaultdict(list)
     vector_depth = [0] * len(script.vector_space)
     scalar_depth = [0] * script.scalars
     levels: dict[int, list[Instruction]] = defaultdict(list)
@@ -138,6 +163,9 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
         if isinstance(step, Multiply):
             products[depth][(step.matrix, step.transpose)].append(step)
             after = depth + 1
+        elif (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]:
+            after_products[depth].append(step)
+            after = depth + 1
         else:
             levels[depth].append(step)
         for register in vector_outputs(step):
@@ -154,6 +182,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
                 tuple(r for step in steps for r in step.vectors),
                 tuple(r for step in steps for r in step.out),
             )
+        yield from after_products[depth]
 
 
 def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:

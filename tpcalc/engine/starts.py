@@ -1,13 +1,28 @@
-"""Factors of covariances of start vectors, singular ones included."""
+"""Start vectors: factors of covariances (singular ones included), and drawing images only.
+
+Where start vectors are only ever used in linear combinations with numbers (the columns of an input
+layer applied to data) the combinations themselves are drawn, jointly, with as many draws as their
+covariance has rank: 784 columns and four inputs take four draws.
+"""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.instructions import (
+    Instruction,
+    Script,
+    Starts,
+    Sum,
+    vector_inputs,
+)
 from tpcalc.errors import ProgramError
 
-__all__ = ["factor"]
+__all__ = ["draw_images", "factor"]
 
 RELATIVE_RANK = 1e-12
 
@@ -59,3 +74,53 @@ def factor(cov: NDArray[np.float64], name: str) -> tuple[tuple[float, ...], ...]
     if not columns:
         return tuple(() for _ in range(size))
     return tuple(tuple(row) for row in np.column_stack(columns).tolist())
+
+
+def draw_images(script: Script) -> Script:
+    """Replace start vectors by their images, where only images under constant sums are used."""
+    origin: dict[int, int] = {}
+    for index, step in enumerate(script.instructions):
+        if isinstance(step, Starts):
+            origin.update(dict.fromkeys(step.out, index))
+    images: dict[int, list[Sum]] = defaultdict(list)
+    opaque = {origin[register] for register in script.vectors if register in origin}
+    for step in script.instructions:
+        used = {origin[register] for register in vector_inputs(step) if register in origin}
+        if not used:
+            continue
+        if isinstance(step, Sum) and len(used) == 1 and _constant(step, origin):
+            images[used.pop()].append(step)
+        else:
+            opaque.update(used)
+    chosen = {index: sums for index, sums in images.items() if index not in opaque}
+    dropped = {id(step) for sums in chosen.values() for step in sums}
+    out: list[Instruction] = []
+    for index, step in enumerate(script.instructions):
+        if index in chosen:
+            assert isinstance(step, Starts)
+            out.append(_image_starts(step, chosen[index]))
+        elif id(step) not in dropped:
+            out.append(step)
+    return replace(script, instructions=tuple(out))
+
+
+def _constant(step: Sum, origin: dict[int, int]) -> bool:
+    return all(scalar is None for scalar in step.scalars) and all(
+        register in origin for register in step.vectors
+    )
+
+
+def _image_starts(starts: Starts, sums: list[Sum]) -> Starts:
+    place = {register: index for index, register in enumerate(starts.out)}
+    rows = np.zeros((len(sums), len(starts.out)))
+    for row, step in zip(rows, sums, strict=True):
+        for number, register in zip(step.numbers, step.vectors, strict=True):
+            row[place[register]] += number
+    mean = rows @ np.array(starts.mean)
+    spread = rows if starts.factor is None else rows @ np.array(starts.factor)
+    return Starts(
+        starts.space,
+        tuple(mean.tolist()),
+        factor(spread @ spread.T, "of input images"),
+        tuple(step.out for step in sums),
+    )

@@ -1,1 +1,1 @@
-"""PLACEHOLDER"""
+"""Numbers for limits: which evaluator answered, and how sure it is."""

@@ -74,6 +74,7 @@ class Weights:
         self._forms: dict[Ref, Form] = {}
         self._nodes: dict[Ref, Ref] = {}
         self._materialised: set[Ref] = set()
+        self._starts: set[Ref] = set()
 
     def find_materialised(self, template: Builder) -> None:
         """Find the parameters that something other than a sum reads: they need a node a step."""
@@ -87,6 +88,13 @@ class Weights:
         items = [(pair, number) for pair, number in form.terms.items() if number != 0]
         if len(items) == 1 and items[0][0][0] is None and items[0][1] == 1:
             return items[0][0][1]
+        start = [item for item in items if item[0][0] is None and item[0][1] in self._starts]
+        if len(start) > 1 and len(start) < len(items):
+            # The initial layer applied to data is one vector, shared by all steps.
+            image = Form(dict(start))
+            rest = Form({pair: number for pair, number in items if pair not in image.terms})
+            rest.add_term(None, self.node_of(image), Fraction(1))
+            return self.node_of(rest)
         if not items:  # a sum that cancelled: keep a vector for its dimension
             pair = next(iter(form.terms))
             items = [((None, pair[1]), Fraction(0))]
@@ -106,7 +114,9 @@ class Weights:
             return self._nodes.setdefault(ref, self._builder.add(node))
         if ref not in self._forms:
             form = Form()
-            form.add_term(None, self._builder.add(node), Fraction(1))
+            own = self._builder.add(node)
+            self._starts.add(own)
+            form.add_term(None, own, Fraction(1))
             self._forms[ref] = form
         if ref in self._materialised:
             return self._nodes.setdefault(ref, self.node_of(self._forms[ref]))

@@ -1,9 +1,6 @@
 """Limit graph -> engine script.
 
-One register for each node. Gaussian groups are handed to the engine as *images*: where start
-vectors are only ever used in linear combinations with numbers (the columns of an input layer
-applied to data), the combinations themselves are drawn, jointly, with as many draws as their
-covariance has rank.
+One register for each node; powers of n are gone already.
 """
 
 from __future__ import annotations
@@ -112,8 +109,7 @@ def compile_graph(
     for name, target in graph.targets:
         if target.node is not None:
             names.setdefault(target.node, name)
-    images = _images(graph)
-    _emit_starts(state, images, names)
+    _emit_starts(state, names)
     random: set[LRef] = set()
     for ref, node in enumerate(graph.nodes):
         if isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0):
@@ -156,76 +152,41 @@ def compile_graph(
     return Compiled(script, scalars, pairs, chance)
 
 
-def _images(graph: LimitGraph) -> dict[str, list[LRef]]:
-    """For each group the nodes to draw: its images under constant sums, or else its members."""
-    direct: dict[str, list[LRef]] = {}
-    combined: dict[str, list[LRef]] = {}
-    opaque: set[str] = set()
-    group_of: dict[LRef, str] = {}
-    targets = {target.node for _, target in graph.targets}
-    for ref, node in enumerate(graph.nodes):
-        if isinstance(node, Start):
-            group_of[ref] = node.group
-            direct.setdefault(node.group, []).append(ref)
-            if ref in targets:
-                opaque.add(node.group)
-            continue
-        starts = [other for other in graph_refs(node) if other in group_of]
-        groups = {group_of[other] for other in starts}
-        plain = (
-            isinstance(node, Combine)
-            and len(groups) == 1
-            and len(starts) == len(node.vectors)
-            and all(scalar is None for scalar in node.scalars)
-        )
-        if plain:
-            combined.setdefault(groups.pop(), []).append(ref)
-        else:
-            opaque.update(groups)
-    out: dict[str, list[LRef]] = {}
-    for group, members in direct.items():
-        images = combined.get(group, [])
-        use_images = group not in opaque and images
-        out[group] = images if use_images else members
-    return out
-
-
-def _emit_starts(
-    state: _State, images: Mapping[str, list[LRef]], names: Mapping[LRef, str]
-) -> None:
+def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
     groups = {group.name: group for group in state.graph.groups}
-    for name, refs in images.items():
+    members: dict[str, list[LRef]] = {}
+    for ref, node in enumerate(state.graph.nodes):
+        if isinstance(node, Start):
+            members.setdefault(node.group, []).append(ref)
+    for name, refs in members.items():
         group = groups[name]
-        rows = np.array([_coefficients(state.graph, ref, group) for ref in refs])
-        mean = rows @ np.array([float(value) for value in group.mean])
-        if group.cov is None:
-            cov = rows @ rows.T
-        else:
-            cov = rows @ np.array([[float(v) for v in row] for row in group.cov]) @ rows.T
+        indices = [_index(state.graph, ref) for ref in refs]
         registers = []
         for ref in refs:
             state.vector[ref] = state.new_vector(group.dim, names.get(ref, ""))
             registers.append(state.vector[ref])
         state.out.append(
-            Starts(group.dim, tuple(mean.tolist()), factor(cov, name), tuple(registers))
+            Starts(
+                group.dim,
+                tuple(float(group.mean[index]) for index in indices),
+                group_factor(group, indices),
+                tuple(registers),
+            )
         )
-    # Members that only images need get no register; _emit skips them.
-    for ref, node in enumerate(state.graph.nodes):
-        if isinstance(node, Start) and ref not in state.vector:
-            state.vector[ref] = -1
 
 
-def _coefficients(graph: LimitGraph, ref: LRef, group: Group) -> list[float]:
-    row = [0.0] * len(group.mean)
+def _index(graph: LimitGraph, ref: LRef) -> int:
     node = graph.nodes[ref]
-    if isinstance(node, Start):
-        row[node.index] = 1.0
-    elif isinstance(node, Combine):
-        for number, vector in zip(node.numbers, node.vectors, strict=True):
-            start = graph.nodes[vector]
-            assert isinstance(start, Start)
-            row[start.index] += float(number)
-    return row
+    assert isinstance(node, Start)
+    return node.index
+
+
+def group_factor(group: Group, indices: Sequence[int]) -> tuple[tuple[float, ...], ...] | None:
+    """The covariance factor of some members of a group; None for the identity."""
+    if group.cov is None:
+        return None
+    cov = np.array([[float(group.cov[i][j]) for j in indices] for i in indices])
+    return factor(cov, group.name)
 
 
 def _emit(state: _State, ref: LRef, label: str) -> None:

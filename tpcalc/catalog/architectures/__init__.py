@@ -1,0 +1,1 @@
+"""Architectures: forward programs of one input, one file each."""

@@ -1,0 +1,176 @@
+"""Replicates of a script: on threads, with memory checked beforehand, stoppable, reproducible."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tpcalc.engine.execute import Outcome, Setting, Workspace
+from tpcalc.engine.instructions import Script
+from tpcalc.engine.schedule import Plan, plan
+from tpcalc.errors import OutOfMemory
+
+__all__ = ["Progress", "Runner", "available_memory", "memory_needed"]
+
+Progress = Callable[[float, str], None]
+FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
+OVERHEAD = 1.1
+
+
+class Interrupted(Exception):
+    """The run was told to stop."""
+
+
+def available_memory() -> int:
+    """Bytes that a new allocation can have without swapping.
+
+    Example:
+        >>> available_memory() > 0
+        True
+    """
+    info = Path("/proc/meminfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def memory_needed(schedule: Plan, setting: Setting) -> int:
+    """Bytes that one replicate at a time needs, known before it runs.
+
+    Args:
+        schedule: The plan.
+        setting: Mode, size and storage.
+    """
+    script = schedule.script
+    ratio = {space.name: space.ratio for space in script.spaces}
+    entry = 4 if setting.storage == "float32" else 8
+    total = 0
+    for matrix in script.matrices:
+        rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
+        for transpose in (False, True):
+            total += schedule.directions.get((matrix.name, transpose), 0) * (rows + cols) * entry
+    for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
+        for name, count in counts.items():
+            total += count * setting.size(ratio[name]) * 8
+    return int(OVERHEAD * total)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs replicates of one script.
+
+    Args:
+        script: What to run.
+        setting: How.
+        threads: Replicates run at once; the answer does not depend on it. None: one for each core,
+            as far as memory allows.
+        memory_limit: Bytes to stay within; None: what is available.
+    """
+
+    script: Script
+    setting: Setting
+    threads: int | None = None
+    memory_limit: int | None = None
+
+    def run(
+        self, seeds: Sequence[Sequence[int]], progress: Progress | None = None
+    ) -> list[Outcome]:
+        """Run one replicate for each seed, in the order of the seeds.
+
+        Args:
+            seeds: Entropy of each replicate.
+            progress: Called with a fraction and a text from the calling thread.
+
+        Raises:
+            OutOfMemory: One replicate would not fit; the message has the sizes.
+            Exploded: Numbers left the floating-point range.
+        """
+        schedule = plan(self.script)
+        outcomes = self._run(schedule, self.setting, seeds, progress)
+        if self.setting.storage == "float32" and any(
+            outcome.min_ratio < FLOAT32_GUARD for outcome in outcomes
+        ):
+            # Nearly dependent directions: single precision is not safe here, start again.
+            outcomes = self._run(
+                schedule, replace(self.setting, storage="float64"), seeds, progress
+            )
+        return outcomes
+
+    def _threads(self, schedule: Plan, setting: Setting, jobs: int) -> int:
+        needed = memory_needed(schedule, setting)
+        limit = self.memory_limit if self.memory_limit is not None else available_memory()
+        if needed > limit:
+            raise OutOfMemory(
+                f"one replicate with {setting.width} "
+                f"{'samples' if setting.mode == 'limit' else 'units'} needs "
+                f"{needed / 2**30:.2f} GiB and {limit / 2**30:.2f} GiB are available.",
+                hint="Use fewer samples or a smaller width, fewer steps, or storage='float32'.",
+            )
+        wanted = self.threads if self.threads is not None else len(os.sched_getaffinity(0))
+        return max(1, min(wanted, jobs, limit // max(needed, 1)))
+
+    def _run(
+        self,
+        schedule: Plan,
+        setting: Setting,
+        seeds: Sequence[Sequence[int]],
+        progress: Progress | None,
+    ) -> list[Outcome]:
+        threads = self._threads(schedule, setting, len(seeds))
+        stop = threading.Event()
+        done = [0]
+        lock = threading.Lock()
+        spaces: queue.LifoQueue[Workspace] = queue.LifoQueue()
+
+        def tick() -> None:
+            if stop.is_set():
+                raise Interrupted
+            if progress is not None:
+                with lock:
+                    done[0] += 1
+
+        def job(seed: Sequence[int]) -> Outcome:
+            try:
+                space = spaces.get_nowait()
+            except queue.Empty:
+                space = Workspace(schedule, setting)
+            outcome = space.run(seed, tick)
+            spaces.put(space)
+            return outcome
+
+        total = len(seeds) * max(len(schedule.script.instructions), 1)
+        text = f"{len(seeds)} replicates of {setting.width}"
+        if threads == 1 and progress is None:
+            return [job(seed) for seed in seeds]
+        with ThreadPoolExecutor(threads) as pool:
+            futures: list[Future[Outcome]] = [pool.submit(job, seed) for seed in seeds]
+            try:
+                _watch(futures, lambda: _report(progress, done[0] / total, text))
+            except BaseException:
+                stop.set()  # workers stop at their next instruction
+                for future in futures:
+                    future.cancel()
+                raise
+        return [future.result() for future in futures]
+
+
+def _report(progress: Progress | None, fraction: float, text: str) -> None:
+    if progress is not None:
+        progress(fraction, text)
+
+
+def _watch(futures: Sequence[Future[Outcome]], report: Callable[[], None]) -> None:
+    """Wait for all, reporting; the first failure is raised at once."""
+    pending = set(futures)
+    while pending:
+        finished, pending = wait(pending, timeout=0.1)
+        for future in finished:
+            future.result()
+        report()

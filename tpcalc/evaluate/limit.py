@@ -1,0 +1,322 @@
+"""``limit``: what a program converges to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.limit.derive import derive
+from tpcalc.limit.express import express
+from tpcalc.limit.graph import LimitGraph, Target
+from tpcalc.program.nodes import Kind, Moment
+from tpcalc.program.program import Builder, Program, prune
+from tpcalc.results import (
+    Estimate,
+    Formula,
+    LimitTable,
+    Method,
+    ScalarRow,
+    Status,
+    VectorRow,
+)
+from tpcalc.results.provenance import provenance
+
+if TYPE_CHECKING:
+    from tpcalc.engine.run import Progress
+
+__all__ = ["Limit", "LimitVector", "limit"]
+
+EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
+RANDOM_REPLICATES = 64
+
+
+class Limit:
+    """The limit of a program.
+
+    ``limit[name]`` is an ``Estimate`` for a scalar output and a ``LimitVector`` for a vector output.
+
+    Attributes:
+        table: All of it as a plain record.
+        graph: The limit graph.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        graph: LimitGraph,
+        budget: Budget,
+        draws: Draws | None,
+        table: LimitTable,
+    ) -> None:
+        self.program = program
+        self.graph = graph
+        self.budget = budget
+        self.table = table
+        self._draws = draws
+        self._scalars = {row.name: row for row in table.scalars}
+        self._vectors = {row.name: row for row in table.vectors}
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._scalars:
+            return self._scalars[name].estimate
+        if name in self._vectors:
+            return LimitVector(self, self._vectors[name])
+        raise UnknownName("limit", name, [*self._scalars, *self._vectors])
+
+    def __iter__(self) -> Any:
+        return iter([*self._scalars, *self._vectors])
+
+    def __repr__(self) -> str:
+        lines = [f"{row.name} -> {_power(row.n_power)}{row.estimate}" for row in self.table.scalars]
+        lines += [
+            f"{row.name} -> {_power(row.n_power)}Z, E Z = {row.mean}, E Z^2 = {row.second_moment}"
+            for row in self.table.vectors
+        ]
+        return "\n".join(lines)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return self.table.provenance.seed or 0
+
+
+class LimitVector:
+    """The limit variable Z of a vector output (n**(-n_power) times its coordinates).
+
+    Attributes:
+        mean, second_moment: Estimates of E Z and E Z^2.
+        n_power: The power of n taken out.
+    """
+
+    def __init__(self, owner: Limit, row: VectorRow) -> None:
+        self._owner = owner
+        self.name = row.name
+        self.mean = row.mean
+        self.second_moment = row.second_moment
+        self.n_power = row.n_power
+
+    @property
+    def formula(self) -> Formula | None:
+        """Z as a formula; None where it is larger than the size budget."""
+        return express(self._owner.graph, [self.name]).get(self.name)
+
+    def moment(self, fn: Callable[[Expr], Expr]) -> Estimate:
+        """E fn(Z).
+
+        Args:
+            fn: A function of an expression, such as ``tp.relu`` or ``lambda z: z**4``.
+        """
+        return self._with(Fn(fn(Var(0)), 1), [self.name])
+
+    def cov(self, other: LimitVector) -> Estimate:
+        """E Z Z' for two vectors of one program and one dimension class."""
+        return self._with(Fn(Var(0) * Var(1), 2), [self.name, other.name])
+
+    def _with(self, fn: Fn, names: Sequence[str]) -> Estimate:
+        owner = self._owner
+        program = owner.program
+        builder = Builder.copy(program)
+        refs = tuple(program.ref(name) for name in names)
+        powers = [Fraction(owner._vectors[name].n_power) for name in names]
+        if any(power != 0 for power in powers) and fn.text not in ("x0*x1",):
+            raise EvaluationError(
+                f"{self.name} is of order n^{self.n_power}; a moment of a function of it is not "
+                "defined at order one.",
+                hint="Multiply it by the opposite power of n in the program.",
+            )
+        node = builder.add(Moment(fn, refs))
+        builder.output("asked", node)
+        found = limit(
+            builder.finish(), outputs=["asked"], seed=owner.seed, **_settings(owner.budget)
+        )
+        answer: Estimate = found["asked"]
+        return answer
+
+    def sample(self, count: int) -> NDArray[np.float64]:
+        """Draws of Z (coordinates of the particles; dependent within a replicate, as Sobol is).
+
+        Args:
+            count: How many.
+
+        Returns:
+            An array of shape (count,).
+        """
+        owner = self._owner
+        compiled = compile_graph(owner.graph, moments=False, collect=[self.name])
+        budget = owner.budget
+        replicates = max(2, -(-count // budget.samples))
+        draws = run_particles(
+            compiled, replace(budget, replicates=replicates, rel_error=None), owner.seed
+        )
+        return collect(draws, 0, count)
+
+    def _repr_latex_(self) -> str | None:
+        return f"${self.formula.latex}$" if self.formula else None
+
+    def __repr__(self) -> str:
+        text = self.formula.text if self.formula else "Z"
+        return f"{_power(self.n_power)}{text}   (E Z = {self.mean}, E Z^2 = {self.second_moment})"
+
+
+def _settings(budget: Budget) -> dict[str, Any]:
+    return {
+        "samples": budget.samples,
+        "replicates": budget.replicates,
+        "threads": budget.threads,
+        "storage": budget.storage,
+        "memory_limit": budget.memory_limit,
+    }
+
+
+def _power(n_power: str) -> str:
+    return "" if n_power == "0" else f"n^({n_power}) * "
+
+
+def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    """Names that match one of the patterns (``"f*"``, ``"h[2,*"``, or exact names)."""
+    if wanted is None:
+        return list(names)
+    out: list[str] = []
+    for pattern in wanted:
+        # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
+        escaped = pattern.replace("[", "[[]")
+        found = [name for name in names if name == pattern or fnmatchcase(name, escaped)]
+        if not found:
+            raise UnknownName("output", pattern, names)
+        out.extend(name for name in found if name not in out)
+    return [name for name in names if name in out]
+
+
+def limit(
+    program: Program,
+    *,
+    seed: int = 0,
+    samples: int | None = None,
+    replicates: int | None = None,
+    rel_error: float | None = None,
+    max_samples: int = 2**20,
+    threads: int | None = None,
+    outputs: Sequence[str] | None = None,
+    values: Mapping[str, Fraction] | None = None,
+    storage: str = "float64",
+    memory_limit: int | None = None,
+    formulas: bool = False,
+    progress: Progress | None = None,
+) -> Limit:
+    """The infinite-width limit of a program.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``.
+        seed: Of all draws; the same seed gives the same digits on any number of threads.
+        samples: Samples of one replicate, a power of two (default 2^14).
+        replicates: Independent replicates behind each error bar (default 16; 64 where the limit
+            itself is random).
+        rel_error: Double the samples until every scalar's standard error is below this part of
+            its value, or say that it was not reached.
+        max_samples: Where the doubling stops.
+        threads: Replicates run at once (default: one for each core).
+        outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
+        values: Numbers for symbols in exponents.
+        storage: ``"float32"`` halves the memory of directions; arithmetic stays float64.
+        memory_limit: Bytes to stay within (default: what is available).
+        formulas: Whether the table holds formulas; ``result[name].formula`` has them anyway.
+        progress: Called with a fraction and a text.
+
+    Returns:
+        The limit; ``result[name]`` is an estimate (scalars) or a limit variable (vectors).
+
+    Raises:
+        ScaleError: Powers of n that need rescaling first, or a scalar that grows.
+        LimitError: A rule is missing.
+        OutOfMemory: It does not fit; said before the run.
+
+    Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
+    """
+    started = time.perf_counter()
+    program = _selected(program, outputs)
+    graph = derive(program, values)
+    compiled = compile_graph(graph)
+    if replicates is None:
+        replicates = RANDOM_REPLICATES if compiled.random else 16
+    budget = Budget(
+        samples or 2**14, replicates, rel_error, max_samples, threads, storage, memory_limit
+    )
+    draws = None
+    if compiled.script.results:
+        draws = run_particles(compiled, budget, seed, progress)
+    printed = express(graph) if formulas else {}
+    scalars: list[ScalarRow] = []
+    vectors: list[VectorRow] = []
+    for name, target in graph.targets:
+        power = str(target.power)
+        if program.types[program.ref(name)].kind is Kind.SCALAR:
+            found = _scalar(name, target, draws, compiled.scalars, name in compiled.random)
+            scalars.append(ScalarRow(name, found, power, printed.get(name)))
+        elif target.node is None or draws is None:
+            vectors.append(VectorRow(name, EXACT_ZERO, EXACT_ZERO, power))
+        else:
+            mean, second = (estimate(draws, column) for column in compiled.moments[name])
+            vectors.append(VectorRow(name, mean, second, power, printed.get(name)))
+    settings = {
+        "samples": str(draws.samples if draws else 0),
+        "replicates": str(replicates if draws else 0),
+        "storage": storage,
+    }
+    record = provenance(program.digest, seed, settings, time.perf_counter() - started)
+    notes = _notes(graph, scalars, draws)
+    table = LimitTable(tuple(scalars), tuple(vectors), record, notes)
+    return Limit(program, graph, budget, draws, table)
+
+
+def _selected(program: Any, outputs: Sequence[str] | None) -> Program:
+    found: Program = program if isinstance(program, Program) else program.build()
+    if not found.outputs:
+        raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
+    if outputs is None:
+        return found
+    names = select([name for name, _ in found.outputs], outputs)
+    kept = tuple((name, ref) for name, ref in found.outputs if name in names)
+    return prune(replace(found, outputs=kept))
+
+
+def _scalar(
+    name: str,
+    target: Target,
+    draws: Draws | None,
+    columns: Mapping[str, int],
+    random: bool,
+) -> Estimate:
+    if draws is None or name not in columns:
+        return EXACT_ZERO  # its power of n is negative, or it is identically zero
+    return estimate(draws, columns[name], random=random)
+
+
+def _notes(
+    graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None
+) -> tuple[str, ...]:
+    notes = []
+    vanishing = [row.name for row in scalars if Fraction(row.n_power) < 0]
+    if vanishing:
+        shown = ", ".join(vanishing[:6]) + (", ..." if len(vanishing) > 6 else "")
+        notes.append(f"the limit is exactly 0, by the powers of n as written: {shown}")
+    if any(row.estimate.random for row in scalars):
+        notes.append(
+            "random in the limit (value: mean over draws; sd: its own spread): "
+            + ", ".join([row.name for row in scalars if row.estimate.random][:6])
+        )
+    if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
+        notes.append("the error target was not reached; raise max_samples")
+    return tuple(notes)
+
+

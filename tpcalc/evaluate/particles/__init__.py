@@ -1,0 +1,1 @@
+"""Particles: samples of all base Gaussians carried through a limit graph."""

@@ -1,0 +1,159 @@
+"""Running a limit graph with particles: replicates, error bars, and adding samples until they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.particles.compile import Compiled
+from tpcalc.results import Estimate, Method, Status
+
+if TYPE_CHECKING:
+    from tpcalc.engine.run import Progress
+
+__all__ = ["Budget", "Draws", "estimate", "run_particles"]
+
+FAMILY = 1  # first entropy word of particle runs, so that finite runs never share their draws
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much work an estimate may take.
+
+    Args:
+        samples: Samples of one replicate, a power of two.
+        replicates: Independent scrambles; their spread is the error bar. At least 2.
+        rel_error: Wanted standard error relative to the value, for every scalar; None: no target.
+        max_samples: Where doubling the samples stops.
+        threads: Replicates at once; None: one for each core.
+        storage: ``"float64"`` or ``"float32"`` storage of directions.
+        memory_limit: Bytes; None: what is available.
+    """
+
+    samples: int = 2**14
+    replicates: int = 16
+    rel_error: float | None = None
+    max_samples: int = 2**20
+    threads: int | None = None
+    storage: str = "float64"
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.samples < 2 or self.samples & (self.samples - 1):
+            nearest = 2 ** max(1, round(np.log2(max(self.samples, 2))))
+            raise EvaluationError(
+                f"samples is {self.samples}; a Sobol sequence is balanced at powers of two only.",
+                hint=f"Use samples={nearest}.",
+            )
+        if self.replicates < 2:
+            raise EvaluationError(
+                f"replicates is {self.replicates}; an error bar needs at least 2."
+            )
+        if self.rel_error is not None and not self.rel_error > 0:
+            raise EvaluationError(f"rel_error is {self.rel_error}; it must be positive.")
+        if self.storage not in ("float64", "float32"):
+            raise EvaluationError(f"storage is {self.storage!r}; it is 'float64' or 'float32'.")
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Results of all replicates: shape (replicates, results), and sampled vectors."""
+
+    values: NDArray[np.float64]
+    vectors: tuple[tuple[NDArray[np.float64], ...], ...]
+    samples: int
+    seed: int
+    status: Status
+
+
+def run_particles(
+    compiled: Compiled, budget: Budget, seed: int, progress: Progress | None = None
+) -> Draws:
+    """Run replicates; with an error target double the samples until it is met.
+
+    Args:
+        compiled: The script.
+        budget: The work allowed.
+        seed: The seed; same seed, same answer, for any number of threads.
+        progress: Called with a fraction and a text.
+
+    Raises:
+        OutOfMemory: The first size does not fit.
+        Exploded: Numbers left the floating-point range.
+    """
+    samples = budget.samples
+    while True:
+        draws = _run(compiled, budget, samples, seed, progress)
+        if budget.rel_error is None or _met(compiled, draws.values, budget.rel_error):
+            return draws
+        if 2 * samples > budget.max_samples:
+            return Draws(
+                draws.values, draws.vectors, samples, seed, Status.TOLERANCE_NOT_REACHED
+            )
+        samples *= 2
+
+
+def _run(
+    compiled: Compiled, budget: Budget, samples: int, seed: int, progress: Progress | None
+) -> Draws:
+    from tpcalc.engine.execute import Setting
+    from tpcalc.engine.run import Runner
+
+    runner = Runner(
+        compiled.script,
+        Setting("limit", samples, budget.storage),
+        budget.threads,
+        budget.memory_limit,
+    )
+    outcomes = runner.run([(seed, FAMILY, r) for r in range(budget.replicates)], progress)
+    values = np.array([outcome.scalars for outcome in outcomes], dtype=np.float64)
+    vectors = tuple(outcome.vectors for outcome in outcomes)
+    return Draws(values.reshape(len(outcomes), -1), vectors, samples, seed, Status.CONVERGED)
+
+
+def _met(compiled: Compiled, values: NDArray[np.float64], rel_error: float) -> bool:
+    for name, column in compiled.scalars.items():
+        mean, stderr = _mean_and_error(values[:, column])
+        if name not in compiled.random and stderr > rel_error * abs(mean):
+            return False
+    return True
+
+
+def _mean_and_error(draws: NDArray[np.float64]) -> tuple[float, float]:
+    return float(np.mean(draws)), float(np.std(draws, ddof=1)) / sqrt(len(draws))
+
+
+def estimate(draws: Draws, column: int, *, random: bool = False) -> Estimate:
+    """The estimate of one result.
+
+    Args:
+        draws: All replicates.
+        column: Which result.
+        random: Whether the scalar is itself random in the limit: each replicate then holds one
+            draw of it, ``value`` is the mean and ``std`` the spread.
+    """
+    own = draws.values[:, column]
+    mean, stderr = _mean_and_error(own)
+    return Estimate(
+        mean,
+        stderr,
+        Method.PARTICLES,
+        draws.status,
+        draws.samples,
+        len(own),
+        draws.seed,
+        float(np.std(own, ddof=1)) if random else None,
+        tuple(own.tolist()),
+    )
+
+
+def collect(draws: Draws, index: int, count: int) -> NDArray[np.float64]:
+    """The first ``count`` samples of a collected vector, over replicates in order."""
+    parts: Sequence[NDArray[np.float64]] = [vectors[index] for vectors in draws.vectors]
+    return np.concatenate(parts)[:count]

@@ -1,0 +1,106 @@
+"""``simulate``: the same program at finite width, many seeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import UnknownName
+from tpcalc.finite.lazy import run_lazy
+from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.program.program import Program
+from tpcalc.results import FiniteRow, FiniteTable
+from tpcalc.results.provenance import provenance
+
+if TYPE_CHECKING:
+    from tpcalc.engine.run import Progress
+
+__all__ = ["simulate"]
+
+BACKENDS = ("lazy", "dense")
+
+
+def simulate(
+    program: Program,
+    widths: Sequence[int],
+    seeds: int = 16,
+    *,
+    backend: str = "lazy",
+    device: str = "cpu",
+    dtype: str = "float64",
+    seed: int = 0,
+    threads: int | None = None,
+    values: Mapping[str, Fraction] | None = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> FiniteTable:
+    """Run a program at finite widths with independent seeds.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``.
+        widths: The values of n; a dimension class of ratio r has r * n coordinates.
+        seeds: Networks at each width.
+        backend: ``"lazy"`` (exact in law, any width) or ``"dense"`` (torch, matrices formed).
+        device: Of the dense backend: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
+        dtype: Of the dense backend: ``"float64"``, ``"float32"``, ``"bfloat16"``.
+        seed: First seed; network k of a width has seed + k.
+        threads: Networks at once (lazy).
+        values: Numbers for symbols in exponents.
+        memory_limit: Bytes to stay within.
+        progress: Called with a fraction and a text.
+
+    Returns:
+        All outputs by name, width and seed.
+
+    Raises:
+        MissingBackend: ``dense`` without torch.
+        OutOfMemory: A network does not fit; said before it runs.
+        Exploded: Numbers left the floating-point range.
+    """
+    if backend not in BACKENDS:
+        raise UnknownName("backend", backend, BACKENDS)
+    found: Program = program if isinstance(program, Program) else program.build()
+    widths = [check_width(width) for width in widths]
+    for width in widths:
+        dim_sizes(found.dims, width)
+    started = time.perf_counter()
+    rows: list[FiniteRow] = []
+    for index, width in enumerate(widths):
+        report = _part(progress, index, len(widths))
+        options: dict[str, Any] = {
+            "values": values,
+            "memory_limit": memory_limit,
+            "progress": report,
+        }
+        results: dict[tuple[str, str], NDArray[np.float64]]
+        numbers = [seed + k for k in range(seeds)]
+        if backend == "lazy":
+            results = run_lazy(found, width, numbers, threads=threads, **options)
+        else:
+            from tpcalc.finite.dense import run_dense
+
+            results = run_dense(found, width, numbers, dtype=dtype, device=device, **options)
+        rows.extend(
+            FiniteRow(name, statistic, width, tuple(float(v) for v in array))
+            for (name, statistic), array in results.items()
+        )
+    settings = {"backend": backend, "seeds": str(seeds)}
+    if backend == "dense":
+        settings.update({"device": device, "dtype": dtype})
+    record = provenance(found.digest, seed, settings, time.perf_counter() - started)
+    return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record)
+
+
+def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
+    if progress is None:
+        return None
+
+    def report(fraction: float, text: str) -> None:
+        progress((index + fraction) / count, text)
+
+    return report

@@ -1,0 +1,324 @@
+"""Formulas of limit variables, under a size budget: text, LaTeX and MathML.
+
+A vector output is written in terms of other named outputs, Gaussian hats and expectations:
+``Z[h2] = hat(W2 x1) + c * Z[dh2]`` with ``c = E[...]``. sympy is imported here only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tpcalc.functions.expr import walk
+from tpcalc.functions.symbolic import to_sympy
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Expect,
+    Fluctuation,
+    LimitGraph,
+    LRef,
+    Number,
+    OuterExpect,
+    Product,
+    ScalarApply,
+    Start,
+    graph_refs,
+)
+from tpcalc.results import Formula
+
+__all__ = ["express"]
+
+BUDGET = 40
+
+
+def express(
+    graph: LimitGraph, names: Iterable[str] | None = None, budget: int = BUDGET
+) -> dict[str, Formula]:
+    """Formulas of the outputs.
+
+    Args:
+        graph: The limit graph.
+        names: Outputs to print; None: all.
+        budget: Largest number of operations in a formula; larger ones are left out.
+
+    Returns:
+        For each output that fits its formula. A hat is a centred Gaussian with
+        Cov = ratio * E[Z Z'] within one side of one matrix; ``c`` coefficients of a correction are
+        E of the derivative by the earlier hat.
+
+    Source: Hajjar, Chizat, Giraud, Appendix B.2 (ZHat, ZDot).
+    """
+    wanted = None if names is None else set(names)
+    named: dict[LRef, str] = {}
+    for name, target in graph.targets:
+        if target.node is not None:
+            named.setdefault(target.node, name)
+    out: dict[str, Formula] = {}
+    for name, target in graph.targets:
+        if target.node is None or (wanted is not None and name not in wanted):
+            continue
+        writer = _Writer(graph, named, target.node, budget)
+        expression = writer.write()
+        if expression is not None:
+            out[name] = writer.formula(name, expression, target.power)
+    return out
+
+
+class _TooLarge(Exception):
+    """The formula passes the budget."""
+
+
+@dataclass
+class _Writer:
+    graph: LimitGraph
+    named: dict[LRef, str]
+    target: LRef
+    budget: int
+    symbols: dict[Any, tuple[str, str, str]] = field(default_factory=dict)
+
+    def write(self) -> Any:
+        try:
+            return self._node(self.target, top=True)
+        except _TooLarge:
+            return None
+
+    def formula(self, name: str, expression: Any, power: Any) -> Formula:
+        """Print in three notations; symbols are replaced after sympy has set the structure."""
+        import sympy
+        from sympy.printing.mathml import mathml
+
+        vector = self.graph.vector_dim[self.target] is not None
+        head = _z(name) if vector else _scalar(name)
+        scale = "" if power == 0 else f"n^({power}) "
+        text = sympy.sstr(expression, order="none")
+        latex = sympy.latex(
+            expression,
+            order="none",
+            symbol_names={symbol: parts[1] for symbol, parts in self.symbols.items()},
+        )
+        markup = mathml(
+            expression, printer="presentation", order="none", disable_split_super_sub=True
+        )
+        for symbol, (plain, _, tag) in self.symbols.items():
+            text = re.sub(rf"\b{symbol.name}\b", lambda _, p=plain: p, text)
+            markup = markup.replace(f"<mi>{symbol.name}</mi>", tag)
+        prefix = f"<msup><mi>n</mi><mn>{power}</mn></msup>" if scale else ""
+        tex_scale = f"n^{{{power}}} " if scale else ""
+        return Formula(
+            f"{name} ~ {scale}{head[0]}, {head[0]} = {text}" if scale else f"{head[0]} = {text}",
+            f"{tex_scale}{head[1]} = {latex}" if not scale else f"{head[1]} = {latex}",
+            f'<math display="block"><mrow>{prefix}{head[2]}<mo>=</mo>{markup}</mrow></math>'
+            if not scale
+            else f'<math display="block"><mrow>{head[2]}<mo>=</mo>{markup}</mrow></math>',
+        )
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def _symbol(self, parts: tuple[str, str, str]) -> Any:
+        import sympy
+
+        for symbol, known in self.symbols.items():
+            if known == parts:
+                return symbol
+        symbol = sympy.Symbol(f"v{len(self.symbols)}", real=True)
+        self.symbols[symbol] = parts
+        return symbol
+
+    def _spend(self, amount: int = 1) -> None:
+        self.budget -= amount
+        if self.budget < 0:
+            raise _TooLarge
+
+    def _node(self, ref: LRef, *, top: bool = False) -> Any:
+        import sympy
+
+        self._spend()
+        node = self.graph.nodes[ref]
+        if not top and ref in self.named:
+            vector = self.graph.vector_dim[ref] is not None
+            return self._symbol(_z(self.named[ref]) if vector else _scalar(self.named[ref]))
+        if isinstance(node, Start):
+            return self._symbol(_start(self.graph, node))
+        if isinstance(node, Product):
+            return self._product(ref, node)
+        if isinstance(node, Apply | ScalarApply):
+            self._spend(sum(1 for _ in walk(node.fn.expr)))
+            vectors = [self._node(r) for r in node.vectors] if isinstance(node, Apply) else []
+            return to_sympy(node.fn.expr, vectors, [self._node(r) for r in node.scalars])
+        if isinstance(node, Combine):
+            return self._combine(node)
+        if isinstance(node, Expect):
+            return self._expect(node)
+        if isinstance(node, Number):
+            value = node.value
+            return sympy.Float(value) if isinstance(value, float) else sympy.Rational(str(value))
+        if isinstance(node, Draw):
+            return self._symbol(_scalar(node.name))
+        if isinstance(node, Fluctuation):
+            u = _start(self.graph, Start(node.group, node.index))
+            x = self._label(node.vector)
+            return self._symbol(
+                (
+                    f"G[{u[0]}, {x[0]}]",
+                    f"G({u[1]}, {x[1]})",
+                    f"<mrow><mi>G</mi><mo>(</mo>{u[2]}<mo>,</mo>{x[2]}<mo>)</mo></mrow>",
+                )
+            )
+        assert isinstance(node, OuterExpect)
+        raise _TooLarge
+
+    def _combine(self, node: Combine) -> Any:
+        import sympy
+
+        terms = []
+        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            value = (
+                sympy.Float(number, 6) if isinstance(number, float) else sympy.Rational(str(number))
+            )
+            factor = value if scalar is None else value * self._node(scalar)
+            terms.append(factor * self._node(vector))
+        return sympy.Add(*terms)
+
+    def _expect(self, node: Expect) -> Any:
+        parts = [self._label(ref) for ref in node.vectors]
+        if node.fn.is_inner:
+            left, right = parts[0], parts[-1]
+            plain = f"{left[0]}^2" if len(parts) == 1 else f"{left[0]} {right[0]}"
+            tex = f"({left[1]})^2" if len(parts) == 1 else f"{left[1]} {right[1]}"
+            tag = (
+                f"<msup><mrow>{left[2]}</mrow><mn>2</mn></msup>"
+                if len(parts) == 1
+                else f"{left[2]}<mspace width='0.2em'/>{right[2]}"
+            )
+        else:
+            self._spend(sum(1 for _ in walk(node.fn.expr)))
+            plain = node.fn.text
+            for index, part in enumerate(parts):
+                plain = re.sub(rf"\bx{index}\b", lambda _, p=part[0]: p, plain)
+            tex, tag = rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
+        return self._symbol(
+            (
+                f"E[{plain}]",
+                rf"\mathbb E[{tex}]",
+                f"<mrow><mi>E</mi><mo>[</mo>{tag}<mo>]</mo></mrow>",
+            )
+        )
+
+    def _product(self, ref: LRef, node: Product) -> Any:
+        """The hat, and one correction term for each earlier product on the other side."""
+        x = self._label(node.vector)
+        matrix = node.matrix + ("^T" if node.transpose else "")
+        tex_matrix = node.matrix + (r"^{\top}" if node.transpose else "")
+        hat = self._symbol(
+            (
+                f"hat({matrix} {x[0]})",
+                rf"\hat Z^{{{tex_matrix} {x[1]}}}",
+                "<msup><mover><mi>Z</mi><mo>^</mo></mover>"
+                f"<mrow><mi>{_escape(matrix)}</mi><mspace width='0.15em'/>{x[2]}</mrow></msup>",
+            )
+        )
+        total = hat
+        for other in self._earlier(node):
+            earlier = self.graph.nodes[other]
+            assert isinstance(earlier, Product)
+            self._spend(2)
+            y = self._label(earlier.vector)
+            back = node.matrix + ("" if node.transpose else "^T")
+            c = self._symbol(
+                (
+                    f"E[d {x[0]}/d hat({back} {y[0]})]",
+                    rf"\mathbb E\frac{{\partial {x[1]}}}{{\partial \hat Z^{{{back} {y[1]}}}}}",
+                    f"<mrow><mi>E</mi><mfrac><mrow><mo>&#x2202;</mo>{x[2]}</mrow><mrow>"
+                    f"<mo>&#x2202;</mo><mover><mi>Z</mi><mo>^</mo></mover>"
+                    f"<mo>(</mo><mi>{_escape(back)}</mi>{y[2]}<mo>)</mo></mrow></mfrac></mrow>",
+                )
+            )
+            total = total + c * self._node(earlier.vector)
+        return total
+
+    def _earlier(self, node: Product) -> Sequence[LRef]:
+        """Products with the other side of the matrix that the argument depends on."""
+        seen: set[LRef] = set()
+        found: list[LRef] = []
+        stack = [node.vector]
+        while stack:
+            ref = stack.pop()
+            if ref in seen:
+                continue
+            seen.add(ref)
+            here = self.graph.nodes[ref]
+            other_side = isinstance(here, Product) and here.matrix == node.matrix
+            if isinstance(here, Product) and other_side and here.transpose != node.transpose:
+                found.append(ref)
+            # Only dependence through coordinates counts; scalars are deterministic.
+            stack.extend(r for r in graph_refs(here) if self.graph.vector_dim[r] is not None)
+            if len(seen) > 50 * BUDGET:
+                raise _TooLarge
+        return sorted(found)
+
+    def _label(self, ref: LRef) -> tuple[str, str, str]:
+        """A short name of a vector: its output name, or what it is made of."""
+        if ref in self.named:
+            return _plain(self.named[ref])
+        node = self.graph.nodes[ref]
+        if isinstance(node, Start):
+            return _start(self.graph, node)
+        if isinstance(node, Apply) and len(node.vectors) <= 2 and not node.scalars:
+            parts = [self._label(r) for r in node.vectors]
+            plain = node.fn.text
+            for index, part in enumerate(parts):
+                plain = re.sub(rf"\bx{index}\b", lambda _, p=part[0]: p, plain)
+            if len(plain) <= 60:
+                return plain, rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
+        return f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>"
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _plain(name: str) -> tuple[str, str, str]:
+    found = re.fullmatch(r"(\w+)\[([\d,\s]+)\]", name)
+    if found is None:
+        return name, rf"\mathrm{{{name}}}", f"<mi>{_escape(name)}</mi>"
+    base, index = found.groups()
+    parts = index.replace(" ", "").split(",")
+    if len(parts) == 3:
+        layer, step, sample = parts
+        return (
+            name,
+            rf"{_tex_base(base)}^{{{layer}}}_{{{step},{sample}}}",
+            f"<msubsup><mi>{base}</mi><mrow><mn>{step}</mn><mo>,</mo><mn>{sample}</mn></mrow>"
+            f"<mn>{layer}</mn></msubsup>",
+        )
+    return name, rf"{_tex_base(base)}_{{{index}}}", f"<msub><mi>{base}</mi><mn>{index}</mn></msub>"
+
+
+def _tex_base(base: str) -> str:
+    return base if len(base) == 1 else rf"\mathrm{{{base}}}"
+
+
+def _z(name: str) -> tuple[str, str, str]:
+    plain, tex, tag = _plain(name)
+    return f"Z[{plain}]", f"Z^{{{tex}}}", f"<msup><mi>Z</mi>{tag}</msup>"
+
+
+def _scalar(name: str) -> tuple[str, str, str]:
+    return _plain(name)
+
+
+def _start(graph: LimitGraph, node: Start) -> tuple[str, str, str]:
+    size = next(len(group.mean) for group in graph.groups if group.name == node.group)
+    name = node.group if size == 1 else f"{node.group}[{node.index}]"
+    plain = _plain(node.group)
+    if size == 1:
+        return name, f"Z^{{{plain[1]}}}", f"<msup><mi>Z</mi>{plain[2]}</msup>"
+    return (
+        name,
+        f"Z^{{{plain[1]}_{{{node.index}}}}}",
+        f"<msup><mi>Z</mi><msub>{plain[2]}<mn>{node.index}</mn></msub></msup>",
+    )

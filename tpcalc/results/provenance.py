@@ -1,0 +1,41 @@
+"""Making provenance records: versions of what a number depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from tpcalc.results.tables import Provenance
+
+__all__ = ["library_versions", "provenance"]
+
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
+
+
+def library_versions(names: tuple[str, ...] = LIBRARIES) -> tuple[tuple[str, str], ...]:
+    """Installed versions, without importing anything; absent libraries are left out."""
+    found = []
+    for name in names:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+def provenance(
+    digest: str, seed: int | None, settings: Mapping[str, str], seconds: float
+) -> Provenance:
+    """The provenance of a result computed now.
+
+    Args:
+        digest: Of the program.
+        seed: Of the draws.
+        settings: What else the numbers depend on.
+        seconds: Wall time.
+    """
+    try:
+        own = version("tpcalc")
+    except PackageNotFoundError:
+        own = "0.1.0"
+    return Provenance(own, digest, seed, tuple(settings.items()), library_versions(), seconds)
