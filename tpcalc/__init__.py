@@ -1,2 +1,101 @@
-"""tpcalc: infinite-width limits of neural-network computations."""
+"""tpcalc: the infinite-width limit of neural-network computations.
+
+A person writes a Tensor Program, or names an architecture, a parameterization and data, and learns
+what it converges to, with error bars, and whether networks of finite width agree.
+
+Language:
+    program, n, L, symbol, Tracer, function, mean, extend
+Programs of training runs:
+    train, MLP, Samples, digits, csv
+Questions:
+    limit, simulate, compare, report
+Reading and writing programs:
+    Program, parse, save, load
+Activations:
+    relu, tanh, erf, gelu, ... (``tpcalc.catalog.activations.REGISTRY`` lists them); those with
+    parameters are called with them first: ``tp.leaky_relu(0.2)(h)``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tpcalc.analyses.compare import compare as compare
+    from tpcalc.catalog.architectures.mlp import MLP as MLP
+    from tpcalc.catalog.training import train as train
+    from tpcalc.data import csv as csv
+    from tpcalc.data import digits as digits
+    from tpcalc.dsl import L as L
+    from tpcalc.dsl import Tracer as Tracer
+    from tpcalc.dsl import extend as extend
+    from tpcalc.dsl import function as function
+    from tpcalc.dsl import mean as mean
+    from tpcalc.dsl import n as n
+    from tpcalc.dsl import program as program
+    from tpcalc.dsl import symbol as symbol
+    from tpcalc.evaluate.limit import Limit as Limit
+    from tpcalc.evaluate.limit import limit as limit
+    from tpcalc.finite.simulate import simulate as simulate
+    from tpcalc.program.program import Program as Program
+    from tpcalc.results import Samples as Samples
+
 __version__ = "0.1.0"
+
+# Where each public name lives; loaded on first use, so that ``import tpcalc`` stays quick.
+_HOMES = {
+    "L": "tpcalc.dsl",
+    "Limit": "tpcalc.evaluate.limit",
+    "MLP": "tpcalc.catalog.architectures.mlp",
+    "Program": "tpcalc.program.program",
+    "Samples": "tpcalc.results",
+    "Tracer": "tpcalc.dsl",
+    "compare": "tpcalc.analyses.compare",
+    "csv": "tpcalc.data",
+    "digits": "tpcalc.data",
+    "extend": "tpcalc.dsl",
+    "function": "tpcalc.dsl",
+    "limit": "tpcalc.evaluate.limit",
+    "load": "tpcalc.catalog.files",
+    "mean": "tpcalc.dsl",
+    "n": "tpcalc.dsl",
+    "parse": "tpcalc.catalog.files",
+    "program": "tpcalc.dsl",
+    "report": "tpcalc.analyses.reporting",
+    "save": "tpcalc.catalog.files",
+    "simulate": "tpcalc.finite.simulate",
+    "symbol": "tpcalc.dsl",
+    "train": "tpcalc.catalog.training",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name.startswith("_"):
+        raise AttributeError(f"module 'tpcalc' has no attribute {name!r}")
+    else:
+        value = _activation(name)
+    globals()[name] = value
+    return value
+
+
+def _activation(name: str) -> Any:
+    """A catalogue activation as a function of the DSL."""
+    from tpcalc.catalog.activations import REGISTRY
+    from tpcalc.catalog.public import as_function
+    from tpcalc.errors import UnknownName
+
+    if name not in REGISTRY:
+        known = [*_HOMES, *REGISTRY]
+        raise AttributeError(str(UnknownName("name in tpcalc", name, known)))
+    return as_function(REGISTRY[name])
+
+
+def __dir__() -> list[str]:
+    from tpcalc.catalog.activations import REGISTRY
+
+    return sorted([*__all__, *REGISTRY])

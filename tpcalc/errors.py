@@ -4,6 +4,7 @@
 
     TpcalcError                      code, message, where, hint
     ├── StudyError        TPC1xx     a bad file, flag or data set
+    │   └── UsageError               a flag or argument that does not fit
     ├── TraceError        TPC2xx     misuse of the DSL
     │   ├── UnknownName              a name that nothing carries (the nearest ones are listed)
     │   └── DimMismatch              a vector or matrix on the wrong dimension class
@@ -38,6 +39,7 @@ __all__ = [
     "TpcalcError",
     "TraceError",
     "UnknownName",
+    "UsageError",
 ]
 
 
@@ -69,6 +71,13 @@ class StudyError(TpcalcError):
     """A file, flag or data set that cannot be used."""
 
     code = "TPC100"
+
+
+class UsageError(StudyError):
+    """A flag or argument that does not fit, alone or beside the others."""
+
+    code = "TPC101"
+    exit_code = 2
 
 
 class TraceError(TpcalcError):

@@ -1,1 +1,1 @@
-"""PLACEHOLDER"""
+"""The questions: what a limit, a simulation and both together say."""

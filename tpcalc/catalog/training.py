@@ -1,4 +1,4 @@
-"""``train``: architecture, parameterization, data, loss and rates -> the program of a training run."""
+"""``train``: architecture, parameterization, data, loss and rates -> a program."""
 
 from __future__ import annotations
 

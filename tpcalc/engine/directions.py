@@ -1,4 +1,4 @@
-"""Random matrices that are never formed: orthonormal directions on one side, their images on the other.
+"""Random matrices that are never formed: orthonormal directions, and what they are sent to.
 
 A matrix Ŵ of shape (d1, d2), d1 = r1 n, d2 = r2 n, entries N(0, 1/n), is known only through the
 vectors it was applied to. Each of its two sides keeps
@@ -14,15 +14,17 @@ one ``materialise`` at the end forms the vector.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from tpcalc.engine.directions_basis import Basis
-from tpcalc.engine.directions_store import SampleSpace, Store, accumulate, materialise
+from tpcalc.engine.directions_basis import Added, Basis
+from tpcalc.engine.directions_store import SampleSpace, Store, Vector, accumulate, materialise
 from tpcalc.engine.draws import Draws
+from tpcalc.errors import EvaluationError, Exploded
 
 __all__ = [
     "Basis",
@@ -36,22 +38,20 @@ __all__ = [
     "materialise",
 ]
 
-Vector = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """The products of one matrix side with B inputs, as coefficients.
 
     ``Ŵ x_j = sum_i coords[j, i] e_i + sum_i echo[j, i] q'_i`` with e of this side and q' of the
-    other side. They stay valid when directions are added later (pad with zeros).
+    other side. They stay valid when directions are added later (missing ones count as 0).
 
     Args:
         coords: Coefficients on this side's ``e``, shape (B, rows of this side after the call);
             these are also the coordinates of x_j in this side's ``q``, so that
             (1/N) x_j·x_k = coords[j]·coords[k] up to the tolerance.
-        echo: Coefficients on the other side's ``q``, shape (B, rows of the other side); the
-            correction term of the limit. All zero columns or no columns for a finite matrix.
+        echo: Coefficients on the other side's ``q``, shape (B, rows of the other side): the
+            correction term of the limit. A finite matrix has no columns here.
     """
 
     coords: NDArray[np.float64]
@@ -68,36 +68,134 @@ class MatrixSide:
         output: Where its images live.
         capacity: Largest number of directions.
         dtype: Storage type of both arrays.
-        tolerance: Residuals below this part of the vector add no direction.
+        tolerance: Residuals below this part of their vector add no direction.
     """
 
+    def __init__(
+        self,
+        space: SampleSpace,
+        output: SampleSpace,
+        capacity: int,
+        dtype: DTypeLike,
+        tolerance: float,
+    ) -> None:
+        self.space = space
+        self.output = output
+        self.q = Basis(space.size, capacity, dtype, space.block, tolerance)
+        self.e = Store(output.size, capacity, dtype, output.block)
 
-class LimitMatrix:
-    """The limit of a Gaussian matrix, on samples of the coordinates.
+    @property
+    def rows(self) -> int:
+        """Number of directions."""
+        return self.q.rows
 
-    ``space`` sizes are numbers of samples; ratios enter the covariances.
+    def raw_coefficients(self, coefficients: Vector) -> Vector:
+        """Coefficients (B, k) on ``q`` as they apply to its rows in memory."""
+        return self.q.raw_coefficients(coefficients)
 
-    Args:
-        row_space: The space W x lives in.
-        col_space: The space x lives in.
-        capacity_forward: Largest number of directions of W (inputs of ``transpose=False``).
-        capacity_transposed: The same of W^T.
-        draws_rows: Fresh normals on ``row_space``.
-        draws_cols: Fresh normals on ``col_space``.
-        storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
-        tolerance: Residuals below this part of a vector are dropped.
+    def clear(self) -> None:
+        """Forget all directions, keep the memory."""
+        self.q.clear()
+        self.e.clear()
 
-    Attributes:
-        forward: The side of W.
-        transposed: The side of W^T.
-    """
+
+class _Matrix:
+    """What the limit of a matrix and a finite one have in common: two sides, and draws."""
+
+    def __init__(
+        self,
+        row_space: SampleSpace,
+        col_space: SampleSpace,
+        capacity_forward: int,
+        capacity_transposed: int,
+        draws_rows: Draws,
+        draws_cols: Draws,
+        storage: str,
+        tolerance: float,
+    ) -> None:
+        if storage not in ("float64", "float32"):
+            raise EvaluationError(
+                f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
+            )
+        if row_space.block != col_space.block:
+            raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
+        dtype = np.dtype(storage)
+        self.forward = MatrixSide(col_space, row_space, capacity_forward, dtype, tolerance)
+        self.transposed = MatrixSide(row_space, col_space, capacity_transposed, dtype, tolerance)
+        self._draws = {False: draws_rows, True: draws_cols}
 
     def side(self, transpose: bool) -> MatrixSide:
-        """The side that ``multiply(..., transpose)`` uses."""
+        """The side that ``multiply(..., transpose)`` uses: what it reads from and writes to."""
+        return self.transposed if transpose else self.forward
 
     @property
     def min_ratio(self) -> float:
         """The smallest accepted residual, as a part of its vector (1.0 before any product)."""
+        return min(self.forward.q.min_ratio, self.transposed.q.min_ratio)
+
+    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
+        """Forget all directions and keep the memory, for the next replicate."""
+        self.forward.clear()
+        self.transposed.clear()
+        self._draws = {False: draws_rows, True: draws_cols}
+
+
+class LimitMatrix(_Matrix):
+    """The limit of a Gaussian matrix, on samples of the coordinates.
+
+    With orthonormal directions q_i of the inputs, W x has the Gaussian part
+    ``sum_i (q_i·x / N) e_i``, e_i fresh draws N(0, r_in), and the correction part
+    ``sum_p (r_in / r_out) (e'_p·x / N) q'_p`` over the directions of the transposed side. This is
+    Stein's lemma in an orthonormal basis: no derivative is taken, kinks and singular Gram matrices
+    need no care. The sizes of the spaces are numbers of samples; ratios enter the covariances.
+
+    Args:
+        row_space: The space W x lives in.
+        col_space: The space x lives in.
+        capacity_forward: Largest number of directions of W (all inputs of ``transpose=False``).
+        capacity_transposed: The same of W^T.
+        draws_rows: Fresh normals on ``row_space``.
+        draws_cols: Fresh normals on ``col_space``.
+        storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
+        tolerance: Residuals below this part of their vector are dropped.
+
+    Attributes:
+        forward: The side of W.
+        transposed: The side of W^T.
+
+    Source: Yang, Tensor Programs III (arXiv:2009.10685), box 1: Gaussian and correction part of a
+    product; Stein's lemma in place of its derivatives.
+
+    Example:
+        >>> from tpcalc.engine.draws import SobolDraws
+        >>> space, draws = SampleSpace(4096), SobolDraws(2, 12, seed=0)
+        >>> matrix = LimitMatrix(space, space, 1, 1, draws, draws)
+        >>> v, x, y = (space.zeros() for _ in range(3))
+        >>> v[:] = 1.0
+        >>> product = matrix.multiply([v], transpose=True)
+        >>> materialise(x, [(matrix.transposed.e, product.coords[0])])
+        >>> product = matrix.multiply([x])
+        >>> terms = [(matrix.forward.e, product.coords[0]), (matrix.transposed.q, product.echo[0])]
+        >>> materialise(y, terms)
+        >>> round(float(v @ y) / 4096, 2)  # (1/n) v·W W^T v
+        1.0
+    """
+
+    def __init__(
+        self,
+        row_space: SampleSpace,
+        col_space: SampleSpace,
+        capacity_forward: int,
+        capacity_transposed: int,
+        draws_rows: Draws,
+        draws_cols: Draws,
+        storage: str = "float64",
+        tolerance: float = 1e-5,
+    ) -> None:
+        super().__init__(
+            row_space, col_space, capacity_forward, capacity_transposed,
+            draws_rows, draws_cols, storage, tolerance,
+        )  # fmt: skip
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
         """Products of W (or of its transpose) with several vectors.
@@ -115,14 +213,126 @@ class LimitMatrix:
             Exploded: If a vector holds infinities or NaN.
             EvaluationError: If more directions come up than the capacity holds.
         """
+        side, other = self.side(transpose), self.side(not transpose)
+        push = side.q.push(vectors)
+        spread = math.sqrt(side.space.ratio)
+        for _ in push.added:
+            row = side.e.reserve()
+            self._draws[transpose].fill(side.e.row_view(row), spread)
+        factor = side.space.ratio / (side.output.ratio * side.space.size)
+        return Product(push.coords, _finite(other.e.dots(vectors).T * factor))
 
-    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
-        """Forget all directions and keep the memory, for the next replicate."""
 
+class FiniteMatrix(_Matrix):
+    """A Gaussian matrix of finite size, revealed on the directions asked for: exact in law.
 
-class FiniteMatrix:
-    """A Gaussian matrix of finite size, revealed on the directions that are asked for: exact law.
+    The interface of ``LimitMatrix``; space sizes are the sizes d of the vectors and ratios must be
+    d / n. Images are true images, so that ``Product.echo`` has no columns: the part of W q that the
+    transposed side knows already, ``sum_p (e'_p·q / d_out) q'_p``, is written into its image, and a
+    fresh draw, projected off the q'_p, adds the rest.
 
-    The same interface as ``LimitMatrix``; space sizes are the sizes of the vectors, ratios are
-    size / n. ``Product.echo`` has zero columns, images are true images.
+    Args:
+        row_space: The space W x lives in.
+        col_space: The space x lives in.
+        capacity_forward: Largest number of directions of W (all inputs of ``transpose=False``).
+        capacity_transposed: The same of W^T.
+        draws_rows: Fresh normals on ``row_space``.
+        draws_cols: Fresh normals on ``col_space``.
+        storage: ``"float64"`` or ``"float32"``.
+        tolerance: Residuals below this part of their vector are dropped.
+
+    Raises:
+        EvaluationError: Sizes and ratios belong to different n.
+
+    Example:
+        >>> from tpcalc.engine.draws import PlainDraws
+        >>> space, draws = SampleSpace(5), PlainDraws(5, seed=0)
+        >>> matrix = FiniteMatrix(space, space, 1, 1, draws, draws)
+        >>> x, y, image, back = (space.zeros() for _ in range(4))
+        >>> x[:5], y[:5] = 1.0, range(5)
+        >>> materialise(image, [(matrix.forward.e, matrix.multiply([x]).coords[0])])
+        >>> materialise(back, [(matrix.transposed.e, matrix.multiply([y], True).coords[0])])
+        >>> bool(abs(y @ image - back @ x) < 1e-12)  # y·(W x) = (W^T y)·x
+        True
     """
+
+    def __init__(
+        self,
+        row_space: SampleSpace,
+        col_space: SampleSpace,
+        capacity_forward: int,
+        capacity_transposed: int,
+        draws_rows: Draws,
+        draws_cols: Draws,
+        storage: str = "float64",
+        tolerance: float = 1e-10,
+    ) -> None:
+        super().__init__(
+            row_space, col_space, capacity_forward, capacity_transposed,
+            draws_rows, draws_cols, storage, tolerance,
+        )  # fmt: skip
+        widths = [space.size / space.ratio for space in (row_space, col_space)]
+        if not math.isclose(*widths, rel_tol=1e-9):
+            raise EvaluationError(
+                f"the two spaces of a matrix belong to the widths {widths[0]:g} and {widths[1]:g}.",
+                hint="The ratio of a space at finite width n is its size divided by n.",
+            )
+        # known[i, p] = q'_p·W q_i, by direction of W and of W^T
+        self._known = np.zeros((capacity_forward, capacity_transposed))
+        self._work: dict[bool, list[Vector]] = {False: [], True: []}
+
+    def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
+        """Products of W (or of its transpose) with several vectors.
+
+        Args:
+            vectors: Flat float64 vectors of the padded length of the side's input space.
+            transpose: Whether to multiply with the transpose.
+
+        Returns:
+            Coefficients of the products. Form a vector with
+            ``materialise(out, [(matrix.side(transpose).e, coords[j])])``.
+
+        Raises:
+            Exploded: If a vector holds infinities or NaN.
+            EvaluationError: If more directions come up than the capacity holds.
+        """
+        side = self.side(transpose)
+        push = side.q.push(vectors)
+        if push.added:
+            self._reveal(push.added, transpose)
+        return Product(push.coords, np.zeros((len(vectors), 0)))
+
+    def _reveal(self, added: Sequence[Added], transpose: bool) -> None:
+        """Images of new directions, given everything that both sides know."""
+        side, other = self.side(transpose), self.side(not transpose)
+        known = self._known.T if transpose else self._known
+        count, size = other.rows, side.output.size
+        overlaps = other.e.dots([new.source for new in added])
+        for column, new in enumerate(added):
+            older = known[: new.row, :count]
+            known[new.row, :count] = (overlaps[:, column] - new.factor @ older) * new.inverse
+        work = self._buffers(transpose, len(added))
+        spread = math.sqrt(side.space.ratio)
+        for fresh in work:
+            self._draws[transpose].fill(fresh.reshape(-1, side.output.block), spread)
+        if count:
+            first = added[0].row
+            target = known[first : first + len(added), :count] / size
+            accumulate(work, [(other.q, target - other.q.dots(work).T / size)])
+        for image in work:
+            side.e.append(image)
+
+    def _buffers(self, transpose: bool, count: int) -> list[Vector]:
+        buffers = self._work[transpose]
+        while len(buffers) < count:
+            buffers.append(self.side(transpose).output.zeros())
+        return buffers[:count]
+
+
+def _finite(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.isfinite(coefficients).all():
+        raise Exploded(
+            "the correction term of a matrix product left the floating-point range.",
+            hint="Lower the learning rate or the number of steps.",
+        )
+    return coefficients

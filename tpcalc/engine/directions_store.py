@@ -1,35 +1,68 @@
 """Rows of samples in block layout, and linear combinations of them."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from tpcalc.engine import kernels
+from tpcalc.errors import EvaluationError, OutOfMemory
+
+__all__ = ["RowSource", "SampleSpace", "Store", "Vector", "accumulate", "materialise"]
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class SampleSpace:
-    """Where vectors live: a number of samples and the ratio of its dimension to n.
+    """Where vectors live: a number of samples, and the ratio of the dimension to n.
 
     Args:
-        size: Number of samples N (of coordinates, at finite width).
+        size: Number of samples N (at finite width: of coordinates).
         ratio: Dimension divided by n.
-        block: Samples in a block.
+        block: Samples in a block, a power of two from 128 on.
+
+    Example:
+        >>> SampleSpace(1000).padded
+        1024
     """
 
     size: int
     ratio: float = 1.0
     block: int = 512
 
+    def __post_init__(self) -> None:
+        _check_sizes(self.size, self.block)
+        if not (np.isfinite(self.ratio) and self.ratio > 0):
+            raise EvaluationError(f"a space has the ratio {self.ratio}; it must be positive.")
+
     @property
     def padded(self) -> int:
         """Length of a vector: the size, rounded up to whole blocks."""
+        return -(-self.size // self.block) * self.block
 
     def zeros(self) -> Vector:
         """A new vector of zeros."""
+        return np.zeros(self.padded)
+
+
+class RowSource(Protocol):
+    """Rows that can be combined: a ``Store`` or a ``Basis``."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in use."""
+
+    @property
+    def data(self) -> NDArray[Any]:
+        """The rows in block layout."""
+
+    def raw_coefficients(self, coefficients: Vector) -> Vector:
+        """Coefficients (B, rows) on the rows as they lie in memory."""
 
 
 class Store:
@@ -38,44 +71,147 @@ class Store:
     Entries beyond ``size`` are and stay 0.
 
     Args:
-        size: Number of samples.
+        size: Number of samples N.
         capacity: Largest number of rows.
         dtype: float64 or float32.
         block: Samples in a block.
 
-    Attributes:
-        data: The array.
-        rows: Number of rows in use.
+    Raises:
+        OutOfMemory: The array does not fit.
+
+    Example:
+        >>> store = Store(size=3, capacity=2)
+        >>> vector = SampleSpace(3).zeros()
+        >>> vector[:3] = [1.0, 2.0, 3.0]
+        >>> store.append(vector)
+        0
+        >>> float(store.dots([vector])[0, 0])
+        14.0
     """
 
-    def row_view(self, row: int) -> NDArray[np.floating]:
-        """Row number ``row`` as a (blocks, block) view."""
+    def __init__(
+        self, size: int, capacity: int, dtype: DTypeLike = np.float64, block: int = 512
+    ) -> None:
+        _check_sizes(size, block)
+        self.size = size
+        self.capacity = capacity
+        self.block = block
+        self._rows = 0
+        shape = (-(-size // block), capacity, block)
+        try:
+            self._data: NDArray[Any] = np.zeros(shape, dtype)
+        except MemoryError:
+            gib = float(np.prod(shape, dtype=float)) * np.dtype(dtype).itemsize / 2**30
+            raise OutOfMemory(
+                f"{capacity} rows of {size} samples need {gib:.1f} GiB.",
+                hint="Take fewer samples, or single-precision storage.",
+            ) from None
 
-    def append(self, vector: Vector) -> int:
-        """Copy a vector into the next row; returns its number."""
+    @property
+    def data(self) -> NDArray[Any]:
+        """The rows, shape (blocks, capacity, block)."""
+        return self._data
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in use."""
+        return self._rows
+
+    def row_view(self, row: int) -> NDArray[Any]:
+        """Row number ``row`` as a (blocks, block) view that can be written."""
+        return self._data[:, row, :]
 
     def reserve(self) -> int:
-        """Take the next row without writing it; returns its number."""
+        """Take the next row, whatever it holds; returns its number."""
+        if self._rows >= self.capacity:
+            raise EvaluationError(
+                f"a store of {self.capacity} rows is full.",
+                hint="The plan of the program asks for too few directions; please report this.",
+            )
+        self._rows += 1
+        return self._rows - 1
+
+    def append(self, vector: Vector) -> int:
+        """Copy a flat vector of padded length into the next row; returns its number."""
+        row = self.reserve()
+        self._data[:, row, :] = vector.reshape(self._data.shape[0], self.block)
+        return row
 
     def clear(self) -> None:
         """Forget all rows, keep the memory."""
+        self._rows = 0
 
     def dots(self, vectors: Sequence[Vector]) -> NDArray[np.float64]:
         """Sums over the samples of row i times vector j, shape (rows, B)."""
+        return kernels.dots(self._data, self._rows, vectors)[0]
+
+    def raw_coefficients(self, coefficients: Vector) -> Vector:
+        """Coefficients on the rows as they lie in memory: here the same ones."""
+        return coefficients
 
 
-def materialise(out, terms) -> None:
-    """Write linear combinations of rows: out_j = sum over terms, sum_i coefficients[j, i] row_i.
+def materialise(
+    out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource, NDArray[np.float64]]]
+) -> None:
+    """Write linear combinations of rows: out_j = sum over terms and i of coefficients[j, i] row_i.
 
-    One pass over ``out`` for every two stores. Coefficients may be shorter than the store
-    has rows (the rest counts as 0).
+    Every two stores are one pass over ``out``. Rows whose coefficients are all 0 are not read.
 
     Args:
-        out: A vector, or a list of B vectors.
-        terms: Pairs (store or basis, coefficients); coefficients have shape (k,) for one vector,
-            (B, k) for a list.
+        out: A vector, or a sequence of B vectors.
+        terms: Pairs (store or basis, coefficients) over one space. Coefficients have the shape (k,)
+            for one vector, (B, k) for a sequence; k may differ from the number of rows (missing
+            ones are 0; surplus ones must be 0).
+
+    Raises:
+        EvaluationError: Coefficients for rows that do not exist, or vectors of another space.
+
+    Example:
+        >>> space, store = SampleSpace(3), Store(3, 2)
+        >>> ones = space.zeros()
+        >>> ones[:3] = 1.0
+        >>> _ = store.append(ones)
+        >>> out = space.zeros()
+        >>> materialise(out, [(store, np.array([2.0]))])
+        >>> out[:4].tolist()
+        [2.0, 2.0, 2.0, 0.0]
     """
+    _combine(out, terms, add=False)
 
 
-def accumulate(out, terms) -> None:
-    """Like ``materialise``, but adds to ``out``."""
+def accumulate(
+    out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource, NDArray[np.float64]]]
+) -> None:
+    """Like ``materialise``, but adds to what ``out`` holds."""
+    _combine(out, terms, add=True)
+
+
+def _combine(
+    out: Vector | Sequence[Vector],
+    terms: Sequence[tuple[RowSource, NDArray[np.float64]]],
+    add: bool,
+) -> None:
+    outs = [out] if isinstance(out, np.ndarray) else list(out)
+    if not outs:
+        return
+    ready = []
+    for source, coefficients in terms:
+        table = coefficients if coefficients.ndim == 2 else coefficients[None, :]
+        rows = source.rows
+        if len(table) != len(outs):
+            raise EvaluationError(f"{len(table)} sets of coefficients for {len(outs)} vectors.")
+        if table.shape[1] > rows:
+            if table[:, rows:].any():
+                raise EvaluationError(
+                    f"coefficients for {table.shape[1]} rows, but there are {rows} of them."
+                )
+            table = table[:, :rows]
+        ready.append(kernels.Term(source.data, source.raw_coefficients(table)))
+    kernels.combine(outs, ready, add)
+
+
+def _check_sizes(size: int, block: int) -> None:
+    if size < 1:
+        raise EvaluationError(f"a space has {size} samples; it needs at least one.")
+    if block < 128 or block & (block - 1):
+        raise EvaluationError(f"blocks of {block} samples; they must be a power of two, 128 on.")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc.engine import kernels
 from tpcalc.engine.directions import (
@@ -109,9 +108,7 @@ class Workspace:
         self._draws: dict[str, Draws] = {}
         self._chance = np.random.default_rng(0)
 
-    def run(
-        self, seed: Sequence[int], tick: Callable[[], None] | None = None
-    ) -> Outcome:
+    def run(self, seed: Sequence[int], tick: Callable[[], None] | None = None) -> Outcome:
         """Run one replicate.
 
         Args:
@@ -387,4 +384,3 @@ _HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {
     DrawScalar: Workspace._draw_scalar,
     Noise: Workspace._noise_draw,
 }
-

@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A dimension class: the size of its vectors is ``ratio`` times the width where that matters."""
+    """A dimension class: vectors of ``ratio`` times the width coordinates."""
 
     name: str
     ratio: float = 1.0

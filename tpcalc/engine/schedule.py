@@ -4,7 +4,8 @@ A script is reordered by *multiplication depth*: everything that needs k success
 comes before what needs k + 1. Products of one matrix side at one depth become one batch, which
 reads the direction arrays once for all of them; inner products with a common vector become one
 ``Dot``, after the products of their depth, when both vectors have coordinates in a common basis and
-no array needs to be read. The order depends on the script alone, so an answer never depends on threads or timing.
+no array needs to be read. The order depends on the script alone, so an answer never depends on
+threads or timing.
 """
 
 from __future__ import annotations
@@ -15,12 +16,10 @@ from dataclasses import dataclass, replace
 
 from tpcalc.engine.instructions import (
     Dot,
-    DrawScalar,
     Instruction,
     Map,
     Mean,
     Multiply,
-    Noise,
     Script,
     Starts,
     Sum,
@@ -48,7 +47,6 @@ class Plan:
         stacked: Registers kept as rows of a stack, because several sums read them.
         directions: Capacity of each (matrix, transpose) side.
         normals: Fresh Gaussian directions needed on each space.
-        noise: Directions of each noise family.
         stack_rows: Capacity of the stack of each space.
         start_rows: Rows of start draws of each space.
         peak_dense: Largest number of dense arrays alive at once, for each space.
@@ -60,7 +58,6 @@ class Plan:
     stacked: frozenset[int]
     directions: dict[tuple[str, bool], int]
     normals: dict[str, int]
-    noise: dict[str, int]
     stack_rows: dict[str, int]
     start_rows: dict[str, int]
     peak_dense: dict[str, int]
@@ -75,12 +72,6 @@ def plan(script: Script) -> Plan:
     multiplied: set[int] = set()
     sums = _sum_uses(script)
     maps: set[int] = set()
-    directions: dict[tuple[str, bool], int] = defaultdict(int)
-    normals: dict[str, int] = defaultdict(int)
-    noise: dict[str, int] = defaultdict(int)
-    start_rows: dict[str, int] = defaultdict(int)
-    output_space = {(m.name, False): m.rows for m in script.matrices}
-    output_space.update({(m.name, True): m.cols for m in script.matrices})
     sides: dict[int, set[Side]] = defaultdict(set)
     for index, step in enumerate(script.instructions):
         for register in vector_inputs(step):
@@ -93,18 +84,11 @@ def plan(script: Script) -> Plan:
                     dense_until[step.vector] = dense_until[other] = index
         if isinstance(step, Multiply):
             multiplied.update(step.vectors)
-            side = (step.matrix, step.transpose)
             for register in step.vectors:
-                sides[register].add(side)
-            directions[side] += len(step.vectors)
-            normals[output_space[side]] += len(step.vectors)
+                sides[register].add((step.matrix, step.transpose))
         elif isinstance(step, Map):
             maps.add(step.out)
-        elif isinstance(step, Starts):
-            normals[step.space] += step.rank
-            start_rows[step.space] += step.rank
-        elif isinstance(step, Noise):
-            noise[step.family] += 1
+    directions, normals, start_rows = _capacities(script)
     last = len(script.instructions)
     for register in script.vectors:
         dense_until[register] = alive_until[register] = last
@@ -117,13 +101,30 @@ def plan(script: Script) -> Plan:
         tuple(dense_until),
         tuple(alive_until),
         stacked,
-        dict(directions),
-        dict(normals),
-        dict(noise),
+        directions,
+        normals,
         dict(stack_rows),
-        dict(start_rows),
+        start_rows,
         _peak(script, dense_until, alive_until, multiplied | stacked),
     )
+
+
+def _capacities(script: Script) -> tuple[dict[Side, int], dict[str, int], dict[str, int]]:
+    """Directions of each matrix side, fresh normals and start rows of each space."""
+    directions: dict[Side, int] = defaultdict(int)
+    normals: dict[str, int] = defaultdict(int)
+    start_rows: dict[str, int] = defaultdict(int)
+    output_space = {(m.name, False): m.rows for m in script.matrices}
+    output_space.update({(m.name, True): m.cols for m in script.matrices})
+    for step in script.instructions:
+        if isinstance(step, Multiply):
+            side = (step.matrix, step.transpose)
+            directions[side] += len(step.vectors)
+            normals[output_space[side]] += len(step.vectors)
+        elif isinstance(step, Starts):
+            normals[step.space] += step.rank
+            start_rows[step.space] += step.rank
+    return dict(directions), dict(normals), dict(start_rows)
 
 
 def _sum_uses(script: Script) -> dict[int, int]:
@@ -192,9 +193,7 @@ def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
         pair = _inner_pair(step)
         if pair is not None and pending is not None and pending.vector in pair[:2]:
             other = pair[1] if pair[0] == pending.vector else pair[0]
-            pending = replace(
-                pending, others=(*pending.others, other), out=(*pending.out, pair[2])
-            )
+            pending = replace(pending, others=(*pending.others, other), out=(*pending.out, pair[2]))
             continue
         if pending is not None:
             yield pending
@@ -222,6 +221,8 @@ def _peak(
     ends: dict[int, list[int]] = defaultdict(list)
     for index, step in enumerate(script.instructions):
         for register in vector_outputs(step):
+            if dense_until[register] < 0 and not isinstance(step, Map):
+                continue  # never formed: a combination of stored rows that only sums read
             space = script.vector_space[register]
             end = dense_until[register] if register in coordinate_free else alive_until[register]
             live[space] += 1
@@ -230,8 +231,3 @@ def _peak(
         for register in ends.pop(index, []):
             live[script.vector_space[register]] -= 1
     return {space: count + 4 for space, count in peak.items()}  # work buffers
-
-
-def is_random(step: Instruction) -> bool:
-    """Whether an instruction draws a random scalar."""
-    return isinstance(step, Noise) or (isinstance(step, DrawScalar) and step.std > 0)

@@ -70,7 +70,10 @@ class Vector:
 
 
 def linear(
-    vector: Vector, factor: float, total: dict[Key, Array], others: list[tuple[Buffer, float]],
+    vector: Vector,
+    factor: float,
+    total: dict[Key, Array],
+    others: list[tuple[Buffer, float]],
     capacity: Mapping[Key, int],
 ) -> None:
     """Add ``factor`` times a vector to a linear combination under construction.

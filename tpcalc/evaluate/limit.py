@@ -44,7 +44,7 @@ RANDOM_REPLICATES = 64
 class Limit:
     """The limit of a program.
 
-    ``limit[name]`` is an ``Estimate`` for a scalar output and a ``LimitVector`` for a vector output.
+    ``limit[name]`` is an ``Estimate`` for a scalar output, a ``LimitVector`` for a vector output.
 
     Attributes:
         table: All of it as a plain record.
@@ -302,9 +302,7 @@ def _scalar(
     return estimate(draws, columns[name], random=random)
 
 
-def _notes(
-    graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None
-) -> tuple[str, ...]:
+def _notes(graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None) -> tuple[str, ...]:
     notes = []
     vanishing = [row.name for row in scalars if Fraction(row.n_power) < 0]
     if vanishing:
@@ -318,5 +316,3 @@ def _notes(
     if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
         notes.append("the error target was not reached; raise max_samples")
     return tuple(notes)
-
-

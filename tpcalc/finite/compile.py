@@ -39,8 +39,8 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret

@@ -1,7 +1,7 @@
 """``lazy``: finite networks whose random matrices are revealed only where the program looks.
 
-Exact in law: a Gaussian matrix is known only through the products asked for, and each new product is
-drawn conditionally on all earlier ones, on both sides. O(n k) for the k-th product instead of
+Exact in law: a Gaussian matrix is known only through the products asked for, and each new product
+is drawn conditionally on all earlier ones, on both sides. O(n k) for the k-th product instead of
 O(n^2), so widths of 10^6 are reachable.
 """
 

@@ -6,13 +6,17 @@ the backward pass its derivative, the engine its evaluation, the exponent calcul
 
 from __future__ import annotations
 
+import keyword
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import FunctionType
 from typing import Any, Literal
 
-from tpcalc.errors import NotDifferentiable
-from tpcalc.functions.expr import Call, Expr, Number, number_text
+from tpcalc.errors import NotDifferentiable, TraceError
+from tpcalc.functions.expr import Call, Expr
+from tpcalc.functions.numbers import Number, finite, number_text
 
 __all__ = ["Atom", "Facts"]
 
@@ -26,7 +30,7 @@ class Facts:
     Args:
         parity: ``"even"``, ``"odd"`` or ``"none"``.
         homogeneity: The p with f(cz) = c^p f(z) for every c > 0, or None.
-        kinks: Points where f or one of its first two derivatives jumps.
+        kinks: Points where f is not smooth: f or a derivative jumps or is unbounded.
         growth: Degree of the smallest polynomial bound of |f|; None if f grows faster.
         value_at_zero: f(0).
         slope_at_zero: f'(0), or None where f has no derivative at 0.
@@ -40,11 +44,13 @@ class Facts:
     slope_at_zero: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Atom:
     """A named function of one variable.
 
-    Two atoms are equal when name and parameters are.
+    Two atoms are equal when name, parameters and facts are, and their functions come from the same
+    lines of code: a second function that a user gives the same name is another atom, and nothing
+    that was computed for the first is used for it.
 
     Args:
         name: The catalogue name, a Python identifier.
@@ -56,6 +62,9 @@ class Atom:
         params: Parameters, such as the slope of a leaky ReLU.
         sympy: ``sympy(z)``: the function as a sympy expression, for display.
 
+    Raises:
+        TraceError: The name is not an identifier, so that a printed program could not be read back.
+
     Example:
         >>> from tpcalc.functions.expr import Var
         >>> square = Atom("square", lambda xp, z: z * z, lambda z: 2 * z)
@@ -64,11 +73,35 @@ class Atom:
     """
 
     name: str
-    evaluate: Callable[[Any, Any], Any] = field(compare=False, repr=False)
-    derivative: Callable[[Expr], Expr] | None = field(compare=False, repr=False)
-    facts: Facts = field(default=Facts(), compare=False, repr=False)
+    evaluate: Callable[[Any, Any], Any] = field(repr=False)
+    derivative: Callable[[Expr], Expr] | None = field(repr=False)
+    facts: Facts = field(default=Facts(), repr=False)
     params: tuple[Number, ...] = ()
-    sympy: Callable[[Any], Any] | None = field(default=None, compare=False, repr=False)
+    sympy: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        readable = self.name.isidentifier() and not keyword.iskeyword(self.name)
+        if not readable or unicodedata.normalize("NFKC", self.name) != self.name:
+            raise TraceError(
+                f"a function cannot be called {self.name!r}: programs are printed and read back.",
+                hint="Give it a name of letters, digits and underscores.",
+            )
+        object.__setattr__(self, "params", tuple(finite(value) for value in self.params))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Atom):
+            return NotImplemented
+        return (
+            self.text == other.text
+            and _same(self.evaluate, other.evaluate)
+            and _same(self.derivative, other.derivative)
+            and self.facts == other.facts
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.params))
 
     def __call__(self, arg: Expr) -> Expr:
         return Call(self, arg)
@@ -92,3 +125,41 @@ class Atom:
         if not self.params:
             return self.name
         return f"{self.name}[{', '.join(number_text(value) for value in self.params)}]"
+
+
+def _same(left: object, right: object, depth: int = 1) -> bool:
+    """Whether two functions do the same because they come from the same lines and values."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, Atom) and isinstance(right, Atom):  # no deeper: an atom may hold itself
+        return left.text == right.text
+    if isinstance(left, FunctionType) and isinstance(right, FunctionType):
+        return (
+            depth >= 0
+            and left.__module__ == right.__module__
+            and left.__code__ == right.__code__
+            and _same_values(left.__defaults__ or (), right.__defaults__ or (), depth)
+            and _same_values(_held(left), _held(right), depth)
+        )
+    if isinstance(left, str | int | float | Fraction):
+        return left == right
+    return False
+
+
+def _same_values(left: tuple[object, ...], right: tuple[object, ...], depth: int) -> bool:
+    return len(left) == len(right) and all(
+        _same(a, b, depth - 1) for a, b in zip(left, right, strict=True)
+    )
+
+
+def _held(function: FunctionType) -> tuple[object, ...]:
+    """What the function took from around it; a name not yet bound stands for itself."""
+    held: list[object] = []
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:
+            held.append(None)
+    return tuple(held)

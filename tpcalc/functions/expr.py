@@ -5,7 +5,10 @@ scalar arguments ``s0, s1, ...`` (limits of moments, learning rates), rational o
 sums, products, rational powers, and *atoms* (named functions of one variable, such as ``relu``).
 
 Constructors normalise (flatten, fold constants, collect like terms, sort), so that equal functions
-written in another order are the same object by value. Nothing here evaluates: see ``tape``.
+written in another order are the same object by value. With exact numbers, ``add`` and ``mul``
+commute and associate; with floats they do so up to the rounding of the numbers. An exact number and
+a float of the same value are different constants (``1/2`` is not ``0.5``), so that what is printed
+reads back as it was (``parse``). Nothing here evaluates: see ``tape``.
 """
 
 from __future__ import annotations
@@ -14,7 +17,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import gcd, lcm
+from numbers import Real
 from typing import TYPE_CHECKING
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions.numbers import (
+    Number,
+    as_number,
+    finite,
+    number_text,
+    rational,
+    rounded,
+    whole_power,
+)
 
 if TYPE_CHECKING:
     from tpcalc.functions.atoms import Atom
@@ -30,15 +46,15 @@ __all__ = [
     "Pow",
     "Var",
     "add",
+    "children",
     "const",
     "mul",
     "number_text",
     "power",
     "rebuild",
+    "substitute",
     "walk",
 ]
-
-Number = Fraction | float
 
 
 class Expr:
@@ -47,34 +63,42 @@ class Expr:
     __slots__ = ()
 
     def __add__(self, other: Expr | Number | int) -> Expr:
-        return add((self, _lift(other)))
+        right = _lift(other)
+        return NotImplemented if right is None else add((self, right))
 
     def __radd__(self, other: Expr | Number | int) -> Expr:
-        return add((_lift(other), self))
+        return self.__add__(other)
 
     def __sub__(self, other: Expr | Number | int) -> Expr:
-        return add((self, mul((const(-1), _lift(other)))))
+        right = _lift(other)
+        return NotImplemented if right is None else add((self, -right))
 
     def __rsub__(self, other: Expr | Number | int) -> Expr:
-        return add((_lift(other), mul((const(-1), self))))
+        return (-self).__add__(other)
 
     def __mul__(self, other: Expr | Number | int) -> Expr:
-        return mul((self, _lift(other)))
+        right = _lift(other)
+        return NotImplemented if right is None else mul((self, right))
 
     def __rmul__(self, other: Expr | Number | int) -> Expr:
-        return mul((_lift(other), self))
+        return self.__mul__(other)
 
     def __truediv__(self, other: Expr | Number | int) -> Expr:
-        return mul((self, power(_lift(other), Fraction(-1))))
+        right = _lift(other)
+        return NotImplemented if right is None else mul((self, power(right, Fraction(-1))))
 
     def __rtruediv__(self, other: Expr | Number | int) -> Expr:
-        return mul((_lift(other), power(self, Fraction(-1))))
+        left = _lift(other)
+        return NotImplemented if left is None else mul((left, power(self, Fraction(-1))))
 
-    def __pow__(self, exponent: int | Fraction) -> Expr:
-        return power(self, Fraction(exponent))
+    def __pow__(self, exponent: int | float | Fraction) -> Expr:
+        if not isinstance(exponent, Real):
+            return NotImplemented
+        number = as_number(exponent)
+        return power(self, number if isinstance(number, Fraction) else rational(number))
 
     def __neg__(self) -> Expr:
-        return mul((const(-1), self))
+        return mul((Const(Fraction(-1)), self))
 
     @property
     def text(self) -> str:
@@ -84,11 +108,26 @@ class Expr:
         return self.text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A number: exact (Fraction) or float."""
+    """A number: exact (Fraction) or float; a zero is always exact.
+
+    Raises:
+        ProgramError: The number is not finite, or too large for a float.
+    """
 
     value: Number
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", finite(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Const):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
     @cached_property
     def text(self) -> str:
@@ -189,40 +228,34 @@ class Call(Expr):
         return f"{self.atom.text}({self.arg.text})"
 
 
-def number_text(value: Number) -> str:
-    """Print a number so that it reads back the same: ``1/2``, ``0.3``.
-
-    Example:
-        >>> number_text(Fraction(-1, 2)), number_text(0.1)
-        ('-1/2', '0.1')
-    """
-    return str(value) if isinstance(value, Fraction) else repr(float(value))
-
-
 def _bracket(expr: Expr) -> str:
-    if isinstance(expr, Add):
-        return f"({expr.text})"
-    if isinstance(expr, Const) and isinstance(expr.value, Fraction) and expr.value.denominator != 1:
-        return f"({expr.text})"
-    return expr.text
+    return f"({expr.text})" if isinstance(expr, Add) else expr.text
 
 
-def _lift(value: Expr | Number | int) -> Expr:
-    return value if isinstance(value, Expr) else const(value)
+def _lift(value: object) -> Expr | None:
+    """An operand as an expression; None where it is neither one nor a number."""
+    if isinstance(value, Expr):
+        return value
+    return const(value) if isinstance(value, Real) else None
 
 
-def const(value: Number | int) -> Const:
+def const(value: Number | int | Real) -> Const:
     """A constant; integers become exact.
+
+    Args:
+        value: An integer, a fraction or a float (numpy's too).
+
+    Raises:
+        ProgramError: The value is not finite.
 
     Example:
         >>> const(2).value
         Fraction(2, 1)
     """
-    if isinstance(value, Fraction):
-        return Const(value)
-    if isinstance(value, int):
-        return Const(Fraction(value))
-    return Const(float(value))
+    return Const(as_number(value))
+
+
+ZERO, ONE = Const(Fraction(0)), Const(Fraction(1))
 
 
 def _split_coefficient(term: Expr) -> tuple[Number, Expr | None]:
@@ -235,8 +268,20 @@ def _split_coefficient(term: Expr) -> tuple[Number, Expr | None]:
     return Fraction(1), term
 
 
-def _key(expr: Expr) -> tuple[int, str]:
-    return (0 if isinstance(expr, Const) else 1, expr.text)
+def _with_coefficient(number: Const, rest: Expr) -> Expr:
+    """Number times a product that carries no number and is not a sum."""
+    if number.value == 1:
+        return rest
+    return Mul((number, *(rest.factors if isinstance(rest, Mul) else (rest,))))
+
+
+def _text(expr: Expr) -> str:
+    return expr.text
+
+
+def _arguments_first(factor: Expr) -> tuple[bool, str]:
+    base = factor.base if isinstance(factor, Pow) else factor
+    return not isinstance(base, Par | Var), factor.text
 
 
 def add(terms: Iterable[Expr]) -> Expr:
@@ -246,8 +291,8 @@ def add(terms: Iterable[Expr]) -> Expr:
         >>> add((Var(0), Var(1), Var(0))).text
         '2*x0 + x1'
     """
-    constant: Number = Fraction(0)
-    collected: dict[Expr, Number] = {}
+    # None collects the plain number; each entry is (sum, whether every number in it was exact).
+    collected: dict[Expr | None, tuple[Fraction, bool]] = {}
     stack = list(terms)[::-1]
     while stack:
         term = stack.pop()
@@ -255,70 +300,147 @@ def add(terms: Iterable[Expr]) -> Expr:
             stack.extend(term.terms[::-1])
             continue
         coefficient, rest = _split_coefficient(term)
-        if rest is None:
-            constant = constant + coefficient
-        else:
-            collected[rest] = collected.get(rest, Fraction(0)) + coefficient
-    out = [mul((Const(number), rest)) for rest, number in collected.items() if number != 0]
-    out.sort(key=_key)
-    if constant != 0 or not out:
-        out.insert(0, Const(constant))
+        total, exact = collected.get(rest, (Fraction(0), True))
+        exact = exact and isinstance(coefficient, Fraction)
+        collected[rest] = total + Fraction(coefficient), exact
+    constant = Const(rounded(*collected.pop(None, (Fraction(0), True))))
+    out: list[Expr] = [] if constant == ZERO else [constant]
+    # Ordered by what stands behind the number, so that a multiple of a sum keeps its order.
+    for rest in sorted((rest for rest in collected if rest is not None), key=_text):
+        number = Const(rounded(*collected[rest]))
+        if number != ZERO:
+            out.append(_with_coefficient(number, rest))
+    if not out:
+        return ZERO
     return out[0] if len(out) == 1 else Add(tuple(out))
 
 
+def _primitive(base: Add) -> tuple[Fraction, Add]:
+    """A sum as number times a sum with coprime coefficients, the first one positive.
+
+    The one spelling of a sum as a factor: without it ``2*(a + b)*c`` and ``(2*a + 2*b)*c`` would
+    differ. A sum that holds a float keeps its coefficients up to the sign.
+    """
+    numbers = [_split_coefficient(term)[0] for term in base.terms]
+    exact = [number for number in numbers if isinstance(number, Fraction)]
+    content = Fraction(1)
+    if len(exact) == len(numbers):
+        content = Fraction(
+            gcd(*(number.numerator for number in exact)),
+            lcm(*(number.denominator for number in exact)),
+        )
+    if numbers[0] < 0:
+        content = -content
+    if content == 1:
+        return content, base
+    terms: list[Expr] = []
+    for number, term in zip(numbers, base.terms, strict=True):
+        rest = _split_coefficient(term)[1]
+        scaled = Const(number / content)
+        terms.append(scaled if rest is None else _with_coefficient(scaled, rest))
+    return content, Add(tuple(terms))
+
+
 def mul(factors: Iterable[Expr]) -> Expr:
-    """A normalised product (sums are not expanded).
+    """A normalised product (sums are not expanded, but a number is multiplied into a lone sum).
 
     Example:
         >>> mul((Var(1), const(2), Var(0), Var(1))).text
         '2*x0*x1**2'
     """
-    constant: Number = Fraction(1)
+    constant, exact = Fraction(1), True
     collected: dict[Expr, Fraction] = {}
     stack = list(factors)[::-1]
     while stack:
-        factor = stack.pop()
-        if isinstance(factor, Mul):
-            stack.extend(factor.factors[::-1])
-        elif isinstance(factor, Const):
-            constant = constant * factor.value
-        else:
+        while stack:
+            factor = stack.pop()
+            if isinstance(factor, Mul):
+                stack.extend(factor.factors[::-1])
+                continue
+            if isinstance(factor, Const):
+                constant *= Fraction(factor.value)
+                exact = exact and isinstance(factor.value, Fraction)
+                continue
             base, exponent = (
                 (factor.base, factor.exponent) if isinstance(factor, Pow) else (factor, Fraction(1))
             )
+            if isinstance(base, Add) and exponent.denominator == 1:
+                content, base = _primitive(base)
+                constant *= Fraction(whole_power(content, int(exponent)))
             collected[base] = collected.get(base, Fraction(0)) + exponent
-    if constant == 0:
-        return Const(Fraction(0))
-    out = [power(base, exponent) for base, exponent in collected.items() if exponent != 0]
-    out.sort(key=_key)
+        # Fractional powers of a composite base can add up to a whole one, which opens it again.
+        for base, exponent in [*collected.items()]:
+            opens = isinstance(base, Const | Mul | Pow) or (
+                isinstance(base, Add) and _primitive(base)[0] != 1
+            )
+            if opens and exponent.denominator == 1:
+                del collected[base]
+                stack.append(power(base, exponent))
+    number = Const(rounded(constant, exact))
+    if number == ZERO:
+        return ZERO
+    out = [
+        base if exponent == 1 else Pow(base, exponent)
+        for base, exponent in collected.items()
+        if exponent != 0
+    ]
     if not out:
-        return Const(constant)
-    if constant != 1:
-        # A number in front of a single sum is multiplied in, so that -(a + b) has one spelling.
-        if len(out) == 1 and isinstance(out[0], Add):
-            return add(mul((Const(constant), term)) for term in out[0].terms)
-        out.insert(0, Const(constant))
-    return out[0] if len(out) == 1 else Mul(tuple(out))
+        return number
+    if len(out) == 1 and isinstance(out[0], Add):
+        # -(a + b) has one spelling: the sum.
+        return out[0] if number.value == 1 else add(_times(number, t) for t in out[0].terms)
+    out.sort(key=_arguments_first)
+    return _with_coefficient(number, out[0] if len(out) == 1 else Mul(tuple(out)))
+
+
+def _times(number: Const, term: Expr) -> Expr:
+    """Number times one term of a sum."""
+    value, rest = _split_coefficient(term)
+    exact = isinstance(value, Fraction) and isinstance(number.value, Fraction)
+    scaled = Const(rounded(Fraction(number.value) * Fraction(value), exact))
+    return scaled if rest is None or scaled == ZERO else _with_coefficient(scaled, rest)
 
 
 def power(base: Expr, exponent: Fraction) -> Expr:
     """A normalised rational power.
+
+    Raises:
+        ProgramError: A number whose power is not a real number, or too large.
 
     Example:
         >>> power(power(Var(0), Fraction(2)), Fraction(3)).text
         'x0**6'
     """
     if exponent == 0:
-        return Const(Fraction(1))
+        return ONE
     if exponent == 1:
         return base
     whole = exponent.denominator == 1
-    if isinstance(base, Const) and whole and (base.value != 0 or exponent > 0):
-        return Const(base.value ** int(exponent))
+    if isinstance(base, Const):
+        return _number_power(base, exponent)
     if isinstance(base, Pow) and whole:  # (x**a)**n = x**(a n) holds for every real x only then
         return power(base.base, base.exponent * exponent)
     if isinstance(base, Mul) and whole:
         return mul(power(factor, exponent) for factor in base.factors)
+    if isinstance(base, Add) and whole:
+        content, inner = _primitive(base)
+        number = Const(whole_power(content, int(exponent)))
+        return _with_coefficient(number, Pow(inner, exponent))
+    return Pow(base, exponent)
+
+
+def _number_power(base: Const, exponent: Fraction) -> Expr:
+    value = base.value
+    if value == 0 and exponent < 0:
+        raise ProgramError("a division by the constant 0.")
+    if value in (0, 1):
+        return base
+    if exponent.denominator == 1:
+        return Const(whole_power(value, int(exponent)))
+    if value < 0:
+        raise ProgramError(
+            f"the negative number {base.text} to the power {exponent} is not a real number."
+        )
     return Pow(base, exponent)
 
 
@@ -350,17 +472,21 @@ def substitute(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     return rebuild(expr, lambda part: mapping.get(part, part))
 
 
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions an expression is made of."""
+    if isinstance(expr, Add):
+        return expr.terms
+    if isinstance(expr, Mul):
+        return expr.factors
+    if isinstance(expr, Pow):
+        return (expr.base,)
+    return (expr.arg,) if isinstance(expr, Call) else ()
+
+
 def walk(expr: Expr) -> Iterable[Expr]:
     """All subexpressions, parents first."""
     stack = [expr]
     while stack:
         part = stack.pop()
         yield part
-        if isinstance(part, Add):
-            stack.extend(part.terms)
-        elif isinstance(part, Mul):
-            stack.extend(part.factors)
-        elif isinstance(part, Pow):
-            stack.append(part.base)
-        elif isinstance(part, Call):
-            stack.append(part.arg)
+        stack.extend(children(part))

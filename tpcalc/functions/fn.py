@@ -16,6 +16,7 @@ from tpcalc.functions.expr import (
     Pow,
     Var,
     add,
+    children,
     const,
     mul,
     power,
@@ -24,6 +25,8 @@ from tpcalc.functions.expr import (
 )
 
 __all__ = ["Fn", "derivative", "product"]
+
+_DEEPEST = 100
 
 
 def derivative(expr: Expr, by: Expr) -> Expr:
@@ -72,7 +75,8 @@ class Fn:
         scalars: Number of scalar arguments r.
 
     Raises:
-        ProgramError: The expression uses an argument that is not there.
+        ProgramError: The expression uses an argument that is not there, or is nested deeper than
+            100 operations (which nothing could print and read back).
 
     Example:
         >>> Fn(Var(0) * Var(1), 2).by(1).expr.text
@@ -84,15 +88,24 @@ class Fn:
     scalars: int = 0
 
     def __post_init__(self) -> None:
-        for part in walk(self.expr):
-            if isinstance(part, Var) and part.index >= self.vectors:
+        if self.vectors < 0 or self.scalars < 0:
+            raise ProgramError(f"a function of {self.vectors} vectors and {self.scalars} scalars.")
+        stack: list[tuple[Expr, int]] = [(self.expr, 0)]
+        while stack:
+            part, depth = stack.pop()
+            if depth > _DEEPEST:
                 raise ProgramError(
-                    f"{self.expr.text} uses x{part.index} but has {self.vectors} vector arguments."
+                    f"a function is nested deeper than {_DEEPEST} operations.",
+                    hint="Split it into several coordinatewise steps, one node each.",
                 )
-            if isinstance(part, Par) and part.index >= self.scalars:
-                raise ProgramError(
-                    f"{self.expr.text} uses s{part.index} but has {self.scalars} scalar arguments."
-                )
+            if isinstance(part, Var) and not 0 <= part.index < self.vectors:
+                raise self._missing(part.text, self.vectors, "vector")
+            if isinstance(part, Par) and not 0 <= part.index < self.scalars:
+                raise self._missing(part.text, self.scalars, "scalar")
+            stack.extend((child, depth + 1) for child in children(part))
+
+    def _missing(self, name: str, count: int, kind: str) -> ProgramError:
+        return ProgramError(f"{self.expr.text} uses {name} but has {count} {kind} arguments.")
 
     @property
     def text(self) -> str:
@@ -113,8 +126,9 @@ class Fn:
 
     @cached_property
     def is_inner(self) -> bool:
-        """Whether this is x0*x1 or x0**2, whose mean is an inner product."""
-        return self.expr in (Var(0) * Var(1), Var(0) ** 2)
+        """Whether this is x0*x1 of two vectors or x0**2 of one: its mean is an inner product."""
+        shape = {1: Var(0) ** 2, 2: Var(0) * Var(1)}.get(self.vectors)
+        return self.expr == shape
 
     @cached_property
     def uses(self) -> tuple[frozenset[int], frozenset[int]]:

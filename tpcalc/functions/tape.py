@@ -7,11 +7,14 @@ over cache-sized blocks keeps few temporaries.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var
 from tpcalc.functions.fn import Fn
 
@@ -22,11 +25,19 @@ Step = Callable[[Any, list[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """Steps that fill one register each; registers start with vectors, then scalars."""
+    """Steps that fill one register each; registers start with vectors, then scalars.
+
+    Args:
+        steps: For each step the operation and the registers it reads.
+        result: The register that holds the value.
+        inputs: Number of vector and scalar arguments.
+        drops: For each step the registers that nothing reads after it.
+    """
 
     steps: tuple[tuple[Step, tuple[int, ...]], ...]
     result: int
     inputs: int
+    drops: tuple[tuple[int, ...], ...]
 
 
 class NumpySpace:
@@ -74,7 +85,9 @@ def lower(fn: Fn) -> Tape:
         elif isinstance(expr, Mul):
             place = _fold(_mul, [visit(factor) for factor in expr.factors], emit)
         elif isinstance(expr, Pow):
-            place = emit(_power(expr), (visit(expr.base),))
+            place = emit(_power(expr.exponent), (visit(expr.base),))
+        elif isinstance(expr, Call) and isinstance(expr.arg, Const):
+            place = emit(_constant(_at_number(expr.atom, float(expr.arg.value))), ())
         elif isinstance(expr, Call):
             place = emit(_call(expr), (visit(expr.arg),))
         else:  # every expression class is listed above
@@ -83,7 +96,18 @@ def lower(fn: Fn) -> Tape:
         return place
 
     result = visit(fn.expr)  # fills the steps
-    return Tape(tuple(steps), result, inputs)
+    return Tape(tuple(steps), result, inputs, _last_uses(steps, result))
+
+
+def _last_uses(
+    steps: list[tuple[Step, tuple[int, ...]]], result: int
+) -> tuple[tuple[int, ...], ...]:
+    seen = {result}
+    drops: list[tuple[int, ...]] = []
+    for _, places in reversed(steps):
+        drops.append(tuple(place for place in dict.fromkeys(places) if place not in seen))
+        seen.update(places)
+    return tuple(reversed(drops))
 
 
 def _fold(step: Step, places: list[int], emit: Callable[[Step, tuple[int, ...]], int]) -> int:
@@ -105,17 +129,55 @@ def _mul(xp: Any, args: list[Any]) -> Any:
     return args[0] * args[1]
 
 
-def _power(expr: Pow) -> Step:
-    exponent = expr.exponent
-    if exponent == 2:
-        return lambda xp, args: args[0] * args[0]
-    if exponent == -1:
-        return lambda xp, args: 1.0 / args[0]
+def _power(exponent: Fraction) -> Step:
     if exponent.denominator == 1:
         whole = int(exponent)
-        return lambda xp, args: args[0] ** whole
+        return lambda xp, args: _whole_power(args[0], whole)
+    if exponent == Fraction(1, 2):
+        return lambda xp, args: _root(xp, args[0])
     real = float(exponent)
-    return lambda xp, args: args[0] ** real
+    return lambda xp, args: _real_power(args[0], real)
+
+
+def _whole_power(base: Any, exponent: int) -> Any:
+    """Power by repeated squaring: array libraries take a hundred times longer through pow."""
+    if exponent < 0:
+        below = _whole_power(base, -exponent)
+        if isinstance(below, float | int) and below == 0:  # Python would raise, arrays do not
+            return math.copysign(math.inf, below)
+        return 1.0 / below
+    out, square = None, base
+    while True:
+        if exponent & 1:
+            out = square if out is None else out * square
+        exponent >>= 1
+        if not exponent:
+            return out
+        square = square * square
+
+
+def _root(xp: Any, base: Any) -> Any:
+    return _real_power(base, 0.5) if isinstance(base, float | int) else xp.sqrt(base)
+
+
+def _real_power(base: Any, exponent: float) -> Any:
+    if not isinstance(base, float | int):
+        return base**exponent
+    if base < 0:  # Python would turn to complex numbers
+        return math.nan
+    if base == 0:
+        return 0.0 if exponent > 0 else math.inf
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _at_number(atom: Atom, value: float) -> float:
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return float(atom.evaluate(numpy_space(), np.float64(value)))
 
 
 def _call(expr: Call) -> Step:
@@ -129,8 +191,10 @@ def run(tape: Tape, xp: Any, arguments: Sequence[Any]) -> Any:
     The result of a constant function is a plain float: the caller broadcasts it.
     """
     registers = list(arguments)
-    for step, places in tape.steps:
+    for (step, places), drops in zip(tape.steps, tape.drops, strict=True):
         registers.append(step(xp, [registers[place] for place in places]))
+        for place in drops:
+            registers[place] = None
     return registers[tape.result]
 
 

@@ -1,1 +1,1 @@
-"""PLACEHOLDER"""
+"""Limit rules: from programs to random variables Z, and their formulas."""

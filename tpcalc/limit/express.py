@@ -7,7 +7,7 @@ A vector output is written in terms of other named outputs, Gaussian hats and ex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +104,7 @@ class _Writer:
             expression, printer="presentation", order="none", disable_split_super_sub=True
         )
         for symbol, (plain, _, tag) in self.symbols.items():
-            text = re.sub(rf"\b{symbol.name}\b", lambda _, p=plain: p, text)
+            text = re.sub(rf"\b{symbol.name}\b", _constant(plain), text)
             markup = markup.replace(f"<mi>{symbol.name}</mi>", tag)
         prefix = f"<msup><mi>n</mi><mn>{power}</mn></msup>" if scale else ""
         tex_scale = f"n^{{{power}}} " if scale else ""
@@ -198,7 +198,7 @@ class _Writer:
             self._spend(sum(1 for _ in walk(node.fn.expr)))
             plain = node.fn.text
             for index, part in enumerate(parts):
-                plain = re.sub(rf"\bx{index}\b", lambda _, p=part[0]: p, plain)
+                plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
             tex, tag = rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
         return self._symbol(
             (
@@ -271,10 +271,15 @@ class _Writer:
             parts = [self._label(r) for r in node.vectors]
             plain = node.fn.text
             for index, part in enumerate(parts):
-                plain = re.sub(rf"\bx{index}\b", lambda _, p=part[0]: p, plain)
+                plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
             if len(plain) <= 60:
                 return plain, rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
         return f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>"
+
+
+def _constant(text: str) -> Callable[[re.Match[str]], str]:
+    """A replacement that is taken literally, backslashes included."""
+    return lambda _: text
 
 
 def _escape(text: str) -> str:

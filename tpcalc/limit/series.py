@@ -1,8 +1,8 @@
 """Series in the width: what a quantity is at large n, by the powers written in the program.
 
-A value is ``sum_k n^(p_k) c_k + O(n^cut)``: growth exponents p_k, largest first, and nodes c_k of the
-limit graph that stay bounded. The identity is exact at finite n; the limit is taken of the nodes
-only. ``depth`` says how far below the leading power terms are kept; what is dropped sets ``cut``.
+A value is ``sum_k n^(p_k) c_k + O(n^cut)``: growth exponents p_k, largest first, and nodes c_k of
+the limit graph that stay bounded. The identity is exact at finite n; the limit is taken of the
+nodes only. ``depth`` says how far below the leading power terms are kept; what is dropped sets ``cut``.
 
 ``expand`` substitutes series into a coordinatewise function: sums and products of powers exactly,
 other functions by Taylor's formula about a leading power 0.
@@ -16,7 +16,22 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from tpcalc.errors import ScaleError
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, add, const, mul, power
+from tpcalc.functions.expr import (
+    Add,
+    Call,
+    Const,
+    Expr,
+    Mul,
+    Par,
+    Pow,
+    Var,
+    add,
+    const,
+    mul,
+    power,
+    substitute,
+    walk,
+)
 
 __all__ = ["NeedsMore", "Series", "expand", "truncate"]
 
@@ -67,9 +82,7 @@ def larger(a: Fraction | None, b: Fraction | None) -> Fraction | None:
     return max(a, b)
 
 
-def truncate(
-    terms: Mapping[Fraction, T], cut: Fraction | None, depth: Fraction
-) -> Series[T]:
+def truncate(terms: Mapping[Fraction, T], cut: Fraction | None, depth: Fraction) -> Series[T]:
     """Keep the terms within ``depth`` of the largest and above the remainder."""
     if not terms:
         return Series((), cut)
@@ -117,44 +130,41 @@ def expand(
         return out
     if isinstance(expr, Pow):
         base = expand(expr.base, arguments, depth, where=where)
-        if expr.exponent.denominator == 1 and expr.exponent > 0:
-            out = base
-            for _ in range(int(expr.exponent) - 1):
-                out = _times(out, base, depth)
-            return out
-        slope = mul((const(expr.exponent), power(Var(-1), expr.exponent - 1)))
-        return _taylor(expr, base, power(Var(-1), expr.exponent), slope, depth, where)
-    if isinstance(expr, Call):
-        inner = expand(expr.arg, arguments, depth, where=where)
-        if len(inner.terms) <= 1 and inner.cut is None and inner.lead == 0:
-            return Series(((ZERO, expr.atom(inner.terms[0][1])),))
-        if not inner.terms and inner.cut is None:  # identically zero argument
-            return Series(((ZERO, expr.atom(const(0))),))
-        lead = inner.lead
-        assert lead is not None
-        if lead < 0 and _scalar_only(expr):  # a number that tends to 0: Taylor about 0
-            inner = Series(((ZERO, const(0)), *inner.terms), inner.cut)
-        slope_at = expr.atom.differentiate(Var(-1)) if _needs_slope(inner, depth) else None
-        return _taylor(expr, inner, expr.atom(Var(-1)), slope_at, depth, where)
-    raise AssertionError(type(expr))
+        return _power(expr, base, depth, where)
+    assert isinstance(expr, Call)
+    return _call(expr, expand(expr.arg, arguments, depth, where=where), depth, where)
+
+
+def _power(expr: Pow, base: Series[Expr], depth: Fraction, where: str) -> Series[Expr]:
+    if expr.exponent.denominator == 1 and expr.exponent > 0:
+        out = base
+        for _ in range(int(expr.exponent) - 1):
+            out = _times(out, base, depth)
+        return out
+    slope = mul((const(expr.exponent), power(Var(-1), expr.exponent - 1)))
+    return _taylor(expr, base, power(Var(-1), expr.exponent), slope, depth, where)
+
+
+def _call(expr: Call, inner: Series[Expr], depth: Fraction, where: str) -> Series[Expr]:
+    if len(inner.terms) == 1 and inner.cut is None and inner.lead == 0:
+        return Series(((ZERO, expr.atom(inner.terms[0][1])),))
+    lead = inner.lead
+    if lead is None:  # an argument that is identically 0
+        return Series(((ZERO, expr.atom(const(0))),))
+    if lead < 0 and _scalar_only(expr):  # a number that tends to 0: Taylor about 0
+        inner = Series(((ZERO, const(0)), *inner.terms), inner.cut)
+    slope = expr.atom.differentiate(Var(-1)) if len(inner.terms) > 1 and depth > 0 else None
+    return _taylor(expr, inner, expr.atom(Var(-1)), slope, depth, where)
 
 
 def _scalar_only(expr: Expr) -> bool:
-    from tpcalc.functions.expr import walk
-
     return not any(isinstance(part, Var) for part in walk(expr))
-
-
-def _needs_slope(inner: Series[Expr], depth: Fraction) -> bool:
-    return len(inner.terms) > 1 and depth > 0
 
 
 def _taylor(
     expr: Expr, inner: Series[Expr], value: Expr, slope: Expr | None, depth: Fraction, where: str
 ) -> Series[Expr]:
     """f(c0 + rest) = f(c0) + f'(c0) rest + O(rest^2), for a leading power 0."""
-    from tpcalc.functions.expr import substitute
-
     if inner.lead is None:
         raise ScaleError(f"{expr.text} of an argument that is identically 0.", where=where)
     if inner.lead != 0 or not inner.terms:

@@ -2,3 +2,4 @@
 
 from tpcalc.orders.ex import Ex as Ex
 from tpcalc.orders.ex import as_ex as as_ex
+from tpcalc.orders.parse import parse_ex as parse_ex

@@ -6,6 +6,9 @@ identically equal exponents merge without any decision.
 
 from __future__ import annotations
 
+import keyword
+import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,14 +39,33 @@ class Ex:
     terms: tuple[tuple[Monomial, Fraction], ...] = ()
 
     @staticmethod
-    def number(value: int | Fraction) -> Ex:
-        """A constant exponent."""
+    def number(value: int | float | Fraction) -> Ex:
+        """A constant exponent; the float 0.1 means 1/10.
+
+        Raises:
+            ScaleError: The value is not finite.
+        """
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise ScaleError(f"an exponent must be finite, not {value}.")
+            simple = Fraction(value).limit_denominator(10**6)
+            value = simple if float(simple) == value else Fraction(value)
         return _from({(): Fraction(value)})
 
     @staticmethod
     def symbol(name: str) -> Ex:
-        """A named symbol."""
-        return Ex(((((name, 1),), Fraction(1)),))
+        """A named symbol.
+
+        Raises:
+            ScaleError: The name is not an identifier, so that it could not be read back.
+        """
+        plain = unicodedata.normalize("NFKC", name)
+        if not plain.isidentifier() or keyword.iskeyword(plain):
+            raise ScaleError(
+                f"a symbol cannot be called {name!r}: exponents are printed and read back.",
+                hint="Use letters, digits and underscores, and no word of Python (lambda_, say).",
+            )
+        return Ex(((((plain, 1),), Fraction(1)),))
 
     @property
     def constant(self) -> Fraction | None:
@@ -74,7 +96,7 @@ class Ex:
                         f"the exponent {self} holds the symbol {name!r}, which has no value here.",
                         hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}.",
                     )
-                part *= point[name] ** degree
+                part *= Fraction(point[name]) ** degree
             total += part
         return total
 
@@ -108,6 +130,19 @@ class Ex:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, other: int | Fraction) -> Ex:
+        if other == 0:
+            raise ScaleError(f"the exponent {self} is divided by 0.")
+        return self * (1 / Fraction(other))
+
+    def __pow__(self, degree: int) -> Ex:
+        if degree < 0:
+            raise ScaleError(f"{self} to the power {degree} is not a polynomial.")
+        out = Ex.number(1)
+        for _ in range(degree):
+            out = out * self
+        return out
+
     def __str__(self) -> str:
         if not self.terms:
             return "0"
@@ -128,7 +163,7 @@ def _from(total: Mapping[Monomial, Fraction]) -> Ex:
     return Ex(tuple(sorted(kept, key=lambda item: (sum(d for _, d in item[0]), item[0]))))
 
 
-def as_ex(value: Ex | int | Fraction) -> Ex:
+def as_ex(value: Ex | int | float | Fraction) -> Ex:
     """A number or an exponent as an exponent.
 
     Example:

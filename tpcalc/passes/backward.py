@@ -28,8 +28,8 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.rules import Rules
@@ -122,9 +122,7 @@ class _Sweep:
         if not keep_v:
             keep_v, compact = (0,), Fn(compact.expr, 1, compact.scalars)
         return self.builder.add(
-            Nonlin(
-                compact, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
-            )
+            Nonlin(compact, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s))
         )
 
 
@@ -289,4 +287,4 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
     Scale: _scale,
 }
 
-BACKWARD_RULES: Rules[None, _Sweep] = Rules("backward", _TABLE)
+BACKWARD_RULES: Rules[Any, _Sweep] = Rules("backward", _TABLE)

@@ -31,14 +31,13 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.rename import with_refs
 
 __all__ = ["Model", "Parameter", "Watch", "unroll"]
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +189,8 @@ def _differentiated(model: Model) -> _Template:
     forward = len(builder)
     seeds: tuple[Ref, ...] = ()
     if len(model.outputs) > 1:
-        seeds = tuple(
-            builder.add(InputScalar(f"chi[{k}]")) for k in range(len(model.outputs))
-        )
-    pairs = [
-        (output, seeds[k] if seeds else None) for k, output in enumerate(model.outputs)
-    ]
+        seeds = tuple(builder.add(InputScalar(f"chi[{k}]")) for k in range(len(model.outputs)))
+    pairs = [(output, seeds[k] if seeds else None) for k, output in enumerate(model.outputs)]
     gradients = backward(builder, pairs, [parameter.ref for parameter in model.parameters])
     return _Template(builder, forward, gradients, seeds)
 
@@ -208,7 +203,7 @@ def unroll(
     Args:
         model: The forward template.
         schedule: Data, loss derivative and learning rates; T is the number of batches minus one.
-        keep: Which names of watched vectors (``"h"``, ``"dh"``, ...) become outputs; ``f`` always does.
+        keep: Which names of watched vectors (``"h"``, ``"dh"``, ...) become outputs besides f.
 
     Returns:
         A program whose outputs are ``f[t,i]`` (``f[t,i,k]`` with several outputs) and the watched
@@ -270,9 +265,7 @@ def _backward_step(
     chis: list[tuple[Ref | None, Fraction | float]] = []
     for index, copy in enumerate(copies):
         outputs = tuple(copy.ref(output) for output in model.outputs)
-        chi = [
-            _chi(builder, expr, outputs, schedule.targets[step][index]) for expr in schedule.chi
-        ]
+        chi = [_chi(builder, expr, outputs, schedule.targets[step][index]) for expr in schedule.chi]
         if template.seeds:
             for seed, (ref, number) in zip(template.seeds, chi, strict=True):
                 copy.values[seed] = ref if ref is not None else float(number)
@@ -290,6 +283,18 @@ def _backward_step(
                 builder.output(name, copy.ref(adjoint))
     if step == len(schedule.batches) - 1:
         return
+    _update(model, template, schedule, copies, chis, step)
+
+
+def _update(
+    model: Model,
+    template: _Template,
+    schedule: Schedule,
+    copies: Sequence[_Copy],
+    chis: Sequence[tuple[Ref | None, Fraction | float]],
+    step: int,
+) -> None:
+    """Subtract rate * n^(-c) * gradient of the mean loss from every parameter."""
     share = Fraction(1, len(copies))
     weights = copies[0].weights
     for parameter in model.parameters:
@@ -336,5 +341,3 @@ def _chi(
 
 def _exact(value: float) -> Fraction | float:
     return Fraction(int(value)) if float(value).is_integer() else value
-
-

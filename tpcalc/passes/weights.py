@@ -17,8 +17,8 @@ from tpcalc.program.nodes import (
     MatMul,
     Moment,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.typing import node_refs

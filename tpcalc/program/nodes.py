@@ -28,8 +28,8 @@ __all__ = [
     "Nonlin",
     "OuterNonlin",
     "Ref",
-    "Scale",
     "ScalarFn",
+    "Scale",
 ]
 
 Ref = int

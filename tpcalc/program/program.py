@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tpcalc.errors import ProgramError, UnknownName
+from tpcalc.errors import UnknownName
+from tpcalc.program.check import Checker
 from tpcalc.program.nodes import Dim, Group, Node, Ref
-from tpcalc.program.typing import Type, node_refs, type_of
+from tpcalc.program.rename import rename
+from tpcalc.program.typing import Type, node_refs
 
-__all__ = ["Builder", "Program"]
+__all__ = ["Builder", "Program", "prune"]
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,21 @@ class Program:
 
     @cached_property
     def types(self) -> tuple[Type, ...]:
-        """The type of each node.
+        """The type of each node; computing them checks the whole program.
 
         Raises:
-            ProgramError: A node is ill-typed; the message names it.
+            ProgramError: A declaration, node or output that does not fit; the message names it.
         """
-        types: list[Type] = []
-        dims = {dim.name: dim for dim in self.dims}
-        groups = {group.name: group for group in self.groups}
+        checker = Checker()
+        for dim in self.dims:
+            checker.dim(dim)
+        for group in self.groups:
+            checker.group(group)
         for index, node in enumerate(self.nodes):
-            types.append(type_of(node, types, dims, groups, place=self.place(index)))
-        return tuple(types)
+            checker.node(node, self.place(index))
+        for name, ref in self.outputs:
+            checker.output(name, ref)
+        return tuple(checker.types)
 
     @cached_property
     def dim(self) -> Mapping[str, Dim]:
@@ -75,9 +81,14 @@ class Program:
 
     def place(self, ref: Ref) -> str:
         """A node for a message: its index, the outputs it carries, the user's line."""
-        names = [name for name, at in self.outputs if at == ref][:1]
+        name = self._output_of.get(ref)
         line = self.where[ref] if ref < len(self.where) else None
-        return f"%{ref}" + "".join(f" ({name})" for name in names) + (f" at {line}" if line else "")
+        return f"%{ref}" + (f" ({name})" if name else "") + (f" at {line}" if line else "")
+
+    @cached_property
+    def _output_of(self) -> Mapping[Ref, str]:
+        """The first output that names each node."""
+        return {ref: name for name, ref in reversed(self.outputs)}
 
     @cached_property
     def digest(self) -> str:
@@ -96,73 +107,78 @@ class Builder:
     """Builds a program node by node; equal nodes are shared, ill-typed ones refused at once."""
 
     def __init__(self, dims: Iterable[Dim] = (Dim("n"),)) -> None:
-        self._dims: dict[str, Dim] = {dim.name: dim for dim in dims}
-        self._groups: dict[str, Group] = {}
+        self._checker = Checker()
         self._nodes: list[Node] = []
-        self._types: list[Type] = []
         self._where: list[str | None] = []
         self._known: dict[Node, Ref] = {}
-        self._outputs: dict[str, Ref] = {}
+        for dim in dims:
+            self.dim(dim)
 
     @staticmethod
     def copy(program: Program) -> Builder:
         """A builder that starts with all nodes of a program, at the same indices."""
         builder = Builder(program.dims)
-        builder._groups = dict(program.group)
+        for group in program.groups:
+            builder.group(group)
+        for ref, node in enumerate(program.nodes):
+            builder._checker.node(node, program.place(ref))
+            builder._known.setdefault(node, ref)
         builder._nodes = list(program.nodes)
-        builder._types = list(program.types)
         builder._where = [*program.where, *[None] * (len(program.nodes) - len(program.where))]
-        builder._known = {node: ref for ref, node in reversed(list(enumerate(program.nodes)))}
-        builder._outputs = dict(program.outputs)
+        for name, ref in program.outputs:
+            builder.output(name, ref)
         return builder
 
     def dim(self, dim: Dim) -> None:
-        """Declare a dimension class."""
-        known = self._dims.setdefault(dim.name, dim)
-        if known != dim:
-            raise ProgramError(
-                f"the dimension {dim.name!r} is declared twice, with ratios {known.ratio} and "
-                f"{dim.ratio}."
-            )
+        """Declare a dimension class.
+
+        Raises:
+            ProgramError: It does not grow with n, or is declared already with another ratio.
+        """
+        if self._checker.dims.get(dim.name) != dim:
+            self._checker.dim(dim)
 
     def group(self, group: Group) -> None:
-        """Declare a Gaussian group."""
-        if self._groups.setdefault(group.name, group) != group:
-            raise ProgramError(
-                f"the Gaussian group {group.name!r} is declared twice, differently.",
-                hint="Give the second one another name.",
-            )
+        """Declare a Gaussian group.
+
+        Raises:
+            ProgramError: It is not a Gaussian vector, or is declared already, differently.
+        """
+        if self._checker.groups.get(group.name) != group:
+            self._checker.group(group)
 
     def add(self, node: Node, where: str | None = None) -> Ref:
         """Append a node (or find the equal one) and return its index.
 
         Raises:
-            ProgramError: The node is ill-typed.
+            ProgramError: The node is ill-typed, or an input of that name is there, differently.
         """
         found = self._known.get(node)
         if found is not None:
             return found
         place = f"%{len(self._nodes)}" + (f" at {where}" if where else "")
-        self._types.append(type_of(node, self._types, self._dims, self._groups, place=place))
+        self._checker.node(node, place)
         self._nodes.append(node)
         self._where.append(where)
         self._known[node] = len(self._nodes) - 1
         return len(self._nodes) - 1
 
     def output(self, name: str, ref: Ref) -> None:
-        """Name a result."""
-        if self._outputs.setdefault(name, ref) != ref:
-            raise ProgramError(
-                f"the output {name!r} is named twice.", hint="Give the second one another name."
-            )
+        """Name a result.
+
+        Raises:
+            ProgramError: The name is taken, or the node is not a vector or scalar of the program.
+        """
+        if self._checker.outputs.get(name) != ref:
+            self._checker.output(name, ref)
 
     def type(self, ref: Ref) -> Type:
         """The type of a node."""
-        return self._types[ref]
+        return self._checker.types[ref]
 
     def dim_of(self, name: str) -> Dim:
         """A declared dimension class."""
-        return self._dims[name]
+        return self._checker.dims[name]
 
     def node(self, ref: Ref) -> Node:
         """The node at an index."""
@@ -171,7 +187,7 @@ class Builder:
     @property
     def outputs(self) -> Mapping[str, Ref]:
         """Outputs named so far."""
-        return self._outputs
+        return self._checker.outputs
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -179,13 +195,13 @@ class Builder:
     def finish(self, *, keep_unused: bool = True) -> Program:
         """The program built so far; with ``keep_unused=False`` only what an output needs."""
         program = Program(
-            tuple(self._dims.values()),
-            tuple(self._groups.values()),
+            tuple(self._checker.dims.values()),
+            tuple(self._checker.groups.values()),
             tuple(self._nodes),
-            tuple(self._outputs.items()),
+            tuple(self._checker.outputs.items()),
             tuple(self._where),
         )
-        program.__dict__["types"] = tuple(self._types)  # already checked node by node
+        program.__dict__["types"] = tuple(self._checker.types)  # already checked node by node
         return program if keep_unused else prune(program)
 
 
@@ -198,8 +214,4 @@ def prune(program: Program) -> Program:
         if needed[ref]:
             for other in node_refs(program.nodes[ref]):
                 needed[other] = True
-    from tpcalc.program.rename import rename
-
     return rename(program, needed)
-
-

@@ -15,8 +15,8 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 
 if TYPE_CHECKING:
@@ -67,10 +67,13 @@ def rename(program: Program, keep: Sequence[bool]) -> Program:
             nodes.append(with_refs(node, new_index.__getitem__))
             where.append(program.where[ref] if ref < len(program.where) else None)
     used = {node.group for node in nodes if isinstance(node, InputVector)}
-    return type(program)(
+    renamed = type(program)(
         program.dims,
         tuple(group for group in program.groups if group.name in used),
         tuple(nodes),
         tuple((name, new_index[ref]) for name, ref in program.outputs),
         tuple(where),
     )
+    types = tuple(type_ for type_, kept in zip(program.types, keep, strict=True) if kept)
+    renamed.__dict__["types"] = types  # a type does not depend on indices
+    return renamed

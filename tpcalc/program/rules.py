@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tpcalc.program.nodes import NODE_TYPES, Node, Ref
-from tpcalc.program.program import Program
+from tpcalc.errors import ProgramError, TpcalcError
+from tpcalc.program.nodes import NODE_TYPES, Ref
+
+if TYPE_CHECKING:
+    from tpcalc.program.program import Program
 
 __all__ = ["Rules", "interpret"]
 
@@ -23,11 +26,13 @@ class Rules(Generic[T, C]):
         name: What it is called in messages.
         table: For each node type ``rule(node, ref, values, context)``.
         gaps: Node types without a rule, each with the reason a reader needs.
+        refusal: The error raised at a node without a rule.
     """
 
     name: str
     table: Mapping[type, Callable[[Any, Ref, list[T], C], T]]
     gaps: Mapping[type, str] = field(default_factory=dict)
+    refusal: type[TpcalcError] = ProgramError
 
     @property
     def missing(self) -> set[type]:
@@ -36,19 +41,20 @@ class Rules(Generic[T, C]):
 
 
 def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
-    """Walk the nodes in order; returns one value for each."""
+    """Walk the nodes in order; returns one value for each.
+
+    Raises:
+        ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
+    """
     values: list[T] = []
     table = rules.table
     for ref, node in enumerate(program.nodes):
-        values.append(_apply(table, node, ref, values, context))
+        rule = table.get(type(node))
+        if rule is None:
+            kind = type(node)
+            reason = rules.gaps.get(kind, "it is not a node of the language.")
+            raise rules.refusal(
+                f"{kind.__name__} has no rule in {rules.name!r}: {reason}", where=program.place(ref)
+            )
+        values.append(rule(node, ref, values, context))
     return values
-
-
-def _apply(
-    table: Mapping[type, Callable[[Any, Ref, list[T], C], T]],
-    node: Node,
-    ref: Ref,
-    values: list[T],
-    context: C,
-) -> T:
-    return table[type(node)](node, ref, values, context)

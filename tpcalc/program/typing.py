@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import isfinite
 from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn
+from tpcalc.functions.numbers import is_finite
+from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Dim,
     Group,
@@ -24,8 +24,8 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 
 __all__ = ["Type", "node_refs", "type_of"]
@@ -123,25 +123,7 @@ def _input_vector(node: InputVector, context: _Context) -> Type:
     size = len(group.mean)
     if not 0 <= node.index < size:
         raise context.fail(f"group {group.name!r} has {size} members; there is no {node.index}.")
-    _check_group(group, context)
     return Type(Kind.VECTOR, (group.dim,))
-
-
-def _check_group(group: Group, context: _Context) -> None:
-    size = len(group.mean)
-    if group.cov is None:
-        return
-    if len(group.cov) != size or any(len(row) != size for row in group.cov):
-        raise context.fail(f"the covariance of group {group.name!r} must be {size} x {size}.")
-    values = [*group.mean, *(value for row in group.cov for value in row)]
-    if not all(isfinite(value) for value in values):
-        raise context.fail(f"group {group.name!r} has a mean or covariance that is not finite.")
-    for i in range(size):
-        for j in range(i):
-            if group.cov[i][j] != group.cov[j][i]:
-                raise context.fail(
-                    f"the covariance of group {group.name!r} is not symmetric at ({i}, {j})."
-                )
 
 
 def _input_matrix(node: InputMatrix, context: _Context) -> Type:
@@ -155,7 +137,7 @@ def _input_matrix(node: InputMatrix, context: _Context) -> Type:
 
 
 def _input_scalar(node: InputScalar, context: _Context) -> Type:
-    if not isfinite(node.value) or not isfinite(node.std) or node.std < 0:
+    if not is_finite(node.value) or not is_finite(node.std) or node.std < 0:
         raise context.fail(
             f"the scalar {node.name!r} has value {node.value} and standard deviation {node.std}; "
             "both must be finite and the second not negative."
@@ -172,7 +154,8 @@ def _matmul(node: MatMul, context: _Context) -> Type:
     if found != cols:
         side = "W.T" if node.transpose else "W"
         raise context.fail(
-            f"{side} (%{node.matrix}) takes vectors on {cols!r}, %{node.vector} lives on {found!r}.",
+            f"{side} (%{node.matrix}) takes vectors on {cols!r}; "
+            f"%{node.vector} lives on {found!r}.",
             hint="Use the transpose, or a matrix between the right dimension classes.",
         )
     return Type(Kind.VECTOR, (rows,))
@@ -187,7 +170,7 @@ def _nonlin(node: Nonlin, context: _Context) -> Type:
 def _lincomb(node: LinComb, context: _Context) -> Type:
     if not len(node.numbers) == len(node.scalars) == len(node.vectors):
         raise context.fail("a linear combination needs as many coefficients as vectors.")
-    if not all(isinstance(x, Fraction) or isfinite(x) for x in node.numbers):
+    if not all(is_finite(number) for number in node.numbers):
         raise context.fail("a coefficient of the linear combination is not finite.")
     context.scalars([scalar for scalar in node.scalars if scalar is not None])
     return Type(Kind.VECTOR, (context.common_dim(node.vectors),))
@@ -219,6 +202,8 @@ def _scale(node: Scale, context: _Context) -> Type:
         raise context.fail(
             "a power of n in front of a matrix.", hint="Put it in front of the product W @ x."
         )
+    if not isinstance(node.n_power, Ex) or not isinstance(node.depth_power, Ex):
+        raise context.fail("the powers of n and L must be exponents.", hint="Use orders.as_ex.")
     return found
 
 
@@ -250,7 +235,10 @@ def type_of(
         ProgramError: The node is ill-typed or refers to a node that does not come before it.
     """
     context = _Context(types, dims, groups, place)
+    rule = _RULES.get(type(node))
+    if rule is None:
+        raise context.fail(f"{type(node).__name__} is not a node of the language.")
     for ref in node_refs(node):
         if not 0 <= ref < len(types):
             raise context.fail(f"%{ref} is not an earlier node.")
-    return _RULES[type(node)](node, context)
+    return rule(node, context)

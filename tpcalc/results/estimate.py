@@ -65,9 +65,7 @@ class Estimate:
 
     def z(self, other: Estimate | float) -> float:
         """Distance to another number in combined standard errors (infinite if both are exact)."""
-        value, stderr = (
-            (other.value, other.stderr) if isinstance(other, Estimate) else (other, 0.0)
-        )
+        value, stderr = (other.value, other.stderr) if isinstance(other, Estimate) else (other, 0.0)
         gap = abs(self.value - value)
         spread = math.hypot(self.stderr, stderr)
         if gap <= 1e-12 * max(abs(self.value), abs(value), 1.0):

@@ -1,8 +1,9 @@
 """Tables of answers: plain records that reports, JSON and comparisons read.
 
 Names of results of a trained network are written ``f[t,i]`` (``f[t,i,k]`` with several outputs),
-``h[l,t,i]``, ``x[l,t,i]``, ``dx[l,t,i]``, ``dh[l,t,i]``, ``dW_x[l,t,i]``: l the layer (from 1), t the step
-(from 0), i the input (within the step's batch; queries follow), k the output. ``Key`` reads them.
+``h[l,t,i]``, ``x[l,t,i]``, ``dx[l,t,i]``, ``dh[l,t,i]``, ``dW_x[l,t,i]``: l the layer (from 1),
+t the step (from 0), i the input (within the step's batch; queries follow), k the output. ``Key``
+reads them.
 """
 
 from __future__ import annotations

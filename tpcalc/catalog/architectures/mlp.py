@@ -21,8 +21,8 @@ from tpcalc.program.nodes import (
     Moment,
     Nonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Builder
 from tpcalc.sources import Source
@@ -38,8 +38,9 @@ SUM = Fn(Par(0) + Par(1), 0, 2)
 class MLP:
     """A fully connected network with ``depth`` hidden layers of width n.
 
-    h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1}, f_k = (W^{L+1} x^L + b^{L+1})_k,
-    with W^l = n^(-a_l) w^l and w^l, b^l N(0, 1) at the start; biases share the power of their layer.
+    h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1},
+    f_k = (W^{L+1} x^L + b^{L+1})_k, with W^l = n^(-a_l) w^l and w^l, b^l N(0, 1) at the start;
+    biases share the power of their layer.
 
     Args:
         depth: Number of hidden layers L, at least 1.
@@ -124,9 +125,7 @@ class _Writer:
 
     def write(self) -> Model:
         builder, depth = self.builder, self.net.depth
-        inputs = tuple(
-            builder.add(InputScalar(f"input[{j}]")) for j in range(self.dimension)
-        )
+        inputs = tuple(builder.add(InputScalar(f"input[{j}]")) for j in range(self.dimension))
         act = Fn(self.net._activation(Var(0)), 1)
         x = -1
         for layer in range(1, depth + 1):
@@ -140,9 +139,7 @@ class _Writer:
         outputs = tuple(self._output(k, x) for k in range(self.outputs))
         for k, output in enumerate(outputs):
             builder.output(f"f[{k}]", output)
-        return Model(
-            builder.finish(), inputs, outputs, tuple(self.parameters), tuple(self.watch)
-        )
+        return Model(builder.finish(), inputs, outputs, tuple(self.parameters), tuple(self.watch))
 
     def _has_bias(self, layer: int) -> bool:
         return self.net.bias == "all" or (self.net.bias == "first" and layer == 1)
@@ -203,4 +200,3 @@ class _Writer:
         own = self.bias_a[-1]
         scaled = bias if own == as_ex(0) else self.builder.add(Scale(bias, -own))
         return self.builder.add(ScalarFn(SUM, (f, scaled)))
-

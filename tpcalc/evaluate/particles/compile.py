@@ -112,9 +112,8 @@ def compile_graph(
     _emit_starts(state, names)
     random: set[LRef] = set()
     for ref, node in enumerate(graph.nodes):
-        if isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0):
-            random.add(ref)
-        elif any(other in random for other in graph_refs(node)):
+        drawn = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
+        if drawn or any(other in random for other in graph_refs(node)):
             random.add(ref)
         if ref not in state.vector:
             _emit(state, ref, names.get(ref, ""))
@@ -144,7 +143,7 @@ def compile_graph(
         state.scalars,
         tuple(state.labels),
         tuple(results),
-        tuple(state.vector[node] for name in collect if (node := wanted[name]) is not None),
+        tuple(state.vector[at] for name in collect if (at := wanted[name]) is not None),
     )
     chance = frozenset(
         name for name, target in graph.targets if target.node is not None and target.node in random

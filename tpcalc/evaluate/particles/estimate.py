@@ -1,4 +1,4 @@
-"""Running a limit graph with particles: replicates, error bars, and adding samples until they fit."""
+"""Running a limit graph with particles: replicates, error bars, samples until they suffice."""
 
 from __future__ import annotations
 
@@ -93,9 +93,7 @@ def run_particles(
         if budget.rel_error is None or _met(compiled, draws.values, budget.rel_error):
             return draws
         if 2 * samples > budget.max_samples:
-            return Draws(
-                draws.values, draws.vectors, samples, seed, Status.TOLERANCE_NOT_REACHED
-            )
+            return Draws(draws.values, draws.vectors, samples, seed, Status.TOLERANCE_NOT_REACHED)
         samples *= 2
 
 

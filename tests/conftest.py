@@ -1,0 +1,42 @@
+"""What every test shares: fixed randomness, and the tests that this machine cannot run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import pytest
+from hypothesis import settings
+
+# The same examples in every run: a red test can be run again.
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50, database=None)
+settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests whose marker names something that is not here, and say what.
+
+    ``TPCALC_REQUIRE=torch,gpu`` runs the tests of those markers all the same, so that they fail.
+    """
+    required = os.environ.get("TPCALC_REQUIRE", "").split(",")
+    reasons = {"torch": _no_torch, "gpu": _no_gpu}
+    for marker, reason_of in reasons.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if not marked or marker in required:
+            continue
+        reason = reason_of()
+        if reason:
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _no_torch() -> str:
+    return "" if importlib.util.find_spec("torch") else "torch is not installed"
+
+
+def _no_gpu() -> str:
+    if _no_torch():
+        return _no_torch()
+    import torch
+
+    return "" if torch.cuda.is_available() else "no CUDA device"

@@ -1,0 +1,46 @@
+"""``import tpcalc`` is light: what is heavy loads when it is first needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("matplotlib", "numba", "pydantic", "scipy.stats", "sklearn", "torch", "typer")
+MEASURE = """
+import json, sys, time
+start = time.perf_counter()
+import tpcalc
+seconds = time.perf_counter() - start
+print(json.dumps([seconds, sorted(sys.modules)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def imports() -> list[tuple[float, list[str]]]:
+    """Seconds and modules of three fresh imports; the interpreter's own start is not counted."""
+    return [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", MEASURE],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for _ in range(3)
+    ]
+
+
+def test_import_takes_less_than_700_ms(imports: list[tuple[float, list[str]]]) -> None:
+    assert min(seconds for seconds, _ in imports) < 0.7
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_import_does_not_load(name: str, imports: list[tuple[float, list[str]]]) -> None:
+    assert name not in imports[0][1]

@@ -1,0 +1,99 @@
+"""A false declaration is caught, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import pytest
+
+from tpcalc.catalog.activation import Activation, ActivationFamily
+from tpcalc.catalog.activations import lookup
+from tpcalc.catalog.verify import verify
+from tpcalc.functions import Atom, Expr
+from tpcalc.sources import Source
+
+
+def lying(text: str, **changes: Any) -> Activation:
+    """The atom of the catalogue with some of its facts (or functions) replaced."""
+    right = lookup(text)
+    assert isinstance(right.function, Atom)
+    own = {key: changes.pop(key) for key in ("derivative", "sympy", "evaluate") if key in changes}
+    wrong = replace(right.function, facts=replace(right.facts, **changes), **own)
+    family = ActivationFamily("wrong", lambda: wrong, "a lie", Source("none"))
+    return Activation(wrong, replace(family, domain=right.domain))
+
+
+def broken(activation: Activation) -> set[str]:
+    return {violation.fact for violation in verify(activation)}
+
+
+def cosine(z: Expr) -> Expr:
+    return lookup("cos")(z)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "fact"),
+    [
+        ("tanh", {"parity": "even"}, "parity"),
+        ("tanh", {"parity": "none"}, "parity"),
+        ("sigmoid", {"parity": "odd"}, "parity"),
+        ("relu", {"parity": "even"}, "parity"),
+        ("log", {"parity": "odd"}, "parity"),
+        ("relu", {"homogeneity": Fraction(2)}, "homogeneity"),
+        ("relu", {"homogeneity": None}, "homogeneity"),
+        ("tanh", {"homogeneity": Fraction(1)}, "homogeneity"),
+        ("step", {"homogeneity": None}, "homogeneity"),
+        ("relu", {"kinks": ()}, "kinks"),
+        ("relu", {"kinks": (0.0, 1.0)}, "kinks"),
+        ("relu", {"kinks": (0.5,)}, "kinks"),
+        ("relu^3", {"kinks": ()}, "kinks"),
+        ("elu", {"kinks": ()}, "kinks"),
+        ("leaky_relu:0.9", {"kinks": ()}, "kinks"),
+        ("gelu", {"kinks": (0.0,)}, "kinks"),
+        ("tanh", {"growth": Fraction(1)}, "growth"),
+        ("relu", {"growth": Fraction(0)}, "growth"),
+        ("relu^2", {"growth": Fraction(1)}, "growth"),
+        ("softplus", {"growth": None}, "growth"),
+        ("exp", {"growth": Fraction(3)}, "growth"),
+        ("log", {"growth": Fraction(1)}, "growth"),
+        ("sigmoid", {"value_at_zero": 0.0}, "value_at_zero"),
+        ("log", {"value_at_zero": 0.0}, "value_at_zero"),
+        ("tanh", {"slope_at_zero": None}, "slope_at_zero"),
+        ("tanh", {"slope_at_zero": 0.9}, "slope_at_zero"),
+        ("relu", {"slope_at_zero": 0.0}, "slope_at_zero"),
+        ("log", {"slope_at_zero": 1.0}, "slope_at_zero"),
+        ("tanh", {"derivative": cosine}, "derivative"),
+        ("relu", {"derivative": None}, "derivative"),
+        ("tanh", {"sympy": None}, "sympy"),
+        ("tanh", {"sympy": lambda z: z}, "sympy"),
+    ],
+)
+def test_a_false_declaration_is_named(text: str, changes: dict[str, Any], fact: str) -> None:
+    assert broken(lookup(text)) == set()
+    assert broken(lying(text, **changes)) == {fact}
+
+
+def test_a_wrong_evaluation_is_noticed() -> None:
+    def shifted(xp: Any, z: Any) -> Any:
+        return xp.tanh(z) + 0.01
+
+    assert {"value_at_zero", "parity", "sympy"} <= broken(lying("tanh", evaluate=shifted))
+
+
+def test_a_jump_that_is_not_declared_is_noticed() -> None:
+    assert broken(lying("step", kinks=())) == {"kinks", "derivative"}
+
+
+def test_the_text_says_what_was_declared_and_what_was_found() -> None:
+    (violation,) = verify(lying("tanh", slope_at_zero=0.9))
+    assert "declared f'(0) = 0.9, found 1" in violation.text
+
+
+def test_a_half_line_has_no_parity() -> None:
+    half = replace(lookup("square").family, domain=(0.0, inf))
+    make: Callable[..., Any] = half.make
+    assert "parity" in broken(Activation(make(), half))

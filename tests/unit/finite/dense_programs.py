@@ -1,0 +1,117 @@
+"""Small programs, node by node, for the tests of dense finite width."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tpcalc.functions import Atom, Const, Fn, Par, Var, const
+from tpcalc.orders import Ex
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    Scale,
+    ScalarFn,
+)
+from tpcalc.program.program import Builder, Program
+
+__all__ = [
+    "HALF",
+    "INNER",
+    "RELU",
+    "TANH",
+    "every_node",
+    "half_power",
+    "inner",
+    "round_trip",
+    "standard",
+]
+
+STEP = Atom("step", lambda xp, z: xp.where(z > 0, 1.0, 0.0), None)
+RELU = Atom("relu", lambda xp, z: xp.maximum(z, 0.0), lambda z: STEP(z))
+TANH = Atom("tanh", lambda xp, z: xp.tanh(z), lambda z: const(1) - TANH(z) ** 2)
+EXP = Atom("exp", lambda xp, z: xp.exp(z), lambda z: EXP(z))
+INNER = Fn(Var(0) * Var(1), 2)
+HALF = Fraction(1, 2)
+
+
+def half_power(builder: Builder, of: Ref, power: Fraction = -HALF) -> Ref:
+    """``n**power`` times a node."""
+    return builder.add(Scale(of, Ex.number(power)))
+
+
+def inner(builder: Builder, left: Ref, right: Ref) -> Ref:
+    """The average of the product of two vectors."""
+    return builder.add(Moment(INNER, (left, right)))
+
+
+def standard(builder: Builder, name: str, dim: str = "n", variance: float = 1.0) -> Ref:
+    """A vector of iid Gaussian coordinates."""
+    builder.group(Group(name, dim, (Fraction(0),), ((variance,),)))
+    return builder.add(InputVector(name, 0))
+
+
+def round_trip(
+    atom: Atom | None, dims: tuple[Dim, Dim] = (Dim("n"), Dim("n")), variance: float = 1.0
+) -> Program:
+    """h = W f(W^T z) with entries of W of variance 1/n; outputs z, h, <z, h>, <h, h>."""
+    builder = Builder(dict.fromkeys(dims))
+    z = standard(builder, "z", dims[0].name, variance)
+    matrix = builder.add(InputMatrix("W", dims[0].name, dims[1].name))
+    there = half_power(builder, builder.add(MatMul(matrix, z, True)))
+    bent = there if atom is None else builder.add(Nonlin(Fn(atom(Var(0)), 1), (there,)))
+    h = half_power(builder, builder.add(MatMul(matrix, bent)))
+    builder.output("z", z)
+    builder.output("h", h)
+    builder.output("zh", inner(builder, z, h))
+    builder.output("hh", inner(builder, h, h))
+    return builder.finish()
+
+
+def every_node(steps: int = 3) -> Program:
+    """A program with every node type, several products of one matrix at a time, and two ratios."""
+    builder = Builder((Dim("n"), Dim("m", Fraction(3, 2))))
+    builder.group(
+        Group("x", "n", (0.0, 1.0, 0.5), ((1.0, 0.5, 1.5), (0.5, 1.0, 1.5), (1.5, 1.5, 3.0)))
+    )
+    xs = [builder.add(InputVector("x", index)) for index in range(3)]
+    first = builder.add(InputMatrix("U", "m", "n"))
+    turn = builder.add(InputMatrix("R", "m", "m", "orthogonal"))
+    rate = builder.add(InputScalar("rate", HALF))
+    noise = builder.add(InputScalar("noise", Fraction(0), Fraction(1)))
+    outcome = builder.add(ScalarFn(Fn(Par(0) * TANH(Par(1)), 0, 2), (rate, noise)))
+    builder.output("noise", noise)
+    builder.output("outcome", outcome)
+    for step in range(steps):
+        hidden = [half_power(builder, builder.add(MatMul(first, x))) for x in xs]
+        bent = [
+            builder.add(Nonlin(Fn(TANH(Var(0)) * Par(0) + RELU(Var(0)), 1, 1), (h,), (outcome,)))
+            for h in hidden
+        ]
+        turned = [half_power(builder, builder.add(MatMul(turn, b))) for b in bent]
+        back = [half_power(builder, builder.add(MatMul(first, t, True))) for t in turned]
+        size = builder.add(Moment(Fn(EXP(-(Var(0) ** 2)) + Par(0), 1, 1), (back[0],), (rate,)))
+        rough = builder.add(
+            OuterNonlin(Fn(TANH(Var(0) * Var(1) + Par(0)), 2, 1), (xs[0],), (hidden[1],), (size,),
+                        hidden[2])
+        )
+        xs = [
+            builder.add(
+                LinComb((Fraction(1), 0.25, -1.0, HALF), (None, rate, size, None), (*pair, rough, xs[0]))
+            )
+            for pair in zip(xs, back, strict=True)
+        ]
+        builder.output(f"size[{step}]", size)
+        builder.output(f"x[{step}]", xs[0])
+        builder.output(f"gram[{step}]", inner(builder, xs[1], xs[2]))
+    flat = builder.add(Nonlin(Fn(Const(Fraction(3)), 1), (xs[0],)))
+    builder.output("flat", flat)
+    return builder.finish()

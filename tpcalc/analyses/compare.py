@@ -1,0 +1,235 @@
+"""A limit beside finite networks: differences in standard errors, and how fast they shrink."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import EvaluationError, ProgramError
+from tpcalc.finite.statistics import slope, summary
+from tpcalc.results import (
+    Comparison,
+    ComparisonRow,
+    Estimate,
+    FiniteTable,
+    LimitTable,
+    Provenance,
+    SlopeRow,
+)
+
+__all__ = ["compare"]
+
+Values = NDArray[np.float64]
+
+# One rounding of the number format of a finite run; results carry a few of them.
+_ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bfloat16": 2.0**-9, "bf16": 2.0**-9}
+_ROUNDINGS = 16
+# Above this share of the error's size the limit's own error bends the slope.
+_LIMIT_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    """One number of the limit, and what a finite value is divided by to be compared with it."""
+
+    name: str
+    statistic: str
+    limit: Estimate
+    power: Fraction
+
+    def scaled(self, values: tuple[float, ...], width: int) -> Values:
+        found: Values = np.asarray(values, dtype=np.float64)
+        return found if self.power == 0 else found * float(width) ** float(-self.power)
+
+
+def compare(limit: LimitTable, finite: FiniteTable) -> Comparison:
+    """Compare the limit of a program with the same program at finite widths.
+
+    For each result and width: the mean over seeds, and its distance from the limit in combined
+    standard errors (a size, without sign). For each result: the log-log slope in n of the root mean
+    square over seeds of finite - limit. A result that stays random in the limit is compared by its
+    mean, and both standard deviations are reported. Where a power of n was taken out of a limit,
+    finite values are divided by it first (second moments by its square).
+
+    Args:
+        limit: The limits.
+        finite: The finite networks, at least two seeds.
+
+    Raises:
+        ProgramError: The two are about different programs.
+        EvaluationError: Fewer than two seeds.
+
+    Example:
+        >>> from tpcalc.results import FiniteRow, Method, ScalarRow
+        >>> of = Provenance("0", "a program")
+        >>> table = LimitTable((ScalarRow("c", Estimate(1.0, 0.0, Method.EXACT)),), (), of)
+        >>> rows = (FiniteRow("c", "value", 64, (0.5, 1.1)),)
+        >>> row = compare(table, FiniteTable(rows, (64,), 2, "lazy", of)).rows[0]
+        >>> print(f"{row.mean:.1f} ± {row.stderr:.1f}, z = {row.z:.2f}")
+        0.8 ± 0.3, z = 0.67
+    """
+    _same_program(limit.provenance, finite.provenance)
+    if finite.seeds < 2:
+        raise EvaluationError(
+            f"{finite.seeds} seed cannot show how far finite networks scatter, so there is nothing "
+            "to measure the difference by.",
+            hint="Simulate with at least two seeds; ten or more are better.",
+        )
+    found = {(row.name, row.statistic, row.width): row.values for row in finite.rows}
+    settings = dict(finite.provenance.settings)
+    rounding = _ROUNDINGS * _ROUNDING.get(settings.get("dtype", "float64"), 2.0**-53)
+    notes = [*_unmatched(limit, finite)]
+    rows: list[ComparisonRow] = []
+    slopes: list[SlopeRow] = []
+    for quantity in _quantities(limit, notes):
+        by_width: dict[int, Values] = {}
+        for width in sorted(finite.widths):
+            values = found.get((quantity.name, quantity.statistic, width))
+            if values is None:
+                continue
+            scaled = quantity.scaled(values, width)
+            by_width[width] = scaled
+            row = _row(quantity, width, scaled, rounding, notes)
+            if row is not None:
+                rows.append(row)
+        if by_width:
+            slopes.append(_slope(quantity, by_width, rounding))
+    return Comparison(
+        tuple(rows), tuple(slopes), _provenance(limit, finite), tuple(dict.fromkeys(notes))
+    )
+
+
+def _same_program(limit: Provenance, finite: Provenance) -> None:
+    if limit.program_digest != finite.program_digest:
+        raise ProgramError(
+            f"the limit is of the program {limit.program_digest[:12]}, the finite networks are of "
+            f"{finite.program_digest[:12]}: two different programs.",
+            hint="Compute both from the same program.",
+        )
+
+
+def _unmatched(limit: LimitTable, finite: FiniteTable) -> Iterator[str]:
+    """Results that only one side has."""
+    known = dict.fromkeys([row.name for row in limit.scalars] + [row.name for row in limit.vectors])
+    simulated = dict.fromkeys(row.name for row in finite.rows)
+    for names, others, text in (
+        (known, simulated, "only the limit has"),
+        (simulated, known, "only the finite networks have"),
+    ):
+        lacking = [name for name in names if name not in others]
+        if lacking:
+            yield f"{text} {', '.join(lacking)}: not compared."
+
+
+def _quantities(limit: LimitTable, notes: list[str]) -> Iterator[_Quantity]:
+    for scalar in limit.scalars:
+        power = _power(scalar.name, scalar.n_power, notes)
+        if power is not None:
+            yield _Quantity(scalar.name, "value", scalar.estimate, power)
+    for vector in limit.vectors:
+        power = _power(vector.name, vector.n_power, notes)
+        if power is not None:
+            yield _Quantity(vector.name, "mean", vector.mean, power)
+            yield _Quantity(vector.name, "second_moment", vector.second_moment, 2 * power)
+
+
+def _power(name: str, text: str, notes: list[str]) -> Fraction | None:
+    try:
+        power = Fraction(text)
+    except ValueError:
+        notes.append(f"{name} has size n^({text}), which is no number here: not compared.")
+        return None
+    if power != 0:
+        notes.append(f"{name} is compared after division by n^({power}).")
+    return power
+
+
+def _row(
+    quantity: _Quantity, width: int, values: Values, rounding: float, notes: list[str]
+) -> ComparisonRow | None:
+    limit = quantity.limit
+    broken = int(np.sum(~np.isfinite(values)))
+    if broken or not math.isfinite(limit.value):
+        what = f"{broken} of {len(values)} seeds have" if broken else "the limit has"
+        notes.append(f"{quantity.name} at width {width}: {what} no finite value; not compared.")
+        return None
+    mean = summary(values.tolist(), random=True)
+    return ComparisonRow(
+        name=quantity.name,
+        statistic=quantity.statistic,
+        limit=limit.value,
+        limit_stderr=limit.stderr,
+        width=width,
+        mean=mean.value,
+        stderr=mean.stderr,
+        seeds=len(values),
+        z=_distance(limit, mean, rounding),
+        limit_std=limit.std,
+        finite_std=mean.std,
+    )
+
+
+def _distance(limit: Estimate, mean: Estimate, rounding: float) -> float:
+    """The difference in combined standard errors, to which the rounding of the run is added."""
+    gap = abs(limit.value - mean.value)
+    noise = rounding * max(abs(limit.value), abs(mean.value))
+    if limit.stderr == 0 and mean.stderr == 0:
+        # Neither side has an error: they agree up to rounding, or no number of errors joins them.
+        return 0.0 if gap <= noise else math.inf
+    return gap / math.hypot(limit.stderr, mean.stderr, noise)
+
+
+def _slope(quantity: _Quantity, by_width: Mapping[int, Values], rounding: float) -> SlopeRow:
+    limit = quantity.limit
+    empty = SlopeRow(quantity.name, quantity.statistic, None, None, None)
+    if limit.random:
+        return replace(
+            empty,
+            note="random in the limit: finite - limit does not shrink; compare the two standard "
+            "deviations",
+        )
+    errors = {width: values - limit.value for width, values in by_width.items()}
+    floor = rounding * abs(limit.value)
+    for width, error in errors.items():
+        if np.max(np.abs(error), initial=0.0) <= floor:
+            return replace(empty, note=f"equal to the limit up to rounding at width {width}")
+    fit = slope(list(errors), [error.tolist() for error in errors.values()])
+    if fit.value is None:
+        return replace(empty, note=fit.reason)
+    sizes = [math.sqrt(float(np.mean(error**2))) for error in errors.values()]
+    note = ""
+    if limit.stderr > _LIMIT_SHARE * min(sizes):
+        note = (
+            f"the limit's own standard error {limit.stderr:.1e} is no longer small beside the "
+            "error of the widest networks: raise the samples of the limit"
+        )
+    return SlopeRow(quantity.name, quantity.statistic, fit.value, fit.low, fit.high, note)
+
+
+def _provenance(limit: LimitTable, finite: FiniteTable) -> Provenance:
+    sides = (("limit", limit.provenance), ("finite", finite.provenance))
+    settings = [
+        (f"{side} {name}", value) for side, source in sides for name, value in source.settings
+    ]
+    settings += [
+        (f"{side} seed", str(source.seed)) for side, source in sides if source.seed is not None
+    ]
+    settings += [
+        ("widths", ",".join(map(str, finite.widths))),
+        ("seeds", str(finite.seeds)),
+        ("backend", finite.backend),
+    ]
+    libraries = dict((*limit.provenance.libraries, *finite.provenance.libraries))
+    return Provenance(
+        version=finite.provenance.version,
+        program_digest=finite.provenance.program_digest,
+        seed=limit.provenance.seed,
+        settings=tuple(settings),
+        libraries=tuple(libraries.items()),
+        seconds=limit.provenance.seconds + finite.provenance.seconds,
+    )

@@ -1,0 +1,33 @@
+"""The absolute value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activations.sign import SIGN
+from tpcalc.functions import Atom, Facts
+from tpcalc.sources import Source
+
+
+def _sympy(z: Any) -> Any:
+    import sympy
+
+    return sympy.Abs(z)
+
+
+ABS = Atom(
+    "abs",
+    evaluate=lambda xp, z: xp.abs(z),
+    derivative=SIGN,
+    facts=Facts(parity="even", homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1)),
+    sympy=_sympy,
+)
+
+ENTRY = ActivationFamily(
+    "abs",
+    make=lambda: ABS,
+    text="|z|",
+    source=Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1"),
+)

@@ -1,0 +1,160 @@
+"""ELU and SELU, with the slope of each as an atom of its own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily, Parameter
+from tpcalc.catalog.activations.step import STEP
+from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.sources import Source
+
+# With these two the map keeps mean 0 and variance 1 of a Gaussian (the fixed point of the paper).
+SELU_ALPHA = 1.6732632423543772
+SELU_SCALE = 1.0507009873554805
+
+
+def _elu(xp: Any, z: Any, alpha: float) -> Any:
+    # exp(z) - 1 for z <= 0 by tanh(z / 2): exact near 0, where the difference would cancel.
+    half = xp.tanh(0.5 * xp.minimum(z, 0.0))
+    return xp.where(z > 0, z, (2.0 * alpha) * half / (1.0 - half))
+
+
+def _slope(xp: Any, z: Any, alpha: float) -> Any:
+    return xp.where(z > 0, 1.0, alpha * xp.exp(xp.minimum(z, 0.0)))
+
+
+def _rational(value: Fraction) -> Any:
+    import sympy
+
+    return sympy.Rational(value.numerator, value.denominator)
+
+
+def elu_slope(alpha: Fraction) -> Atom:
+    """The derivative of ELU: 1 for z > 0, alpha * exp(z) for z <= 0.
+
+    Args:
+        alpha: As in ``elu``.
+
+    Source: Clevert, Unterthiner, Hochreiter, section 3.
+    """
+    number = float(alpha)
+
+    def derivative(z: Expr) -> Expr:
+        return elu_slope(alpha)(z) - STEP(z)
+
+    def display(z: Any) -> Any:
+        import sympy
+
+        return sympy.Piecewise((1, z > 0), (_rational(alpha) * sympy.exp(z), True))
+
+    return Atom(
+        "elu_slope",
+        lambda xp, z: _slope(xp, z, number),
+        derivative if alpha == 1 else None,  # it jumps at 0 unless alpha is 1
+        Facts(
+            kinks=(0.0,),
+            growth=Fraction(0),
+            value_at_zero=number,
+        ),
+        (alpha,),
+        display,
+    )
+
+
+def elu(alpha: Fraction) -> Atom:
+    """ELU: z for z > 0, alpha * (exp(z) - 1) for z <= 0.
+
+    Args:
+        alpha: Minus the value at -infinity.
+
+    Source: Clevert, Unterthiner, Hochreiter, section 3.
+    """
+    number = float(alpha)
+
+    def display(z: Any) -> Any:
+        import sympy
+
+        return sympy.Piecewise((z, z > 0), (_rational(alpha) * (sympy.exp(z) - 1), True))
+
+    return Atom(
+        "elu",
+        lambda xp, z: _elu(xp, z, number),
+        elu_slope(alpha),
+        Facts(kinks=(0.0,), growth=Fraction(1), slope_at_zero=1.0 if alpha == 1 else None),
+        (alpha,),
+        display,
+    )
+
+
+def _sympy_selu(z: Any) -> Any:
+    import sympy
+
+    return SELU_SCALE * sympy.Piecewise((z, z > 0), (SELU_ALPHA * (sympy.exp(z) - 1), True))
+
+
+def _sympy_selu_slope(z: Any) -> Any:
+    import sympy
+
+    return SELU_SCALE * sympy.Piecewise((1, z > 0), (SELU_ALPHA * sympy.exp(z), True))
+
+
+SELU_SLOPE = Atom(
+    "selu_slope",
+    evaluate=lambda xp, z: SELU_SCALE * _slope(xp, z, SELU_ALPHA),
+    derivative=None,
+    facts=Facts(kinks=(0.0,), growth=Fraction(0), value_at_zero=SELU_SCALE * SELU_ALPHA),
+    sympy=_sympy_selu_slope,
+)
+SELU = Atom(
+    "selu",
+    evaluate=lambda xp, z: SELU_SCALE * _elu(xp, z, SELU_ALPHA),
+    derivative=SELU_SLOPE,
+    facts=Facts(kinks=(0.0,), growth=Fraction(1)),
+    sympy=_sympy_selu,
+)
+
+ELU_SOURCE = Source(
+    "Clevert, Unterthiner, Hochreiter, Fast and accurate deep network learning by exponential "
+    "linear units",
+    "section 3",
+    "1511.07289",
+)
+SELU_SOURCE = Source(
+    "Klambauer, Unterthiner, Mayr, Hochreiter, Self-normalizing neural networks",
+    "eq. 2",
+    "1706.02515",
+)
+ALPHA = (
+    Parameter("alpha", "minus the value at -infinity", default=Fraction(1), above=Fraction(0)),
+)
+
+ENTRIES = (
+    ActivationFamily(
+        "elu",
+        make=elu,
+        text="z for z > 0, alpha (exp(z) - 1) for z <= 0",
+        source=ELU_SOURCE,
+        parameters=ALPHA,
+    ),
+    ActivationFamily(
+        "elu_slope",
+        make=elu_slope,
+        text="1 for z > 0, alpha exp(z) for z <= 0 (the slope of elu)",
+        source=ELU_SOURCE,
+        parameters=ALPHA,
+    ),
+    ActivationFamily(
+        "selu",
+        make=lambda: SELU,
+        text="1.0507 times elu with alpha = 1.6733",
+        source=SELU_SOURCE,
+    ),
+    ActivationFamily(
+        "selu_slope",
+        make=lambda: SELU_SLOPE,
+        text="the slope of selu",
+        source=SELU_SOURCE,
+    ),
+)

@@ -1,0 +1,40 @@
+"""The error function (with the argument z itself, not z / sqrt(2))."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import pi, sqrt
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activations.exp import EXP
+from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.sources import Source
+
+SLOPE = 2.0 / sqrt(pi)
+
+
+def _slope(z: Expr) -> Expr:
+    return SLOPE * EXP(-(z**2))
+
+
+def _sympy(z: Any) -> Any:
+    import sympy
+
+    return sympy.erf(z)
+
+
+ERF = Atom(
+    "erf",
+    evaluate=lambda xp, z: xp.erf(z),
+    derivative=_slope,
+    facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=SLOPE),
+    sympy=_sympy,
+)
+
+ENTRY = ActivationFamily(
+    "erf",
+    make=lambda: ERF,
+    text="the error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to z",
+    source=Source("Williams, Computing with infinite networks", "the sigmoidal transfer function"),
+)

@@ -1,0 +1,61 @@
+"""Leaky ReLU: slope 1 on the right of 0, another slope on the left (and at 0)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily, Parameter
+from tpcalc.catalog.activations.step import STEP
+from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.sources import Source
+
+
+def leaky_relu(slope: Fraction) -> Atom:
+    """Leaky ReLU: z for z > 0, slope * z for z <= 0.
+
+    Args:
+        slope: The slope on the left.
+
+    Source: Maas, Hannun, Ng, section 2.
+    """
+    left = float(slope)
+
+    def derivative(z: Expr) -> Expr:
+        return slope + (1 - slope) * STEP(z)
+
+    def display(z: Any) -> Any:
+        import sympy
+
+        return sympy.Piecewise(
+            (z, z > 0), (sympy.Rational(slope.numerator, slope.denominator) * z, True)
+        )
+
+    smooth = slope == 1
+    facts = Facts(
+        parity="odd" if smooth else "even" if slope == -1 else "none",
+        homogeneity=Fraction(1),
+        kinks=() if smooth else (0.0,),
+        growth=Fraction(1),
+        slope_at_zero=1.0 if smooth else None,
+    )
+    return Atom(
+        "leaky_relu",
+        lambda xp, z: xp.where(z > 0, z, left * z),
+        derivative,
+        facts,
+        (slope,),
+        display,
+    )
+
+
+ENTRY = ActivationFamily(
+    "leaky_relu",
+    make=leaky_relu,
+    text="z for z > 0, slope * z for z <= 0",
+    source=Source(
+        "Maas, Hannun, Ng, Rectifier nonlinearities improve neural network acoustic models",
+        "section 2",
+    ),
+    parameters=(Parameter("slope", "slope for z <= 0", default=Fraction(1, 100)),),
+)

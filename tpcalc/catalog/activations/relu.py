@@ -1,0 +1,33 @@
+"""ReLU: max(z, 0). Its derivative is the step, which takes the value 0 at 0."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activations.step import STEP
+from tpcalc.functions import Atom, Facts
+from tpcalc.sources import Source
+
+
+def _sympy(z: Any) -> Any:
+    import sympy
+
+    return sympy.Max(z, 0)
+
+
+RELU = Atom(
+    "relu",
+    evaluate=lambda xp, z: xp.maximum(z, 0.0),
+    derivative=STEP,
+    facts=Facts(homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1)),
+    sympy=_sympy,
+)
+
+ENTRY = ActivationFamily(
+    "relu",
+    make=lambda: RELU,
+    text="max(z, 0)",
+    source=Source("Nair, Hinton, Rectified linear units improve restricted Boltzmann machines"),
+)

@@ -1,0 +1,32 @@
+"""The sign, with sign(0) = 0: the derivative of |z|."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.functions import Atom, Facts
+from tpcalc.sources import Source
+
+
+def _sympy(z: Any) -> Any:
+    import sympy
+
+    return sympy.sign(z)
+
+
+SIGN = Atom(
+    "sign",
+    evaluate=lambda xp, z: xp.sign(z),
+    derivative=None,
+    facts=Facts(parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0)),
+    sympy=_sympy,
+)
+
+ENTRY = ActivationFamily(
+    "sign",
+    make=lambda: SIGN,
+    text="-1, 0 or 1 (the slope of abs)",
+    source=Source("NIST Digital Library of Mathematical Functions", "common notations: sign"),
+)

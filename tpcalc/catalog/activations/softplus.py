@@ -1,0 +1,43 @@
+"""Softplus log(1 + exp(z)), the integral of the sigmoid."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log
+from typing import Any
+
+from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activations.sigmoid import SIGMOID
+from tpcalc.functions import Atom, Facts
+from tpcalc.sources import Source
+
+
+def _evaluate(xp: Any, z: Any) -> Any:
+    # The part that grows is split off, so exp never overflows.
+    return xp.maximum(z, 0.0) + xp.log1p(xp.exp(-xp.abs(z)))
+
+
+def _sympy(z: Any) -> Any:
+    import sympy
+
+    return sympy.log(1 + sympy.exp(z))
+
+
+SOFTPLUS = Atom(
+    "softplus",
+    evaluate=_evaluate,
+    derivative=SIGMOID,
+    facts=Facts(growth=Fraction(1), value_at_zero=log(2.0), slope_at_zero=0.5),
+    sympy=_sympy,
+)
+
+ENTRY = ActivationFamily(
+    "softplus",
+    make=lambda: SOFTPLUS,
+    text="log(1 + exp(z))",
+    source=Source(
+        "Dugas, Bengio, Belisle, Nadeau, Garcia, Incorporating second-order functional "
+        "knowledge for better option pricing",
+        "the softplus",
+    ),
+)

@@ -1,0 +1,17 @@
+"""Stochastic gradient descent without momentum."""
+
+from __future__ import annotations
+
+from tpcalc.catalog.optimizer import Optimizer
+from tpcalc.sources import Source
+
+ENTRY = Optimizer(
+    "sgd",
+    rule="w^l <- w^l - eta n^(-c_l) grad_{w^l} (mean loss of the batch)",
+    text="stochastic gradient descent without momentum",
+    source=Source(
+        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
+        "Definition 2.1 (iv)",
+        "2110.15596",
+    ),
+)

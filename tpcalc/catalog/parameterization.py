@@ -1,0 +1,207 @@
+"""What a parameterization is: the powers of the width in weights and learning rates.
+
+Weights are written W^l = n^(-a_l) w^l with w^l of order-one entries at the start, and a step is
+w^l <- w^l - eta n^(-c_l) grad_{w^l} loss, where c_l may change from step to step; l runs from 1
+(the input layer) to L + 1 (the output layer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tpcalc.catalog.values import exact
+from tpcalc.errors import StudyError, UnknownName
+from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.sources import Source
+
+__all__ = [
+    "Argument",
+    "Exponents",
+    "Parameterization",
+    "ParameterizationFamily",
+    "exponent",
+    "layers",
+    "shared",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Exponents:
+    """The exponents of one step, each a tuple over the layers 1..L+1.
+
+    Args:
+        a: Weights: W^l = n^(-a_l) w^l.
+        c: Learning rates of weights: eta n^(-c_l).
+        bias_a: Biases: B^l = n^(-bias_a_l) b^l.
+        bias_c: Learning rates of biases.
+    """
+
+    a: tuple[Ex, ...]
+    c: tuple[Ex, ...]
+    bias_a: tuple[Ex, ...]
+    bias_c: tuple[Ex, ...]
+
+
+Rule = Callable[[int, int], Exponents]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A parameter of a parameterization.
+
+    Args:
+        name: Its name.
+        text: What it is.
+        required: Whether it must be given.
+    """
+
+    name: str
+    text: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Parameterization:
+    """Exponents for every depth and step, the parameters bound.
+
+    Args:
+        name: The catalogue name.
+        rule: ``rule(depth, step)``: the exponents.
+        biases: The layers that have biases where it was defined: "none", "first" or "all".
+        source: Where it is defined.
+        values: The parameters as given, for messages and reports.
+
+    Example:
+        >>> from tpcalc.catalog.parameterizations import lookup
+        >>> [str(c) for c in lookup("ip-llr", p=2).exponents(3, 0).c]
+        ['-4', '-9/2', '-9/2', '-4']
+    """
+
+    name: str
+    rule: Rule = field(compare=False, repr=False)
+    biases: str
+    source: Source
+    values: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Name with the parameters that were given: ``ip-llr(p=2)``."""
+        given = ", ".join(f"{name}={value}" for name, value in self.values)
+        return f"{self.name}({given})" if given else self.name
+
+    def exponents(self, depth: int, step: int = 0) -> Exponents:
+        """The exponents a_l and c_l.
+
+        Args:
+            depth: Number of hidden layers L, at least 1.
+            step: The step t that the learning rates are for.
+
+        Raises:
+            StudyError: A depth below 1, a negative step, or tables for another depth.
+        """
+        for what, value, least in (("depth", depth, 1), ("step", step, 0)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise StudyError(
+                    f"{what} must be a whole number from {least}, not {value!r}.", where=self.name
+                )
+        return self.rule(depth, step)
+
+
+@dataclass(frozen=True)
+class ParameterizationFamily:
+    """An entry of the catalogue: a parameterization, or a family of them.
+
+    Args:
+        name: The name it is listed under.
+        make: ``make(**parameters)``: the exponents as a function of depth and step.
+        text: What it is, in one line.
+        source: Where it is defined.
+        biases: The layers that have biases where it was defined: "none", "first" or "all".
+        parameters: What ``make`` takes.
+        aliases: Other names.
+    """
+
+    name: str
+    make: Callable[..., Rule]
+    text: str
+    source: Source
+    biases: str = "all"
+    parameters: tuple[Argument, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    def __call__(self, *ordered: object, **named: object) -> Parameterization:
+        """The member with these parameters.
+
+        Args:
+            ordered: Values in the order of ``parameters``.
+            named: Values by name.
+
+        Raises:
+            UnknownName: A parameter that it does not have.
+            StudyError: One that is missing, given twice, or makes no sense.
+        """
+        names = [argument.name for argument in self.parameters]
+        if len(ordered) > len(names):
+            takes = ", ".join(names) or "none"
+            raise StudyError(
+                f"{len(ordered)} parameters are given; it takes {takes}.", where=self.name
+            )
+        given = dict(zip(names, ordered, strict=False))
+        for name, value in named.items():
+            if name not in names:
+                raise UnknownName(f"parameter of {self.name}", name, names)
+            if name in given:
+                raise StudyError(f"the parameter {name!r} is given twice.", where=self.name)
+            given[name] = value
+        for argument in self.parameters:
+            if argument.required and argument.name not in given:
+                raise StudyError(
+                    f"it needs its parameter {argument.name!r}: {argument.text}.", where=self.name
+                )
+        shown = tuple((name, _shown(given[name])) for name in names if name in given)
+        return Parameterization(self.name, self.make(**given), self.biases, self.source, shown)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"({', '.join(_shown(part) for part in value)})"
+    return str(value)
+
+
+def exponent(value: object, *, what: str) -> Ex:
+    """A number, a text or an exponent as an exponent; decimals are exact.
+
+    Args:
+        value: A number, ``"1/2"``, ``"a1 - 1/2"`` (with symbols), or an ``Ex``.
+        what: What it is, for messages.
+
+    Raises:
+        StudyError: It is none of these.
+        ScaleError: A text that is not a polynomial.
+
+    Example:
+        >>> str(exponent(0.5, what="a_1"))
+        '1/2'
+    """
+    if isinstance(value, Ex):
+        return value
+    if isinstance(value, str):
+        return parse_ex(value)
+    return as_ex(exact(value, what=what))
+
+
+def layers(depth: int, first: Ex, hidden: Ex, last: Ex) -> tuple[Ex, ...]:
+    """One exponent for each of the layers 1..L+1: the first, L - 1 in between, the last.
+
+    Example:
+        >>> [str(a) for a in layers(3, as_ex(0), as_ex(1), as_ex(2))]
+        ['0', '1', '1', '2']
+    """
+    return (first, *(hidden,) * (depth - 1), last)
+
+
+def shared(a: Iterable[Ex], c: Iterable[Ex]) -> Exponents:
+    """Exponents where the biases of a layer have those of its weights."""
+    weights, rates = tuple(a), tuple(c)
+    return Exponents(weights, rates, weights, rates)

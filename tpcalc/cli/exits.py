@@ -1,0 +1,54 @@
+"""Errors -> one line on the error stream and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec
+
+import typer
+
+from tpcalc.errors import OutOfMemory, TpcalcError
+
+__all__ = ["INTERRUPTED", "TOLERANCE_NOT_MET", "clean"]
+
+TOLERANCE_NOT_MET = 4
+INTERRUPTED = 130  # what a shell reports for Ctrl-C
+P = ParamSpec("P")
+
+
+def clean(command: Callable[P, None]) -> Callable[P, None]:
+    """A command that ends with a message and an exit code, never with a traceback of an error."""
+
+    @wraps(command)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        with _told():
+            command(*args, **kwargs)
+
+    return wrapper
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except TpcalcError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except MemoryError:
+        error = OutOfMemory(
+            "the memory of this machine is used up.",
+            hint="Take fewer samples, smaller widths or fewer threads.",
+        )
+        typer.echo(str(error), err=True)
+        raise typer.Exit(error.exit_code) from None
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; nothing may be written at shutdown either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None

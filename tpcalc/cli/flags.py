@@ -1,0 +1,249 @@
+"""The flags of the commands: each is written once, with the key of a study that it sets."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from tpcalc.errors import UsageError
+
+if TYPE_CHECKING:
+    from tpcalc.study.load import Flag as StudyFlag
+
+__all__ = [
+    "DATA",
+    "LIMIT",
+    "NETWORK",
+    "SEED",
+    "SIMULATE",
+    "AsJson",
+    "Flags",
+    "ModelWord",
+    "takes",
+]
+
+Flags = Sequence["StudyFlag"]
+P = ParamSpec("P")
+
+ModelWord = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A study file (study.toml), a program in a Python file (file.py:name), or a catalogue "
+        "architecture (mlp) with the flags below.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A flag that sets keys of a study.
+
+    Args:
+        name: As typed.
+        keys: The keys that it sets.
+        type: ``int``, ``float``, ``str``, or ``list`` for whole numbers with commas.
+        help: One line.
+        panel: The heading under which ``--help`` lists it.
+        metavar: What stands for the value in ``--help``.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    type: type
+    help: str
+    panel: str
+    metavar: str | None = None
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of the command that typer reads."""
+        kind = str if self.type is list else self.type
+        option = typer.Option(
+            self.name,
+            help=self.help,
+            rich_help_panel=self.panel,
+            metavar=self.metavar,
+            show_default=False,
+        )
+        return inspect.Parameter(
+            self.name.lstrip("-").replace("-", "_"),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, option],
+        )
+
+    def given(self, value: Any) -> list[StudyFlag]:
+        """The study flags that a value on the command line stands for."""
+        from tpcalc.study.load import Flag
+
+        parsed = _whole_numbers(self.name, value) if self.type is list else value
+        return [Flag(self.name, key, parsed) for key in self.keys]
+
+
+def _whole_numbers(name: str, text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError as error:
+        raise UsageError(
+            f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
+        ) from error
+
+
+def _options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
+    made = []
+    for name, key, kind, text, *metavar in rows:
+        keys = (key,) if isinstance(key, str) else key
+        made.append(Option(name, keys, kind, text, panel, *metavar))
+    return tuple(made)
+
+
+NETWORK = _options(
+    "Network",
+    [
+        ("--depth", "model.depth", int, "Number of hidden layers L. [default: 3]", "L"),
+        (
+            "--act",
+            "model.act",
+            str,
+            "Activation: relu, tanh, relu^2, leaky_relu:0.2, ... [default: relu]",
+            "NAME",
+        ),
+        (
+            "--param",
+            "model.param",
+            str,
+            "Parameterization: ntk, mup, standard, naive-ip, ip-llr, ... [default: mup]",
+            "NAME",
+        ),
+        ("--p", "model.p", int, "Degree of homogeneity for ip-llr.", "P"),
+        ("--bias", "model.bias", str, "Layers with biases. [default: none]", "none|first|all"),
+    ],
+)
+DATA = _options(
+    "Training",
+    [
+        ("--optimizer", "training.optimizer", str, "Optimizer. [default: sgd]", "NAME"),
+        ("--lr", "training.lr", float, "Factor of the learning rate. [default: 1]", "ETA"),
+        (
+            "--loss",
+            "training.loss",
+            str,
+            "Loss. [default: mse]",
+            "mse|linear|logistic|xent",
+        ),
+        (
+            "--steps",
+            "training.steps",
+            int,
+            "Number of updates; t = 0..T are reported. [default: 3]",
+            "T",
+        ),
+        (
+            "--data",
+            "training.data",
+            str,
+            "digits, or a CSV file with header x1,...,xd,y. [default: digits]",
+            "digits|FILE.csv",
+        ),
+        (
+            "--samples",
+            "training.samples",
+            int,
+            "Samples of the data. [default: 4 digits, all of a file]",
+            "N",
+        ),
+        ("--batch", "training.batch", int, "Samples used by each step. [default: 1]", "B"),
+        (
+            "--query",
+            "training.query",
+            str,
+            "A CSV file with more inputs at which outputs are reported.",
+            "FILE.csv",
+        ),
+        ("--classes", "training.classes", list, "Which digits. [default: 0,1]", "A,B,..."),
+        ("--data-seed", "training.seed", int, "Seed of the choice of digits. [default: 0]", "S"),
+    ],
+)
+LIMIT = _options(
+    "Limit",
+    [
+        ("--particles", "limit.samples", int, "Samples (particles) of each replicate.", "N"),
+        ("--replicates", "limit.replicates", int, "Replicates behind a standard error.", "R"),
+        (
+            "--rel-error",
+            "limit.rel_error",
+            float,
+            "Add samples until errors are below this share of their numbers.",
+            "E",
+        ),
+        ("--threads", "limit.threads", int, "Threads; no answer depends on them.", "K"),
+    ],
+)
+SIMULATE = _options(
+    "Finite networks",
+    [
+        ("--widths", "simulate.widths", list, "Widths. [default: 256,1024,4096]", "N,N,..."),
+        ("--seeds", "simulate.seeds", int, "Networks of each width. [default: 16]", "S"),
+        (
+            "--backend",
+            "simulate.backend",
+            str,
+            "lazy: exact in law, at any width; dense: weights in full, on torch. [default: lazy]",
+            "lazy|dense",
+        ),
+        ("--device", "simulate.device", str, "Where dense runs. [default: cpu]", "cpu|cuda"),
+        (
+            "--dtype",
+            "simulate.dtype",
+            str,
+            "Precision of dense. [default: float64]",
+            "float64|float32",
+        ),
+    ],
+)
+SEED = _options(
+    "Randomness",
+    [("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws. [default: 0]", "S")],
+)
+
+
+def takes(
+    *groups: Sequence[Option],
+) -> Callable[[Callable[Concatenate[str, Flags, P], None]], Callable[..., None]]:
+    """Give a command the flags of some groups; it receives those that were typed.
+
+    The command's second parameter is replaced by one parameter for each flag, which is what typer
+    reads, so that six commands share one description of each flag.
+    """
+    options = {option.parameter.name: option for group in groups for option in group}
+
+    def decorate(command: Callable[Concatenate[str, Flags, P], None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        first, _, *rest = signature.parameters.values()
+        keyword = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in rest]
+        flags = [option.parameter for option in options.values()]
+        parameters = [first, *flags, *keyword]
+
+        @functools.wraps(command)
+        def wrapper(model: str, /, *args: Any, **values: Any) -> None:
+            typed = [
+                flag
+                for name, option in options.items()
+                if (value := values.pop(name)) is not None
+                for flag in option.given(value)
+            ]
+            command(model, typed, *args, **values)
+
+        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {item.name: item.annotation for item in parameters}
+        return wrapper
+
+    return decorate

@@ -1,0 +1,205 @@
+"""Records -> the one JSON object that ``--json`` prints."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from tpcalc.results import (
+    Comparison,
+    Estimate,
+    FiniteRow,
+    FiniteTable,
+    Key,
+    LimitTable,
+    Provenance,
+    ScalarRow,
+    SlopeRow,
+    VectorRow,
+)
+
+__all__ = ["comparison", "document", "finite", "limit", "provenance"]
+
+
+def document(
+    command: str,
+    model: Mapping[str, Any],
+    result: Mapping[str, Any],
+    made: Mapping[str, Any] | None = None,
+) -> str:
+    """The JSON text of an answer.
+
+    JSON has no infinity and no NaN: such numbers become null.
+
+    Args:
+        command: The command that was run.
+        model: What it was run on.
+        result: Its answer.
+        made: The provenance of the answer.
+
+    Example:
+        >>> print(document("show", {"file": "a.py"}, {"text": "", "z": float("inf")}))
+        {
+          "tpcalc": "...",
+          "command": "show",
+          "model": {
+            "file": "a.py"
+          },
+          "result": {
+            "text": "",
+            "z": null
+          },
+          "provenance": {}
+        }
+    """
+    import tpcalc
+
+    whole = {
+        "tpcalc": tpcalc.__version__,
+        "command": command,
+        "model": model,
+        "result": result,
+        "provenance": made or {},
+    }
+    return json.dumps(_plain(whole), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def limit(table: LimitTable) -> dict[str, Any]:
+    """The result of ``limit``."""
+    return {
+        "scalars": [_scalar(row) for row in table.scalars],
+        "vectors": [_vector(row) for row in table.vectors],
+        "notes": table.notes,
+    }
+
+
+def finite(table: FiniteTable) -> dict[str, Any]:
+    """The result of ``simulate``: averages over the seeds."""
+    return {
+        "widths": table.widths,
+        "seeds": table.seeds,
+        "backend": table.backend,
+        "rows": [_finite(row) for row in table.rows],
+        "notes": table.notes,
+    }
+
+
+def comparison(table: Comparison) -> dict[str, Any]:
+    """The result of ``compare``."""
+    rows = [
+        {
+            **_key(row.name),
+            "statistic": row.statistic,
+            "limit": row.limit,
+            "limit_stderr": row.limit_stderr,
+            "width": row.width,
+            "mean": row.mean,
+            "stderr": row.stderr,
+            "seeds": row.seeds,
+            "z": row.z,
+            **_present(limit_std=row.limit_std, finite_std=row.finite_std),
+        }
+        for row in table.rows
+    ]
+    return {
+        "rows": rows,
+        "slopes": [_slope(row) for row in table.slopes],
+        "notes": table.notes,
+    }
+
+
+def provenance(record: Provenance) -> dict[str, Any]:
+    """What an answer was computed from and with."""
+    return {
+        "version": record.version,
+        "program": record.program_digest,
+        "seed": record.seed,
+        "settings": dict(record.settings),
+        "libraries": dict(record.libraries),
+        "seconds": round(record.seconds, 3),
+    }
+
+
+def _scalar(row: ScalarRow) -> dict[str, Any]:
+    return {**_key(row.name), **_estimate(row.estimate), **_common(row)}
+
+
+def _estimate(found: Estimate) -> dict[str, Any]:
+    return {
+        "value": found.value,
+        "stderr": found.stderr,
+        "method": found.method.value,
+        "status": found.status.name.lower(),
+        **_present(std=found.std),
+    }
+
+
+def _vector(row: VectorRow) -> dict[str, Any]:
+    return {
+        **_key(row.name),
+        "mean": row.mean.value,
+        "mean_stderr": row.mean.stderr,
+        "second_moment": row.second_moment.value,
+        "stderr": row.second_moment.stderr,
+        "method": row.second_moment.method.value,
+        "status": row.second_moment.status.name.lower(),
+        **_common(row),
+    }
+
+
+def _common(row: ScalarRow | VectorRow) -> dict[str, Any]:
+    shown: dict[str, Any] = {"n_power": row.n_power}
+    if row.formula is not None:
+        shown["formula"] = row.formula.text
+    return shown
+
+
+def _finite(row: FiniteRow) -> dict[str, Any]:
+    count = len(row.values)
+    spread = statistics.stdev(row.values) if count > 1 else math.nan
+    return {
+        **_key(row.name),
+        "statistic": row.statistic,
+        "width": row.width,
+        "mean": statistics.fmean(row.values),
+        "stderr": spread / math.sqrt(count),
+        "std": spread,
+        "seeds": count,
+    }
+
+
+def _slope(row: SlopeRow) -> dict[str, Any]:
+    return {
+        **_key(row.name),
+        "statistic": row.statistic,
+        "slope": row.slope,
+        "low": row.low,
+        "high": row.high,
+        **_present(note=row.note or None),
+    }
+
+
+def _key(name: str) -> dict[str, Any]:
+    key = Key.of(name)
+    return {
+        "name": key.name,
+        **_present(layer=key.layer, step=key.step, input=key.input, output=key.output),
+    }
+
+
+def _present(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """Only what JSON knows."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

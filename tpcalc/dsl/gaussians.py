@@ -1,0 +1,114 @@
+"""Means and covariances of jointly Gaussian start vectors, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.dsl.lines import misuse
+from tpcalc.dsl.operands import Number, noun, number
+
+__all__ = ["covariance_of", "mean_of"]
+
+Rows = tuple[tuple[Number, ...], ...]
+
+
+def mean_of(given: Any, names: Sequence[str]) -> tuple[Number, ...]:
+    """One mean for each vector; None means 0.
+
+    Raises:
+        TraceError: There are more or fewer, or one is no finite number.
+    """
+    if given is None:
+        return (Fraction(0),) * len(names)
+    entries = _entries(given, f"the mean of {names[0]!r}, ...")
+    if len(entries) != len(names):
+        raise misuse(f"there are {len(names)} vectors and {len(entries)} means.")
+    return tuple(
+        number(entry, f"the mean of {name!r}") for entry, name in zip(entries, names, strict=True)
+    )
+
+
+def covariance_of(given: Any, names: Sequence[str]) -> Rows | None:
+    """The covariance between the vectors (of one coordinate); None stands for the identity.
+
+    A singular one is fine (two equal vectors, a vector of zeros). Entries that differ from their
+    mirror image by rounding are averaged.
+
+    Args:
+        given: Rows of numbers, or an array.
+        names: The names of the vectors.
+
+    Raises:
+        TraceError: It has another shape, is not symmetric, or has a negative eigenvalue.
+
+    Example:
+        >>> covariance_of([[1, 1], [1, 1]], ["a", "b"])[0]
+        (Fraction(1, 1), Fraction(1, 1))
+    """
+    if given is None:
+        return None
+    size = len(names)
+    given_rows = [_entries(row, "a row of the covariance") for row in _entries(given, "cov")]
+    if len(given_rows) != size or any(len(row) != size for row in given_rows):
+        lengths = sorted({len(row) for row in given_rows})
+        raise misuse(
+            f"the covariance of {size} vectors must be {size} x {size}, not {len(given_rows)} rows "
+            f"of length {', '.join(map(str, lengths)) or '0'}."
+        )
+    rows = [
+        [
+            number(entry, f"the covariance of {a!r} and {b!r}")
+            for b, entry in zip(names, row, strict=True)
+        ]
+        for a, row in zip(names, given_rows, strict=True)
+    ]
+    slack = _slack(given)
+    _symmetrise(rows, names, slack)
+    _check_eigenvalues(rows, slack)
+    if all(rows[i][j] == (i == j) for i in range(size) for j in range(size)):
+        return None
+    return tuple(tuple(row) for row in rows)
+
+
+def _entries(given: Any, what: str) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise misuse(f"{what} must be a list of numbers, not {noun(given)}.")
+    return given.tolist() if hasattr(given, "tolist") else list(given)
+
+
+def _slack(given: Any) -> float:
+    """How far rounding may have moved an entry, relative to the largest one."""
+    coarse = getattr(getattr(given, "dtype", None), "itemsize", 8) < 8
+    return 1e-5 if coarse else 1e-9
+
+
+def _symmetrise(rows: list[list[Number]], names: Sequence[str], slack: float) -> None:
+    scale = max((abs(float(entry)) for row in rows for entry in row), default=0.0)
+    for i in range(len(rows)):
+        for j in range(i):
+            above, below = rows[j][i], rows[i][j]
+            if above == below:
+                continue
+            if abs(float(above - below)) > slack * scale:
+                raise misuse(
+                    f"the covariance is not symmetric: {names[j]!r} with {names[i]!r} is "
+                    f"{float(above):g} and the other way round {float(below):g}."
+                )
+            rows[i][j] = rows[j][i] = (above + below) / 2
+
+
+def _check_eigenvalues(rows: list[list[Number]], slack: float) -> None:
+    import numpy as np
+
+    if not rows:
+        return
+    spectrum = np.linalg.eigvalsh(np.array([[float(entry) for entry in row] for row in rows]))
+    lowest, largest = float(spectrum[0]), float(np.abs(spectrum).max())
+    if lowest < -slack * largest:
+        raise misuse(
+            "the covariance is not positive semidefinite: its smallest eigenvalue is "
+            f"{lowest:.3g}.",
+            "No Gaussian vector has it. A matrix of inner products never has a negative one.",
+        )

@@ -1,0 +1,167 @@
+"""``Handle``, the base of what a traced function computes with, and ``Scalar``."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, NoReturn
+
+from tpcalc.dsl.lines import misuse
+from tpcalc.dsl.operands import Operand, as_rational, noun, number_or_none, unsupported
+from tpcalc.dsl.powers import Numeric, Power
+from tpcalc.dsl.recorder import Recorder
+from tpcalc.errors import TraceError
+from tpcalc.functions import Expr, Fn, Par, const
+from tpcalc.program.nodes import Ref, ScalarFn
+
+__all__ = ["Binary", "Handle", "Scalar", "no_exponential", "rational_power", "scalar_fn"]
+
+Binary = Callable[[Any, Any], Any]
+
+
+class Handle(Operand):
+    """Base of what belongs to one traced program."""
+
+    __slots__ = ("recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def together(self, other: Handle) -> None:
+        """Check that another handle belongs to the same program.
+
+        Raises:
+            TraceError: It does not.
+        """
+        if other.recorder is not self.recorder:
+            raise misuse(
+                f"{self.noun} of the program {self.recorder.title!r} meets {other.noun} of "
+                f"{other.recorder.title!r}.",
+                "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
+            )
+
+
+class Scalar(Handle):
+    """A number that the program computes: an input, an average, or a function of these."""
+
+    __slots__ = ("ref",)
+    noun: ClassVar[str] = "a scalar"
+
+    def __init__(self, recorder: Recorder, ref: Ref) -> None:
+        super().__init__(recorder)
+        self.ref = ref
+
+    def _combine(self, op: Binary, verb: str, other: object, *, swapped: bool = False) -> Scalar:
+        if isinstance(other, Scalar):
+            self.together(other)
+            # s/s stays a quotient of two arguments: it is not 1 where s is 0.
+            if other.ref == self.ref and op is not operator.truediv:
+                return scalar_fn(op(Par(0), Par(0)), [self])
+            return scalar_fn(op(Par(0), Par(1)), [self, other])
+        if isinstance(other, Handle):
+            return NotImplemented  # type: ignore[no-any-return]  # the vector's operator records it
+        value = number_or_none(other)
+        if value is None:
+            left, right = (other, self) if swapped else (self, other)
+            raise unsupported(verb, left, right)
+        if value == 0 and op is not operator.mul:
+            if op is operator.truediv and not swapped:
+                raise misuse("a scalar is divided by the number 0.")
+            if not swapped and op in (operator.add, operator.sub):
+                return self
+        plain = const(value)
+        return scalar_fn(op(plain, Par(0)) if swapped else op(Par(0), plain), [self])
+
+    def _scaled(self, power: Power) -> Scalar:
+        of = self * power.factor
+        scaled = of.recorder.scaled(of.ref, power.n_power, power.depth_power)
+        return Scalar(self.recorder, scaled)
+
+    def __add__(self, other: Scalar | Numeric) -> Scalar:
+        return self._combine(operator.add, "added", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Scalar | Numeric) -> Scalar:
+        return self._combine(operator.sub, "subtracted", other)
+
+    def __rsub__(self, other: Numeric) -> Scalar:
+        return self._combine(operator.sub, "subtracted", other, swapped=True)
+
+    def __mul__(self, other: Scalar | Power | Numeric) -> Scalar:
+        if isinstance(other, Power):
+            return self._scaled(other)
+        if number_or_none(other) == 1:
+            return self
+        return self._combine(operator.mul, "multiplied", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Scalar | Power | Numeric) -> Scalar:
+        if isinstance(other, Power):
+            return self._scaled(other.inverse())
+        return self._combine(operator.truediv, "divided", other)
+
+    def __rtruediv__(self, other: Power | Numeric) -> Scalar:
+        if isinstance(other, Power):
+            return (self**-1)._scaled(other)
+        return self._combine(operator.truediv, "divided", other, swapped=True)
+
+    def __pow__(self, exponent: object) -> Scalar:
+        power = rational_power(self, exponent)
+        return self if power == 1 else scalar_fn(Par(0) ** power, [self])
+
+    def __rpow__(self, base: object) -> NoReturn:
+        raise no_exponential(base, self)
+
+    def __neg__(self) -> Scalar:
+        return self * -1
+
+    def __pos__(self) -> Scalar:
+        return self
+
+    def __matmul__(self, other: object) -> NoReturn:
+        raise misuse(
+            f"a scalar @ {noun(other)}: @ applies a matrix to a vector.",
+            "Use * for the product with a number.",
+        )
+
+    __rmatmul__ = __matmul__
+
+    def __repr__(self) -> str:
+        return f"<Scalar {self.recorder.describe(self.ref)}>"
+
+
+def scalar_fn(expr: Expr, scalars: Sequence[Scalar]) -> Scalar:
+    """Record a function of scalars.
+
+    Args:
+        expr: The function, of arguments ``s0, s1, ...``.
+        scalars: The arguments, at least one.
+    """
+    recorder = scalars[0].recorder
+    fn = Fn(expr, 0, len(scalars))
+    return Scalar(recorder, recorder.add(ScalarFn(fn, tuple(s.ref for s in scalars))))
+
+
+def rational_power(base: Operand, exponent: object) -> Fraction:
+    """The exponent of a vector or scalar.
+
+    Raises:
+        TraceError: It is not an exact number.
+    """
+    if isinstance(exponent, Operand):
+        raise misuse(
+            f"{base.noun} cannot be raised to {noun(exponent)}.",
+            "Use tp.exp and tp.log: x**y is exp(y * log(x)).",
+        )
+    return as_rational(exponent, "the exponent")
+
+
+def no_exponential(base: object, exponent: Operand) -> TraceError:
+    """The error for a number raised to a handle."""
+    return misuse(
+        f"{noun(base)} cannot be raised to {exponent.noun}.",
+        "Use tp.exp: a**x is exp(log(a) * x).",
+    )

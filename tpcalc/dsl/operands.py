@@ -1,0 +1,239 @@
+"""What all handles share: the things that Python or numpy would do to a number and cannot here.
+
+A handle stands for a value that the program computes later, at any width. So it has no truth
+value, no length and no digits; each such request gets an error that says what to write instead.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Real
+from typing import Any, ClassVar, NoReturn
+
+from tpcalc.dsl.lines import misuse
+from tpcalc.errors import TraceError
+from tpcalc.functions import Expr
+from tpcalc.functions.numbers import Number, as_number, is_finite
+
+__all__ = ["Number", "Operand", "as_rational", "noun", "number", "number_or_none", "unsupported"]
+
+# numpy's scalars carry numpy's operators: they are sent back to Python's.
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "true_divide": operator.truediv,
+    "power": operator.pow,
+    "matmul": operator.matmul,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
+class Operand:
+    """Base of vectors, matrices, scalars and powers of n."""
+
+    __slots__ = ()
+    noun: ClassVar[str] = "a value"
+
+    def _refuse(self, what: str, hint: str) -> TraceError:
+        return misuse(f"{self.noun} of a program {what}.", hint)
+
+    def __bool__(self) -> NoReturn:
+        raise self._refuse(
+            "has no truth value: it stands for every width and every draw",
+            "Choices between coordinates are activations (tp.relu, tp.function); choices between "
+            "programs depend on Python values.",
+        )
+
+    def _compare(self, other: object) -> NoReturn:
+        raise self._refuse(
+            "cannot be compared: it has no value before the program is run",
+            "Use an activation with a jump, as in tp.step(x - y), or `is` for identity.",
+        )
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __eq__ = _compare
+    __ne__ = _compare
+    __hash__ = object.__hash__
+
+    def __len__(self) -> NoReturn:
+        raise self._refuse(
+            "has no length: its dimension goes to infinity",
+            "Finite dimensions are Python lists of vectors.",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise self._refuse(
+            "cannot be run through: its coordinates are infinitely many",
+            "Finite dimensions are Python lists of vectors.",
+        )
+
+    def __getitem__(self, index: object) -> NoReturn:
+        raise self._refuse(
+            "has no entry to take: coordinates are exchangeable and infinitely many",
+            "Finite dimensions are Python lists of vectors; averages are t.mean and t.moment.",
+        )
+
+    def __contains__(self, item: object) -> NoReturn:
+        self.__iter__()
+
+    def __float__(self) -> NoReturn:
+        raise self._refuse(
+            "is not a number",
+            "Functions of it come from tpcalc (tp.tanh, not math.tanh or np.tanh); its value comes "
+            "from tp.limit or tp.simulate.",
+        )
+
+    __int__ = __complex__ = __float__
+
+    def __abs__(self) -> NoReturn:
+        raise self._refuse("has no built-in abs", "Use the activation abs of the catalogue.")
+
+    def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
+        raise self._refuse(
+            "is not an array: numpy cannot hold it", "Keep the handles in a Python list."
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        plain = [item.item() if getattr(item, "shape", None) == () else item for item in inputs]
+        found = _OPERATORS.get(ufunc.__name__)
+        if method == "__call__" and found and not options:
+            arrays = [item for item in plain if not isinstance(item, Operand | Real)]
+            if not arrays:
+                return found(*plain)
+            raise misuse(
+                f"{noun(arrays[0])} and {self.noun} of a program meet in numpy's {ufunc.__name__}.",
+                "Finite dimensions are written out: one handle for each entry, in a Python loop.",
+            )
+        raise self._refuse(
+            f"cannot go through numpy's {ufunc.__name__}: it holds no numbers yet",
+            f"Use tpcalc's function (tp.{ufunc.__name__}, if the catalogue has it), or bring your "
+            f"own with tp.function({ufunc.__name__!r}, np.{ufunc.__name__}, derivative=...).",
+        )
+
+
+def noun(value: object) -> str:
+    """A value for a message."""
+    if isinstance(value, Operand):
+        return value.noun
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return f"the text {value!r}"
+    if isinstance(value, Real):
+        return f"the number {_short(value)}"
+    if isinstance(value, Expr):
+        return f"the function {value.text}"
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"an array of shape {tuple(shape)}"
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def unsupported(verb: str, left: object, right: object) -> TraceError:
+    """The error for two operands that do not go together.
+
+    Args:
+        verb: What was asked (``"added"``).
+        left: The left operand.
+        right: The right operand.
+    """
+    nouns = {getattr(side, "noun", "") for side in (left, right)}
+    if "a power of n" in nouns:
+        hint = "A power of n or L only multiplies or divides."
+    elif "a matrix" in nouns:
+        hint = "A matrix is only applied: W @ x; a sum of matrices is (W @ x) + (V @ x)."
+    else:
+        hint = (
+            "Vectors, scalars, powers of n and real numbers go together; finite dimensions are "
+            "written out, one handle for each entry."
+        )
+    return misuse(f"{noun(left)} and {noun(right)} cannot be {verb}.", hint)
+
+
+def number_or_none(value: object) -> Number | None:
+    """A real number as Fraction (where it is exact) or float; None for anything else.
+
+    Raises:
+        TraceError: It is NaN or infinite.
+    """
+    if not isinstance(value, Real) and getattr(value, "shape", None) == ():
+        value = value.item() if hasattr(value, "item") else value
+    if not isinstance(value, Real):
+        return None
+    if not is_finite(value):
+        raise misuse(
+            f"the number {_short(value)} is not finite, or too large for a float.",
+            "Check the computation that it comes from.",
+        )
+    return as_number(value)
+
+
+def _short(value: object) -> str:
+    try:
+        text = str(value)
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return "of more than 4300 digits"
+    return text if len(text) <= 40 else f"{text[:20]}... ({len(text)} digits)"
+
+
+def number(value: object, what: str) -> Number:
+    """A real number.
+
+    Args:
+        value: What the user gave.
+        what: What it is for (``"the variance of 'x'"``).
+
+    Raises:
+        TraceError: It is not a finite real number.
+    """
+    try:
+        found = number_or_none(value)
+    except TraceError as error:
+        raise misuse(f"{what}: {error.message}", error.hint) from None
+    if found is None:
+        raise misuse(f"{what} must be a real number, not {noun(value)}.")
+    return found
+
+
+def as_rational(value: object, what: str) -> Fraction:
+    """An exact number: an integer, a Fraction, a text such as ``"1/2"`` or a short decimal.
+
+    Args:
+        value: What the user gave.
+        what: What it is for.
+
+    Raises:
+        TraceError: It is none of these.
+
+    Example:
+        >>> as_rational(-0.25, "the exponent"), as_rational("1/3", "the exponent")
+        (Fraction(-1, 4), Fraction(1, 3))
+    """
+    if isinstance(value, str):
+        try:
+            return Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise misuse(
+                f"{what} is the text {value!r}, which is not a rational number.",
+                "Write it as '1/2', '-3' or '0.25'.",
+            ) from None
+    found = number(value, what)
+    if isinstance(found, float):
+        # The decimal that the user sees is what is meant: 0.1 is 1/10.
+        found = Fraction(repr(found))
+        if found.denominator > 10**6:
+            raise misuse(
+                f"{what} must be exact, and the float {value} is not a short decimal.",
+                "Write a Fraction, or a text such as '1/3'.",
+            )
+    return found

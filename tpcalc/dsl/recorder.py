@@ -1,0 +1,268 @@
+"""``Recorder``: the program under construction, with what errors need to speak the user's names."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.operands import Number, noun
+from tpcalc.errors import UnknownName
+from tpcalc.functions import Atom, Call, Fn, Var
+from tpcalc.functions.expr import walk
+from tpcalc.functions.numbers import finite, number_text
+from tpcalc.orders import Ex
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    ScalarFn,
+    Scale,
+)
+from tpcalc.program.program import Builder, Program
+
+__all__ = ["Recorder", "Term"]
+
+Term = tuple[Number, Ref | None, Ref]
+"""number * (scalar or 1) * vector, as in a linear combination."""
+
+
+class Recorder:
+    """Records the nodes of one traced program.
+
+    Args:
+        title: The name of the traced function, for messages.
+        base: A program to start from, with all its nodes, inputs and outputs.
+    """
+
+    def __init__(self, title: str, base: Program | None = None) -> None:
+        self.title = title
+        self.builder = Builder() if base is None else Builder.copy(base)
+        self.dims: dict[str, Dim] = {"n": Dim("n")} if base is None else dict(base.dim)
+        self._vector_names: dict[Ref, str] = {}
+        self._taken: dict[tuple[str, str], str | None] = {}
+        self._atoms: dict[str, Atom] = {}
+        self._checked: set[Fn] = set()
+        self._closed = False
+        if base is not None:
+            self._take(base)
+
+    def _take(self, base: Program) -> None:
+        """Hold the names and functions of a program that is there already."""
+        for ref, node in enumerate(base.nodes):
+            line = base.where[ref] if ref < len(base.where) else None
+            if isinstance(node, InputMatrix):
+                self._taken["matrix", node.name] = line
+            elif isinstance(node, InputScalar):
+                self._taken["scalar", node.name] = line
+            elif isinstance(node, Nonlin | Moment | OuterNonlin | ScalarFn):
+                self._check_names(node.fn)
+        for group in base.groups:
+            self._taken["vector", group.name] = self._taken["Gaussian group", group.name] = None
+        for name, ref in base.outputs:
+            self._taken["output", name] = base.where[ref] if ref < len(base.where) else None
+
+    def add(self, node: Node, line: str | None = None) -> Ref:
+        """Append a node, with the user's line.
+
+        Args:
+            node: The node.
+            line: The line where it was written, if that is not the present one.
+
+        Raises:
+            TraceError: The program is finished.
+            ProgramError: The node is ill-typed.
+        """
+        if self._closed:
+            raise misuse(
+                f"the program {self.title!r} is finished; its vectors cannot be used any more.",
+                "Compute everything inside the traced function and name results with t.output.",
+            )
+        if isinstance(node, Nonlin | Moment | OuterNonlin | ScalarFn):
+            self._check_names(node.fn)
+        return self.builder.add(node, line or user_line())
+
+    def linear(self, terms: tuple[Term, ...], line: str | None) -> Ref:
+        """The node of a sum of terms, with like terms collected.
+
+        A sum that is one vector alone is that vector: no node is added.
+        """
+        collected: dict[tuple[Ref | None, Ref], Number] = {}
+        for number, scalar, vector in terms:
+            key = (scalar, vector)
+            collected[key] = collected[key] + number if key in collected else number
+        kept = {key: finite(number) for key, number in collected.items() if number != 0}
+        if not kept:  # a zero vector still needs its dimension
+            kept = {(None, terms[0][2]): Fraction(0)}
+        if len(kept) == 1:
+            ((scalar, vector), number) = next(iter(kept.items()))
+            if scalar is None and number == 1:
+                return vector
+        return self.add(
+            LinComb(
+                tuple(kept.values()),
+                tuple(scalar for scalar, _ in kept),
+                tuple(vector for _, vector in kept),
+            ),
+            line,
+        )
+
+    def scaled(self, ref: Ref, n_power: Ex, depth_power: Ex) -> Ref:
+        """The node of a vector or scalar times powers of n and L; two in a row become one."""
+        inner = self.builder.node(ref)
+        if isinstance(inner, Scale):
+            n_power, depth_power = n_power + inner.n_power, depth_power + inner.depth_power
+            ref = inner.of
+        if n_power.constant == 0 and depth_power.constant == 0:
+            return ref
+        return self.add(Scale(ref, n_power, depth_power))
+
+    def claim(self, kind: str, name: object) -> str:
+        """Reserve the name of an input or an output.
+
+        Args:
+            kind: ``"vector"``, ``"Gaussian group"``, ``"matrix"``, ``"scalar"`` or ``"output"``.
+            name: The name.
+
+        Raises:
+            TraceError: It is no usable name, or is taken.
+        """
+        if not isinstance(name, str):
+            raise misuse(f"the name of a {kind} is a text, not {noun(name)}.")
+        if not name or not name.isprintable() or name != name.strip() or '"' in name:
+            raise misuse(
+                f"{name!r} cannot name a {kind}.",
+                "Use a printable name without quotes and outer spaces.",
+            )
+        if (kind, name) in self._taken:
+            line = self._taken[kind, name]
+            raise misuse(
+                f"there is already {'an' if kind == 'output' else 'a'} {kind} called {name!r}"
+                f"{f', made at {line}' if line else ''}.",
+                "Keep the first one in a variable to use it again, or give this one another name.",
+            )
+        self._taken[kind, name] = user_line()
+        return name
+
+    def declare_dim(self, dim: Dim) -> None:
+        """Declare a dimension class.
+
+        Raises:
+            TraceError: It is declared with another ratio.
+        """
+        known = self.dims.setdefault(dim.name, dim)
+        if known != dim:
+            raise misuse(
+                f"the dimension class {dim.name!r} already has ratio {known.ratio}, not "
+                f"{dim.ratio}.",
+                "Give the second one another name.",
+            )
+        self.builder.dim(dim)
+
+    def dim_name(self, name: object) -> str:
+        """A declared dimension class; None means ``n``.
+
+        Raises:
+            UnknownName: It is not declared.
+        """
+        if name is None:
+            return "n"
+        if not isinstance(name, str) or name not in self.dims:
+            raise UnknownName("dimension class", str(name), self.dims, where=user_line())
+        return name
+
+    def group(self, group: Group, names: list[str]) -> list[Ref]:
+        """Declare a Gaussian group and append its members."""
+        self.claim("Gaussian group", group.name)
+        self.builder.group(group)
+        refs = [self.add(InputVector(group.name, index)) for index in range(len(names))]
+        self._vector_names.update(zip(refs, names, strict=True))
+        return refs
+
+    def finish(self) -> Program:
+        """The nodes that an output needs; nothing can be recorded afterwards."""
+        self._closed = True
+        return self.builder.finish(keep_unused=False)
+
+    def _check_names(self, fn: Fn) -> None:
+        """Refuse two functions of one name: the printed program could not tell them apart."""
+        if fn in self._checked:
+            return
+        self._checked.add(fn)
+        for part in walk(fn.expr):
+            if not isinstance(part, Call):
+                continue
+            if self._atoms.setdefault(part.atom.text, part.atom) != part.atom:
+                raise misuse(
+                    f"two different functions called {part.atom.text!r} meet in the program "
+                    f"{self.title!r}.",
+                    "Give one of them another name.",
+                )
+
+    # ------------------------------------------------------------------ what a node is called
+
+    def describe(self, ref: Ref, depth: int = 2) -> str:
+        """A node in the user's names, cut off below ``depth`` levels."""
+        node = self.builder.node(ref)
+        if isinstance(node, InputMatrix | InputScalar):
+            return node.name
+        if isinstance(node, InputVector):
+            return self._vector_names.get(ref, f"{node.group}[{node.index}]")
+        if depth == 0:
+            return "..."
+        if isinstance(node, MatMul):
+            side = ".T" if node.transpose else ""
+            vector = self._inner(node.vector, depth)
+            return f"{self.describe(node.matrix)}{side} @ {vector}"
+        if isinstance(node, LinComb):
+            return self.describe_terms(
+                tuple(zip(node.numbers, node.scalars, node.vectors, strict=True)), depth
+            )
+        if isinstance(node, Scale):
+            powers = [
+                f"{base}**({exponent})"
+                for base, exponent in (("n", node.n_power), ("L", node.depth_power))
+                if exponent.constant != 0
+            ]
+            return " * ".join([*powers, self._inner(node.of, depth)])
+        if isinstance(node, Nonlin):
+            return self._describe_fn(node.fn, node.vectors, node.scalars, depth)
+        if isinstance(node, ScalarFn):
+            return self._describe_fn(node.fn, (), node.scalars, depth)
+        if isinstance(node, Moment):
+            return f"mean({self._describe_fn(node.fn, node.vectors, node.scalars, depth)})"
+        return "outer(...)"
+
+    def describe_terms(self, terms: tuple[Term, ...], depth: int = 2) -> str:
+        """A sum in the user's names."""
+        shown: list[str] = []
+        for number, scalar, vector in terms[:3]:
+            size = -number if number < 0 else number
+            factors = [] if size == 1 else [number_text(size)]
+            factors += [] if scalar is None else [self._inner(scalar, depth)]
+            text = "*".join([*factors, self._inner(vector, depth)])
+            sign = "-" if number < 0 else "+"
+            shown.append(f" {sign} {text}" if shown else ("-" if sign == "-" else "") + text)
+        return "".join(shown) + (" + ..." if len(terms) > 3 else "")
+
+    def _inner(self, ref: Ref, depth: int) -> str:
+        text = self.describe(ref, depth - 1)
+        return f"({text})" if " " in text and not text.endswith("...") else text
+
+    def _describe_fn(
+        self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...], depth: int
+    ) -> str:
+        names = {f"x{i}": self._inner(ref, depth) for i, ref in enumerate(vectors)}
+        names |= {f"s{i}": self._inner(ref, depth) for i, ref in enumerate(scalars)}
+        if isinstance(fn.expr, Call) and fn.expr.arg == Var(0):
+            return f"{fn.expr.atom.text}({self.describe(vectors[0], depth - 1)})"
+        return re.sub(r"\b[xs]\d+\b", lambda found: names.get(found[0], found[0]), fn.text)

@@ -1,0 +1,430 @@
+"""``Tracer``: the ``t`` of a traced function. It makes inputs, moments and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.dsl.elementwise import Elementwise
+from tpcalc.dsl.gaussians import covariance_of, mean_of
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.matrices import Matrix
+from tpcalc.dsl.operands import Number, Operand, as_rational, noun, number, number_or_none
+from tpcalc.dsl.recorder import Recorder
+from tpcalc.dsl.vectors import Vector, common_dim, nonlin
+from tpcalc.errors import TpcalcError, UnknownName
+from tpcalc.functions import Atom, Expr, Fn, Par, Var, const
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputScalar,
+    Kind,
+    Moment,
+    OuterNonlin,
+)
+
+__all__ = ["Tracer", "mean"]
+
+MEAN = Fn(Var(0), 1)
+Coordinatewise = Elementwise | Atom | Fn | Callable[..., Any]
+
+
+class Tracer:
+    """Makes the inputs and outputs of one program, and what operators cannot write.
+
+    ``t[name]`` is the vector or scalar that was output under that name.
+
+    Args:
+        recorder: Where the nodes go.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    # --------------------------------------------------------------------------------- inputs
+
+    def dim(self, name: str, ratio: int | Fraction | float | str = 1) -> str:
+        """Declare a dimension class, one that goes to infinity as ``ratio * n``.
+
+        Args:
+            name: Its name.
+            ratio: A positive exact number; a float is taken as the decimal that it prints as.
+
+        Returns:
+            The name, for ``dim=``, ``rows=`` and ``cols=``.
+
+        Raises:
+            TraceError: The ratio is not positive, or the name has another ratio already.
+        """
+        if not isinstance(name, str) or not name.isidentifier():
+            raise misuse(
+                f"a dimension class cannot be called {name!r}.", "Use a Python identifier."
+            )
+        exact = as_rational(ratio, f"the ratio of {name!r}")
+        if exact <= 0:
+            raise misuse(f"the ratio of dimension class {name!r} must be positive, not {exact}.")
+        self._recorder.declare_dim(Dim(name, exact))
+        return name
+
+    def gaussian(
+        self,
+        name: str,
+        dim: str | None = None,
+        mean: int | Fraction | float = 0,
+        var: int | Fraction | float = 1,
+    ) -> Vector:
+        """A start vector with coordinates iid N(mean, var).
+
+        Args:
+            name: Its name.
+            dim: Its dimension class; ``n`` if not given.
+            mean: The mean of a coordinate.
+            var: The variance of a coordinate.
+
+        Raises:
+            TraceError: The name is taken, or a number is not usable.
+            UnknownName: The dimension class is not declared.
+        """
+        variance = number(var, f"the variance of {name!r}")
+        if variance < 0:
+            raise misuse(f"the variance of {name!r} is {variance}, which is negative.")
+        return self.gaussians([name], [mean], [[variance]], dim)[0]
+
+    def gaussians(
+        self, names: Sequence[str], mean: Any = None, cov: Any = None, dim: str | None = None
+    ) -> list[Vector]:
+        """Start vectors that are jointly Gaussian, coordinate by coordinate.
+
+        Args:
+            names: Their names.
+            mean: One number for each; 0 if not given.
+            cov: The covariance between them, rows or an array; singular ones are fine. The identity
+                if not given.
+            dim: Their dimension class; ``n`` if not given.
+
+        Returns:
+            One vector for each name.
+
+        Raises:
+            TraceError: A name is taken, or the covariance is none.
+            UnknownName: The dimension class is not declared.
+        """
+        if isinstance(names, str) or not isinstance(names, Sequence):
+            raise misuse(
+                f"the names of jointly Gaussian vectors are a list, not {noun(names)}.",
+                "For one vector use t.gaussian.",
+            )
+        where = self._recorder.dim_name(dim)
+        taken = [self._recorder.claim("vector", name) for name in names]
+        if not taken:
+            return []
+        title = taken[0] if len(taken) == 1 else f"{taken[0]}..{taken[-1]}"
+        group = Group(title, where, mean_of(mean, taken), covariance_of(cov, taken))
+        refs = self._recorder.group(group, taken)
+        return [Vector(self._recorder, where, ref) for ref in refs]
+
+    def matrix(
+        self, name: str, rows: str | None = None, cols: str | None = None, law: str = "gaussian"
+    ) -> Matrix:
+        """A random matrix with entries iid N(0, 1); powers of n are written outside it.
+
+        Args:
+            name: Its name.
+            rows: The dimension class of W @ x; ``n`` if not given.
+            cols: The dimension class of x; ``n`` if not given.
+            law: ``"gaussian"``, or ``"orthogonal"`` (Haar, scaled to entries of mean square 1).
+
+        Raises:
+            TraceError: The name is taken, or there is no such law.
+            UnknownName: A dimension class is not declared.
+        """
+        if law not in ("gaussian", "orthogonal"):
+            raise misuse(f"the law of a matrix is 'gaussian' or 'orthogonal', not {law!r}.")
+        dims = (self._recorder.dim_name(rows), self._recorder.dim_name(cols))
+        taken = self._recorder.claim("matrix", name)
+        ref = self._recorder.add(InputMatrix(taken, *dims, law))
+        return Matrix(self._recorder, ref, taken, dims)
+
+    def scalar(self, name: str, value: int | Fraction | float) -> Scalar:
+        """A given number, such as a learning rate.
+
+        Args:
+            name: Its name.
+            value: Its value.
+
+        Raises:
+            TraceError: The name is taken, or the value is no finite number.
+        """
+        return self._scalar(name, value, 0)
+
+    def random_scalar(
+        self, name: str, mean: int | Fraction | float = 0, std: int | Fraction | float = 1
+    ) -> Scalar:
+        """A Gaussian number N(mean, std^2), independent of all else, drawn once.
+
+        Args:
+            name: Its name.
+            mean: Its mean.
+            std: Its standard deviation.
+
+        Raises:
+            TraceError: The name is taken, or a number is not usable.
+        """
+        return self._scalar(name, mean, std)
+
+    def _scalar(self, name: str, value: object, std: object) -> Scalar:
+        mean = number(value, f"the value of {name!r}")
+        spread = number(std, f"the standard deviation of {name!r}")
+        if spread < 0:
+            raise misuse(f"the standard deviation of {name!r} is {spread}, which is negative.")
+        taken = self._recorder.claim("scalar", name)
+        ref = self._recorder.add(InputScalar(taken, mean, spread))
+        return Scalar(self._recorder, ref)
+
+    # ------------------------------------------------------------------------- functions, means
+
+    def nonlin(
+        self, fn: Coordinatewise, *vectors: Vector, scalars: Sequence[Scalar] = ()
+    ) -> Vector:
+        """A coordinatewise function of several vectors and scalars, as one step.
+
+        Args:
+            fn: An activation, or a Python function of the vectors and then the scalars, written
+                with operators and activations: ``lambda x, y, s: tp.tanh(x) * y + s``.
+            vectors: Its vector arguments.
+            scalars: Its scalar arguments.
+
+        Raises:
+            DimMismatch: The vectors live on different dimension classes.
+            TraceError: The function is not a formula of its arguments.
+        """
+        self._vectors(vectors, "t.nonlin")
+        self._scalars(scalars, "t.nonlin")
+        return nonlin(self._fn(fn, len(vectors), len(scalars)), vectors, scalars)
+
+    def moment(
+        self, fn: Coordinatewise | Vector, *vectors: Vector, scalars: Sequence[Scalar] = ()
+    ) -> Scalar:
+        """The average over the coordinates of a function of vectors, or of a vector.
+
+        Args:
+            fn: As for ``nonlin``; or a vector, given alone.
+            vectors: Its vector arguments.
+            scalars: Its scalar arguments.
+
+        Raises:
+            DimMismatch: The vectors live on different dimension classes.
+            TraceError: The function is not a formula of its arguments.
+        """
+        if isinstance(fn, Vector):
+            if vectors or scalars:
+                raise misuse(
+                    "t.moment takes a function and its vectors, or one vector alone.",
+                    "The average of a product is t.inner(x, y) or t.moment(x * y).",
+                )
+            return self.mean(fn)
+        self._vectors(vectors, "t.moment")
+        self._scalars(scalars, "t.moment")
+        common_dim(vectors, scalars)
+        node = Moment(
+            self._fn(fn, len(vectors), len(scalars)),
+            tuple(vector.ref for vector in vectors),
+            tuple(scalar.ref for scalar in scalars),
+        )
+        return Scalar(self._recorder, self._recorder.add(node))
+
+    def mean(self, vector: Vector) -> Scalar:
+        """The average of the coordinates.
+
+        Args:
+            vector: The vector.
+        """
+        return self.moment(MEAN, vector)
+
+    def inner(self, x: Vector, y: Vector) -> Scalar:
+        """The average of x*y over the coordinates: x.T @ y divided by the dimension.
+
+        Args:
+            x: A vector.
+            y: A vector on the same dimension class.
+
+        Raises:
+            DimMismatch: They live on different dimension classes.
+        """
+        self._vectors((x, y), "t.inner")
+        common_dim((x, y))
+        if x.ref == y.ref:
+            return self.moment(Fn(Var(0) ** 2, 1), x)
+        return self.moment(Fn(Var(0) * Var(1), 2), x, y)
+
+    def outer(
+        self,
+        fn: Coordinatewise,
+        rows: Vector | Sequence[Vector],
+        cols: Vector | Sequence[Vector],
+        x: Vector,
+        scalars: Sequence[Scalar] = (),
+    ) -> Vector:
+        """A matrix with entries fn(rows_a; cols_b; scalars) / dimension, applied to a vector.
+
+        Entrywise optimizers (Adam, sign) make such updates.
+
+        Args:
+            fn: A function of the row vectors, then the column vectors, then the scalars.
+            rows: One or several vectors on one dimension class, that of the result.
+            cols: One or several vectors on the dimension class of ``x``.
+            x: The vector that the matrix is applied to.
+            scalars: The scalar arguments of ``fn``.
+
+        Raises:
+            DimMismatch: The column vectors and ``x`` live on different dimension classes.
+            TraceError: The function is not a formula of its arguments.
+        """
+        left = [rows] if isinstance(rows, Vector) else list(rows)
+        right = [cols] if isinstance(cols, Vector) else list(cols)
+        self._vectors([*left, *right, x], "t.outer")
+        self._scalars(scalars, "t.outer")
+        if not left:
+            raise misuse("t.outer needs at least one row vector, to know the dimension.")
+        dim = common_dim(left, scalars)
+        common_dim([*right, x])
+        node = OuterNonlin(
+            self._fn(fn, len(left) + len(right), len(scalars)),
+            tuple(vector.ref for vector in left),
+            tuple(vector.ref for vector in right),
+            tuple(scalar.ref for scalar in scalars),
+            x.ref,
+        )
+        return Vector(self._recorder, dim, self._recorder.add(node))
+
+    def output(self, name: str, value: Vector | Scalar) -> None:
+        """Name a result.
+
+        Args:
+            name: Its name.
+            value: A vector or scalar of this program.
+
+        Raises:
+            TraceError: The name is taken, or the value is none.
+        """
+        if not isinstance(value, Vector | Scalar):
+            hint = "An output is a vector or a scalar."
+            if isinstance(value, Matrix):
+                hint = "Apply the matrix to a vector and name the product."
+            elif isinstance(value, list | tuple):
+                hint = "Name each entry: t.output('h[0]', h[0])."
+            raise misuse(f"the output {name!r} is {noun(value)}.", hint)
+        self._own(value)
+        self._recorder.builder.output(self._recorder.claim("output", name), value.ref)
+
+    def __getitem__(self, name: str) -> Vector | Scalar:
+        recorder = self._recorder
+        if name not in recorder.builder.outputs:
+            raise UnknownName("output", str(name), recorder.builder.outputs, where=user_line())
+        ref = recorder.builder.outputs[name]
+        found = recorder.builder.type(ref)
+        if found.kind is Kind.SCALAR:
+            return Scalar(recorder, ref)
+        return Vector(recorder, found.dims[0], ref)
+
+    # ---------------------------------------------------------------------------------- checks
+
+    def _own(self, handle: Vector | Scalar) -> None:
+        if handle.recorder is not self._recorder:
+            raise misuse(
+                f"{handle.noun} of the program {handle.recorder.title!r} is used by the tracer of "
+                f"{self._recorder.title!r}.",
+                "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
+            )
+
+    def _vectors(self, handles: Sequence[object], what: str) -> None:
+        if not handles:
+            raise misuse(
+                f"{what} needs at least one vector.", "Functions of scalars: tp.tanh(s), s*s, ..."
+            )
+        for handle in handles:
+            if not isinstance(handle, Vector):
+                hint = "Scalars go into scalars=[...]." if isinstance(handle, Scalar) else None
+                raise misuse(f"{what} takes vectors, not {noun(handle)}.", hint)
+            self._own(handle)
+
+    def _scalars(self, handles: Sequence[object], what: str) -> None:
+        if isinstance(handles, Operand) or not isinstance(handles, Sequence):
+            raise misuse(f"the scalars= of {what} are a list, not {noun(handles)}.")
+        for handle in handles:
+            if not isinstance(handle, Scalar):
+                hint = None
+                if number_or_none(handle) is not None:
+                    hint = "Write numbers into the function, or name one: t.scalar('c', 0.5)."
+                raise misuse(f"the scalars= of {what} hold {noun(handle)}.", hint)
+            self._own(handle)
+
+    def _fn(self, fn: Coordinatewise, vectors: int, scalars: int) -> Fn:
+        if isinstance(fn, Fn):
+            if (fn.vectors, fn.scalars) != (vectors, scalars):
+                raise misuse(
+                    f"{fn.text} takes {fn.vectors} vectors and {fn.scalars} scalars; {vectors} and "
+                    f"{scalars} are given."
+                )
+            return fn
+        if not callable(fn):
+            raise misuse(
+                f"a coordinatewise function is needed, not {noun(fn)}.",
+                "Give an activation, or a Python function of the coordinates.",
+            )
+        return Fn(_formula(fn, vectors, scalars), vectors, scalars)
+
+
+def mean(vector: Vector) -> Scalar:
+    """The average of the coordinates of a vector.
+
+    Args:
+        vector: A vector of a program.
+
+    Raises:
+        TraceError: It is something else.
+
+    Example:
+        >>> from tpcalc.dsl.trace import program
+        >>> @program
+        ... def second_moment(t):
+        ...     x = t.gaussian("x")
+        ...     t.output("E[x^2]", mean(x * x))
+        >>> [type(node).__name__ for node in second_moment.nodes]
+        ['InputVector', 'Nonlin', 'Moment']
+    """
+    if not isinstance(vector, Vector):
+        raise misuse(
+            f"the mean of {noun(vector)}: a vector of a program is needed.",
+            "Functions of vectors are vectors: tp.mean(x * y), tp.mean(tp.relu(x)).",
+        )
+    return Tracer(vector.recorder).mean(vector)
+
+
+def _formula(fn: Callable[..., Any], vectors: int, scalars: int) -> Expr:
+    """What a Python function computes from one coordinate of each vector, and the scalars."""
+    name = getattr(fn, "__name__", type(fn).__name__)
+    arguments = [*map(Var, range(vectors)), *map(Par, range(scalars))]
+    try:
+        found = fn(*arguments)
+    except TpcalcError:
+        raise
+    except Exception as error:  # whatever the user's code raises is the news here
+        raise misuse(
+            f"the function {name!r} fails on a formula: {type(error).__name__}: {error}.",
+            "Write it with operators and tpcalc functions (tp.tanh, not np.tanh), or make an "
+            "activation of numpy code with tp.function(name, evaluate, derivative=...).",
+        ) from error
+    value: Number | None = None if isinstance(found, Expr | Operand) else number_or_none(found)
+    if value is not None:
+        return const(value)
+    if not isinstance(found, Expr):
+        raise misuse(
+            f"the function {name!r} returns {noun(found)}, not a formula of its arguments.",
+            "Hand vectors and scalars over as arguments; inside, use operators and tpcalc "
+            "functions.",
+        )
+    return found

@@ -1,0 +1,334 @@
+"""Dense finite width: the program as written, its matrices materialised, many seeds at once."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UnknownName, UsageError
+from tpcalc.finite.dense_plan import DensePlan, needed_nodes, plan_dense
+from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
+from tpcalc.finite.device import free_memory, load_torch, resolve_device, resolve_dtype
+from tpcalc.finite.draws import Network
+from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.program.nodes import Kind
+from tpcalc.program.program import Program
+
+__all__ = ["Progress", "run_dense"]
+
+Progress = Callable[[float, str], None]
+Results = dict[tuple[str, str], NDArray[np.float64]]
+
+# On a CPU larger chunks of seeds are no faster, and smaller ones can be interrupted.
+_CPU_CHUNK = 2**29
+# Values that are checked for overflow in one go.
+_CHECKED_TOGETHER = 256
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all chunks of one call share."""
+
+    program: Program
+    plan: DensePlan
+    torch: Any
+    dtype: Any
+    device: Any
+    width: int
+    values: Mapping[str, Fraction | int] | None
+    stops: bool
+    names: Mapping[int, tuple[str, ...]]
+
+
+@dataclass
+class _Watch:
+    """Finds the first node of each seed whose value left the range of floating point.
+
+    A sum over coordinates is finite if and only if all of them are, up to sums that overflow by
+    themselves; sums are collected and looked at together, because a look waits for the device.
+    """
+
+    job: _Job
+    seeds: Sequence[int]
+    sums: list[Any] = field(default_factory=list)
+    refs: list[int] = field(default_factory=list)
+    first: dict[int, int] = field(default_factory=dict)
+
+    def see(self, ref: int, value: Any) -> None:
+        self.sums.append(value if value.dim() == 1 else value.sum(-1, dtype=self.job.torch.float64))
+        self.refs.append(ref)
+        if len(self.sums) >= _CHECKED_TOGETHER:
+            self.look()
+
+    def look(self) -> None:
+        if not self.sums:
+            return
+        broken = ~self.job.torch.isfinite(self.job.torch.stack(self.sums))
+        if bool(broken.any()):
+            for position, index in broken.nonzero().tolist():
+                self.first.setdefault(index, self.refs[position])
+        self.sums.clear()
+        self.refs.clear()
+        if self.first and self.job.stops:
+            index = min(self.first)
+            raise Exploded(
+                f"a value left the range of {str(self.job.dtype).removeprefix('torch.')} at width "
+                f"{self.job.width}, seed {self.seeds[index]}.",
+                where=self.job.program.place(self.first[index]),
+                hint="Lower the learning rate or the power of n in front of it; "
+                "on_explode='nan' keeps the other seeds.",
+            )
+
+
+def run_dense(
+    program: Program,
+    width: int,
+    seeds: Sequence[int],
+    *,
+    dtype: str = "float64",
+    device: str = "cpu",
+    memory_limit: int | None = None,
+    values: Mapping[str, Fraction | int] | None = None,
+    on_explode: str = "raise",
+    notes: list[str] | None = None,
+    progress: Progress | None = None,
+) -> Results:
+    """Run a program at one width with explicit matrices, for many seeds.
+
+    A seed's network is the same whichever seeds run beside it and on every device; on the CPU its
+    results have the same bits for every number of threads and every memory limit.
+
+    Args:
+        program: The program; powers of n become numbers.
+        width: The width n.
+        seeds: One network for each; different whole numbers, not negative.
+        dtype: Number format of vectors and matrices: ``float64``, ``float32`` or ``bfloat16``.
+            Averages over coordinates and scalars are float64 always.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"auto"``.
+        memory_limit: Bytes that may be used; None: half of what is free.
+        values: Numbers for symbols in exponents, and ``"L"`` for the depth.
+        on_explode: ``"raise"``, or ``"nan"``: a seed that overflows gives nan everywhere.
+        notes: A list that remarks are appended to.
+        progress: Called with the fraction done and what is being done.
+
+    Returns:
+        For each output name and statistic (``value`` of a scalar; ``mean`` and ``second_moment``
+        over the coordinates of a vector) one number for each seed.
+
+    Raises:
+        UsageError: A width or seed that cannot be used.
+        ScaleError: A power of n holds a symbol without a value.
+        Exploded: A value overflowed; the message names the first node, the seed and the width.
+        OutOfMemory: One seed does not fit.
+        MissingBackend: torch or the device is not there.
+
+    Shapes:
+        Every array has shape (len(seeds),).
+
+    Example::
+
+        results = run_dense(program, 256, range(100), dtype="float32")
+        results["f[0,0]", "value"].std()
+    """
+    width = check_width(width)
+    chosen = _check_seeds(seeds)
+    if on_explode not in ("raise", "nan"):
+        raise UnknownName("treatment of explosions", on_explode, ("raise", "nan"))
+    names = _output_names(program)
+    torch = load_torch()
+    torch_dtype, torch_device = resolve_dtype(dtype), resolve_device(device)
+    sizes = _sizes(program, width)
+    plan = plan_dense(program, sizes, torch_dtype.itemsize)
+    job = _Job(
+        program,
+        plan,
+        torch,
+        torch_dtype,
+        torch_device,
+        width,
+        values,
+        on_explode == "raise",
+        names,
+    )
+    results: Results = {
+        (name, statistic): np.full(len(chosen), np.nan)
+        for name, ref in program.outputs
+        for statistic in _statistics(program, ref)
+    }
+    chunk = _chunk(job, len(chosen), memory_limit)
+    done = 0
+    while done < len(chosen):
+        part = chosen[done : done + chunk]
+
+        def tell(fraction: float, at: int = done, count: int = len(part)) -> None:
+            if progress is not None:
+                text = f"dense, width {width}, {len(chosen)} seeds"
+                progress((at + fraction * count) / len(chosen), text)
+
+        found: Results | None = None
+        try:
+            found = _run_chunk(job, part, notes, tell)
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(torch, error):
+                raise
+            if len(part) == 1:
+                raise _too_large(job, None) from error
+        if found is None:  # outside the handler, whose traceback keeps the tensors alive
+            chunk = len(part) // 2
+            if torch_device.type == "cuda":
+                torch.cuda.empty_cache()
+            continue
+        for key, numbers in found.items():
+            results[key][done : done + len(part)] = numbers
+        done += len(part)
+    return results
+
+
+def _run_chunk(
+    job: _Job, seeds: Sequence[int], notes: list[str] | None, tell: Callable[[float], None]
+) -> Results:
+    program, plan = job.program, job.plan
+    networks = [Network(seed, job.width) for seed in seeds]
+    run = DenseRun(program, plan, job.torch, job.dtype, job.device, networks, job.values)
+    watch = _Watch(job, seeds)
+    values: list[Any] = [None] * len(program.nodes)
+    kept: dict[tuple[str, str], Any] = {}
+    products = 0
+    with job.torch.inference_mode():
+        # Not ``interpret``: here nodes run in the order of the plan, and values are dropped.
+        for position, ref in enumerate(plan.order):
+            node = program.nodes[ref]
+            value = DENSE_RULES.table[type(node)](node, ref, values, run)
+            values[ref] = value
+            if value is not None and program.types[ref].kind is not Kind.MATRIX:
+                watch.see(ref, value)
+            for name in job.names.get(ref, ()):
+                if program.types[ref].kind is Kind.SCALAR:
+                    kept[name, "value"] = value
+                else:
+                    kept[name, "mean"], kept[name, "second_moment"] = moments(run, value)
+            for dead in plan.drops[position]:
+                values[dead] = None
+            if ref in plan.batches:
+                products += len(plan.batches[ref])
+                tell(products / plan.products)
+        watch.look()
+        found = {
+            key: np.array(value.to(job.torch.float64).cpu().numpy(), dtype=np.float64)
+            for key, value in kept.items()
+        }
+    tell(1.0)
+    for index, ref in sorted(watch.first.items()):
+        for numbers in found.values():
+            numbers[index] = np.nan
+        if notes is not None:
+            notes.append(
+                f"width {job.width}, seed {seeds[index]}: {program.place(ref)} left the range of "
+                "floating point; all its results are nan."
+            )
+    return found
+
+
+def _check_seeds(seeds: Sequence[int]) -> list[int]:
+    chosen: list[int] = []
+    for seed in seeds:
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            number = -1
+        if number < 0:
+            raise UsageError(
+                f"a seed is a whole number of at least 0, not {seed!r}.",
+                hint="Try seeds=range(10).",
+            )
+        chosen.append(number)
+    if not chosen:
+        raise UsageError("there are no seeds.", hint="Try seeds=range(10).")
+    if len(set(chosen)) < len(chosen):
+        twice = next(seed for seed in chosen if chosen.count(seed) > 1)
+        raise UsageError(
+            f"seed {twice} is given twice: the same network would be counted twice.",
+            hint="Give different seeds.",
+        )
+    return chosen
+
+
+def _output_names(program: Program) -> dict[int, tuple[str, ...]]:
+    names: dict[int, tuple[str, ...]] = {}
+    for name, ref in program.outputs:
+        if program.types[ref].kind is Kind.MATRIX:
+            raise ProgramError(
+                f"the output {name!r} is a matrix; only vectors and scalars have statistics.",
+                where=program.place(ref),
+                hint="Apply it to a vector and name the product.",
+            )
+        names[ref] = (*names.get(ref, ()), name)
+    if not names:
+        raise ProgramError(
+            "the program names no output, so there is nothing to report.",
+            hint='Name one, as in t.output("h", h).',
+        )
+    return names
+
+
+def _statistics(program: Program, ref: int) -> tuple[str, ...]:
+    return ("value",) if program.types[ref].kind is Kind.SCALAR else ("mean", "second_moment")
+
+
+def _sizes(program: Program, width: int) -> dict[str, int]:
+    """Sizes of the dimension classes that occur in what is computed."""
+    needed = needed_nodes(program)
+    used = {name for ref, found in enumerate(program.types) if needed[ref] for name in found.dims}
+    return dim_sizes((dim for dim in program.dims if dim.name in used), width)
+
+
+def _chunk(job: _Job, seeds: int, memory_limit: int | None) -> int:
+    """How many seeds run at once."""
+    limit = free_memory(job.device) // 2 if memory_limit is None else int(memory_limit)
+    need = max(job.plan.seed_bytes, 1)
+    if need > limit:
+        raise _too_large(job, limit)
+    if job.device.type == "cpu":
+        limit = min(limit, max(_CPU_CHUNK, need))
+    return max(1, min(seeds, limit // need))
+
+
+def _too_large(job: _Job, limit: int | None) -> OutOfMemory:
+    parts = [f"one network of width {job.width} needs {_size(job.plan.seed_bytes)}"]
+    if job.plan.largest is not None:
+        ref, count = job.plan.largest
+        rows, cols = (job.plan.sizes[name] for name in job.program.types[ref].dims)
+        node = job.program.nodes[ref]
+        parts.append(
+            f"(the {rows} x {cols} matrix {getattr(node, 'name', ref)!r} alone {_size(count)})"
+        )
+    parts.append(
+        f"and {job.device} refused it." if limit is None else f"and {_size(limit)} may be used."
+    )
+    smaller = "" if job.dtype.itemsize <= 4 else "dtype='float32', "
+    return OutOfMemory(
+        " ".join(parts),
+        hint=f"Take a smaller width, {smaller}or backend='lazy', which forms no matrix.",
+    )
+
+
+def _size(count: int) -> str:
+    value = float(count)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} TB"
+
+
+def _is_out_of_memory(torch: Any, error: BaseException) -> bool:
+    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "not enough memory" in text

@@ -1,0 +1,234 @@
+"""The order of a dense run: products in batches, values dropped early, bytes known beforehand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tpcalc.functions.tape import lower
+from tpcalc.program.nodes import (
+    InputMatrix,
+    InputVector,
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+)
+from tpcalc.program.program import Program
+from tpcalc.program.typing import node_refs
+
+__all__ = ["PAD", "DensePlan", "needed_nodes", "outer_rows", "padded", "plan_dense"]
+
+# Stored sides of matrices are multiples of this: then the rows of every matrix of a batch lie alike
+# in memory, and the product of one seed has the same bits whichever seeds stand before it.
+PAD = 16
+# Bytes of temporaries that an OuterNonlin may take, for each seed.
+_OUTER_BYTES = 2**24
+# Bytes for each entry of the running mean of a moment (two float64 copies and their product).
+_MOMENT_BYTES = 24
+
+
+@dataclass(frozen=True)
+class DensePlan:
+    """How a program is run densely.
+
+    Args:
+        order: The nodes that outputs need, in the order of running.
+        batches: For the first product of a batch, all its products, each with the vector it takes.
+        members: For each Gaussian group the members that are needed.
+        drops: For each node of ``order``, by position, the values that nothing needs after it.
+        sizes: Sizes of the dimension classes.
+        seed_bytes: Largest number of bytes in use at once, for each seed.
+        largest: The matrix that takes most bytes, with those bytes; None without matrices.
+        products: Number of products of a random matrix with a vector.
+    """
+
+    order: tuple[Ref, ...]
+    batches: Mapping[Ref, Mapping[Ref, Ref]]
+    members: Mapping[str, tuple[int, ...]]
+    drops: tuple[tuple[Ref, ...], ...]
+    sizes: Mapping[str, int]
+    seed_bytes: int
+    largest: tuple[Ref, int] | None
+    products: int
+
+
+def padded(size: int) -> int:
+    """A side of a stored matrix.
+
+    Example:
+        >>> padded(100), padded(112)
+        (112, 112)
+    """
+    return -(-size // PAD) * PAD
+
+
+def outer_rows(node: OuterNonlin, cols: int, itemsize: int) -> int:
+    """Rows of an OuterNonlin that are computed at a time: its full matrix is never kept.
+
+    The same for every number of seeds and threads, as the answer must be.
+    """
+    return max(1, _OUTER_BYTES // _outer_bytes(node, cols, itemsize))
+
+
+def _outer_bytes(node: OuterNonlin, cols: int, itemsize: int) -> int:
+    """Bytes of temporaries for one row: the registers of the function, and the product."""
+    return cols * itemsize * (len(lower(node.fn).steps) + 2)
+
+
+def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> DensePlan:
+    """Plan a dense run.
+
+    Nodes are ordered by the number of products on the way to them, so that all products of one
+    matrix with vectors that are ready together (the inputs of a batch, say) read it once.
+
+    Args:
+        program: The program.
+        sizes: Sizes of the dimension classes that occur.
+        itemsize: Bytes of one coordinate.
+    """
+    needed = needed_nodes(program)
+    order, batches = _order(program, needed)
+    members: dict[str, set[int]] = defaultdict(set)
+    for ref in order:
+        node = program.nodes[ref]
+        if isinstance(node, InputVector):
+            members[node.group].add(node.index)
+    used = {name: tuple(sorted(found)) for name, found in members.items()}
+    drops = _drops(program, order)
+    matrices = [
+        (_bytes(program, ref, sizes, itemsize), ref)
+        for ref in order
+        if isinstance(program.nodes[ref], InputMatrix)
+    ]
+    biggest = max(matrices, default=None)
+    return DensePlan(
+        order,
+        batches,
+        used,
+        drops,
+        sizes,
+        _peak(program, order, batches, used, drops, sizes, itemsize),
+        (biggest[1], biggest[0]) if biggest else None,
+        sum(isinstance(program.nodes[ref], MatMul) for ref in order),
+    )
+
+
+def needed_nodes(program: Program) -> list[bool]:
+    """For each node whether an output needs it."""
+    needed = [False] * len(program.nodes)
+    for _, ref in program.outputs:
+        needed[ref] = True
+    for ref in range(len(program.nodes) - 1, -1, -1):
+        if needed[ref]:
+            for other in node_refs(program.nodes[ref]):
+                needed[other] = True
+    return needed
+
+
+def _order(
+    program: Program, needed: Sequence[bool]
+) -> tuple[tuple[Ref, ...], dict[Ref, dict[Ref, Ref]]]:
+    depth = [0] * len(program.nodes)
+    place: dict[Ref, tuple[int, ...]] = {}
+    first_use: dict[Ref, int] = {}
+    batches: dict[tuple[int, ...], dict[Ref, Ref]] = defaultdict(dict)
+    for ref, node in enumerate(program.nodes):
+        if not needed[ref] or isinstance(node, InputMatrix):
+            continue
+        below = max((depth[other] for other in node_refs(node)), default=0)
+        depth[ref] = below
+        if isinstance(node, MatMul):
+            depth[ref] = below + 1
+            side = (below, 2, node.matrix, int(node.transpose))
+            place[ref] = (*side, ref)
+            batches[side][ref] = node.vector
+            first_use[node.matrix] = min(below, first_use.get(node.matrix, below))
+        else:
+            place[ref] = (below, 0, ref)
+    # A matrix is drawn just before its first product, so that it takes no memory before.
+    place.update({ref: (below, 1, ref) for ref, below in first_use.items()})
+    order = tuple(sorted(place, key=place.__getitem__))
+    return order, {next(iter(batch)): batch for batch in batches.values()}
+
+
+def _drops(program: Program, order: Sequence[Ref]) -> tuple[tuple[Ref, ...], ...]:
+    last = {ref: position for position, ref in enumerate(order)}
+    for position, ref in enumerate(order):
+        for other in node_refs(program.nodes[ref]):
+            last[other] = position
+    drops: list[list[Ref]] = [[] for _ in order]
+    for ref, position in last.items():
+        drops[position].append(ref)
+    return tuple(tuple(refs) for refs in drops)
+
+
+def _bytes(program: Program, ref: Ref, sizes: Mapping[str, int], itemsize: int) -> int:
+    found = program.types[ref]
+    if found.kind is Kind.SCALAR:
+        return 8
+    if found.kind is Kind.VECTOR:
+        return sizes[found.dims[0]] * itemsize
+    return padded(sizes[found.dims[0]]) * padded(sizes[found.dims[1]]) * itemsize
+
+
+def _peak(
+    program: Program,
+    order: Sequence[Ref],
+    batches: Mapping[Ref, Mapping[Ref, Ref]],
+    members: Mapping[str, tuple[int, ...]],
+    drops: Sequence[tuple[Ref, ...]],
+    sizes: Mapping[str, int],
+    itemsize: int,
+) -> int:
+    """Largest number of bytes in use at once, for each seed."""
+    # Members of a group share one block of memory, counted here for the whole run.
+    live = sum(
+        len(used) * sizes[program.group[name].dim] * itemsize for name, used in members.items()
+    )
+    peak = live
+    for position, ref in enumerate(order):
+        node = program.nodes[ref]
+        if not isinstance(node, InputVector):
+            live += _bytes(program, ref, sizes, itemsize)
+        peak = max(peak, live + _temporary(program, ref, batches, sizes, itemsize))
+        live -= sum(
+            _bytes(program, other, sizes, itemsize)
+            for other in drops[position]
+            if not isinstance(program.nodes[other], InputVector)
+        )
+    return peak
+
+
+def _temporary(
+    program: Program,
+    ref: Ref,
+    batches: Mapping[Ref, Mapping[Ref, Ref]],
+    sizes: Mapping[str, int],
+    itemsize: int,
+) -> int:
+    """Bytes that one node needs on top of its arguments and its value, for each seed."""
+    node = program.nodes[ref]
+    if isinstance(node, InputMatrix):
+        rows, cols = (sizes[name] for name in program.types[ref].dims)
+        if node.law == "orthogonal":  # the Gaussian matrix, its factors and LAPACK's copy
+            return 4 * rows * cols * 8
+        return 0
+    if isinstance(node, MatMul):
+        matrix = program.types[node.matrix].dims
+        return len(batches.get(ref, ())) * 2 * sum(padded(sizes[name]) for name in matrix) * 8
+    if isinstance(node, Nonlin | Moment):
+        size = sizes[program.types[node.vectors[0]].dims[0]]
+        extra = _MOMENT_BYTES if isinstance(node, Moment) else 0
+        return size * ((len(lower(node.fn).steps) + 1) * itemsize + extra)
+    if isinstance(node, OuterNonlin):
+        cols = sizes[program.types[node.vector].dims[0]]
+        rows = min(sizes[program.types[ref].dims[0]], outer_rows(node, cols, itemsize))
+        return rows * _outer_bytes(node, cols, itemsize)
+    if isinstance(node, LinComb):
+        return sizes[program.types[ref].dims[0]] * itemsize
+    return 0

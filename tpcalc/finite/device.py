@@ -1,0 +1,137 @@
+"""Where and in which precision torch computes: loading it, devices, number formats, free memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from tpcalc.errors import MissingBackend, UnknownName
+
+__all__ = ["free_memory", "load_torch", "resolve_device", "resolve_dtype"]
+
+_DTYPES = {
+    "float64": "float64",
+    "float32": "float32",
+    "bfloat16": "bfloat16",
+    "bf16": "bfloat16",
+}
+_DEVICES = ("cpu", "cuda", "cuda:0", "auto")
+# Used where the system does not say how much memory is free.
+_UNKNOWN_MEMORY = 4 * 2**30
+
+
+def load_torch() -> Any:
+    """The torch module.
+
+    Raises:
+        MissingBackend: torch is not installed; the message says how to install it.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingBackend(
+            "the dense backend needs torch, which is not installed.",
+            hint="Run pip install 'tpcalc[torch]', or use backend='lazy', which needs numpy alone.",
+        ) from error
+    return torch
+
+
+def resolve_device(name: str) -> Any:
+    """The torch device of a name.
+
+    Args:
+        name: ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"auto"`` (CUDA where there is one).
+
+    Raises:
+        UnknownName: No such kind of device.
+        MissingBackend: torch is not installed, or there is no such CUDA device here.
+    """
+    torch = load_torch()
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cpu":
+        return torch.device("cpu")
+    found = re.fullmatch(r"cuda(?::(\d+))?", name)
+    if found is None:
+        raise UnknownName("device", name, _DEVICES)
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        why = "sees no CUDA device" if built else "was built without CUDA"
+        raise MissingBackend(
+            f"the device {name!r} was asked for, but torch {torch.__version__} {why}.",
+            hint="Use device='cpu', or install a CUDA build of torch and its driver "
+            "(`tpcalc doctor` lists the devices).",
+        )
+    count = torch.cuda.device_count()
+    if int(found[1] or 0) >= count:
+        raise MissingBackend(
+            f"the device {name!r} was asked for; there are {count} CUDA devices, "
+            f"cuda:0 to cuda:{count - 1}.",
+            hint="Use one of those.",
+        )
+    return torch.device(name)
+
+
+def resolve_dtype(name: str) -> Any:
+    """The torch number format of a name: float64, float32, bfloat16 (or bf16).
+
+    Raises:
+        UnknownName: Another name; the known ones are listed.
+        MissingBackend: torch is not installed.
+
+    Example:
+        >>> resolve_dtype("float63")
+        Traceback (most recent call last):
+        ...
+        tpcalc.errors.UnknownName: TPC201 there is no number format called 'float63'. ...
+    """
+    if name not in _DTYPES:
+        raise UnknownName("number format", name, _DTYPES)
+    return getattr(load_torch(), _DTYPES[name])
+
+
+def free_memory(device: Any = None) -> int:
+    """Free bytes of a torch device, or of this machine (None).
+
+    Of this machine it is what a new program could take without swapping, and no more than a
+    container still allows.
+
+    Example:
+        >>> free_memory() > 0
+        True
+    """
+    if device is not None and device.type == "cuda":
+        free, _ = load_torch().cuda.mem_get_info(device)
+        return int(free)
+    limits = [_system_free()]
+    allowed = _container_free()
+    if allowed is not None:
+        limits.append(allowed)
+    return max(min(limits), 0)
+
+
+def _system_free() -> int:
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)
+        if found:
+            return int(found[1]) * 1024
+    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        if pages in names:
+            count = os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+            # Of the physical memory a part is taken already; how much is not known here.
+            return count if pages == "SC_AVPHYS_PAGES" else count // 2
+    return _UNKNOWN_MEMORY
+
+
+def _container_free(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What a memory limit of the container leaves (Linux control groups, version 2)."""
+    try:
+        allowed = (root / "memory.max").read_text().strip()
+        used = int((root / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+    return None if allowed == "max" else int(allowed) - used

@@ -1,0 +1,182 @@
+"""The random inputs of a program at finite width: matrices, Gaussian groups, scalars.
+
+Every draw comes from a stream of its own, named by the seed, the width and what is drawn. So a
+seed's network is the same whichever seeds run beside it, on every device, for every number of
+threads, and in every number format (draws are made in float64 and rounded); and networks of two
+widths are independent.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.starts import factor
+from tpcalc.program.nodes import Group, InputMatrix, InputScalar
+
+__all__ = ["Network", "draw_group", "draw_scalar", "fill_gaussian", "orthogonal"]
+
+Array = NDArray[np.float64]
+
+# Entries of one stream of a matrix: large enough that starting a stream costs nothing, small
+# enough to stay in cache and to share one matrix among threads.
+_BLOCK = 2**18
+# Below this many entries threads cost more than they save.
+_THREADED = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Which network is drawn: streams of different networks are independent.
+
+    Args:
+        seed: The seed, not negative.
+        width: The width n.
+
+    Example:
+        >>> a, b = Network(1, 64).stream("matrix", "W"), Network(1, 64).stream("matrix", "W")
+        >>> float(a.normal()) == float(b.normal())
+        True
+    """
+
+    seed: int
+    width: int
+
+    def stream(self, kind: str, name: str, block: int = 0) -> np.random.Generator:
+        """The random stream of one input.
+
+        Args:
+            kind: What is drawn (``"matrix"``, ``"group"``, ``"scalar"``).
+            name: Its name.
+            block: Number of the stream, where one input takes several.
+        """
+        digest = blake2b(f"{kind}:{name}".encode(), digest_size=16).digest()
+        words = [self.seed, self.width, int.from_bytes(digest, "little"), block]
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
+
+
+def _matrix_key(node: InputMatrix) -> str:
+    # Two matrices that share a name but not their dimensions are different matrices.
+    return f"{node.name}:{node.rows}:{node.cols}:{node.law}"
+
+
+def fill_gaussian(
+    node: InputMatrix, networks: Sequence[Network], targets: Sequence[NDArray[np.floating]]
+) -> None:
+    """Fill one array for each network with iid N(0, 1) entries.
+
+    Args:
+        node: The matrix.
+        networks: The networks.
+        targets: For each network an array of shape (rows, cols), float64 or float32.
+    """
+    rows, cols = targets[0].shape
+    height = max(1, _BLOCK // cols)
+    key = _matrix_key(node)
+
+    def fill(network: Network, target: NDArray[np.floating], block: int) -> None:
+        part = target[block * height : (block + 1) * height]
+        part[...] = network.stream("matrix", key, block).standard_normal(part.shape)
+
+    jobs = [
+        partial(fill, network, target, block)
+        for network, target in zip(networks, targets, strict=True)
+        for block in range(-(-rows // height))
+    ]
+    _run(jobs, threaded=len(targets) * rows * cols >= _THREADED)
+
+
+def _run(jobs: Sequence[Callable[[], None]], *, threaded: bool) -> None:
+    workers = min(len(jobs), os.cpu_count() or 1)
+    if not threaded or workers < 2:
+        for job in jobs:
+            job()
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for done in [pool.submit(job) for job in jobs]:
+                done.result()
+        except BaseException:  # an interrupt must not wait for the rest of the matrix
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def orthogonal(node: InputMatrix, network: Network, rows: int, cols: int) -> Array:
+    """Columns (rows, if there are fewer) of a Haar orthogonal matrix, entries of mean square 1.
+
+    The Q of a Gaussian matrix is Haar distributed once the diagonal of R is made positive, which
+    makes the factorisation unique.
+
+    Args:
+        node: The matrix.
+        network: The network.
+        rows: Number of rows.
+        cols: Number of columns.
+
+    Source:
+        F. Mezzadri, How to generate random matrices from the classical compact groups, section 5.
+
+    Example:
+        >>> W = orthogonal(InputMatrix("W", "n", "m", "orthogonal"), Network(0, 3), 3, 2)
+        >>> bool(np.allclose(W.T @ W, 3 * np.eye(2)))
+        True
+    """
+    tall, thin = max(rows, cols), min(rows, cols)
+    gaussian = np.empty((tall, thin))
+    fill_gaussian(node, [network], [gaussian])
+    q, r = np.linalg.qr(gaussian)
+    q *= np.where(np.diag(r) < 0, -1.0, 1.0) * np.sqrt(tall)
+    found: Array = q if rows >= cols else q.T
+    return found
+
+
+def draw_group(group: Group, members: Sequence[int], network: Network, size: int) -> Array:
+    """Members of a Gaussian group, shape (len(members), size).
+
+    Args:
+        group: The group; its covariance may be singular.
+        members: Which members.
+        network: The network.
+        size: The size of the dimension.
+
+    Raises:
+        ProgramError: The covariance is not positive semidefinite.
+
+    Example:
+        >>> twins = Group("g", "n", (0.0, 0.0), ((1.0, 1.0), (1.0, 1.0)))
+        >>> a, b = draw_group(twins, (0, 1), Network(0, 4), 4)
+        >>> bool((a == b).all())
+        True
+    """
+    mean = np.array([float(group.mean[index]) for index in members])[:, None]
+    generator = network.stream("group", group.name)
+    if group.cov is None:
+        draws = generator.standard_normal((len(group.mean), size))
+        found: Array = draws[list(members)] + mean
+        return found
+    cov = np.array([[float(value) for value in row] for row in group.cov])
+    rows = np.array(factor(cov, group.name))
+    draws = generator.standard_normal((rows.shape[1], size))
+    correlated: Array = rows[list(members)] @ draws + mean
+    return correlated
+
+
+def draw_scalar(node: InputScalar, network: Network) -> float:
+    """A scalar input of one network.
+
+    Example:
+        >>> draw_scalar(InputScalar("lr", 0.5), Network(3, 64))
+        0.5
+    """
+    value, std = float(node.value), float(node.std)
+    if std == 0:
+        return value
+    key = f"{node.name}:{value!r}:{std!r}"
+    return value + std * float(network.stream("scalar", key).standard_normal())

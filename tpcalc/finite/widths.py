@@ -1,0 +1,112 @@
+"""Sizes and powers at a given width: what a program's dimension classes and scales become."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from tpcalc.errors import ScaleError, UsageError
+from tpcalc.program.nodes import Dim, Scale
+
+__all__ = ["check_width", "dim_sizes", "scale_factor"]
+
+
+def check_width(width: object) -> int:
+    """A width as an integer of at least 1.
+
+    Raises:
+        UsageError: It is not one.
+
+    Example:
+        >>> check_width(256)
+        256
+    """
+    if isinstance(width, bool) or not hasattr(width, "__index__"):
+        raise UsageError(f"a width is a whole number, not {width!r}.", hint="Try 256.")
+    found = int(width.__index__())
+    if found < 1:
+        raise UsageError(f"a width must be at least 1, not {found}.", hint="Try 256.")
+    return found
+
+
+def dim_sizes(dims: Iterable[Dim], width: int) -> dict[str, int]:
+    """The size ratio * width of each dimension class.
+
+    Args:
+        dims: The dimension classes.
+        width: The width n.
+
+    Raises:
+        UsageError: A size is not a whole number; the message says which widths work.
+
+    Example:
+        >>> dim_sizes([Dim("n"), Dim("m", Fraction(3, 2))], 10)
+        {'n': 10, 'm': 15}
+    """
+    dims = tuple(dims)
+    sizes: dict[str, int] = {}
+    for dim in dims:
+        size = dim.ratio * width
+        if size.denominator != 1 or size < 1:
+            step = math.lcm(*(other.ratio.denominator for other in dims))
+            near = max(step, step * round(Fraction(width, step)))
+            raise UsageError(
+                f"the dimension {dim.name!r} has size {dim.ratio} * n, which is {size} at "
+                f"width {width}; a size is a whole number of at least 1.",
+                hint=f"The widths that work are the multiples of {step}: take {near}.",
+            )
+        sizes[dim.name] = int(size)
+    return sizes
+
+
+def scale_factor(
+    node: Scale, width: int, values: Mapping[str, Fraction | int] | None, place: str
+) -> float:
+    """The number n**n_power * L**depth_power of a Scale node.
+
+    Args:
+        node: The node.
+        width: The width n.
+        values: Numbers for the symbols in the exponents, and ``"L"`` for the depth.
+        place: The node, for messages.
+
+    Returns:
+        The factor; infinite where it leaves the range of floating point.
+
+    Raises:
+        ScaleError: A symbol has no value, or the depth is needed and not given.
+
+    Example:
+        >>> from tpcalc.orders import Ex
+        >>> scale_factor(Scale(0, Ex.number(Fraction(-1, 2))), 100, None, "%0")
+        0.1
+    """
+    point = {name: Fraction(value) for name, value in (values or {}).items()}
+    for power in (node.n_power, node.depth_power):
+        missing = sorted(power.symbols - set(point))
+        if missing:
+            raise ScaleError(
+                f"the power {power} holds the symbol {missing[0]!r}; a finite width needs numbers.",
+                where=place,
+                hint=f"Give one, as in values={{{missing[0]!r}: Fraction(1, 2)}}.",
+            )
+    factor = _power(width, node.n_power.at(point))
+    if node.depth_power.terms:
+        if point.get("L", Fraction(0)) <= 0:
+            raise ScaleError(
+                f"the power L**({node.depth_power}) needs the depth L as a positive number.",
+                where=place,
+                hint="Give it, as in values={'L': 8}.",
+            )
+        factor *= _power(point["L"], node.depth_power.at(point))
+    return factor
+
+
+def _power(base: int | Fraction, exponent: Fraction) -> float:
+    if exponent == Fraction(-1, 2):  # the commonest power, correctly rounded
+        return 1 / math.sqrt(base)
+    try:
+        return float(float(base) ** float(exponent))
+    except OverflowError:
+        return math.inf

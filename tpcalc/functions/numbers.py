@@ -1,0 +1,116 @@
+"""Numbers of expressions: exact (Fraction) or float, computed exactly and rounded once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite
+from numbers import Rational, Real
+
+from tpcalc.errors import ProgramError
+
+__all__ = [
+    "Number",
+    "as_number",
+    "finite",
+    "is_finite",
+    "number_text",
+    "rational",
+    "rounded",
+    "whole_power",
+]
+
+Number = Fraction | float
+
+
+def number_text(value: Number) -> str:
+    """Print a number so that it reads back the same: ``1/2``, ``0.3``.
+
+    Example:
+        >>> number_text(Fraction(-1, 2)), number_text(0.1)
+        ('-1/2', '0.1')
+    """
+    return str(as_number(value)) if isinstance(value, Rational) else repr(float(value))
+
+
+def is_finite(value: object) -> bool:
+    """Whether this is a real number in the range of a float."""
+    try:
+        return isinstance(value, Real) and isfinite(value)
+    except OverflowError:  # an integer or fraction beyond the range of a float
+        return False
+
+
+def finite(value: Number) -> Number:
+    """The number itself; a zero becomes exact.
+
+    Raises:
+        ProgramError: It is not finite, or too large for a float.
+    """
+    if type(value) is Fraction and value.numerator.bit_length() < 1000:  # the common case, fast
+        return value
+    if not is_finite(value):
+        raise ProgramError(
+            "a constant of an expression is not a finite number in the range of a float.",
+            hint="Rescale it, or write large factors as powers of n.",
+        )
+    return Fraction(0) if value == 0 else as_number(value)
+
+
+def as_number(value: Number | int | Real) -> Number:
+    """Any real number: integers and fractions become exact (numpy's integers too)."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return float(value)
+
+
+def rational(value: float) -> Fraction:
+    """A float as the fraction it was meant to be: 0.1 is 1/10 where both are the same float.
+
+    Raises:
+        ProgramError: The float is not finite.
+
+    Example:
+        >>> rational(0.1)
+        Fraction(1, 10)
+    """
+    if not isfinite(value):
+        raise ProgramError(f"an exponent must be finite, not {value}.")
+    simple = Fraction(value).limit_denominator(10**6)
+    return simple if float(simple) == value else Fraction(value)
+
+
+def rounded(total: Fraction, exact: bool) -> Number:
+    """A number computed exactly, as a float where a float went in."""
+    if exact:
+        return total
+    try:
+        return float(total)
+    except OverflowError:
+        return float("inf")  # refused by ``finite``, with its message
+
+
+def whole_power(value: Number, exponent: int) -> Number:
+    """A nonzero number to a whole power.
+
+    Raises:
+        ProgramError: The result leaves the range of a float.
+
+    Example:
+        >>> whole_power(Fraction(2, 3), -2)
+        Fraction(9, 4)
+    """
+    if isinstance(value, Fraction):
+        size = max(abs(value.numerator), value.denominator).bit_length() - 1
+        if size * abs(exponent) <= 4096:  # larger ones are beyond every float
+            return value**exponent
+    else:
+        try:
+            return float(value**exponent)
+        except OverflowError:
+            pass
+    raise ProgramError(
+        f"the number {number_text(value)} to the power {exponent} leaves the range of a float.",
+        hint="Rescale it, or write large factors as powers of n.",
+    )

@@ -1,0 +1,78 @@
+"""The limit graph under construction, with what each node depends on at finite width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.functions import Fn
+from tpcalc.limit.graph import Draw, Fluctuation, LNode, LRef, Number, Product, Start, graph_refs
+from tpcalc.program.program import Program
+
+__all__ = ["Context", "Piece", "Template", "start_root"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A term of an expanded function: its power of n and a function of the listed nodes."""
+
+    power: Fraction
+    fn: Fn
+    vectors: tuple[LRef, ...]
+    scalars: tuple[LRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """An expanded function whose pieces number the terms of the arguments' series."""
+
+    parts: tuple[Piece, ...]
+    cut: Fraction | None
+
+
+@dataclass
+class Context:
+    """The graph under construction."""
+
+    program: Program
+    depth: Fraction
+    values: dict[str, Fraction]
+    nodes: list[LNode] = field(default_factory=list)
+    dims: list[str | None] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)  # a bit for each random input
+    bits: dict[str, int] = field(default_factory=dict)
+    known: dict[LNode, LRef] = field(default_factory=dict)
+    templates: dict[object, Template] = field(default_factory=dict)
+
+    def add(self, node: LNode, dim: str | None) -> LRef:
+        found = self.known.get(node)
+        if found is not None:
+            return found
+        self.nodes.append(node)
+        self.dims.append(dim)
+        self.roots.append(self._roots(node))
+        self.known[node] = len(self.nodes) - 1
+        return len(self.nodes) - 1
+
+    def _roots(self, node: LNode) -> int:
+        """All random inputs that the finite-width value of a node depends on."""
+        out = 0
+        for ref in graph_refs(node):
+            out |= self.roots[ref]
+        if isinstance(node, Start | Fluctuation):
+            return out | self.bit(start_root(self.program, node.group, node.index))
+        if isinstance(node, Product):
+            return out | self.bit(f"matrix {node.matrix}")
+        return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
+
+    def bit(self, root: str) -> int:
+        """The bit of a random input."""
+        return self.bits.setdefault(root, 1 << len(self.bits))
+
+    def number(self, value: Fraction | float) -> LRef:
+        return self.add(Number(value), None)
+
+
+def start_root(program: Program, group: str, index: int) -> str:
+    """Members of a group with a covariance count as one random input."""
+    return f"start {group}" if program.group[group].cov is not None else f"start {group} {index}"

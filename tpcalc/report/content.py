@@ -1,0 +1,173 @@
+"""What a report says, section by section, before it is set as a page or as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tpcalc.report.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
+from tpcalc.report.record import ReportInput
+from tpcalc.report.tables import Cell, Table, comparison_table, slope_table, worst
+from tpcalc.report.traces import Trace
+from tpcalc.report.verdict import Verdict, judge, summary
+from tpcalc.results import Comparison, Formula, LimitTable, ScalarRow, VectorRow
+
+__all__ = ["PROGRAM_LINES", "Content", "Section", "Shown", "compose"]
+
+PROGRAM_LINES = 400
+"""Lines of a program text that a report shows."""
+
+_FOLDED = 24
+_WORST = 8
+_FORMULAS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table with the rows that a report has room for; long ones are folded on a page."""
+
+    table: Table
+    rows: tuple[tuple[Cell, ...], ...]
+    folded: bool
+
+    @property
+    def left_out(self) -> int:
+        """Rows without room."""
+        return len(self.table.rows) - len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with its tables; ``key`` names it for links and figures."""
+
+    key: str
+    title: str
+    lead: str
+    tables: tuple[Shown, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that both kinds of report show."""
+
+    title: str
+    summary: str
+    verdict: Verdict
+    model: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+    program: str
+    program_left_out: int
+    formulas: tuple[tuple[str, Formula], ...]
+    formulas_left_out: int
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+
+
+def compose(report: ReportInput, traces: tuple[Trace, ...], most_rows: int) -> Content:
+    """Lay out a report.
+
+    Args:
+        report: The records.
+        traces: The records joined by name.
+        most_rows: Rows of one table that there is room for.
+    """
+    lines = report.program_text.rstrip().splitlines()
+    formulas = _formulas(report)
+    return Content(
+        title=report.title,
+        summary=summary(report, traces),
+        verdict=judge(report, traces),
+        model=tuple((str(key), str(value)) for key, value in report.model.items()),
+        words=report.program_words,
+        program="\n".join(lines[:PROGRAM_LINES]),
+        program_left_out=max(0, len(lines) - PROGRAM_LINES),
+        formulas=formulas[:_FORMULAS],
+        formulas_left_out=max(0, len(formulas) - _FORMULAS),
+        sections=_sections(report, traces, most_rows),
+        notes=_notes(report),
+    )
+
+
+def _sections(
+    report: ReportInput, traces: tuple[Trace, ...], most_rows: int
+) -> tuple[Section, ...]:
+    def shown(*tables: Table | None) -> tuple[Shown, ...]:
+        return _fitted(tables, most_rows)
+
+    inputs = report.input_names
+    found = [
+        Section("outputs", "Outputs", "", shown(outputs(traces, inputs), *others(traces, inputs))),
+        Section(
+            "features",
+            "Features and gradients",
+            "A mean square is the average of the squared coordinates of a vector: of h before the "
+            "activation, of x after it.",
+            shown(
+                features(traces, FEATURES, "Features", inputs),
+                features(traces, GRADIENTS, "Gradients and updates", inputs),
+            ),
+        ),
+    ]
+    if report.comparison is not None:
+        found.append(
+            Section(
+                "comparison",
+                "Limit against finite networks",
+                _lead(report.comparison),
+                shown(*_compared(report.comparison, report.limit)),
+            )
+        )
+    found.append(Section("provenance", "Provenance", "", shown(provenance(report))))
+    return tuple(section for section in found if section.tables)
+
+
+def _compared(comparison: Comparison, limit: LimitTable | None) -> tuple[Table, ...]:
+    rows = comparison.rows
+    tables = [slope_table(comparison.slopes)] if _fitted_slopes(comparison) else []
+    if len(rows) > _FOLDED:
+        title = f"The {_WORST} largest differences of {len(rows)}"
+        tables.append(comparison_table(worst(comparison, _WORST), title, limit))
+    tables.append(comparison_table(rows, "Limit and finite networks", limit))
+    return tuple(tables)
+
+
+def _lead(comparison: Comparison) -> str:
+    text = (
+        "z is the difference between the mean over seeds and the limit, in combined standard "
+        "errors."
+    )
+    if any(row.limit_std is not None for row in comparison.rows):
+        text += (
+            " Where the limit is random, z compares means; the standard deviations stand beside."
+        )
+    if comparison.slopes and not _fitted_slopes(comparison):
+        reasons = dict.fromkeys(slope.note for slope in comparison.slopes if slope.note)
+        text += f" No slopes were fitted: {', '.join(reasons) or 'too few widths'}."
+    return text
+
+
+def _fitted_slopes(comparison: Comparison) -> bool:
+    return any(slope.slope is not None for slope in comparison.slopes)
+
+
+def _fitted(tables: Iterable[Table | None], most_rows: int) -> tuple[Shown, ...]:
+    return tuple(
+        Shown(table, table.rows[:most_rows], len(table.rows) > _FOLDED)
+        for table in tables
+        if table is not None and table.rows
+    )
+
+
+def _formulas(report: ReportInput) -> tuple[tuple[str, Formula], ...]:
+    found = dict(report.formulas)
+    if report.limit is not None:
+        rows: list[ScalarRow | VectorRow] = [*report.limit.scalars, *report.limit.vectors]
+        for row in rows:
+            if row.formula is not None:
+                found.setdefault(row.name, row.formula)
+    return tuple(found.items())
+
+
+def _notes(report: ReportInput) -> tuple[str, ...]:
+    tables = (report.limit, report.finite, report.comparison)
+    return tuple(dict.fromkeys(note for t in tables if t is not None for note in t.notes))

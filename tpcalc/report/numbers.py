@@ -1,0 +1,250 @@
+"""Numbers as text: a value with its error, to the digits that the error allows."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from tpcalc.results import Estimate, Method, Status
+
+__all__ = [
+    "Measure",
+    "count",
+    "duration",
+    "measured",
+    "plain",
+    "score",
+    "spread",
+    "superscript",
+    "typeset",
+    "with_power",
+]
+
+# Below this a float64 average of terms of order one is rounding, not a result.
+_ROUNDING = 1e-13
+_DIGITS = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
+_SCIENTIFIC = re.compile(r"(?<=[\d)])e([+-]?)0*(\d+)")
+_POWER = re.compile(r"\^\(?(-?\d+(?:[./]\d+)?|s\b)\)?")
+_MINUS = re.compile(r"(?<![\w.)])-(?=[\d.∞])")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number to be printed.
+
+    Args:
+        value: The number; the mean where the quantity is random.
+        stderr: One standard error; 0 if exact, NaN if unknown.
+        method: How it was found, in a word; empty if unknown.
+        sd: Standard deviation of a quantity that is random in the limit.
+        missed: Whether an error target was set and not met.
+        formula: A closed form.
+    """
+
+    value: float
+    stderr: float
+    method: str = ""
+    sd: float | None = None
+    missed: bool = False
+    formula: str | None = None
+
+    @staticmethod
+    def of(estimate: Estimate) -> Measure:
+        """What a report prints of an estimate."""
+        return Measure(
+            estimate.value,
+            estimate.stderr,
+            estimate.method.value,
+            estimate.std,
+            estimate.status is Status.TOLERANCE_NOT_REACHED,
+            estimate.formula,
+        )
+
+    @property
+    def finite(self) -> bool:
+        """Whether the value is a number that can be drawn."""
+        return math.isfinite(self.value)
+
+
+def plain(value: float, digits: int = 6) -> str:
+    """A number without error, to some significant digits.
+
+    Example:
+        >>> plain(0.25), plain(1 / 3, 3), plain(12345678.0, 3)
+        ('0.25', '0.333', '1.23e7')
+    """
+    if math.isnan(value):
+        return "not a number"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        return "0" if text == "-0" else text
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def measured(measure: Measure, symbol: str = "") -> str:
+    """A number with its error; a sampled zero is never printed as a bare 0.
+
+    Args:
+        measure: The number.
+        symbol: What it is the size of, for ``|f| < 1e-13``; empty for something that has no sign.
+
+    Example:
+        >>> measured(Measure(0.318412, 0.00124, "particles"))
+        '0.3184 ± 0.0012'
+        >>> measured(Measure(0.0, 1e-4, "particles"))
+        '0 ± 1e-4'
+        >>> measured(Measure(0.0, 0.0, "particles"), "f")
+        '|f| < 1e-13'
+        >>> measured(Measure(0.0, 0.0, "exact"))
+        '0'
+        >>> measured(Measure(0.0, 0.02, "particles", sd=1.4142))
+        'random in the limit, sd = 1.414, mean 0 ± 0.02'
+    """
+    text = _centre(measure, symbol)
+    if measure.sd is not None:
+        text = f"random in the limit, sd = {plain(measure.sd, 4)}, mean {text}"
+    return text + " †" if measure.missed else text
+
+
+def _centre(measure: Measure, symbol: str) -> str:
+    value, stderr = measure.value, measure.stderr
+    if not math.isfinite(value):
+        return plain(value)
+    if not math.isfinite(stderr):
+        return f"{plain(value, 4)} ± ?"
+    if measure.method == Method.EXACT.value:
+        number = plain(value)
+        return number if measure.formula in (None, number) else f"{measure.formula} = {number}"
+    if stderr == 0 and not measure.method:
+        return plain(value)
+    if stderr <= _ROUNDING and abs(value) <= (5 * stderr or _ROUNDING):
+        return f"|{symbol}| < 1e-13" if symbol else "< 1e-13"
+    if stderr == 0:
+        return plain(value)
+    if value == 0:
+        return f"0 ± {_alone(stderr)}"
+    return _with_error(value, stderr)
+
+
+def _alone(stderr: float) -> str:
+    if stderr >= 1e-3:
+        return plain(stderr, 2)
+    mantissa, exponent = f"{stderr:.1e}".split("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+
+
+def _with_error(value: float, stderr: float) -> str:
+    error = f"{stderr:.1e}"  # two digits; rounding 0.0996 up moves the exponent too
+    last = int(error.split("e")[1]) - 1
+    first = math.floor(math.log10(max(abs(value), float(error))))
+    if first - last > 9:
+        return f"{plain(value, 9)} ± {plain(stderr, 2)}"
+    if first < -4 or first >= 6:
+        places = max(first - last, 0)
+        scaled, spread = value / 10.0**first, float(error) / 10.0**first
+        return f"({_fixed(scaled, places)} ± {spread:.{places}f})e{first}"
+    places = max(-last, 0)
+    return f"{_fixed(round(value, -last), places)} ± {float(error):.{places}f}"
+
+
+def _fixed(value: float, places: int) -> str:
+    text = f"{value:.{places}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def spread(sd: float, seeds: int) -> str:
+    """A standard deviation over seeds with its own sampling error (for Gaussian values).
+
+    Example:
+        >>> spread(1.25, 33)
+        '1.25 ± 0.16'
+    """
+    if not math.isfinite(sd) or seeds < 2:
+        return "?"
+    return measured(Measure(sd, sd / math.sqrt(2 * (seeds - 1)), Method.FINITE.value))
+
+
+def with_power(text: str, n_power: str) -> str:
+    """Put the power of n that was taken out in front of a number.
+
+    Example:
+        >>> with_power("0.50 ± 0.01", "-1"), with_power("0.5", "-1/2"), with_power("0.5", "0")
+        ('n^-1 × (0.50 ± 0.01)', 'n^(-1/2) × 0.5', '0.5')
+    """
+    power = n_power.strip()
+    if power in ("", "0"):
+        return text
+    if not re.fullmatch(r"-?\d+", power):
+        power = f"({power})"
+    return f"n^{power} × " + (f"({text})" if " " in text else text)
+
+
+def score(z: float) -> str:
+    """A z-score: one decimal, fewer where it is large.
+
+    Example:
+        >>> score(1.26), score(-0.04), score(251.7), score(float("inf"))
+        ('1.3', '0.0', '252', '∞')
+    """
+    if not math.isfinite(z):
+        return plain(z)
+    if abs(z) >= 1e5:
+        return plain(z, 2)
+    return _fixed(z, 0 if abs(z) >= 100 else 1)
+
+
+def count(number: int) -> str:
+    r"""A whole number, grouped by thousands from five digits on.
+
+    Example:
+        >>> count(4096), count(1048576)
+        ('4096', '1\u202f048\u202f576')
+    """
+    return str(number) if abs(number) < 10_000 else f"{number:,}".replace(",", "\u202f")
+
+
+def duration(seconds: float) -> str:
+    """A span of time in words.
+
+    Example:
+        >>> duration(0.0123), duration(12.34), duration(125)
+        ('0.012 s', '12 s', '2 min 5 s')
+    """
+    if seconds < 60:
+        return f"{plain(seconds, 2)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def superscript(text: str) -> str:
+    """Digits and signs in raised letters, for axis labels.
+
+    Example:
+        >>> superscript("-12")
+        '⁻¹²'
+    """
+    return text.translate(_DIGITS)
+
+
+def typeset(text: str) -> str:
+    """Set an already escaped number for a page: true minus signs, powers raised.
+
+    Example:
+        >>> typeset("n^-1 × (-2.0 ± 1.1)e-7")
+        'n<sup>−1</sup> × (−2.0 ± 1.1)×10<sup>−7</sup>'
+    """
+
+    def power_of_ten(match: re.Match[str]) -> str:
+        sign = "−" if match[1] == "-" else ""
+        return f"×10<sup>{sign}{match[2]}</sup>"
+
+    text = _SCIENTIFIC.sub(power_of_ten, text)
+    text = _POWER.sub(lambda match: f"<sup>{match[1].replace('-', '−')}</sup>", text)
+    return _MINUS.sub("−", text)

@@ -1,0 +1,250 @@
+"""The tables of a report page: steps down, quantities and widths across."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from tpcalc.report.labels import index, symbol
+from tpcalc.report.numbers import count, duration, measured, spread, with_power
+from tpcalc.report.record import ReportInput
+from tpcalc.report.tables import Cell, Table, limit_cell, missed_note, name, number
+from tpcalc.report.traces import Point, Trace, spread_out
+from tpcalc.results import Estimate, Key, Method, Provenance
+
+__all__ = ["FEATURES", "GRADIENTS", "features", "others", "outputs", "provenance"]
+
+FEATURES = ("h", "x")
+GRADIENTS = ("dh", "dx", "dW_x")
+_STEPPED = ("f", "chi", "loss")
+_WIDTHS = 5
+
+
+def outputs(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Table | None:
+    """f_t step by step: the limit and each width beside it."""
+    return _scalars([t for t in traces if t.key.name == "f" and t.key.step is not None], inputs)
+
+
+def others(traces: Iterable[Trace], inputs: tuple[str, ...]) -> tuple[Table, ...]:
+    """Every result that has no place in the scheme of f, h and x."""
+    rest = [t for t in traces if not _placed(t.key)]
+    made = [
+        table
+        for letter in _STEPPED[1:]
+        if (
+            table := _scalars(
+                [t for t in traces if t.key.name == letter and _placed(t.key)], inputs
+            )
+        )
+    ]
+    scalars = [t for t in rest if t.statistic == "value"]
+    vectors = [t for t in rest if t.statistic != "value"]
+    if scalars:
+        made.append(_named("Other scalars", scalars))
+    if vectors:
+        made.append(_named("Other vectors: averages over their coordinates", vectors))
+    return tuple(made)
+
+
+def features(
+    traces: Iterable[Trace], letters: tuple[str, ...], title: str, inputs: tuple[str, ...]
+) -> Table | None:
+    """Mean squares of layered vectors: a column for each layer.
+
+    Args:
+        traces: All traces.
+        letters: Which vectors (``h``, ``x``, ...), in the order of the columns.
+        title: The caption's first words.
+        inputs: What each input is.
+
+    Returns:
+        The limits; without limits the values at the largest width; None without either.
+    """
+    wanted = [
+        t
+        for t in traces
+        if t.key.name in letters and t.key.layer is not None and t.statistic == "second_moment"
+    ]
+    if not wanted:
+        return None
+    limits = any(t.limit for t in wanted)
+    widest = max((p.width for t in wanted for p in t.points), default=0)
+    columns = sorted(
+        {(letters.index(t.key.name), t.key.layer or 0): symbol(t.key) for t in wanted}.items()
+    )
+    cells = {
+        (t.key.step or 0, t.key.input or 0, letters.index(t.key.name), t.key.layer or 0): t
+        for t in wanted
+    }
+    places = sorted({key[:2] for key in cells})
+    several = len({where for _, where in places}) > 1 or bool(inputs)
+    rows = []
+    for step, where in places:
+        row = [number(str(step))]
+        if several:
+            row.append(Cell(index(Key("h", 1, step, where), inputs)))
+        for column, _ in columns:
+            trace = cells.get((step, where, *column))
+            row.append(_feature(trace, limits, widest))
+        rows.append(tuple(row))
+    head = [number("Step"), *([Cell("Input")] if several else [])]
+    head += [number(label) for _, label in columns]
+    source = "limit" if limits else f"width {count(widest)}, mean over seeds"
+    return Table(
+        f"{title}: mean square of a coordinate ({source})",
+        tuple(head),
+        tuple(rows),
+        " ".join(
+            part for part in (_methods(wanted) if limits else "", missed_note(wanted)) if part
+        ),
+    )
+
+
+def provenance(report: ReportInput) -> Table | None:
+    """Where every number comes from, a column for each part of the report."""
+    parts: list[tuple[str, dict[str, str]]] = []
+    if report.limit is not None:
+        facts = _facts(report.limit.provenance)
+        found = [row.estimate for row in report.limit.scalars]
+        found += [e for row in report.limit.vectors for e in (row.mean, row.second_moment)]
+        parts.append(("Limit", facts | _effort(found, facts)))
+    if report.finite is not None:
+        facts = _facts(report.finite.provenance)
+        facts["Widths"] = ", ".join(count(width) for width in report.finite.widths)
+        facts["Seeds per width"] = str(report.finite.seeds)
+        facts["Backend"] = report.finite.backend
+        parts.append(("Finite networks", facts))
+    if report.comparison is not None:
+        parts.append(("Comparison", _facts(report.comparison.provenance)))
+    if report.provenance is not None:
+        parts.append(("Report", _facts(report.provenance)))
+    keys = list(dict.fromkeys(key for _, facts in parts for key in facts))
+    # The widths, seeds and libraries read best at the end, after what identifies the run.
+    keys.sort(key=lambda key: key.startswith("Library "))
+    rows = tuple(
+        (
+            Cell(key.removeprefix("Library ")),
+            *(
+                Cell(facts.get(key, ""), "name" if key == "Program" else "text")
+                for _, facts in parts
+            ),
+        )
+        for key in keys
+    )
+    head = (Cell("What"), *(Cell(title) for title, _ in parts))
+    return Table("Where the numbers come from", head, rows)
+
+
+def _placed(key: Key) -> bool:
+    return key.step is not None and (key.layer is not None or key.name in _STEPPED)
+
+
+def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
+    if not traces:
+        return None
+    several = len({(t.key.input, t.key.output) for t in traces}) > 1 or bool(inputs)
+    limits = any(t.limit for t in traces)
+    widths = _widths(traces)
+    rows = []
+    for trace in sorted(traces, key=lambda t: (t.key.step, t.key.input or 0, t.key.output or 0)):
+        row = [number(str(trace.key.step))]
+        if several:
+            row.append(Cell(index(trace.key, inputs)))
+        if limits:
+            row.append(limit_cell(trace))
+            row.append(Cell(trace.limit.method if trace.limit else ""))
+        row += [_at(trace, width) for width in widths]
+        rows.append(tuple(row))
+    letter = symbol(traces[0].key)
+    head = [number("Step"), *([Cell("Input")] if several else [])]
+    head += [number("Limit, n → ∞"), Cell("Method")] if limits else []
+    head += [number(f"n = {count(width)}") for width in widths]
+    title = f"{letter} after each step"
+    beside = "networks: mean over seeds ± one standard error" if widths else ""
+    caption = " · ".join(
+        part for part in (title, "limit ± one standard error" if limits else "", beside) if part
+    )
+    note = " ".join(part for part in (_scaled(traces), missed_note(traces)) if part)
+    return Table(caption, tuple(head), tuple(rows), note)
+
+
+def _named(caption: str, traces: list[Trace]) -> Table:
+    limits = any(t.limit for t in traces)
+    averaged = any(t.statistic != "value" for t in traces)
+    widths = _widths(traces)
+    rows = []
+    for trace in traces:
+        row = [name(trace.name)]
+        if averaged:
+            row.append(Cell("mean" if trace.statistic == "mean" else "mean square"))
+        if limits:
+            row += [limit_cell(trace), Cell(trace.limit.method if trace.limit else "")]
+        row += [_at(trace, width) for width in widths]
+        rows.append(tuple(row))
+    head = [Cell("Name"), *([Cell("Average")] if averaged else [])]
+    head += [number("Limit, n → ∞"), Cell("Method")] if limits else []
+    head += [number(f"n = {count(width)}") for width in widths]
+    note = " ".join(part for part in (_scaled(traces), missed_note(traces)) if part)
+    return Table(caption, tuple(head), tuple(rows), note)
+
+
+def _widths(traces: list[Trace]) -> tuple[int, ...]:
+    return spread_out(sorted({p.width for t in traces for p in t.points}), _WIDTHS)
+
+
+def _at(trace: Trace, width: int) -> Cell:
+    point = trace.at(width)
+    if point is None:
+        return number("")
+    text = _point(trace, point)
+    if trace.limit is not None and trace.limit.sd is not None:
+        text += f", sd = {spread(point.sd, point.seeds)}"
+    return number(text, "" if point.mean.finite else "bad")
+
+
+def _point(trace: Trace, point: Point) -> str:
+    return measured(point.mean, symbol(trace.key) if trace.statistic == "value" else "")
+
+
+def _feature(trace: Trace | None, limits: bool, widest: int) -> Cell:
+    if trace is None:
+        return number("")
+    if limits:
+        return limit_cell(trace)
+    point = trace.at(widest)
+    return number(with_power(_point(trace, point), trace.n_power) if point else "")
+
+
+def _scaled(traces: list[Trace]) -> str:
+    if any(t.n_power not in ("", "0") and t.points for t in traces):
+        return "Values at finite width are divided by the power of n that the limit has taken out."
+    return ""
+
+
+def _methods(traces: list[Trace]) -> str:
+    used = Counter(t.limit.method for t in traces if t.limit and t.limit.method)
+    if not used:
+        return ""
+    words = ", ".join(f"{word} ({times})" for word, times in sorted(used.items()))
+    bare = set(used) - {Method.PARTICLES.value, Method.FINITE.value}
+    return f"Methods: {words}." + (" A number without ± is exact." if bare else "")
+
+
+def _facts(origin: Provenance) -> dict[str, str]:
+    facts = {"tpcalc": origin.version, "Program": origin.program_digest}
+    if origin.seed is not None:
+        facts["Seed"] = str(origin.seed)
+    facts |= {key.replace("_", " ").capitalize(): value for key, value in origin.settings}
+    facts["Time"] = duration(origin.seconds)
+    return facts | {f"Library {key}": value for key, value in origin.libraries}
+
+
+def _effort(estimates: list[Estimate], facts: dict[str, str]) -> dict[str, str]:
+    found = {}
+    for key in ("samples", "replicates"):
+        used = sorted({getattr(e, key) for e in estimates} - {0})
+        if used and key.capitalize() not in facts:
+            found[key.capitalize()] = " to ".join(
+                count(k) for k in dict.fromkeys((used[0], used[-1]))
+            )
+    return found

@@ -1,0 +1,242 @@
+"""Panels as SVG: drawn by matplotlib, coloured by the page.
+
+The drawing uses stand-in colours; afterwards each becomes a CSS variable, so that one SVG serves
+light and dark pages. Text stays text and takes the page's typeface.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+from tpcalc.report.numbers import count, plain, superscript
+from tpcalc.report.panels import Panel, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MARKERS", "draw"]
+
+MARKERS = ("o", "s", "^", "D", "v", "P")
+_WIDTH, _HEIGHT = 400.0, 270.0
+_STAND_INS = {
+    "#010101": "--ink",
+    "#010102": "--muted",
+    "#010103": "--rule",
+    "#010104": "--limit",
+    **{f"#02020{k}": f"--series-{k}" for k in range(len(MARKERS))},
+}
+_INK, _MUTED, _RULE, _LIMIT = list(_STAND_INS)[:4]
+_SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "tpcalc",
+    "font.size": 12.0,
+    "axes.edgecolor": _MUTED,
+    "axes.labelcolor": _INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "grid.color": _RULE,
+    "grid.linewidth": 0.8,
+    "xtick.color": _MUTED,
+    "xtick.labelcolor": _INK,
+    "ytick.color": _MUTED,
+    "ytick.labelcolor": _INK,
+    "text.color": _INK,
+}
+
+
+def draw(panel: Panel, identifier: str) -> str:
+    """One panel as an ``<svg>`` element; the same panel gives the same bytes.
+
+    Args:
+        panel: What to draw.
+        identifier: A word that no other figure of the page carries.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # a user's matplotlibrc has no say in a report
+        cast(Any, matplotlib.rcParams).update(_SETTINGS)
+        figure = Figure(figsize=(_WIDTH / 72, _HEIGHT / 72), facecolor="none")
+        FigureCanvasSVG(figure)
+        axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
+        for series in panel.series:
+            _add(axes, series)
+        _scale(axes, panel)
+        longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
+        left = (14 + 7.0 * longest) / _WIDTH
+        axes.set_position((left, 0.17, 0.975 - left, 0.79))
+        axes.set_xlabel(panel.x_label)
+        axes.grid(axis="y")
+        axes.set_axisbelow(True)
+        buffer = io.StringIO()
+        figure.savefig(
+            buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
+        )
+    return _page_ready(buffer.getvalue(), identifier, panel.words)
+
+
+def _add(axes: Axes, series: Series) -> None:
+    colour = _colour(series.colour)
+    if series.shape == "dash":
+        axes.plot(series.x, series.y, color=colour, linewidth=1.2, linestyle=(0, (5, 4)))
+        return
+    if series.shape == "line":
+        axes.plot(series.x, series.y, color=colour, linewidth=1.8, zorder=2)
+        if any(series.error):
+            low = [y - e for y, e in zip(series.y, series.error, strict=True)]
+            high = [y + e for y, e in zip(series.y, series.error, strict=True)]
+            axes.fill_between(series.x, low, high, color=colour, alpha=0.22, linewidth=0)
+        return
+    marker = MARKERS[int(series.colour) % len(MARKERS)]
+    axes.errorbar(
+        series.x,
+        series.y,
+        yerr=series.error if any(series.error) else None,
+        linestyle="none",
+        marker=marker,
+        # Many steps leave less room for each point.
+        markersize=6 if len(series.x) <= 16 else 4 if len(series.x) <= 40 else 2.5,
+        markeredgewidth=0,
+        elinewidth=1.2,
+        capsize=0,
+        color=colour,
+        zorder=3,
+    )
+
+
+def _colour(word: str) -> str:
+    if word == "limit":
+        return _LIMIT
+    return _MUTED if word == "muted" else f"#02020{int(word) % len(MARKERS)}"
+
+
+def _scale(axes: Axes, panel: Panel) -> None:
+    values = [x for series in panel.series for x in series.x]
+    if panel.log_x:
+        _widths(axes, sorted({x for s in panel.series if s.shape == "dots" for x in s.x}))
+    else:
+        steps = sorted({round(x) for x in values})
+        stride = max(1, math.ceil(len(range(steps[0], steps[-1] + 1)) / 9))
+        ticks = list(range(steps[0], steps[-1] + 1, stride))
+        axes.set_xlim(steps[0] - 0.35, steps[-1] + 0.35)
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    if panel.log_y:
+        heights = [y for s in panel.series for y in (*s.y, *map(_above, s.y, s.error)) if y > 0]
+        low, high = min(heights) / 1.25, max(heights) * 1.25
+        axes.set_yscale("log")
+        axes.set_ylim(low, high)
+        ticks_y = _decades(low, high)
+        axes.set_yticks(ticks_y, [_power_label(tick) for tick in ticks_y])
+        axes.minorticks_off()
+    else:
+        low, high = axes.get_ylim()
+        if high - low < 1e-12 * max(abs(low), abs(high), 1.0):
+            axes.set_ylim(low - 0.5, high + 0.5)
+        ticks_y, labels = _round_ticks(*axes.get_ylim())
+        axes.set_yticks(ticks_y, labels)
+
+
+def _above(value: float, error: float) -> float:
+    return value + error
+
+
+def _widths(axes: Axes, widths: list[float]) -> None:
+    axes.set_xscale("log")
+    low, high = widths[0], widths[-1]
+    room = (high / low) ** 0.06
+    axes.set_xlim(low / room, high * room)
+    # Labels need a tenth of the axis each; where widths lie closer, some go without.
+    shown = [low]
+    for width in widths[1:]:
+        if math.log(width / shown[-1]) > 0.14 * math.log(high / low):
+            shown.append(width)
+    axes.set_xticks(shown, [count(round(width)) for width in shown])
+    axes.minorticks_off()
+
+
+def _decades(low: float, high: float) -> list[float]:
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    wide = math.log10(high / low) > 1.5
+    leads = (1.0,) if wide else (1.0, 2.0, 5.0)
+    ticks = [lead * 10.0**k for k in range(first, last + 1) for lead in leads]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(inside) < 7 else inside[:: math.ceil(len(inside) / 6)]
+
+
+def _power_label(value: float) -> str:
+    exponent = math.floor(math.log10(value) + 1e-9)
+    lead = round(value / 10.0**exponent)
+    if -3 <= exponent <= 3:
+        return plain(value, 3)
+    power = "10" + superscript(str(exponent))
+    return power if lead == 1 else f"{lead}·{power}"
+
+
+def _round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    from matplotlib.ticker import MaxNLocator
+
+    found = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    ticks = [float(tick) for tick in found if low <= tick <= high]
+    gap = min((b - a for a, b in pairwise(ticks)), default=1.0)
+    largest = max(map(abs, ticks), default=1.0)
+    digits = max(0, math.ceil(math.log10(largest / gap) + 0.5)) if largest > 0 else 1
+    if largest and not 1e-3 <= largest < 1e5:
+        exponent = math.floor(math.log10(largest))
+        factor = "·10" + superscript(str(exponent))
+        labels = [plain(tick / 10.0**exponent, digits + 1) + factor for tick in ticks]
+    else:
+        places = max(0, -math.floor(math.log10(gap) + 1e-9))
+        if abs(gap * 10**places - round(gap * 10**places)) > 1e-6:
+            places += 1  # steps of 2.5
+        labels = [f"{tick + 0.0:.{places}f}" for tick in ticks]
+    labels = [
+        "0" if _is_zero(tick, gap) else label for tick, label in zip(ticks, labels, strict=True)
+    ]
+    return ticks, [label.replace("-", "−") for label in labels]
+
+
+def _is_zero(tick: float, gap: float) -> bool:
+    """Whether a tick is 0 up to the rounding of the locator."""
+    return abs(tick) < 1e-9 * gap
+
+
+def _page_ready(svg: str, identifier: str, words: str) -> str:
+    """Strip what a page has no use for, make colours variables and identifiers unique."""
+    box = re.search(r'viewBox="([^"]+)"', svg)
+    view = box[1] if box else f"0 0 {_WIDTH:g} {_HEIGHT:g}"
+    root = f'<svg viewBox="{view}" role="img" aria-label="{html.escape(words)}" focusable="false">'
+    body = svg[svg.index("<svg") :].split(">", 1)[1]
+    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.S)
+    # A style element inside the picture would reach the whole page.
+    body = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", body, flags=re.S)
+    body = body.replace("xlink:href", "href")
+    body = _unique_identifiers(body, identifier)
+    body = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font-size: \1px", body)
+    body = re.sub(r"font-family: [^;\"]+;?\s*", "", body)
+    body = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", body)
+    body = re.sub(
+        r"-?\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), body
+    )
+    for stand_in, variable in _STAND_INS.items():
+        body = body.replace(stand_in, f"var({variable})")
+    body = re.sub(r"\s+", " ", body)
+    return root + re.sub(r"> <", "><", body).strip()
+
+
+def _unique_identifiers(svg: str, identifier: str) -> str:
+    used = set(re.findall(r'href="#([^"]+)"', svg)) | set(re.findall(r"url\(#([^)]+)\)", svg))
+
+    def keep(match: re.Match[str]) -> str:
+        return f' id="{identifier}-{match[1]}"' if match[1] in used else ""
+
+    svg = re.sub(r'\s+id="([^"]+)"', keep, svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{identifier}-\1"', svg)
+    return re.sub(r"url\(#([^)]+)\)", rf"url(#{identifier}-\1)", svg)

@@ -1,0 +1,234 @@
+"""Tables as records: what is shown, apart from how (page, Markdown, terminal, notebook)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tpcalc.report.labels import index, quantity, symbol
+from tpcalc.report.numbers import Measure, count, measured, plain, score, spread, with_power
+from tpcalc.report.traces import Trace, gather
+from tpcalc.results import Comparison, ComparisonRow, FiniteTable, Key, LimitTable, SlopeRow
+
+__all__ = [
+    "MISSED",
+    "Cell",
+    "Table",
+    "comparison_table",
+    "finite_table",
+    "limit_cell",
+    "limit_tables",
+    "missed_note",
+    "name",
+    "number",
+    "slope_table",
+    "worst",
+    "z_cell",
+]
+
+MISSED = "† the error target was not met: raise max_samples or rel_error."
+_STATISTICS = {"value": "value", "mean": "mean", "second_moment": "mean square"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell.
+
+    Args:
+        text: Its text.
+        kind: ``text``, ``number`` (right-aligned) or ``name`` (a name of the program).
+        tone: ``""``, ``warn`` or ``bad``.
+    """
+
+    text: str
+    kind: str = "text"
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A captioned table; ``note`` stands below it."""
+
+    caption: str
+    head: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+
+def number(text: str, tone: str = "") -> Cell:
+    """A cell that holds a number."""
+    return Cell(text, "number", tone)
+
+
+def name(text: str) -> Cell:
+    """A cell that holds a name of the program."""
+    return Cell(text, "name")
+
+
+def missed_note(traces: Iterable[Trace]) -> str:
+    """The footnote that explains †, where a table has one."""
+    return MISSED if any(trace.limit and trace.limit.missed for trace in traces) else ""
+
+
+def limit_cell(trace: Trace) -> Cell:
+    """The limit of a trace; an empty cell where it has none."""
+    if trace.limit is None:
+        return number("")
+    sign = symbol(trace.key) if trace.statistic == "value" else ""
+    tone = "warn" if trace.limit.missed else ""
+    return number(with_power(measured(trace.limit, sign), trace.n_power), tone)
+
+
+def z_cell(z: float) -> Cell:
+    """A z-score; ``warn`` beyond 3, ``bad`` beyond 5 or where it is not a number."""
+    size = abs(z)
+    return number(score(z), "" if size <= 3 else "warn" if size <= 5 else "bad")
+
+
+def limit_tables(table: LimitTable) -> tuple[Table, ...]:
+    """Scalars and vectors of a limit, one row a result."""
+    traces = gather(table, None, None)
+    scalars = [trace for trace in traces if trace.statistic == "value"]
+    means = [trace for trace in traces if trace.statistic == "mean"]
+    squares = {trace.name: trace for trace in traces if trace.statistic == "second_moment"}
+    made = []
+    if scalars:
+        made.append(_scalar_limits(scalars))
+    if means:
+        made.append(_vector_limits(means, squares))
+    return tuple(made)
+
+
+def _scalar_limits(scalars: list[Trace]) -> Table:
+    rows = tuple((name(t.name), limit_cell(t), Cell(_method(t))) for t in scalars)
+    head = (Cell("Name"), number("Limit"), Cell("Method"))
+    return Table("Limits of scalars", head, rows, missed_note(scalars))
+
+
+def _vector_limits(means: list[Trace], squares: dict[str, Trace]) -> Table:
+    rows = tuple(
+        (
+            name(t.name),
+            limit_cell(t),
+            limit_cell(squares[t.name]),
+            Cell(_method(squares[t.name])),
+        )
+        for t in means
+    )
+    head = (Cell("Name"), number("Mean"), number("Mean square"), Cell("Method"))
+    return Table("Limits of vectors", head, rows, missed_note([*means, *squares.values()]))
+
+
+def finite_table(table: FiniteTable) -> Table:
+    """Averages over seeds, one row a result and width."""
+    rows = []
+    for trace in gather(None, table, None):
+        sign = symbol(trace.key) if trace.statistic == "value" else ""
+        for point in trace.points:
+            rows.append(
+                (
+                    name(trace.name),
+                    Cell(_STATISTICS.get(trace.statistic, trace.statistic)),
+                    number(count(point.width)),
+                    number(measured(point.mean, sign)),
+                    number(spread(point.sd, point.seeds)),
+                    number(str(point.seeds)),
+                )
+            )
+    head = (
+        Cell("Name"),
+        Cell("Statistic"),
+        number("Width"),
+        number("Mean over seeds"),
+        number("sd over seeds"),
+        number("Seeds"),
+    )
+    return Table(f"Finite networks ({table.backend})", head, tuple(rows))
+
+
+def comparison_table(
+    rows: Iterable[ComparisonRow], caption: str, limit: LimitTable | None
+) -> Table:
+    """Limit against finite widths, one row a result and width.
+
+    Args:
+        rows: The rows to show.
+        caption: The caption.
+        limit: The limits themselves, which know how their numbers were found.
+    """
+    known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
+    shown = []
+    for row in rows:
+        key = Key.of(row.name)
+        sign = symbol(key) if row.statistic == "value" else ""
+        trace = known.get((row.name, row.statistic))
+        method = trace.limit.method if trace and trace.limit else ""
+        centre = Measure(row.limit, row.limit_stderr, method)
+        shown.append(
+            (
+                Cell(quantity(key, row.statistic), "text" if key.step is not None else "name"),
+                number("" if key.step is None else str(key.step)),
+                number(index(key)),
+                number(count(row.width)),
+                number(measured(centre, sign) + _limit_sd(row)),
+                number(measured(Measure(row.mean, row.stderr, "finite"), sign) + _finite_sd(row)),
+                z_cell(row.z),
+            )
+        )
+    head = (
+        Cell("Quantity"),
+        number("Step"),
+        number("Input"),
+        number("Width"),
+        number("Limit"),
+        number("Finite, mean over seeds"),
+        number("z"),
+    )
+    return Table(caption, head, tuple(shown))
+
+
+def worst(comparison: Comparison, most: int = 8) -> tuple[ComparisonRow, ...]:
+    """The rows with the largest differences in standard errors, largest first."""
+
+    def size(row: ComparisonRow) -> float:
+        return abs(row.z) if row.z == row.z else float("inf")
+
+    return tuple(sorted(comparison.rows, key=size, reverse=True)[:most])
+
+
+def slope_table(slopes: Iterable[SlopeRow]) -> Table:
+    """Fitted exponents of the error in n."""
+    fitted = tuple(slopes)
+    remarks = any(slope.note for slope in fitted)
+    rows = tuple(_slope_row(slope, remarks) for slope in fitted)
+    head = [Cell("Quantity"), number("Step"), number("Input"), number("Slope")]
+    head += [number("95 % interval"), *([Cell("Remark")] if remarks else [])]
+    caption = "Slope of log |finite − limit| (root mean square over seeds) against log n"
+    return Table(caption, tuple(head), rows)
+
+
+def _slope_row(slope: SlopeRow, remarks: bool) -> tuple[Cell, ...]:
+    key = Key.of(slope.name)
+    bounded = slope.low is not None and slope.high is not None
+    row = [
+        Cell(quantity(key, slope.statistic), "text" if key.step is not None else "name"),
+        number("" if key.step is None else str(key.step)),
+        number(index(key)),
+        number("" if slope.slope is None else f"{slope.slope:.2f}"),
+        number(f"{slope.low:.2f} to {slope.high:.2f}" if bounded else ""),
+    ]
+    return (*row, Cell(slope.note)) if remarks else tuple(row)
+
+
+def _limit_sd(row: ComparisonRow) -> str:
+    return "" if row.limit_std is None else f", sd = {plain(row.limit_std, 4)}"
+
+
+def _finite_sd(row: ComparisonRow) -> str:
+    if row.limit_std is None or row.finite_std is None:
+        return ""
+    return f", sd = {spread(row.finite_std, row.seeds)}"
+
+
+def _method(trace: Trace) -> str:
+    return trace.limit.method if trace.limit else ""

@@ -1,0 +1,185 @@
+"""Study files and command-line flags -> ``Study``, with every problem told at once."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tpcalc.errors import StudyError, UsageError
+from tpcalc.study.names import unknown_names
+from tpcalc.study.schema import Study
+
+__all__ = ["Flag", "load", "study_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A value given on the command line.
+
+    Args:
+        name: The flag as typed (``"--particles"``).
+        key: The key of a study that it sets (``"limit.samples"``).
+        value: Its value.
+    """
+
+    name: str
+    key: str
+    value: Any
+
+
+def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
+    """Read a study file.
+
+    Args:
+        path: A TOML file with the sections of ``Study``. Data files are looked for beside it.
+        flags: Values that replace those of the file.
+
+    Returns:
+        The study.
+
+    Raises:
+        StudyError: The file cannot be read or is not TOML, or the study has problems; all of them
+            are listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+    """
+    path = Path(path)
+    sections = _sections(path)
+    training = sections.get("training")
+    if isinstance(training, dict):
+        for key in ("data", "query"):
+            value = training.get(key)
+            if isinstance(value, str) and not (key == "data" and value == "digits"):
+                training[key] = str(path.parent / value)
+    return study_of(sections, flags, where=str(path))
+
+
+def study_of(
+    sections: Mapping[str, Any], flags: Sequence[Flag] = (), *, where: str | None = None
+) -> Study:
+    """A study from nested mappings, as a TOML file gives them.
+
+    Args:
+        sections: Section -> key -> value.
+        flags: Values that replace those of the sections.
+        where: The file they come from, for messages.
+
+    Raises:
+        StudyError: The study has problems; all of them are listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+
+    Example:
+        >>> study_of({"model": {"depth": 2}}, [Flag("--act", "model.act", "tanh")]).model.act
+        'tanh'
+    """
+    merged: dict[str, Any] = {
+        name: dict(part) if isinstance(part, Mapping) else part for name, part in sections.items()
+    }
+    for flag in flags:
+        section, key = flag.key.split(".")
+        part = merged.setdefault(section, {})
+        if isinstance(part, dict):
+            part[key] = flag.value
+    _prefer_given_data(merged, flags)
+    try:
+        study = Study.model_validate(merged)
+    except ValidationError as error:
+        problems = [_problem(found) for found in error.errors()]
+    else:
+        problems = [*_contradictions(study), *unknown_names(study)]
+        if not problems:
+            return study
+    raise _report(problems, flags, where)
+
+
+def _prefer_given_data(merged: dict[str, Any], flags: Sequence[Flag]) -> None:
+    # A flag --data replaces the inline numbers of a file, as it replaces its file name.
+    training = merged.get("training")
+    given = any(flag.key == "training.data" for flag in flags)
+    if given and isinstance(training, dict):
+        training.pop("inputs", None)
+        training.pop("targets", None)
+
+
+def _sections(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise StudyError("there is no such study file.", where=str(path)) from error
+    except IsADirectoryError as error:
+        raise StudyError("this is a folder, not a study file.", where=str(path)) from error
+    except OSError as error:
+        raise StudyError(
+            f"the study file cannot be read ({error.strerror or error}).", where=str(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StudyError("the study file is not UTF-8 text.", where=str(path)) from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"this is not TOML: {error}.", where=str(path)) from error
+
+
+def _problem(found: Any) -> tuple[str, str]:
+    """The dotted key of a problem and what it is."""
+    place = [str(part) for part in found["loc"]]
+    key = ".".join(place)
+    if found["type"] == "extra_forbidden":
+        known = _known_keys(place[:-1])
+        near = difflib.get_close_matches(place[-1], known, n=3, cutoff=0.5)
+        kind = "key" if len(place) > 1 else "section"
+        words = "Did you mean " if near else f"Known {kind}s: "
+        names = near or known
+        return key, f"there is no such {kind}. {words}{', '.join(names)}{'?' if near else '.'}"
+    if found["type"].startswith("model_"):
+        return key, f"a section with keys is needed, not {found['input']!r}."
+    sentence = found["msg"].replace("Input should", "it should").replace("Tuple", "the list")
+    sentence = sentence[0].lower() + sentence[1:]
+    return key, f"{sentence}; it is {_shown(found['input'])}."
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _known_keys(place: Sequence[str]) -> list[str]:
+    part: type[BaseModel] = Study
+    for name in place:
+        annotation = part.model_fields[name].annotation
+        assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
+        part = annotation
+    return list(part.model_fields)
+
+
+def _contradictions(study: Study) -> list[tuple[str, str]]:
+    training = study.training
+    problems = []
+    if (training.inputs is None) != (training.targets is None):
+        lacking = "targets" if training.targets is None else "inputs"
+        problems.append(
+            (f"training.{lacking}", "inputs and targets belong together; this one is missing.")
+        )
+    if training.inputs is not None and training.data is not None:
+        problems.append(("training.data", "data and inputs exclude each other; keep one."))
+    return problems
+
+
+def _report(
+    problems: Sequence[tuple[str, str]], flags: Sequence[Flag], where: str | None
+) -> StudyError:
+    lines: list[str] = []
+    blame = []
+    for key, text in problems:
+        owner = next((f for f in flags if key == f.key or key.startswith(f.key + ".")), None)
+        blame.append(owner is not None)
+        line = f"{owner.name if owner else key}: {text}"
+        if line not in lines:
+            lines.append(line)
+    message = lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines])
+    return UsageError(message) if all(blame) else StudyError(message, where=where)

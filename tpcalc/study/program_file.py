@@ -1,0 +1,153 @@
+"""Programs in Python files: ``file.py:name``."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tpcalc.errors import StudyError, TpcalcError, UnknownName
+from tpcalc.program.program import Program
+
+__all__ = ["load_program", "split_model"]
+
+
+def split_model(model: str) -> tuple[str, str | None] | None:
+    """Take ``file.py:name`` apart; None if the text is not of that form.
+
+    Example:
+        >>> split_model("nets/mine.py:deep"), split_model("mine.py"), split_model("mlp")
+        (('nets/mine.py', 'deep'), ('mine.py', None), None)
+    """
+    if model.endswith(".py"):
+        return model, None
+    file, found, name = model.rpartition(".py:")
+    return (file + ".py", name) if found else None
+
+
+def load_program(path: str | Path, name: str | None = None) -> Program:
+    """Import a Python file and take a program from it.
+
+    Args:
+        path: The file. It is run as a module, with its folder first on the import path; what it
+            prints goes to the error stream.
+        name: The variable that holds the program; may be left out if there is one program only.
+
+    Returns:
+        The program.
+
+    Raises:
+        StudyError: There is no such file, running it fails (the message names the line in the
+            file), it holds no program, or the name is something else.
+        UnknownName: The file has no such name.
+    """
+    path = Path(path)
+    module = _run(path)
+    programs = {key: value for key, value in vars(module).items() if _is_program(value)}
+    if name is None:
+        return _program(path, *_only(programs, path))
+    if not hasattr(module, name):
+        raise UnknownName("program", name, programs, where=str(path))
+    value = getattr(module, name)
+    if not _is_program(value):
+        raise StudyError(
+            f"{name} is {_described(value)}, not a program.",
+            where=str(path),
+            hint=f"Put @tp.program above a function. {_listing(programs)}",
+        )
+    return _program(path, name, value)
+
+
+def _is_program(value: Any) -> bool:
+    return isinstance(value, Program)
+
+
+def _only(programs: dict[str, Any], path: Path) -> tuple[str, Any]:
+    if len(programs) == 1:
+        return next(iter(programs.items()))
+    raise StudyError(
+        "the file has no program." if not programs else "the file has several programs.",
+        where=str(path),
+        hint="Put @tp.program above a function."
+        if not programs
+        else f"Say which: {', '.join(f'{path}:{name}' for name in programs)}.",
+    )
+
+
+def _listing(programs: dict[str, Any]) -> str:
+    return f"Programs in this file: {', '.join(programs)}." if programs else "There is none here."
+
+
+def _described(value: Any) -> str:
+    return f"a {type(value).__name__}" if not isinstance(value, type) else f"the class {value!r}"
+
+
+def _run(path: Path) -> ModuleType:
+    if path.is_dir():
+        raise StudyError("this is a folder, not a Python file.", where=str(path))
+    if not path.is_file():
+        raise StudyError("there is no such file.", where=str(path), hint="Check the path.")
+    # A name of its own, so that a file called like a library hides nothing.
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    spec = importlib.util.spec_from_file_location(f"_tpcalc_file_{digest}", path)
+    assert spec is not None and spec.loader is not None  # the name ends in .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickles in the file look themselves up
+    with _user_errors(path), _folder_first(path), contextlib.redirect_stdout(sys.stderr):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def _folder_first(path: Path) -> Iterator[None]:
+    folder = str(path.parent.resolve())
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+
+
+@contextlib.contextmanager
+def _user_errors(path: Path) -> Iterator[None]:
+    """What goes wrong in a user's file is told with the line of that file, without our frames."""
+    try:
+        yield
+    except TpcalcError as error:
+        if error.where is None:
+            error.where = _user_line(path, error)
+        raise
+    except SyntaxError as error:
+        where = f"{error.filename or path}, line {error.lineno}"
+        raise StudyError(f"this is not Python: {error.msg}.", where=where) from error
+    except SystemExit as error:
+        raise StudyError(
+            f"the file ends the program (exit {error.code}).",
+            where=_user_line(path, error),
+            hint="Guard what is to run as a script by if __name__ == '__main__'.",
+        ) from error
+    except Exception as error:
+        text = str(error)
+        raise StudyError(
+            f"{type(error).__name__}{f': {text}' if text else ''}", where=_user_line(path, error)
+        ) from error
+
+
+def _user_line(path: Path, error: BaseException) -> str:
+    own = path.resolve()
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve() == own
+    ]
+    if not frames:
+        return str(path)
+    frame = frames[-1]
+    return f"{path}, line {frame.lineno}" + (f", in `{frame.line}`" if frame.line else "")
