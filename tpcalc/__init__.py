@@ -18,7 +18,9 @@ Activations:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -99,3 +101,18 @@ def __dir__() -> list[str]:
     from tpcalc.catalog.activations import REGISTRY
 
     return sorted([*__all__, *REGISTRY])
+
+
+class _Face(ModuleType):
+    """Three public functions share their name with a room (``program``, ``limit``, ``report``).
+
+    Importing a room binds its name here; the public name wins. ``from tpcalc.limit.derive import
+    derive`` is not affected, ``import tpcalc.limit.derive as d`` is: write the former.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face

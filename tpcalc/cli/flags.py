@@ -19,7 +19,7 @@ __all__ = [
     "DATA",
     "LIMIT",
     "NETWORK",
-    "SEED",
+    "RUN",
     "SIMULATE",
     "AsJson",
     "Flags",
@@ -49,7 +49,8 @@ class Option:
     Args:
         name: As typed.
         keys: The keys that it sets.
-        type: ``int``, ``float``, ``str``, or ``list`` for whole numbers with commas.
+        type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, or ``tuple``
+            for words with commas.
         help: One line.
         panel: The heading under which ``--help`` lists it.
         metavar: What stands for the value in ``--help``.
@@ -65,7 +66,7 @@ class Option:
     @property
     def parameter(self) -> inspect.Parameter:
         """The parameter of the command that typer reads."""
-        kind = str if self.type is list else self.type
+        kind = str if self.type in (list, tuple) else self.type
         option = typer.Option(
             self.name,
             help=self.help,
@@ -84,8 +85,11 @@ class Option:
         """The study flags that a value on the command line stands for."""
         from tpcalc.study.load import Flag
 
-        parsed = _whole_numbers(self.name, value) if self.type is list else value
-        return [Flag(self.name, key, parsed) for key in self.keys]
+        if self.type is list:
+            value = _whole_numbers(self.name, value)
+        elif self.type is tuple:
+            value = [word for word in value.split(",") if word]
+        return [Flag(self.name, key, value) for key in self.keys]
 
 
 def _whole_numbers(name: str, text: str) -> list[int]:
@@ -123,7 +127,7 @@ NETWORK = _options(
             "Parameterization: ntk, mup, standard, naive-ip, ip-llr, ... [default: mup]",
             "NAME",
         ),
-        ("--p", "model.p", int, "Degree of homogeneity for ip-llr.", "P"),
+        ("--p", "model.p", float, "Degree of homogeneity for ip-llr.", "P"),
         ("--bias", "model.bias", str, "Layers with biases. [default: none]", "none|first|all"),
     ],
 )
@@ -168,6 +172,13 @@ DATA = _options(
             "A CSV file with more inputs at which outputs are reported.",
             "FILE.csv",
         ),
+        (
+            "--watch",
+            "training.watch",
+            tuple,
+            "Vectors reported besides the outputs f. [default: h,x,dh,dx]",
+            "h,x,dh,dx",
+        ),
         ("--classes", "training.classes", list, "Which digits. [default: 0,1]", "A,B,..."),
         ("--data-seed", "training.seed", int, "Seed of the choice of digits. [default: 0]", "S"),
     ],
@@ -184,7 +195,20 @@ LIMIT = _options(
             "Add samples until errors are below this share of their numbers.",
             "E",
         ),
-        ("--threads", "limit.threads", int, "Threads; no answer depends on them.", "K"),
+        (
+            "--max-particles",
+            "limit.max_samples",
+            int,
+            "Where --rel-error stops adding. [default: 1048576]",
+            "N",
+        ),
+        (
+            "--storage",
+            "limit.storage",
+            str,
+            "float32 halves the memory. [default: float64]",
+            "float64|float32",
+        ),
     ],
 )
 SIMULATE = _options(
@@ -205,13 +229,22 @@ SIMULATE = _options(
             "simulate.dtype",
             str,
             "Precision of dense. [default: float64]",
-            "float64|float32",
+            "float64|float32|bfloat16",
         ),
     ],
 )
-SEED = _options(
-    "Randomness",
-    [("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws. [default: 0]", "S")],
+RUN = _options(
+    "Run",
+    [
+        ("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws. [default: 0]", "S"),
+        (
+            "--threads",
+            ("limit.threads", "simulate.threads"),
+            int,
+            "Threads; no answer depends on them. [default: all cores]",
+            "K",
+        ),
+    ],
 )
 
 

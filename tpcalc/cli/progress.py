@@ -22,9 +22,7 @@ def progress_bar() -> Iterator[Progress | None]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Bar(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
+    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=1.0)
 
         def show(fraction: float, text: str) -> None:

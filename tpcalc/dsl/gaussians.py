@@ -100,15 +100,21 @@ def _symmetrise(rows: list[list[Number]], names: Sequence[str], slack: float) ->
 
 
 def _check_eigenvalues(rows: list[list[Number]], slack: float) -> None:
-    import numpy as np
-
-    if not rows:
-        return
-    spectrum = np.linalg.eigvalsh(np.array([[float(entry) for entry in row] for row in rows]))
-    lowest, largest = float(spectrum[0]), float(np.abs(spectrum).max())
-    if lowest < -slack * largest:
+    if len(rows) == 1:
+        lowest = largest = float(rows[0][0])
+    else:
+        lowest, largest = _extreme_eigenvalues(rows)
+    if lowest < -slack * abs(largest):
         raise misuse(
             "the covariance is not positive semidefinite: its smallest eigenvalue is "
             f"{lowest:.3g}.",
             "No Gaussian vector has it. A matrix of inner products never has a negative one.",
         )
+
+
+def _extreme_eigenvalues(rows: list[list[Number]]) -> tuple[float, float]:
+    """The smallest eigenvalue, and the size of the largest one."""
+    import numpy as np
+
+    spectrum = np.linalg.eigvalsh(np.array([[float(entry) for entry in row] for row in rows]))
+    return float(spectrum[0]), float(np.abs(spectrum).max())

@@ -30,7 +30,7 @@ Rows = NDArray[Any]  # float64 or float32, block layout
 class Pending:
     """Rows that were stored raw, and what they are to become.
 
-    Row ``first + m`` becomes ``(row - sum over earlier rows i of factors[m, i] row_i) * inverse[m]``.
+    Row ``first + m`` becomes ``(row - sum_i factors[m, i] row_i) * inverse[m]``, i over earlier rows.
 
     Args:
         first: The first raw row; all later ones are raw too.

@@ -416,7 +416,6 @@ def dots_many(
     x = np.zeros(((columns + 3) // 4 * 4, size))
     found = np.zeros((rows + 1, x.shape[0]))
     for block in range(count):
-        panel = data[block]
         if first < rows:
             _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
         for j in range(columns):

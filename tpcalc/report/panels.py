@@ -108,7 +108,12 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
             panels.append(Panel(title, _described(title, "step", drawn), "step t", drawn))
     if not panels:
         return None
-    note = "Band and bars: ± one standard error; points are means over seeds, set side by side."
+    limits = any(t.limit for t in wanted)
+    note = "Bars: ± one standard error. Points are means over seeds, set side by side."
+    if not widths:
+        note = "Band: ± one standard error."
+    elif limits:
+        note = note.replace("Bars", "Band and bars")
     if random:
         note = (
             "f is random in the limit: the line is its mean, the band ± one standard deviation; "

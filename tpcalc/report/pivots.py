@@ -143,49 +143,58 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
     if not traces:
         return None
     several = len({(t.key.input, t.key.output) for t in traces}) > 1 or bool(inputs)
-    limits = any(t.limit for t in traces)
-    widths = _widths(traces)
-    rows = []
-    for trace in sorted(traces, key=lambda t: (t.key.step, t.key.input or 0, t.key.output or 0)):
-        row = [number(str(trace.key.step))]
-        if several:
-            row.append(Cell(index(trace.key, inputs)))
-        if limits:
-            row.append(limit_cell(trace))
-            row.append(Cell(trace.limit.method if trace.limit else ""))
-        row += [_at(trace, width) for width in widths]
-        rows.append(tuple(row))
-    letter = symbol(traces[0].key)
-    head = [number("Step"), *([Cell("Input")] if several else [])]
-    head += [number("Limit, n → ∞"), Cell("Method")] if limits else []
-    head += [number(f"n = {count(width)}") for width in widths]
-    title = f"{letter} after each step"
-    beside = "networks: mean over seeds ± one standard error" if widths else ""
-    caption = " · ".join(
-        part for part in (title, "limit ± one standard error" if limits else "", beside) if part
+    traces = sorted(traces, key=lambda t: (t.key.step, t.key.input or 0, t.key.output or 0))
+    head, cells = _values(traces)
+    rows = tuple(
+        (
+            number(str(trace.key.step)),
+            *([Cell(index(trace.key, inputs))] if several else []),
+            *after,
+        )
+        for trace, after in zip(traces, cells, strict=True)
     )
-    note = " ".join(part for part in (_scaled(traces), missed_note(traces)) if part)
-    return Table(caption, tuple(head), tuple(rows), note)
+    caption = [f"{symbol(traces[0].key)} after each step"]
+    if any(t.limit for t in traces):
+        caption.append("limit ± one standard error")
+    if any(t.points for t in traces):
+        caption.append("networks: mean over seeds ± one standard error")
+    first = [number("Step"), *([Cell("Input")] if several else [])]
+    return Table(" · ".join(caption), (*first, *head), rows, _remarks(traces))
 
 
 def _named(caption: str, traces: list[Trace]) -> Table:
-    limits = any(t.limit for t in traces)
     averaged = any(t.statistic != "value" for t in traces)
+    head, cells = _values(traces)
+    rows = tuple(
+        (
+            name(trace.name),
+            *([Cell("mean" if trace.statistic == "mean" else "mean square")] if averaged else []),
+            *after,
+        )
+        for trace, after in zip(traces, cells, strict=True)
+    )
+    first = [Cell("Name"), *([Cell("Average")] if averaged else [])]
+    return Table(caption, (*first, *head), rows, _remarks(traces))
+
+
+def _values(traces: list[Trace]) -> tuple[list[Cell], list[list[Cell]]]:
+    """The columns that every such table ends with: limit, method, one for each width."""
+    limits = any(t.limit for t in traces)
+    methods = any(t.limit and t.limit.method for t in traces)
     widths = _widths(traces)
-    rows = []
-    for trace in traces:
-        row = [name(trace.name)]
-        if averaged:
-            row.append(Cell("mean" if trace.statistic == "mean" else "mean square"))
-        if limits:
-            row += [limit_cell(trace), Cell(trace.limit.method if trace.limit else "")]
-        row += [_at(trace, width) for width in widths]
-        rows.append(tuple(row))
-    head = [Cell("Name"), *([Cell("Average")] if averaged else [])]
-    head += [number("Limit, n → ∞"), Cell("Method")] if limits else []
+    head = [number("Limit, n → ∞")] if limits else []
+    head += [Cell("Method")] if methods else []
     head += [number(f"n = {count(width)}") for width in widths]
-    note = " ".join(part for part in (_scaled(traces), missed_note(traces)) if part)
-    return Table(caption, tuple(head), tuple(rows), note)
+    cells = []
+    for trace in traces:
+        row = [limit_cell(trace)] if limits else []
+        row += [Cell(trace.limit.method if trace.limit else "")] if methods else []
+        cells.append(row + [_at(trace, width) for width in widths])
+    return head, cells
+
+
+def _remarks(traces: list[Trace]) -> str:
+    return " ".join(part for part in (_scaled(traces), missed_note(traces)) if part)
 
 
 def _widths(traces: list[Trace]) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from tpcalc.study.build import build as build
 from tpcalc.study.load import Flag as Flag
 from tpcalc.study.load import load as load
 from tpcalc.study.load import study_of as study_of
-from tpcalc.study.models import Model as Model
+from tpcalc.study.model import Model as Model
 from tpcalc.study.models import open_model as open_model
 from tpcalc.study.program_file import load_program as load_program
 from tpcalc.study.schema import Study as Study

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pkgutil
+from collections.abc import Callable, Iterator
 
-from tpcalc.errors import TpcalcError
-from tpcalc.study.schema import Study
+from tpcalc.catalog import architectures
+from tpcalc.catalog.activations import lookup as find_activation
+from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.optimizers import lookup as find_optimizer
+from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.errors import TpcalcError, UnknownName
+from tpcalc.study.schema import ModelPart, Study
 
-__all__ = ["unknown_names"]
+__all__ = ["architecture_names", "parameterization", "unknown_names"]
+
+
+def architecture_names() -> tuple[str, ...]:
+    """The architectures of the catalogue: one file each."""
+    return tuple(sorted(info.name for info in pkgutil.iter_modules(architectures.__path__)))
+
+
+def parameterization(model: ModelPart) -> Parameterization:
+    """The parameterization of a study, with its parameter p where one is given.
+
+    Raises:
+        UnknownName: No such parameterization, or it has no p.
+        StudyError: Its parameters make no sense.
+    """
+    if model.p is None:
+        return find_parameterization(model.param)
+    p = int(model.p) if model.p.is_integer() else model.p
+    return find_parameterization(model.param, p=p)
 
 
 def unknown_names(study: Study) -> Iterator[tuple[str, str]]:
@@ -16,21 +41,26 @@ def unknown_names(study: Study) -> Iterator[tuple[str, str]]:
     Args:
         study: A study whose types and ranges are right.
     """
-    from tpcalc.catalog.activations import lookup as activation
-    from tpcalc.catalog.architectures import REGISTRY as ARCHITECTURES
-    from tpcalc.catalog.losses import lookup as loss
-    from tpcalc.catalog.optimizers import lookup as optimizer
-    from tpcalc.catalog.parameterizations import lookup as parameterization
-
     model, training = study.model, study.training
-    for key, find, name in (
-        ("model.architecture", ARCHITECTURES.__getitem__, model.architecture),
-        ("model.act", activation, model.act),
-        ("model.param", parameterization, model.param),
-        ("training.optimizer", optimizer, training.optimizer),
-        ("training.loss", loss, training.loss),
-    ):
+    checks: list[tuple[str, Callable[[], object]]] = [
+        ("model.architecture", lambda: _architecture(model.architecture)),
+        ("model.act", lambda: find_activation(model.act)),
+        ("model.param", lambda: find_parameterization(model.param)),
+        ("model.p", lambda: parameterization(model)),
+        ("training.optimizer", lambda: find_optimizer(training.optimizer)),
+        ("training.loss", lambda: find_loss(training.loss)),
+    ]
+    failed: set[str] = set()
+    for key, check in checks:
+        if key == "model.p" and (model.p is None or "model.param" in failed):
+            continue
         try:
-            find(name)
+            check()
         except TpcalcError as error:
+            failed.add(key)
             yield key, " ".join(part for part in (error.message, error.hint) if part)
+
+
+def _architecture(name: str) -> None:
+    if name not in architecture_names():
+        raise UnknownName("architecture", name, architecture_names())

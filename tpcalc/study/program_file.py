@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tpcalc.dsl import Traced
+from tpcalc.dsl import as_program as program_of
 from tpcalc.errors import StudyError, TpcalcError, UnknownName
 from tpcalc.program.program import Program
 
@@ -31,7 +33,7 @@ def split_model(model: str) -> tuple[str, str | None] | None:
     return (file + ".py", name) if found else None
 
 
-def load_program(path: str | Path, name: str | None = None) -> Program:
+def load_program(path: str | Path, name: str | None = None) -> tuple[str, Program]:
     """Import a Python file and take a program from it.
 
     Args:
@@ -40,7 +42,7 @@ def load_program(path: str | Path, name: str | None = None) -> Program:
         name: The variable that holds the program; may be left out if there is one program only.
 
     Returns:
-        The program.
+        The name and the program.
 
     Raises:
         StudyError: There is no such file, running it fails (the message names the line in the
@@ -65,7 +67,13 @@ def load_program(path: str | Path, name: str | None = None) -> Program:
 
 
 def _is_program(value: Any) -> bool:
-    return isinstance(value, Program)
+    return isinstance(value, Program | Traced)
+
+
+def _program(path: Path, name: str, value: Any) -> tuple[str, Program]:
+    # A decorated function runs here, on the user's own lines.
+    with _user_errors(path), contextlib.redirect_stdout(sys.stderr):
+        return name, program_of(value)
 
 
 def _only(programs: dict[str, Any], path: Path) -> tuple[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 __all__ = ["LimitPart", "ModelPart", "SimulatePart", "Study", "TrainingPart"]
 
@@ -22,7 +23,20 @@ def _as_rows(targets: Any) -> Any:
     return [row if isinstance(row, list) else [row] for row in targets]
 
 
+def _power_of_two(samples: int) -> int:
+    if samples & (samples - 1):
+        below = 1 << (samples.bit_length() - 1)
+        raise PydanticCustomError(
+            "power_of_two",
+            "it should be a power of two, such as {below} or {above}",
+            {"below": below, "above": 2 * below},
+        )
+    return samples
+
+
 _Rows = list[list[_Finite]]
+# A Sobol sequence is balanced at powers of two only.
+_Particles = Annotated[int, Field(ge=2, le=2**40), AfterValidator(_power_of_two)]
 
 
 class _Part(BaseModel):
@@ -45,7 +59,7 @@ class ModelPart(_Part):
     depth: _Count = 3
     act: str = "relu"
     param: str = "mup"
-    p: _Count | None = None
+    p: Annotated[_Finite, Field(gt=0)] | None = None
     bias: Literal["none", "first", "all"] = "none"
 
 
@@ -63,6 +77,7 @@ class TrainingPart(_Part):
         samples: How many samples; without it 4 of the digits, all of a file.
         batch: Samples used by each step.
         query: The path of a CSV file with more inputs at which outputs are reported.
+        watch: Which vectors are results besides the outputs f: of h, x, dh, dx.
         classes: Which digits.
         seed: Seed of the choice of digits.
     """
@@ -77,6 +92,12 @@ class TrainingPart(_Part):
     samples: _Count | None = None
     batch: _Count = 1
     query: str | None = None
+    watch: Annotated[tuple[Literal["h", "x", "dh", "dx"], ...], Field(strict=False)] = (
+        "h",
+        "x",
+        "dh",
+        "dx",
+    )
     classes: Annotated[
         tuple[Annotated[int, Field(ge=0, le=9)], ...], Field(strict=False, min_length=2)
     ] = (0, 1)
@@ -87,16 +108,21 @@ class LimitPart(_Part):
     """``[limit]``: how the limit is computed.
 
     Args:
-        samples: Particles of each replicate; without it the engine chooses.
+        samples: Particles of each replicate, a power of two; without it the engine chooses.
         replicates: Independent replicates behind every standard error.
-        rel_error: Samples are added until every standard error is below this share of its number.
+        rel_error: Samples are doubled until the standard error of every scalar is below this
+            share of it.
+        max_samples: Where the doubling stops.
+        storage: Precision in which directions are kept.
         threads: Threads over replicates; the answer does not depend on them.
         seed: Seed of the draws.
     """
 
-    samples: Annotated[int, Field(ge=2)] | None = None
+    samples: _Particles | None = None
     replicates: Annotated[int, Field(ge=2)] | None = None
     rel_error: Annotated[float, Field(gt=0, lt=1)] | None = None
+    max_samples: _Particles | None = None
+    storage: Literal["float64", "float32"] = "float64"
     threads: _Count | None = None
     seed: _Seed = 0
 
@@ -110,6 +136,7 @@ class SimulatePart(_Part):
         backend: ``lazy`` (exact in law, any width) or ``dense`` (weights in full, on torch).
         device: Where ``dense`` runs.
         dtype: Precision of ``dense``.
+        threads: Networks run at once by ``lazy``.
         seed: Seed of the first network.
     """
 
@@ -117,7 +144,8 @@ class SimulatePart(_Part):
     seeds: _Count = 16
     backend: Literal["lazy", "dense"] = "lazy"
     device: str = "cpu"
-    dtype: Literal["float64", "float32"] = "float64"
+    dtype: Literal["float64", "float32", "bfloat16"] = "float64"
+    threads: _Count | None = None
     seed: _Seed = 0
 
 

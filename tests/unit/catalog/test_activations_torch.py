@@ -8,28 +8,13 @@ import numpy as np
 import pytest
 
 from tpcalc.catalog.activations import lookup
+from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate, lower, run
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 functional = torch.nn.functional
-
-
-class TorchSpace:
-    """The operations that activations are written with, on tensors."""
-
-    exp, log, log1p, sqrt = torch.exp, torch.log, torch.log1p, torch.sqrt
-    tanh, sin, cos, erf = torch.tanh, torch.sin, torch.cos, torch.erf
-    abs, sign, where = torch.abs, torch.sign, torch.where
-
-    @staticmethod
-    def maximum(z: Any, bound: float) -> Any:
-        return torch.clamp(z, min=bound)
-
-    @staticmethod
-    def minimum(z: Any, bound: float) -> Any:
-        return torch.clamp(z, max=bound)
 
 
 OWN = {
@@ -60,7 +45,7 @@ POSITIVE = {"log": torch.log, "sqrt": torch.sqrt}
 
 
 def on_torch(fn: Fn, z: Any) -> Any:
-    return run(lower(fn), TorchSpace, [z])
+    return run(lower(fn), TorchSpace(torch, z.dtype), [z])
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -1,0 +1,117 @@
+"""``Study`` -> the program of its training run, with words about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.training import train
+from tpcalc.data import csv, digits, inline, queries
+from tpcalc.errors import StudyError
+from tpcalc.results import Samples
+from tpcalc.study.model import Model
+from tpcalc.study.names import parameterization
+from tpcalc.study.schema import Study, TrainingPart
+from tpcalc.study.words import facts, program_words, title
+
+__all__ = ["build"]
+
+# A few images show training at work; hundreds would make a long program.
+_DIGITS = 4
+
+
+def build(study: Study) -> Model:
+    """The program of a study.
+
+    Args:
+        study: A checked study.
+
+    Returns:
+        The program with its words.
+
+    Raises:
+        StudyError: The data cannot be read, or do not fit the loss.
+
+    Example:
+        >>> from tpcalc.study.load import study_of
+        >>> model = build(study_of({"model": {"depth": 1}, "training": {"steps": 1}}))
+        >>> [name for name, _ in model.program.outputs if name.startswith("f")]
+        ['f[0,0]', 'f[1,0]']
+    """
+    part = study.training
+    data = _data(part)
+    asked = queries(part.query, data.dimension) if part.query is not None else ()
+    network = MLP(study.model.depth, study.model.act, study.model.bias)
+    exponents = parameterization(study.model)
+    program = train(
+        network,
+        exponents,
+        data,
+        steps=part.steps,
+        optimizer=part.optimizer,
+        lr=part.lr,
+        loss=part.loss,
+        batch=part.batch,
+        queries=asked,
+        watch=part.watch,
+    )
+    return Model(
+        program=program,
+        study=study,
+        title=title(study, exponents),
+        facts=facts(study, network, exponents, data, asked),
+        words=program_words(study, exponents),
+        input_names=_input_names(part, len(asked)),
+        description=_description(study, data),
+    )
+
+
+def _data(part: TrainingPart) -> Samples:
+    if part.inputs is not None and part.targets is not None:
+        return _first(inline(part.inputs, part.targets), part.samples)
+    if part.data is None or part.data == "digits":
+        # Cross-entropy wants one output for each class, also where there are two.
+        onehot = find_loss(part.loss).name == "xent"
+        count = _DIGITS if part.samples is None else part.samples
+        encoding = "onehot" if onehot else None
+        return digits(part.classes, count, part.seed, encoding=encoding)
+    if Path(part.data).suffix.lower() != ".csv" and not Path(part.data).exists():
+        raise StudyError(
+            f"there is no data set called {part.data!r}.",
+            hint="It is digits, or the path of a CSV file.",
+        )
+    return _first(csv(part.data), part.samples)
+
+
+def _first(data: Samples, count: int | None) -> Samples:
+    if count is None or count == len(data):
+        return data
+    if count > len(data):
+        raise StudyError(
+            f"{count} samples are asked for; there are {len(data)}.", where=data.origin
+        )
+    return Samples(data.inputs[:count], data.targets[:count], f"{data.origin}, first {count}")
+
+
+def _input_names(part: TrainingPart, asked: int) -> tuple[str, ...]:
+    batch = ["sample of the step"]
+    if part.batch > 1:
+        batch = [f"sample {index + 1} of the batch" for index in range(part.batch)]
+    return (*batch, *(f"query {index + 1}" for index in range(asked)))
+
+
+def _description(study: Study, data: Samples) -> dict[str, Any]:
+    model = study.model.model_dump(mode="json", exclude_none=True)
+    training = study.training.model_dump(
+        mode="json", exclude_none=True, exclude={"inputs", "targets", "data", "classes", "seed"}
+    )
+    shape: dict[str, Sequence[int] | int | str] = {
+        "origin": data.origin,
+        "samples": len(data),
+        "dimension": data.dimension,
+        "outputs": data.outputs,
+    }
+    return {**model, **training, "data": shape}

@@ -1,0 +1,121 @@
+"""A study in words: its title, its facts, and what its program computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.optimizers import lookup as find_optimizer
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.orders import Ex
+from tpcalc.results import Samples
+from tpcalc.study.schema import Study
+
+__all__ = ["facts", "program_words", "title"]
+
+
+def title(study: Study, exponents: Parameterization) -> str:
+    """The heading of a report."""
+    model, steps = study.model, study.training.steps
+    layers = _count(model.depth, "hidden layer")
+    trained = f"{_count(steps, 'step')} of training" if steps else "at initialization"
+    return f"{model.act} network of {layers}, {exponents.text}, {trained}"
+
+
+def facts(
+    study: Study,
+    network: MLP,
+    exponents: Parameterization,
+    data: Samples,
+    queries: Sequence[Sequence[float]],
+) -> dict[str, str]:
+    """What is trained, how and on what."""
+    training = study.training
+    loss = find_loss(training.loss)
+    origin = data.origin[0].upper() + data.origin[1:] if data.origin == "inline" else data.origin
+    made = {
+        "Network": network.words[0].upper() + network.words[1:],
+        "Parameterization": exponents.text,
+        "Powers of the weights": _row("a", exponents.exponents(study.model.depth).a),
+        "Powers of the learning rates": _rates(study, exponents),
+        "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
+        "Loss": f"{loss.name}: {loss.text}",
+        "Training": f"{_count(training.steps, 'step')}, {_batches(training.batch)}",
+        "Data": f"{origin}: {_count(data.dimension, 'feature')}, {_count(data.outputs, 'output')}",
+    }
+    if training.query is not None:
+        made["Queries"] = f"{_count(len(queries), 'input')} of {training.query}"
+    return made
+
+
+def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
+    """What the program computes, a sentence for each part."""
+    model, training = study.model, study.training
+    depth = model.depth
+    a = exponents.exponents(depth).a
+    lines = [
+        "All entries of all weights W[1], ..., W[{}] start as independent N(0, 1) draws{}.".format(
+            depth + 1, "" if model.bias == "none" else "; so do the biases b"
+        ),
+        f"Forward: h[1] = {_power(-a[0])}W[1] input{_bias(model.bias, 1)}, "
+        f"x[l] = {model.act}(h[l]).",
+    ]
+    if depth > 1:
+        lines.append(
+            f"For l = 2, ..., {depth}: h[l] = {_hidden(a)}W[l] x[l-1]{_bias(model.bias, 2)}."
+        )
+    lines.append(
+        f"Output: f = {_power(-a[-1])}W[{depth + 1}] x[{depth}]{_bias(model.bias, depth + 1)}."
+    )
+    if training.steps:
+        batch = "" if training.batch == 1 else f", averaged over the {training.batch} of its batch"
+        lines += [
+            "Backward: dh[l] and dx[l] are the gradients of f by h[l] and x[l], found by reverse "
+            "differentiation of the forward program.",
+            f"Update, {_count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}"
+            f"{batch}, with eta = {training.lr:g}.",
+            "Trained weights are never formed: W[l] x after t steps is its value at the start plus "
+            "one multiple of a gradient for each step and sample.",
+        ]
+    return tuple(lines)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _batches(batch: int) -> str:
+    return "one sample a step" if batch == 1 else f"batches of {batch}"
+
+
+def _row(name: str, powers: Sequence[Ex]) -> str:
+    return f"{name} = ({', '.join(map(str, powers))})"
+
+
+def _rates(study: Study, exponents: Parameterization) -> str:
+    depth, steps = study.model.depth, study.training.steps
+    rows = [exponents.exponents(depth, step).c for step in range(max(steps, 1))]
+    if all(row == rows[0] for row in rows):
+        return _row("c", rows[0])
+    parts = [f"{_row('c', rows[0])} at t = 0"]
+    for step in range(1, len(rows)):
+        if rows[step] != rows[step - 1]:
+            parts.append(f"{_row('c', rows[step])} from t = {step}")
+    return "; ".join(parts)
+
+
+def _power(power: Ex) -> str:
+    text = str(power)
+    return "" if text == "0" else f"n^({text}) "
+
+
+def _hidden(a: Sequence[Ex]) -> str:
+    """The power in front of hidden layers; by its name where layers differ."""
+    return _power(-a[1]) if len(set(a[1:-1])) == 1 else "n^(-a[l]) "
+
+
+def _bias(bias: str, layer: int) -> str:
+    if bias == "none" or (bias == "first" and layer > 1):
+        return ""
+    return " + bias"
