@@ -16,8 +16,8 @@ def agree(a: Number, b: Number, z: float = 5, *, rounding: float = 0.0) -> None:
     """Assert that two numbers are within ``z`` combined standard errors of each other.
 
     A plain number has no error. Two numbers without error must be equal up to rounding (1e-12 of
-    the larger one, or of 1). What is not a finite number agrees with nothing. ``rounding`` is half a
-    unit in the last printed digit of a published number.
+    the larger one, or of 1). What is not a finite number agrees with nothing. ``rounding`` is half
+    a unit in the last printed digit of a published number.
 
     Raises:
         AssertionError: With both numbers and their distance.

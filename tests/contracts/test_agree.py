@@ -49,3 +49,9 @@ def test_agree_takes_another_bound_and_prints_both_numbers() -> None:
     agree(particles(1.0, 0.1), 1.55, z=6)
     with pytest.raises(AssertionError, match=r"1 ± 1.0e-01 \(particles\) and 1.25 .* 2.5 standard"):
         agree(particles(1.0, 0.1), 1.25, z=2)
+
+
+def test_agree_allows_for_the_rounding_of_a_published_number() -> None:
+    agree(0.1234, 0.123, rounding=5e-4)
+    with pytest.raises(AssertionError, match="differ by"):
+        agree(0.1240, 0.123, rounding=5e-4)

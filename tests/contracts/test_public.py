@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import tpcalc
+from tpcalc.results.provenance import provenance
 
 # Scripts rely on these. A name may be added; one that is taken away or renamed breaks them.
 PROMISED = {"L", "MLP", "compare", "limit", "n", "program", "report", "simulate", "train"}
@@ -29,6 +30,7 @@ def test_promised_names_are_there() -> None:
 
 def test_version_is_stated() -> None:
     assert tpcalc.__version__.count(".") == 2
+    assert provenance("", None, {}, 0.0).version == tpcalc.__version__
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

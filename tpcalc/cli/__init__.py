@@ -1,1 +1,1 @@
-"""PLACEHOLDER"""
+"""The command line: parse, make the program, call one function, hand its records to a report."""

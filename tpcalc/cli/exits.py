@@ -42,12 +42,12 @@ def _told() -> Iterator[None]:
         typer.echo("interrupted", err=True)
         raise typer.Exit(INTERRUPTED) from None
     except MemoryError:
-        error = OutOfMemory(
+        full = OutOfMemory(
             "the memory of this machine is used up.",
             hint="Take fewer samples, smaller widths or fewer threads.",
         )
-        typer.echo(str(error), err=True)
-        raise typer.Exit(error.exit_code) from None
+        typer.echo(str(full), err=True)
+        raise typer.Exit(full.exit_code) from None
     except BrokenPipeError:
         # The reader (head, less) has seen enough; nothing may be written at shutdown either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

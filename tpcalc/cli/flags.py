@@ -112,59 +112,59 @@ def _options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
 NETWORK = _options(
     "Network",
     [
-        ("--depth", "model.depth", int, "Number of hidden layers L. [default: 3]", "L"),
+        ("--depth", "model.depth", int, "Number of hidden layers L (3 by default).", "L"),
         (
             "--act",
             "model.act",
             str,
-            "Activation: relu, tanh, relu^2, leaky_relu:0.2, ... [default: relu]",
+            "Activation: relu, tanh, relu^2, leaky_relu:0.2 (relu by default).",
             "NAME",
         ),
         (
             "--param",
             "model.param",
             str,
-            "Parameterization: ntk, mup, standard, naive-ip, ip-llr, ... [default: mup]",
+            "Parameterization: ntk, mup, standard, naive-ip, ip-llr, ... (mup by default).",
             "NAME",
         ),
         ("--p", "model.p", float, "Degree of homogeneity for ip-llr.", "P"),
-        ("--bias", "model.bias", str, "Layers with biases. [default: none]", "none|first|all"),
+        ("--bias", "model.bias", str, "Layers with biases (none by default).", "none|first|all"),
     ],
 )
 DATA = _options(
     "Training",
     [
-        ("--optimizer", "training.optimizer", str, "Optimizer. [default: sgd]", "NAME"),
-        ("--lr", "training.lr", float, "Factor of the learning rate. [default: 1]", "ETA"),
+        ("--optimizer", "training.optimizer", str, "Optimizer (sgd by default).", "NAME"),
+        ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),
         (
             "--loss",
             "training.loss",
             str,
-            "Loss. [default: mse]",
+            "Loss (mse by default).",
             "mse|linear|logistic|xent",
         ),
         (
             "--steps",
             "training.steps",
             int,
-            "Number of updates; t = 0..T are reported. [default: 3]",
+            "Number of updates; t = 0..T are reported (3 by default).",
             "T",
         ),
         (
             "--data",
             "training.data",
             str,
-            "digits, or a CSV file with header x1,...,xd,y. [default: digits]",
+            "digits, or a CSV file with header x1,...,xd,y (digits by default).",
             "digits|FILE.csv",
         ),
         (
             "--samples",
             "training.samples",
             int,
-            "Samples of the data. [default: 4 digits, all of a file]",
+            "Samples of the data (4 digits, all of a file by default).",
             "N",
         ),
-        ("--batch", "training.batch", int, "Samples used by each step. [default: 1]", "B"),
+        ("--batch", "training.batch", int, "Samples used by each step (1 by default).", "B"),
         (
             "--query",
             "training.query",
@@ -176,11 +176,11 @@ DATA = _options(
             "--watch",
             "training.watch",
             tuple,
-            "Vectors reported besides the outputs f. [default: h,x,dh,dx]",
+            "Vectors reported besides the outputs f (h,x,dh,dx by default).",
             "h,x,dh,dx",
         ),
-        ("--classes", "training.classes", list, "Which digits. [default: 0,1]", "A,B,..."),
-        ("--data-seed", "training.seed", int, "Seed of the choice of digits. [default: 0]", "S"),
+        ("--classes", "training.classes", list, "Which digits (0,1 by default).", "A,B,..."),
+        ("--data-seed", "training.seed", int, "Seed of the choice of digits (0 by default).", "S"),
     ],
 )
 LIMIT = _options(
@@ -199,14 +199,14 @@ LIMIT = _options(
             "--max-particles",
             "limit.max_samples",
             int,
-            "Where --rel-error stops adding. [default: 1048576]",
+            "Where --rel-error stops adding (1048576 by default).",
             "N",
         ),
         (
             "--storage",
             "limit.storage",
             str,
-            "float32 halves the memory. [default: float64]",
+            "float32 halves the memory (float64 by default).",
             "float64|float32",
         ),
     ],
@@ -214,21 +214,21 @@ LIMIT = _options(
 SIMULATE = _options(
     "Finite networks",
     [
-        ("--widths", "simulate.widths", list, "Widths. [default: 256,1024,4096]", "N,N,..."),
-        ("--seeds", "simulate.seeds", int, "Networks of each width. [default: 16]", "S"),
+        ("--widths", "simulate.widths", list, "Widths (256,1024,4096 by default).", "N,N,..."),
+        ("--seeds", "simulate.seeds", int, "Networks of each width (16 by default).", "S"),
         (
             "--backend",
             "simulate.backend",
             str,
-            "lazy: exact in law, at any width; dense: weights in full, on torch. [default: lazy]",
+            "lazy: exact in law, at any width; dense: weights in full, on torch (lazy by default).",
             "lazy|dense",
         ),
-        ("--device", "simulate.device", str, "Where dense runs. [default: cpu]", "cpu|cuda"),
+        ("--device", "simulate.device", str, "Where dense runs (cpu by default).", "cpu|cuda"),
         (
             "--dtype",
             "simulate.dtype",
             str,
-            "Precision of dense. [default: float64]",
+            "Precision of dense (float64 by default).",
             "float64|float32|bfloat16",
         ),
     ],
@@ -236,12 +236,12 @@ SIMULATE = _options(
 RUN = _options(
     "Run",
     [
-        ("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws. [default: 0]", "S"),
+        ("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws (0 by default).", "S"),
         (
             "--threads",
             ("limit.threads", "simulate.threads"),
             int,
-            "Threads; no answer depends on them. [default: all cores]",
+            "Threads; no answer depends on them (all cores by default).",
             "K",
         ),
     ],
@@ -263,17 +263,18 @@ def takes(
         first, _, *rest = signature.parameters.values()
         keyword = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in rest]
         flags = [option.parameter for option in options.values()]
+        call: Callable[..., None] = command  # all arguments come by name, from typer
         parameters = [first, *flags, *keyword]
 
         @functools.wraps(command)
-        def wrapper(model: str, /, *args: Any, **values: Any) -> None:
+        def wrapper(**values: Any) -> None:
             typed = [
                 flag
                 for name, option in options.items()
                 if (value := values.pop(name)) is not None
                 for flag in option.given(value)
             ]
-            command(model, typed, *args, **values)
+            call(values.pop(first.name), typed, **values)
 
         wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {item.name: item.annotation for item in parameters}

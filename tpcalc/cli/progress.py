@@ -12,8 +12,12 @@ Progress = Callable[[float, str], None]
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """A callback ``(fraction done, what is being done)``; None where nobody watches."""
+def progress_bar(title: str) -> Iterator[Progress | None]:
+    """A callback ``(fraction done, what is being done)``; None where nobody watches.
+
+    Args:
+        title: What the whole run is.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -22,10 +26,11 @@ def progress_bar() -> Iterator[Progress | None]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Bar(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
+    console = Console(stderr=True)
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
 
         def show(fraction: float, text: str) -> None:
-            bar.update(task, completed=fraction, description=text)
+            bar.update(task, completed=fraction, description=f"{title}: {text}")
 
         yield show

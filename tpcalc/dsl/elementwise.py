@@ -162,4 +162,4 @@ def elementwise(rule: Atom | Callable[[Expr], Expr], doc: str | None = None) -> 
             "Bring your own function with tp.function(name, evaluate, derivative=...).",
         )
     name = getattr(rule, "text", None) or getattr(rule, "__name__", "f")
-    return Elementwise(name, expr, doc)
+    return Elementwise(str(name), expr, doc)

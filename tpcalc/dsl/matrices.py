@@ -8,8 +8,8 @@ from tpcalc.dsl.handles import Handle, Scalar
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun, number_or_none, unsupported
 from tpcalc.dsl.powers import Numeric, Power
-from tpcalc.dsl.recorder import Recorder
-from tpcalc.dsl.vectors import Vector, bracketed
+from tpcalc.dsl.recorder import Recorder, bracketed
+from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import DimMismatch
 from tpcalc.program.nodes import MatMul, Ref
 
@@ -72,7 +72,7 @@ class Matrix(Handle):
             raise misuse(f"{self.text} @ {noun(other)}: a matrix acts on a vector.", hint)
         self.together(other)
         if other.dim != self.cols:
-            shown = bracketed(other)
+            shown = bracketed(other.text)
             hint = f"Use a matrix with columns on {other.dim!r}."
             if other.dim == self.rows:
                 hint = f"{self.T.text} @ {shown} would fit."
@@ -133,7 +133,7 @@ class Matrix(Handle):
         if isinstance(other, Vector):
             raise misuse(
                 f"{other.text} @ {self.text}: there are no row vectors.",
-                f"Write {self.T.text} @ {bracketed(other)}.",
+                f"Write {self.T.text} @ {bracketed(other.text)}.",
             )
         raise misuse(
             f"{noun(other)} @ {self.text}: a matrix acts on a vector of the program.",

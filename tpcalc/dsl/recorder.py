@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import Number, noun
-from tpcalc.errors import UnknownName
+from tpcalc.errors import TraceError, UnknownName
 from tpcalc.functions import Atom, Call, Fn, Var
 from tpcalc.functions.expr import walk
-from tpcalc.functions.numbers import finite, number_text
+from tpcalc.functions.numbers import is_finite, number_text
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Dim,
@@ -30,10 +30,25 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Builder, Program
 
-__all__ = ["Recorder", "Term"]
+__all__ = ["Recorder", "Term", "bracketed"]
 
 Term = tuple[Number, Ref | None, Ref]
 """number * (scalar or 1) * vector, as in a linear combination."""
+
+
+def bracketed(text: str) -> str:
+    """A formula in brackets, unless it is one name or one call.
+
+    Example:
+        >>> bracketed("x + y"), bracketed("relu(x + y)")
+        ('(x + y)', 'relu(x + y)')
+    """
+    depth = 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == " " and depth == 0:
+            return f"({text})"
+    return text
 
 
 class Recorder:
@@ -99,8 +114,14 @@ class Recorder:
         collected: dict[tuple[Ref | None, Ref], Number] = {}
         for number, scalar, vector in terms:
             key = (scalar, vector)
+            if not (is_finite(number) and is_finite(collected.get(key, 0))):
+                raise TraceError(
+                    f"the coefficients of {self.describe_terms(terms)} leave the range of a float.",
+                    where=line,
+                    hint="Rescale them, or write large factors as powers of n.",
+                )
             collected[key] = collected[key] + number if key in collected else number
-        kept = {key: finite(number) for key, number in collected.items() if number != 0}
+        kept = {key: number for key, number in collected.items() if number != 0}
         if not kept:  # a zero vector still needs its dimension
             kept = {(None, terms[0][2]): Fraction(0)}
         if len(kept) == 1:
@@ -210,7 +231,7 @@ class Recorder:
 
     # ------------------------------------------------------------------ what a node is called
 
-    def describe(self, ref: Ref, depth: int = 2) -> str:
+    def describe(self, ref: Ref, depth: int = 3) -> str:
         """A node in the user's names, cut off below ``depth`` levels."""
         node = self.builder.node(ref)
         if isinstance(node, InputMatrix | InputScalar):
@@ -242,7 +263,7 @@ class Recorder:
             return f"mean({self._describe_fn(node.fn, node.vectors, node.scalars, depth)})"
         return "outer(...)"
 
-    def describe_terms(self, terms: tuple[Term, ...], depth: int = 2) -> str:
+    def describe_terms(self, terms: tuple[Term, ...], depth: int = 3) -> str:
         """A sum in the user's names."""
         shown: list[str] = []
         for number, scalar, vector in terms[:3]:
@@ -255,8 +276,7 @@ class Recorder:
         return "".join(shown) + (" + ..." if len(terms) > 3 else "")
 
     def _inner(self, ref: Ref, depth: int) -> str:
-        text = self.describe(ref, depth - 1)
-        return f"({text})" if " " in text and not text.endswith("...") else text
+        return bracketed(self.describe(ref, depth - 1))
 
     def _describe_fn(
         self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...], depth: int

@@ -15,12 +15,12 @@ from tpcalc.dsl.handles import Binary, Handle, Scalar, no_exponential, rational_
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import Number, noun, number_or_none, unsupported
 from tpcalc.dsl.powers import Numeric, Power
-from tpcalc.dsl.recorder import Recorder, Term
+from tpcalc.dsl.recorder import Recorder, Term, bracketed
 from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.program.nodes import Nonlin, Ref
 
-__all__ = ["Vector", "bracketed", "common_dim", "nonlin"]
+__all__ = ["Vector", "common_dim", "nonlin"]
 
 ONE = Fraction(1)
 # A longer sum is recorded in parts, so that adding terms in a loop stays linear in their number.
@@ -250,15 +250,10 @@ def common_dim(vectors: Sequence[Vector], scalars: Sequence[Scalar] = ()) -> str
     return first.dim
 
 
-def bracketed(vector: Vector) -> str:
-    """The vector in the user's names, in brackets where it is a formula."""
-    return f"({vector.text})" if " " in vector.text else vector.text
-
-
 def _same_dim(verb: str, left: Vector, right: Vector) -> None:
     left.together(right)
     if left.dim != right.dim:
-        raise _mismatch(f"{bracketed(left)} {verb} {bracketed(right)}", left, right)
+        raise _mismatch(f"{bracketed(left.text)} {verb} {bracketed(right.text)}", left, right)
 
 
 def _mismatch(what: str, left: Vector, right: Vector) -> TraceError:

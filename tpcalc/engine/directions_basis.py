@@ -26,6 +26,7 @@ NEAR = 0.01  # residual^2 / |x|^2 below which the residual is formed and project
 # Rounding of one inner product, and what deviation from orthogonality is allowed, for each storage.
 ROUNDING = {8: 2e-16, 4: 2e-9}
 DEVIATION = {8: 1e-11, 4: 1e-5}
+FLOOR = {8: 1e-13, 4: 2e-6}  # of the tolerance: a repeated vector leaves this much by rounding
 AMPLIFICATION = 1e4  # of rounding errors in combinations of raw rows
 SMALL, LARGE = 1e-280, 1e280  # squares outside are formed after scaling
 
@@ -74,7 +75,8 @@ class Basis:
         capacity: Largest number of directions.
         dtype: Storage type, float64 or float32.
         block: Samples in a block.
-        tolerance: Residuals below this part of their vector add no direction.
+        tolerance: Residuals below this part of their vector add no direction (at least the
+            rounding of the storage counts: 1e-13, or 2e-6 in single precision).
 
     Attributes:
         store: The rows; the newest ones may be raw (see ``finalise``).
@@ -101,9 +103,10 @@ class Basis:
         tolerance: float = 1e-5,
     ) -> None:
         self.store = Store(size, capacity, dtype, block)
-        self.tolerance = tolerance
-        self._rounding = ROUNDING[self.store.data.itemsize]
-        self._deviation = DEVIATION[self.store.data.itemsize]
+        entry = self.store.data.itemsize
+        self.tolerance = max(tolerance, FLOOR[entry])
+        self._rounding = ROUNDING[entry]
+        self._deviation = DEVIATION[entry]
         self._work = np.zeros(0)
         self.clear()
 

@@ -137,13 +137,18 @@ def _direction_numbers(
     """Scrambled direction numbers (dimensions, 30) and digital shifts, as integers of 30 bits."""
     if dimensions == 0:
         return np.zeros((0, BITS), np.uint32), np.zeros(0, np.uint32)
+    points = _sequence(dimensions, seed)
+    # The sequence gives no public access to its digits; a test compares them with its points.
+    return points._sv.astype(np.uint32), points._shift.astype(np.uint32)
+
+
+def _sequence(dimensions: int, seed: np.random.SeedSequence) -> Any:
+    """A scrambled sequence of scipy."""
     from scipy.stats import qmc
 
     rng = np.random.Generator(np.random.PCG64(seed))
     keyword = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
-    # The generator has no public access to its digits; a test compares the points with its output.
-    points: Any = qmc.Sobol(dimensions, scramble=True, bits=BITS, **{keyword: rng})
-    return points._sv.astype(np.uint32), points._shift.astype(np.uint32)
+    return qmc.Sobol(dimensions, scramble=True, bits=BITS, **{keyword: rng})
 
 
 def _streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator]:

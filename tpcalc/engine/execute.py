@@ -34,7 +34,7 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.schedule import Plan
-from tpcalc.engine.vectors import Array, Buffer, Key, Pool, Rows, Vector, linear
+from tpcalc.engine.vectors import Array, Buffer, Combination, Key, Pool, Rows, Table, Vector
 from tpcalc.errors import Exploded
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import lower, numpy_space, run
@@ -102,6 +102,7 @@ class Workspace:
                     self._rows[(kind, name, False)] = store
                     self._capacity[(kind, name, False)] = count
         self._matrices: dict[str, LimitMatrix | FiniteMatrix] = {}
+        self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
         self._scalars: list[float] = []
         self._noise: dict[str, NoiseFamily] = {}
@@ -151,6 +152,8 @@ class Workspace:
             if key[0] in ("stack", "starts"):
                 assert isinstance(rows, Store)
                 rows.clear()
+        for table in self._tables.values():
+            table.count = 0
         for matrix in script.matrices:
             draws = (self._draws[matrix.rows], self._draws[matrix.cols])
             if matrix.name in self._matrices:
@@ -182,6 +185,7 @@ class Workspace:
             self._rows[("q", name, transpose)] = side.q
             self._capacity[("e", name, transpose)] = capacity
             self._capacity[("q", name, transpose)] = capacity
+            self._tables[("q", name, transpose)] = Table(capacity)
 
     # -- registers ---------------------------------------------------------------------------
 
@@ -195,6 +199,11 @@ class Workspace:
         """The coordinates of a vector, formed now if they were not yet."""
         vector = self._vectors[register]
         if vector.dense is None:
+            if vector.multiple is not None:
+                total = Combination(self._tables, self._capacity)
+                total.add(vector, 1.0)
+                vector.form, vector.others = total.finish()
+                vector.multiple = None
             assert vector.form is not None
             vector.dense = self._new_buffer(register)
             out = vector.dense.array
@@ -273,7 +282,8 @@ class Workspace:
         q: Key = ("q", step.matrix, step.transpose)
         q_other: Key = ("q", step.matrix, not step.transpose)
         for j, (source, out) in enumerate(zip(step.vectors, step.out, strict=True)):
-            self._vectors[source].coords[q] = product.coords[j]
+            if q not in self._vectors[source].rows:
+                self._vectors[source].rows[q] = self._tables[q].append(product.coords[j])
             form: dict[Key, Array] = {}
             if product.coords.shape[1]:
                 form[e] = product.coords[j]
@@ -282,12 +292,18 @@ class Workspace:
             self._vectors[out] = Vector(form=form)
 
     def _sum(self, step: Sum) -> None:
-        total: dict[Key, Array] = {}
-        others: list[tuple[Buffer, float]] = []
+        if len(step.vectors) == 1:
+            scalar = step.scalars[0]
+            factor = step.numbers[0] * (1.0 if scalar is None else self._scalars[scalar])
+            source = self._vectors[step.vectors[0]]
+            self._vectors[step.out] = Vector(multiple=(source, factor))
+            return
+        total = Combination(self._tables, self._capacity)
         for number, scalar, register in zip(step.numbers, step.scalars, step.vectors, strict=True):
             factor = number if scalar is None else number * self._scalars[scalar]
-            linear(self._vectors[register], factor, total, others, self._capacity)
-        self._vectors[step.out] = Vector(form=total, others=others)
+            total.add(self._vectors[register], factor)
+        form, others = total.finish()
+        self._vectors[step.out] = Vector(form=form, others=others)
 
     def _map(self, step: Map) -> None:
         arrays = [self._dense(register) for register in step.vectors]
@@ -330,16 +346,23 @@ class Workspace:
     def _dot(self, step: Dot) -> None:
         common = self._vectors[step.vector]
         size = self._space_of(step.vector).size
+        by_side: dict[Key, tuple[list[int], list[int]]] = {}
         for other, out in zip(step.others, step.out, strict=True):
             partner = self._vectors[other]
-            shared = [key for key in common.coords if key in partner.coords]
-            if shared:
-                left, right = common.coords[shared[0]], partner.coords[shared[0]]
-                length = min(len(left), len(right))
-                value = float(np.dot(left[:length], right[:length]))
+            key = next((key for key in common.rows if key in partner.rows), None)
+            if key is not None:  # coordinates in a common basis: no array is read
+                indices, outs = by_side.setdefault(key, ([], []))
+                indices.append(partner.rows[key])
+                outs.append(out)
             else:
                 value = kernels.dot(self._dense(step.vector), self._dense(other)) / size
-            self._scalars[out] = self._number(value, f"a moment of {self._label(other)}")
+                self._scalars[out] = self._number(value, f"a moment of {self._label(other)}")
+        for key, (indices, outs) in by_side.items():
+            data = self._tables[key].data
+            for out, value in zip(
+                outs, (data[indices] @ data[common.rows[key]]).tolist(), strict=True
+            ):
+                self._scalars[out] = value
 
     def _outer(self, step: Outer) -> None:
         rows = [self._dense(register) for register in step.rows]

@@ -30,7 +30,8 @@ Rows = NDArray[Any]  # float64 or float32, block layout
 class Pending:
     """Rows that were stored raw, and what they are to become.
 
-    Row ``first + m`` becomes ``(row - sum_i factors[m, i] row_i) * inverse[m]``, i over earlier rows.
+    Row ``first + m`` becomes ``(row - sum_i factors[m, i] row_i) * inverse[m]``, summed over the
+    rows before it.
 
     Args:
         first: The first raw row; all later ones are raw too.
@@ -81,7 +82,7 @@ def dots(
         factors = raw.factors[0] if len(raw.factors) else _NONE
         inverse = raw.inverse[0] if len(raw.inverse) else 1.0
         square[0, 0] = blocks.dots_one(
-            data, rows, first, factors, inverse, addresses[0], out[:, 0], gram
+            data, rows, first, factors, inverse, addresses[0], out.reshape(-1), gram
         )
     else:
         blocks.dots_many(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.directions import Basis, SampleSpace, Store
 
-__all__ = ["Buffer", "Key", "Pool", "Vector", "linear"]
+__all__ = ["Buffer", "Combination", "Key", "Pool", "Table", "Vector"]
 
 Array = NDArray[np.float64]
 Key = tuple[str, str, bool]  # ("e" | "q", matrix, transpose), ("stack" | "starts", space, False)
@@ -51,55 +51,89 @@ class Vector:
 
     Args:
         dense: Its coordinates, if they were formed.
-        form: Coefficients on stored rows, and buffers with their coefficients; None if it was
-            computed coordinate by coordinate.
-        coords: Its coordinates in the orthonormal basis of each matrix side it was applied to.
+        form: Coefficients on stored rows; None if it was computed coordinate by coordinate.
+        others: Arrays with their coefficients, besides the form.
+        rows: For each matrix side it was applied to, its row in the side's table of coordinates.
         row: Its row in the stack of its space.
+        multiple: The vector that it is a multiple of, and the factor; looked up when it is used,
+            because that vector may get coordinates in the meantime.
     """
 
     dense: Buffer | None = None
     form: dict[Key, Array] | None = None
     others: list[tuple[Buffer, float]] = field(default_factory=list)
-    coords: dict[Key, Array] = field(default_factory=dict)
+    rows: dict[Key, int] = field(default_factory=dict)
     row: tuple[Key, int] | None = None
+    multiple: tuple[Vector, float] | None = None
 
     @property
     def has_spare(self) -> bool:
         """Whether sums can do without the array."""
-        return bool(self.coords) or self.row is not None or self.form is not None
+        known = bool(self.rows) or self.row is not None
+        return known or self.form is not None or self.multiple is not None
 
 
-def linear(
-    vector: Vector,
-    factor: float,
-    total: dict[Key, Array],
-    others: list[tuple[Buffer, float]],
-    capacity: Mapping[Key, int],
-) -> None:
-    """Add ``factor`` times a vector to a linear combination under construction.
+class Table:
+    """Coordinates of the arguments of one matrix side in its orthonormal basis, row by row."""
+
+    def __init__(self, capacity: int) -> None:
+        self.data = np.zeros((capacity, capacity))
+        self.count = 0
+
+    def append(self, coordinates: Array) -> int:
+        """Add a row (the rest of it stays 0); returns its number."""
+        row = self.count
+        self.data[row, : len(coordinates)] = coordinates
+        self.data[row, len(coordinates) :] = 0.0
+        self.count += 1
+        return row
+
+
+class Combination:
+    """A linear combination of vectors under construction, kept on stored rows where possible.
 
     Coordinates in a basis come first: many vectors share its rows, which a product reads anyway.
     """
-    if vector.coords:
-        key, coefficients = next(iter(vector.coords.items()))
-        _grow(total, key, capacity)[: len(coefficients)] += factor * coefficients
-    elif vector.row is not None:
-        key, row = vector.row
-        _grow(total, key, capacity)[row] += factor
-    elif vector.dense is not None:
-        others.append((vector.dense, factor))
-    else:
-        assert vector.form is not None
-        for key, coefficients in vector.form.items():
-            _grow(total, key, capacity)[: len(coefficients)] += factor * coefficients
-        others.extend((buffer, factor * number) for buffer, number in vector.others)
 
+    def __init__(self, tables: Mapping[Key, Table], capacity: Mapping[Key, int]) -> None:
+        self._tables = tables
+        self._capacity = capacity
+        self._form: dict[Key, Array] = {}
+        self._others: list[tuple[Buffer, float]] = []
+        self._rows: dict[Key, tuple[list[int], list[float]]] = {}
 
-def _grow(total: dict[Key, Array], key: Key, capacity: Mapping[Key, int]) -> Array:
-    found = total.get(key)
-    if found is None:
-        found = total[key] = np.zeros(capacity[key])
-    return found
+    def add(self, vector: Vector, factor: float) -> None:
+        """Add ``factor`` times a vector."""
+        while not vector.rows and vector.multiple is not None:
+            vector, number = vector.multiple
+            factor *= number
+        if vector.rows:
+            key, row = next(iter(vector.rows.items()))
+            indices, factors = self._rows.setdefault(key, ([], []))
+            indices.append(row)
+            factors.append(factor)
+        elif vector.row is not None:
+            key, row = vector.row
+            self._on(key)[row] += factor
+        elif vector.dense is not None:
+            self._others.append((vector.dense, factor))
+        else:
+            assert vector.form is not None
+            for key, coefficients in vector.form.items():
+                self._on(key)[: len(coefficients)] += factor * coefficients
+            self._others.extend((buffer, factor * number) for buffer, number in vector.others)
+
+    def _on(self, key: Key) -> Array:
+        found = self._form.get(key)
+        if found is None:
+            found = self._form[key] = np.zeros(self._capacity[key])
+        return found
+
+    def finish(self) -> tuple[dict[Key, Array], list[tuple[Buffer, float]]]:
+        """Coefficients on stored rows, and arrays with theirs."""
+        for key, (indices, factors) in self._rows.items():
+            self._on(key)[:] += np.array(factors) @ self._tables[key].data[indices]
+        return self._form, self._others
 
 
 Rows = Store | Basis

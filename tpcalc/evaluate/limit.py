@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.dsl import as_program
 from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
@@ -194,8 +195,8 @@ def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
         found = [name for name in names if name == pattern or fnmatchcase(name, escaped)]
         if not found:
             raise UnknownName("output", pattern, names)
-        out.extend(name for name in found if name not in out)
-    return [name for name in names if name in out]
+        out.extend(found)
+    return out
 
 
 def limit(
@@ -244,7 +245,8 @@ def limit(
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
     """
     started = time.perf_counter()
-    program = _selected(program, outputs)
+    source = as_program(program)
+    program = _selected(source, outputs)
     graph = derive(program, values)
     compiled = compile_graph(graph)
     if replicates is None:
@@ -273,21 +275,20 @@ def limit(
         "replicates": str(replicates if draws else 0),
         "storage": storage,
     }
-    record = provenance(program.digest, seed, settings, time.perf_counter() - started)
+    record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = _notes(graph, scalars, draws)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes)
     return Limit(program, graph, budget, draws, table)
 
 
-def _selected(program: Any, outputs: Sequence[str] | None) -> Program:
-    found: Program = program if isinstance(program, Program) else program.build()
-    if not found.outputs:
+def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
+    if not program.outputs:
         raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
     if outputs is None:
-        return found
-    names = select([name for name, _ in found.outputs], outputs)
-    kept = tuple((name, ref) for name, ref in found.outputs if name in names)
-    return prune(replace(found, outputs=kept))
+        return program
+    names = set(select([name for name, _ in program.outputs], outputs))
+    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
+    return prune(replace(program, outputs=kept))
 
 
 def _scalar(

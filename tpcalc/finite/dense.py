@@ -262,12 +262,6 @@ def _check_seeds(seeds: Sequence[int]) -> list[int]:
 def _output_names(program: Program) -> dict[int, tuple[str, ...]]:
     names: dict[int, tuple[str, ...]] = {}
     for name, ref in program.outputs:
-        if program.types[ref].kind is Kind.MATRIX:
-            raise ProgramError(
-                f"the output {name!r} is a matrix; only vectors and scalars have statistics.",
-                where=program.place(ref),
-                hint="Apply it to a vector and name the product.",
-            )
         names[ref] = (*names.get(ref, ()), name)
     if not names:
         raise ProgramError(
@@ -283,8 +277,9 @@ def _statistics(program: Program, ref: int) -> tuple[str, ...]:
 
 def _sizes(program: Program, width: int) -> dict[str, int]:
     """Sizes of the dimension classes that occur in what is computed."""
+    types = program.types  # checks the program
     needed = needed_nodes(program)
-    used = {name for ref, found in enumerate(program.types) if needed[ref] for name in found.dims}
+    used = {name for ref, found in enumerate(types) if needed[ref] for name in found.dims}
     return dim_sizes((dim for dim in program.dims if dim.name in used), width)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tpcalc.errors import MissingBackend, UnknownName
 
-__all__ = ["free_memory", "load_torch", "resolve_device", "resolve_dtype"]
+__all__ = ["devices", "free_memory", "load_torch", "resolve_device", "resolve_dtype"]
 
 _DTYPES = {
     "float64": "float64",
@@ -72,6 +72,22 @@ def resolve_device(name: str) -> Any:
             hint="Use one of those.",
         )
     return torch.device(name)
+
+
+def devices() -> tuple[str, ...]:
+    """The devices that ``resolve_device`` knows here, each with what it is.
+
+    Example:
+        >>> devices()[0]
+        'cpu'
+    """
+    try:
+        torch = load_torch()
+    except MissingBackend:
+        return ("cpu",)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    found = (f"cuda:{index} ({torch.cuda.get_device_name(index)})" for index in range(count))
+    return ("cpu", *found)
 
 
 def resolve_dtype(name: str) -> Any:

@@ -62,11 +62,6 @@ class Network:
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
 
-def _matrix_key(node: InputMatrix) -> str:
-    # Two matrices that share a name but not their dimensions are different matrices.
-    return f"{node.name}:{node.rows}:{node.cols}:{node.law}"
-
-
 def fill_gaussian(
     node: InputMatrix, networks: Sequence[Network], targets: Sequence[NDArray[np.floating]]
 ) -> None:
@@ -79,11 +74,10 @@ def fill_gaussian(
     """
     rows, cols = targets[0].shape
     height = max(1, _BLOCK // cols)
-    key = _matrix_key(node)
 
     def fill(network: Network, target: NDArray[np.floating], block: int) -> None:
         part = target[block * height : (block + 1) * height]
-        part[...] = network.stream("matrix", key, block).standard_normal(part.shape)
+        part[...] = network.stream("matrix", node.name, block).standard_normal(part.shape)
 
     jobs = [
         partial(fill, network, target, block)
@@ -178,5 +172,4 @@ def draw_scalar(node: InputScalar, network: Network) -> float:
     value, std = float(node.value), float(node.std)
     if std == 0:
         return value
-    key = f"{node.name}:{value!r}:{std!r}"
-    return value + std * float(network.stream("scalar", key).standard_normal())
+    return value + std * float(network.stream("scalar", node.name).standard_normal())

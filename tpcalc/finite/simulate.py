@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.dsl import as_program
 from tpcalc.errors import UnknownName
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.widths import check_width, dim_sizes
@@ -64,7 +65,7 @@ def simulate(
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    found: Program = program if isinstance(program, Program) else program.build()
+    found = as_program(program)
     widths = [check_width(width) for width in widths]
     for width in widths:
         dim_sizes(found.dims, width)

@@ -20,6 +20,8 @@ Size = Literal["rms", "mean"]
 # A slope through fewer widths, or through widths that lie closer together, says nothing.
 _WIDTHS = 3
 _RANGE = 4
+# Relative errors below this are rounding of numbers that are equal.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ def slope(
     if not np.all(np.isfinite(logs)):
         at = widths[int(np.argmax(~np.isfinite(logs)))]
         return Slope(reason=f"it is 0 at width {at}, and 0 has no logarithm")
-    if np.any(errors <= 0):
-        at = widths[int(np.argmax(errors <= 0))]
+    if np.any(errors <= _ROUNDING):
+        at = widths[int(np.argmax(errors <= _ROUNDING))]
         return Slope(reason=f"it does not vary over seeds at width {at}")
     freedom = sum(len(array) - 1 for array in arrays)
     return _fit(np.log(np.asarray(widths, dtype=np.float64)), logs, errors, freedom)

@@ -63,13 +63,19 @@ class Content:
     notes: tuple[str, ...]
 
 
-def compose(report: ReportInput, traces: tuple[Trace, ...], most_rows: int) -> Content:
+def compose(
+    report: ReportInput,
+    traces: tuple[Trace, ...],
+    most_rows: int,
+    drawn: frozenset[str] = frozenset(),
+) -> Content:
     """Lay out a report.
 
     Args:
         report: The records.
         traces: The records joined by name.
         most_rows: Rows of one table that there is room for.
+        drawn: Keys of the sections that have a figure.
     """
     lines = report.program_text.rstrip().splitlines()
     formulas = _formulas(report)
@@ -83,13 +89,13 @@ def compose(report: ReportInput, traces: tuple[Trace, ...], most_rows: int) -> C
         program_left_out=max(0, len(lines) - PROGRAM_LINES),
         formulas=formulas[:_FORMULAS],
         formulas_left_out=max(0, len(formulas) - _FORMULAS),
-        sections=_sections(report, traces, most_rows),
+        sections=_sections(report, traces, most_rows, drawn),
         notes=_notes(report),
     )
 
 
 def _sections(
-    report: ReportInput, traces: tuple[Trace, ...], most_rows: int
+    report: ReportInput, traces: tuple[Trace, ...], most_rows: int, drawn: frozenset[str]
 ) -> tuple[Section, ...]:
     def shown(*tables: Table | None) -> tuple[Shown, ...]:
         return _fitted(tables, most_rows)
@@ -108,17 +114,17 @@ def _sections(
             ),
         ),
     ]
-    if report.comparison is not None:
-        found.append(
-            Section(
-                "comparison",
-                "Limit against finite networks",
-                _lead(report.comparison),
-                shown(*_compared(report.comparison, report.limit)),
-            )
+    compared = report.comparison
+    found.append(
+        Section(
+            "comparison",
+            "Limit against finite networks",
+            _lead(compared) if compared is not None else "",
+            shown(*_compared(compared, report.limit)) if compared is not None else (),
         )
+    )
     found.append(Section("provenance", "Provenance", "", shown(provenance(report))))
-    return tuple(section for section in found if section.tables)
+    return tuple(section for section in found if section.tables or section.key in drawn)
 
 
 def _compared(comparison: Comparison, limit: LimitTable | None) -> tuple[Table, ...]:

@@ -141,7 +141,7 @@ def _with_error(value: float, stderr: float) -> str:
     error = f"{stderr:.1e}"  # two digits; rounding 0.0996 up moves the exponent too
     last = int(error.split("e")[1]) - 1
     first = math.floor(math.log10(max(abs(value), float(error))))
-    if first - last > 9:
+    if first - last > 9 or first < -290:
         return f"{plain(value, 9)} ± {plain(stderr, 2)}"
     if first < -4 or first >= 6:
         places = max(first - last, 0)

@@ -49,7 +49,7 @@ def render_html(report: ReportInput) -> str:
     figures = _figures(report, traces)
     template = _environment("html").get_template("page.html.j2")
     return template.render(
-        content=compose(report, traces, _HTML_ROWS),
+        content=compose(report, traces, _HTML_ROWS, frozenset(figures)),
         figures=figures,
         pictures={key: _pictures(key, figure) for key, figure in figures.items()},
     )

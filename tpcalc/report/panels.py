@@ -201,10 +201,9 @@ def error_figure(
             panels.append(Panel(title, words, "width n", tuple(series), True, True))
     if not panels:
         return None
-    note = (
-        "Root mean square over seeds of the distance to the limit; bars: its sampling error. "
-        "Solid lines: the fitted slopes of the table below."
-    )
+    note = "Root mean square over seeds of the distance to the limit; bars: its sampling error."
+    if any(series.shape == "line" for panel in panels for series in panel.series):
+        note += " Solid lines: the fitted slopes of the table below."
     return Figure("Distance to the limit against the width", note, tuple(panels))
 
 

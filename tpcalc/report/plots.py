@@ -222,13 +222,20 @@ def _page_ready(svg: str, identifier: str, words: str) -> str:
     body = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font-size: \1px", body)
     body = re.sub(r"font-family: [^;\"]+;?\s*", "", body)
     body = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", body)
-    body = re.sub(
-        r"-?\d+\.\d{3,}", lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), body
-    )
+    body = re.sub(r"<[^>]+>", _shortened, body)
     for stand_in, variable in _STAND_INS.items():
         body = body.replace(stand_in, f"var({variable})")
-    body = re.sub(r"\s+", " ", body)
+    body = re.sub(r"[ \n]+", " ", body)
     return root + re.sub(r"> <", "><", body).strip()
+
+
+def _shortened(tag: re.Match[str]) -> str:
+    """Coordinates to a hundredth of a unit; only within tags, never in the labels."""
+    return re.sub(
+        r"-?\d+\.\d{3,}",
+        lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."),
+        tag[0],
+    )
 
 
 def _unique_identifiers(svg: str, identifier: str) -> str:

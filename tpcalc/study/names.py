@@ -1,20 +1,27 @@
-"""The catalogue names of a study, looked up all at once."""
+"""The names of the catalogue: those of a study looked up all at once, and all of them listed."""
 
 from __future__ import annotations
 
+import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
 
 from tpcalc.catalog import architectures
+from tpcalc.catalog.activations import REGISTRY as ACTIVATIONS
 from tpcalc.catalog.activations import lookup as find_activation
+from tpcalc.catalog.losses import REGISTRY as LOSSES
 from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.optimizers import REGISTRY as OPTIMIZERS
 from tpcalc.catalog.optimizers import lookup as find_optimizer
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.parameterizations import REGISTRY as PARAMETERIZATIONS
 from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.errors import TpcalcError, UnknownName
 from tpcalc.study.schema import ModelPart, Study
 
-__all__ = ["architecture_names", "parameterization", "unknown_names"]
+__all__ = ["architecture_names", "catalogue", "parameterization", "unknown_names"]
 
 
 def architecture_names() -> tuple[str, ...]:
@@ -64,3 +71,32 @@ def unknown_names(study: Study) -> Iterator[tuple[str, str]]:
 def _architecture(name: str) -> None:
     if name not in architecture_names():
         raise UnknownName("architecture", name, architecture_names())
+
+
+def catalogue() -> dict[str, list[dict[str, Any]]]:
+    """Every entry of the catalogue by kind: name, aliases, text, parameters, source."""
+    networks = []
+    for name in architecture_names():
+        module = importlib.import_module(f"{architectures.__name__}.{name}")
+        networks.append(_listed(name, module.ENTRY, text=_first_line(module)))
+    return {
+        "activations": [_listed(name, entry) for name, entry in ACTIVATIONS.items()],
+        "architectures": networks,
+        "parameterizations": [_listed(name, entry) for name, entry in PARAMETERIZATIONS.items()],
+        "optimizers": [_listed(name, entry) for name, entry in OPTIMIZERS.items()],
+        "losses": [_listed(name, entry) for name, entry in LOSSES.items()],
+    }
+
+
+def _first_line(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
+def _listed(name: str, entry: Any, text: str | None = None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "aliases": list(getattr(entry, "aliases", ())),
+        "text": entry.text if text is None else text,
+        "parameters": [parameter.name for parameter in getattr(entry, "parameters", ())],
+        "source": str(getattr(entry, "source", entry)),
+    }

@@ -36,7 +36,7 @@ def facts(
     origin = data.origin[0].upper() + data.origin[1:] if data.origin == "inline" else data.origin
     made = {
         "Network": network.words[0].upper() + network.words[1:],
-        "Parameterization": exponents.text,
+        "Parameterization": f"{exponents.text} ({exponents.source})",
         "Powers of the weights": _row("a", exponents.exponents(study.model.depth).a),
         "Powers of the learning rates": _rates(study, exponents),
         "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
@@ -63,7 +63,7 @@ def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
     ]
     if depth > 1:
         lines.append(
-            f"For l = 2, ..., {depth}: h[l] = {_hidden(a)}W[l] x[l-1]{_bias(model.bias, 2)}."
+            f"For l = {', ..., '.join(dict.fromkeys(('2', str(depth))))}: h[l] = {_hidden(a)}W[l] x[l-1]{_bias(model.bias, 2)}."
         )
     lines.append(
         f"Output: f = {_power(-a[-1])}W[{depth + 1}] x[{depth}]{_bias(model.bias, depth + 1)}."

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_gaussian, orthogonal
+from tpcalc.finite.widths import dim_sizes
 from tpcalc.functions import Atom, Const, Fn, Par, Var, const
+from tpcalc.functions.expr import Pow
+from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Dim,
@@ -18,19 +25,24 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.rules import Rules, interpret
 
 __all__ = [
+    "EXP",
     "HALF",
     "INNER",
+    "RECIPROCAL_OF_ZERO",
     "RELU",
     "TANH",
     "every_node",
     "half_power",
     "inner",
+    "plain",
+    "reference",
     "round_trip",
     "standard",
 ]
@@ -41,6 +53,12 @@ TANH = Atom("tanh", lambda xp, z: xp.tanh(z), lambda z: const(1) - TANH(z) ** 2)
 EXP = Atom("exp", lambda xp, z: xp.exp(z), lambda z: EXP(z))
 INNER = Fn(Var(0) * Var(1), 2)
 HALF = Fraction(1, 2)
+RECIPROCAL_OF_ZERO = Fn(Pow(const(0), Fraction(-1)), 0, 1)
+
+
+def plain(power: int | Fraction) -> Ex:
+    """A power without symbols."""
+    return Ex.number(power)
 
 
 def half_power(builder: Builder, of: Ref, power: Fraction = -HALF) -> Ref:
@@ -100,12 +118,15 @@ def every_node(steps: int = 3) -> Program:
         back = [half_power(builder, builder.add(MatMul(first, t, True))) for t in turned]
         size = builder.add(Moment(Fn(EXP(-(Var(0) ** 2)) + Par(0), 1, 1), (back[0],), (rate,)))
         rough = builder.add(
-            OuterNonlin(Fn(TANH(Var(0) * Var(1) + Par(0)), 2, 1), (xs[0],), (hidden[1],), (size,),
-                        hidden[2])
+            OuterNonlin(
+                Fn(TANH(Var(0) * Var(1) + Par(0)), 2, 1), (xs[0],), (hidden[1],), (size,), hidden[2]
+            )
         )
         xs = [
             builder.add(
-                LinComb((Fraction(1), 0.25, -1.0, HALF), (None, rate, size, None), (*pair, rough, xs[0]))
+                LinComb(
+                    (Fraction(1), 0.25, -1.0, HALF), (None, rate, size, None), (*pair, rough, xs[0])
+                )
             )
             for pair in zip(xs, back, strict=True)
         ]
@@ -115,3 +136,70 @@ def every_node(steps: int = 3) -> Program:
     flat = builder.add(Nonlin(Fn(Const(Fraction(3)), 1), (xs[0],)))
     builder.output("flat", flat)
     return builder.finish()
+
+
+def reference(program: Program, width: int, seed: int) -> dict[tuple[str, str], float]:
+    """One network in numpy, one node after the other, as the definitions of the nodes read."""
+    network, sizes = Network(seed, width), dim_sizes(program.dims, width)
+
+    def input_vector(node: InputVector, ref: Ref, values: list[Any], _: None) -> Any:
+        group = program.group[node.group]
+        members = tuple(range(len(group.mean)))
+        return draw_group(group, members, network, sizes[group.dim])[node.index]
+
+    def input_matrix(node: InputMatrix, ref: Ref, values: list[Any], _: None) -> Any:
+        shape = sizes[node.rows], sizes[node.cols]
+        if node.law == "orthogonal":
+            return orthogonal(node, network, *shape)
+        matrix = np.empty(shape)
+        fill_gaussian(node, [network], [matrix])
+        return matrix
+
+    def matmul(node: MatMul, ref: Ref, values: list[Any], _: None) -> Any:
+        matrix = values[node.matrix]
+        return (matrix.T if node.transpose else matrix) @ values[node.vector]
+
+    def nonlin(node: Nonlin | Moment, ref: Ref, values: list[Any], _: None) -> Any:
+        vectors = [values[other] for other in node.vectors]
+        found = evaluate(node.fn, vectors, [values[other] for other in node.scalars])
+        return np.broadcast_to(found, vectors[0].shape)
+
+    def lincomb(node: LinComb, ref: Ref, values: list[Any], _: None) -> Any:
+        scalars = [1.0 if other is None else values[other] for other in node.scalars]
+        terms = zip(node.numbers, scalars, node.vectors, strict=True)
+        return sum(float(number) * scalar * values[vector] for number, scalar, vector in terms)
+
+    def outer(node: OuterNonlin, ref: Ref, values: list[Any], _: None) -> Any:
+        arguments = [values[other][:, None] for other in node.rows]
+        arguments += [values[other][None, :] for other in node.cols]
+        weights = evaluate(node.fn, arguments, [values[other] for other in node.scalars])
+        return weights @ values[node.vector] / len(values[node.vector])
+
+    rules: Rules[Any, None] = Rules(
+        "numpy",
+        {
+            InputVector: input_vector,
+            InputMatrix: input_matrix,
+            InputScalar: lambda node, ref, values, _: draw_scalar(node, network),
+            MatMul: matmul,
+            Nonlin: nonlin,
+            LinComb: lincomb,
+            Moment: lambda *arguments: float(np.mean(nonlin(*arguments))),
+            OuterNonlin: outer,
+            ScalarFn: lambda node, ref, values, _: evaluate(
+                node.fn, [], [values[other] for other in node.scalars]
+            ),
+            Scale: lambda node, ref, values, _: (
+                values[node.of] * float(width) ** float(node.n_power.constant)
+            ),
+        },
+    )
+    values = interpret(program, rules, None)
+    found: dict[tuple[str, str], float] = {}
+    for name, ref in program.outputs:
+        if np.ndim(values[ref]) == 0:
+            found[name, "value"] = float(values[ref])
+        else:
+            found[name, "mean"] = float(np.mean(values[ref]))
+            found[name, "second_moment"] = float(np.mean(values[ref] ** 2))
+    return found

@@ -1,0 +1,376 @@
+"""Random matrices on directions: the limit and the finite law, against dense references."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, Store, materialise
+from tpcalc.engine.draws import PlainDraws, SobolDraws
+from tpcalc.errors import EvaluationError, Exploded
+
+Z = 5
+
+
+class Recorded:
+    """Draws that remember what they gave."""
+
+    def __init__(self, size, seed):
+        self.plain = PlainDraws(size, seed)
+        self.size = size
+        self.given = []
+
+    def fill(self, row, scale=1.0):
+        work = np.zeros(row.shape)
+        self.plain.fill(work, 1.0)
+        self.given.append(work.reshape(-1)[: self.size].copy())
+        row[:] = work * scale
+
+    def scalar(self):
+        return self.plain.scalar()
+
+
+def padded(space, values):
+    """A vector of padded length."""
+    vector = space.zeros()
+    vector[: space.size] = values
+    return vector
+
+
+def form(matrix, product, transpose, j=0):
+    """The product with input j as a vector."""
+    side, other = matrix.side(transpose), matrix.side(not transpose)
+    out = side.output.zeros()
+    terms = [(side.e, product.coords[j])]
+    if product.echo.shape[1]:
+        terms.append((other.q, product.echo[j]))
+    materialise(out, terms)
+    return out
+
+
+class DenseLimit:
+    """The rules of the limit in plain numpy: modified Gram-Schmidt on whole arrays, twice."""
+
+    def __init__(self, rows, cols, draws_rows, draws_cols):
+        self.space = {False: cols, True: rows}
+        self.draws = {False: iter(draws_rows), True: iter(draws_cols)}
+        self.q = {False: [], True: []}
+        self.e = {False: [], True: []}
+
+    def multiply(self, x, transpose):
+        space, output = self.space[transpose], self.space[not transpose]
+        x = x[: space.size]
+        left = x.copy()
+        for q in self.q[transpose] * 2:
+            left = left - q * (q @ left) / space.size
+        length = np.sqrt(left @ left / space.size)
+        if length > 1e-5 * np.sqrt(x @ x / space.size):
+            self.q[transpose].append(left / length)
+            self.e[transpose].append(np.sqrt(space.ratio) * next(self.draws[transpose]))
+        out = np.zeros(output.size)
+        for q, e in zip(self.q[transpose], self.e[transpose], strict=True):
+            out += e * (q @ x) / space.size
+        for q, e in zip(self.q[not transpose], self.e[not transpose], strict=True):
+            out += q * (e @ x) / space.size * space.ratio / output.ratio
+        return out
+
+
+def limit_matrix(rows, cols, seed=0, capacity=40, **options):
+    draws = Recorded(rows.size, seed), Recorded(cols.size, seed + 1000)
+    return LimitMatrix(rows, cols, capacity, capacity, *draws, **options), draws
+
+
+def finite_matrix(n, ratios, seed, capacity=12, **options):
+    rows, cols = (SampleSpace(round(ratio * n), ratio) for ratio in ratios)
+    draws = PlainDraws(rows.size, [seed, 0]), PlainDraws(cols.size, [seed, 1])
+    return FiniteMatrix(rows, cols, capacity, capacity, *draws, **options)
+
+
+PROGRAM = [False, True, False, True, True, False, False, True, False]
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 0.5), (0.25, 1.0)])
+@pytest.mark.parametrize("sizes", [(1024, 1024), (700, 1300)])
+def test_limit_agrees_with_the_dense_reference_on_the_same_draws(sizes, ratios):
+    rows, cols = (SampleSpace(*pair) for pair in zip(sizes, ratios, strict=True))
+    matrix, (draws_rows, draws_cols) = limit_matrix(rows, cols, seed=3)
+    rng = np.random.default_rng(0)
+    last = {False: padded(cols, rng.standard_normal(cols.size)), True: rows.zeros()}
+    last[True][: rows.size] = rng.standard_normal(rows.size) + 0.3
+    steps = []
+    for transpose in PROGRAM:
+        x = last[transpose]
+        out = form(matrix, matrix.multiply([x], transpose), transpose)
+        steps.append((transpose, x.copy(), out.copy()))
+        # a function of everything the product gave, so that corrections matter
+        target = not transpose
+        last[target] = np.tanh(out) + 0.5 * last[target]
+    dense = DenseLimit(rows, cols, draws_rows.given, draws_cols.given)
+    echo = 0.0
+    for transpose, x, out in steps:
+        want = dense.multiply(x, transpose)
+        np.testing.assert_allclose(out[: len(want)], want, rtol=0, atol=1e-12)
+        assert not np.any(out[len(want) :])
+        side = dense.e[not transpose]
+        echo = max(echo, max((abs(e @ x[: len(e)]) / len(e) for e in side), default=0.0))
+    assert echo > 0.1  # the correction was there
+
+
+@pytest.mark.parametrize("kind", ["limit", "finite"])
+@pytest.mark.parametrize("storage", ["float64", "float32"])
+def test_a_batch_is_the_same_as_one_by_one(kind, storage):
+    def make():
+        if kind == "limit":
+            space = SampleSpace(900)
+            return limit_matrix(space, space, seed=5, storage=storage)[0]
+        return finite_matrix(900, (1.0, 1.0), seed=5, storage=storage)
+
+    batch, single = make(), make()
+    rng = np.random.default_rng(1)
+    space = batch.forward.space
+    tolerance = 1e-12 if storage == "float64" else 1e-5
+    for transpose in (False, True, False, True):
+        x = [padded(space, rng.standard_normal(900)) for _ in range(3)]
+        x += [0.3 * x[0] + x[2], x[1].copy(), space.zeros(), x[0] + 0.2 * x[1]]
+        x += [padded(space, rng.standard_normal(900))]
+        together = batch.multiply(x, transpose)
+        assert together.coords.shape == (8, batch.side(transpose).rows)
+        for j, vector in enumerate(x):
+            alone = single.multiply([vector], transpose)
+            width = alone.coords.shape[1]
+            np.testing.assert_allclose(together.coords[j, :width], alone.coords[0], atol=tolerance)
+            assert not np.any(together.coords[j, width:])
+            a, b = form(batch, together, transpose, j), form(single, alone, transpose)
+            np.testing.assert_allclose(a, b, atol=20 * tolerance)
+    assert batch.side(False).rows == single.side(False).rows == 8
+
+
+def test_materialise_a_batch_at_once():
+    space = SampleSpace(600)
+    matrix, _ = limit_matrix(space, space)
+    rng = np.random.default_rng(2)
+    x = [padded(space, rng.standard_normal(600)) for _ in range(3)]
+    back = matrix.multiply(x, True)
+    x = [form(matrix, back, True, j) for j in range(3)]
+    product = matrix.multiply(x, False)
+    outs = [space.zeros() for _ in range(3)]
+    materialise(outs, [(matrix.forward.e, product.coords), (matrix.transposed.q, product.echo)])
+    for j, out in enumerate(outs):
+        np.testing.assert_allclose(out, form(matrix, product, False, j), atol=1e-12)
+
+
+# ------------------------------------------------------------------------- the law at finite size
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (1.0, 2.0)])
+@pytest.mark.parametrize("n", [6, 300, 512])
+def test_finite_images_are_images_of_one_matrix(n, ratios):
+    capacity = 9
+    matrix = finite_matrix(n, ratios, seed=7, capacity=capacity)
+    rng = np.random.default_rng(3)
+    pairs = {False: [], True: []}
+    for transpose in PROGRAM * 2:
+        side = matrix.side(transpose)
+        x = padded(side.space, rng.standard_normal(side.space.size))
+        if pairs[not transpose]:  # depend on what came before
+            x += pairs[not transpose][-1][1]
+        x = x / np.sqrt(x @ x / side.space.size)
+        batch = [x, padded(side.space, rng.standard_normal(side.space.size))]
+        if side.rows + 2 > min(capacity, side.space.size):
+            batch = [0.5 * pairs[transpose][0][0] - pairs[transpose][1][0]]
+        product = matrix.multiply(batch, transpose)
+        assert product.echo.shape == (len(batch), 0)
+        for j, vector in enumerate(batch):
+            pairs[transpose].append((vector, form(matrix, product, transpose, j)))
+    for (x, image), (y, back) in itertools.product(pairs[False], pairs[True]):
+        assert y @ image == pytest.approx(back @ x, abs=1e-10 * max(x @ x, y @ y, 1))
+
+
+def _words(matrix_like, v):
+    """Moments of a program that uses the matrix and its transpose: numbers for one seed."""
+    y = matrix_like(v, True)
+    z = matrix_like(y, False)
+    w = matrix_like(z + 0.5 * v, True)
+    u = matrix_like(np.maximum(w, 0), False)
+    return [y @ y, v @ z, z @ z, w @ y, w @ w, u @ z, u @ v, u @ u, y[0] ** 2, z[0] * v[0]]
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (0.5, 2.0)])
+def test_finite_law_is_that_of_a_dense_gaussian_matrix(ratios):
+    n, seeds = 10, 1500
+    size = [round(ratio * n) for ratio in ratios]
+    v = np.linspace(-1, 1.5, size[0])
+    found = {"revealed": [], "dense": []}
+    for seed in range(seeds):
+        matrix = finite_matrix(n, ratios, seed, capacity=4)
+
+        def revealed(x, transpose, matrix=matrix):
+            side = matrix.side(transpose)
+            product = matrix.multiply([padded(side.space, x)], transpose)
+            return form(matrix, product, transpose)[: side.output.size]
+
+        w = np.random.default_rng([seed, 9]).standard_normal(size) / np.sqrt(n)
+        found["revealed"].append(_words(revealed, v))
+        found["dense"].append(_words(lambda x, t, w=w: w.T @ x if t else w @ x, v))
+    one, two = (np.array(found[key]) for key in ("revealed", "dense"))
+    for power in (1, 2):
+        a, b = one**power, two**power
+        error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / seeds)
+        z = (a.mean(axis=0) - b.mean(axis=0)) / error
+        assert np.max(np.abs(z)) < Z, z
+
+
+def test_finite_covariance_of_entries():
+    n, seeds = 4, 4000
+    sums = np.zeros((2, 4, 4))
+    for seed in range(seeds):
+        matrix = finite_matrix(n, (1.0, 1.0), seed, capacity=2)
+        space = matrix.forward.space
+        columns = [padded(space, np.eye(4)[0]), padded(space, [0.0, 1.0, 1.0, 0.0])]
+        product = matrix.multiply(columns)
+        first, both = (form(matrix, product, False, j)[:4] for j in (0, 1))
+        sums[0] += np.outer(first, first)
+        sums[1] += np.outer(first, both)
+    sums /= seeds
+    error = Z * np.sqrt(2 / seeds) / n
+    np.testing.assert_allclose(sums[0], np.eye(4) / n, atol=error)
+    np.testing.assert_allclose(sums[1], 0.0, atol=2 * error)
+
+
+@pytest.mark.parametrize(("r1", "r2"), [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0)])
+def test_iterated_products_have_marchenko_pastur_moments(r1, r2):
+    """<v, (W W^T)^k v> for W of shape (r1 n, r2 n): Catalan numbers at ratio one."""
+    c = r1 / r2
+    # moments of W W^T: r2^k sum_r N(k, r) c^r with Narayana numbers, r = 0 .. k - 1
+    narayana = {1: [1], 2: [1, 1], 3: [1, 3, 1]}
+    want = [r2**k * sum(a * c**r for r, a in enumerate(narayana[k])) for k in (1, 2, 3)]
+    replicates = {"limit": [], "finite": []}
+    for seed in range(12):
+        rows, cols = SampleSpace(2048, r1), SampleSpace(2048, r2)
+        draws = SobolDraws(8, 11, [seed, 0]), SobolDraws(8, 11, [seed, 1])
+        limit = LimitMatrix(rows, cols, 4, 4, *draws)
+        for kind, matrix in (("limit", limit), ("finite", finite_matrix(2000, (r1, r2), seed))):
+            space = matrix.transposed.space
+            rng = np.random.default_rng(seed)
+            v = padded(space, rng.standard_normal(space.size))
+            v /= np.sqrt(v @ v / space.size)
+            g, moments = v, []
+            for _ in range(3):
+                y = form(matrix, matrix.multiply([g], True), True)
+                g = form(matrix, matrix.multiply([y], False), False)
+                moments.append(v @ g / space.size)
+            replicates[kind].append(moments)
+    for values in replicates.values():
+        values = np.array(values)
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        assert np.all(error < 0.1 * np.array(want))
+        assert np.max(np.abs(values.mean(axis=0) - want) / error) < Z
+
+
+# --------------------------------------------------------------------------------- housekeeping
+
+
+def test_reset_forgets_everything_but_the_memory():
+    space = SampleSpace(800)
+    matrix, _ = limit_matrix(space, space, seed=1)
+    x = padded(space, np.random.default_rng(4).standard_normal(800))
+
+    def run():
+        y = form(matrix, matrix.multiply([x, x + 1e-3 * x**2 * (x > 0)], True), True)
+        return form(matrix, matrix.multiply([np.tanh(y), y], False), False, 1)
+
+    first = run()
+    assert matrix.min_ratio < 0.01
+    data = matrix.forward.q.data
+    other = matrix.reset(Recorded(800, 9), Recorded(800, 10))
+    assert other is None
+    assert matrix.min_ratio == 1.0
+    assert not np.allclose(run(), first)
+    matrix.reset(Recorded(800, 1), Recorded(800, 1001))
+    np.testing.assert_array_equal(run(), first)
+    assert matrix.forward.q.data is data
+
+
+def test_finite_matrix_can_be_reset():
+    matrix = finite_matrix(50, (1.0, 1.0), seed=1)
+    space = matrix.forward.space
+    x = padded(space, np.arange(50.0))
+
+    def run(seed):
+        matrix.reset(PlainDraws(50, seed), PlainDraws(50, seed + 1))
+        y = form(matrix, matrix.multiply([x], True), True)
+        return form(matrix, matrix.multiply([y], False), False)
+
+    first = run(3)
+    assert not np.allclose(run(5), first)
+    np.testing.assert_array_equal(run(3), first)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_single_precision_storage(ratio):
+    rows, cols = SampleSpace(4096, ratio), SampleSpace(4096)
+    results = []
+    for storage in ("float64", "float32"):
+        matrix, _ = limit_matrix(rows, cols, seed=2, storage=storage)
+        assert matrix.forward.e.data.dtype == storage
+        v = padded(rows, np.random.default_rng(5).standard_normal(4096))
+        outs = []
+        for _ in range(6):
+            y = form(matrix, matrix.multiply([np.tanh(v)], True), True)
+            v = form(matrix, matrix.multiply([np.tanh(y)], False), False)
+            outs.append([v @ v / 4096, y @ y / 4096])
+        results.append(outs)
+    np.testing.assert_allclose(*results, atol=1e-6)
+
+
+def test_zero_inputs_have_zero_products():
+    matrix = finite_matrix(20, (1.0, 1.0), seed=0)
+    space = matrix.forward.space
+    product = matrix.multiply([space.zeros(), space.zeros()])
+    assert product.coords.shape == (2, 0)
+    limit, _ = limit_matrix(space, space)
+    limit.multiply([padded(space, np.ones(20))], True)
+    product = limit.multiply([space.zeros()])
+    assert not np.any(form(limit, product, False))
+
+
+def test_misuse_is_an_error_and_not_a_number():
+    space = SampleSpace(20)
+    matrix, _ = limit_matrix(space, space, capacity=1)
+    bad = space.zeros()
+    for value in (np.inf, np.nan):
+        bad[3] = value
+        with pytest.raises(Exploded, match="infinities or NaN"):
+            matrix.multiply([bad])
+    matrix.multiply([padded(space, np.ones(20))])
+    with pytest.raises(EvaluationError, match="full"):
+        matrix.multiply([padded(space, np.arange(20))])
+    with pytest.raises(EvaluationError, match="does not fit"):
+        matrix.multiply([np.zeros(20)])
+    with pytest.raises(EvaluationError, match="storage 'float16'"):
+        limit_matrix(space, space, storage="float16")
+    with pytest.raises(EvaluationError, match="blocks of different sizes"):
+        limit_matrix(space, SampleSpace(20, block=256))
+    draws = PlainDraws(20, 0), PlainDraws(30, 0)
+    with pytest.raises(EvaluationError, match="belong to the widths 20 and 30"):
+        FiniteMatrix(space, SampleSpace(30, 1.0), 1, 1, *draws)
+
+
+def test_misuse_of_stores_and_combinations():
+    space, store = SampleSpace(20), Store(20, 2)
+    store.append(padded(space, np.ones(20)))
+    out = space.zeros()
+    materialise(out, [(store, np.array([2.0, 0.0]))])  # a zero for a row to come is fine
+    assert out.sum() == 40
+    with pytest.raises(EvaluationError, match="coefficients for 2 rows"):
+        materialise(out, [(store, np.array([2.0, 1.0]))])
+    with pytest.raises(EvaluationError, match="sets of coefficients"):
+        materialise([out], [(store, np.ones((2, 1)))])
+    with pytest.raises(EvaluationError, match="power of two"):
+        Store(20, 2, block=100)
+    with pytest.raises(EvaluationError, match="at least one"):
+        SampleSpace(0)
+    with pytest.raises(EvaluationError, match="ratio"):
+        SampleSpace(5, -1.0)

@@ -1,0 +1,215 @@
+"""Each condition under which a node list is a Tensor Program, with its message."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from properties.programs import TANH, programs
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Fn, Par, Var
+from tpcalc.orders import as_ex
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    OuterNonlin,
+    ScalarFn,
+    Scale,
+)
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.rename import with_refs
+from tpcalc.program.typing import Type, node_refs
+
+ONE = Fraction(1)
+TANH_OF_ONE = Fn(TANH(Var(0)), 1)
+PRODUCT = Fn(Var(0) * Var(1), 2)
+SHIFTED = Fn(Var(0) + Par(0), 1, 1)
+
+# %0 a vector on n, %1 a vector on m, %2 a matrix from n to m, %3 a scalar
+BASE: tuple[Node, ...] = (
+    InputVector("x", 0),
+    InputVector("y", 0),
+    InputMatrix("W", "m", "n"),
+    InputScalar("c", Fraction(2)),
+)
+DIMS = (Dim("n"), Dim("m", Fraction(3, 2)))
+GROUPS = (Group("x", "n", (Fraction(0), Fraction(1))), Group("y", "m", (0.5,)))
+
+
+def program(*nodes: Node) -> Program:
+    return Program(DIMS, GROUPS, (*BASE, *nodes), (("out", len(BASE) + len(nodes) - 1),))
+
+
+@pytest.mark.parametrize(
+    ("node", "found"),
+    [
+        (InputVector("x", 1), Type(Kind.VECTOR, ("n",))),
+        (InputMatrix("V", "n", "n", "orthogonal"), Type(Kind.MATRIX, ("n", "n"))),
+        (InputScalar("d", 0.5, 0.1), Type(Kind.SCALAR)),
+        (MatMul(2, 0), Type(Kind.VECTOR, ("m",))),
+        (MatMul(2, 1, transpose=True), Type(Kind.VECTOR, ("n",))),
+        (Nonlin(SHIFTED, (1,), (3,)), Type(Kind.VECTOR, ("m",))),
+        (LinComb((ONE, 0.5), (None, 3), (0, 0)), Type(Kind.VECTOR, ("n",))),
+        (Moment(PRODUCT, (0, 0)), Type(Kind.SCALAR)),
+        (OuterNonlin(PRODUCT, (0,), (1,), (), 1), Type(Kind.VECTOR, ("n",))),
+        (OuterNonlin(TANH_OF_ONE, (0,), (), (), 1), Type(Kind.VECTOR, ("n",))),
+        (ScalarFn(Fn(Par(0) ** 2, 0, 1), (3,)), Type(Kind.SCALAR)),
+        (Scale(0, as_ex(Fraction(-1, 2))), Type(Kind.VECTOR, ("n",))),
+        (Scale(3, as_ex(1)), Type(Kind.SCALAR)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_types(node: Node, found: Type) -> None:
+    builder = Builder(DIMS)
+    for group in GROUPS:
+        builder.group(group)
+    for known in BASE:
+        builder.add(known)
+    assert builder.type(builder.add(node)) == found
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """Not a node of the language."""
+
+
+ILL_TYPED: list[tuple[Any, str]] = [
+    (InputVector("z", 0), "the Gaussian group 'z' is not declared"),
+    (InputVector("x", 2), "group 'x' has 2 members; there is no 2"),
+    (InputVector("x", -1), "group 'x' has 2 members; there is no -1"),
+    (InputVector("x", 0), "the member of group 'x' is declared twice"),
+    (InputMatrix("V", "k", "n"), "dimension class 'k' is not declared. Declared: n, m"),
+    (InputMatrix("V", "n", "k"), "dimension class 'k' is not declared"),
+    (InputMatrix("V", "n", "n", "cauchy"), "'gaussian' or 'orthogonal', not 'cauchy'"),
+    (InputMatrix("W", "n", "n"), "the matrix 'W' is declared twice"),
+    (InputScalar("d", math.nan), "both must be finite"),
+    (InputScalar("d", 0.0, math.inf), "both must be finite"),
+    (InputScalar("d", 0.0, -1.0), "the second not negative"),
+    (InputScalar("c", Fraction(2), ONE), "the scalar 'c' is declared twice"),
+    (MatMul(0, 0), "%0 is a vector, not a matrix"),
+    (MatMul(2, 3), "%3 is a scalar; a vector is needed here"),
+    (MatMul(2, 1), r"W \(%2\) takes vectors on 'n'; %1 lives on 'm'.*transpose"),
+    (MatMul(2, 0, True), r"W\.T \(%2\) takes vectors on 'm'; %0 lives on 'n'"),
+    (MatMul(2, 4), "%4 is not an earlier node"),
+    (MatMul(2, -1), "%-1 is not an earlier node"),
+    (Nonlin(PRODUCT, (0,)), r"x0\*x1 takes 2 vectors and 0 scalars; 1 and 0 are given"),
+    (Nonlin(PRODUCT, (0, 1)), "%0 lives on 'n' and %1 on 'm'.*moment"),
+    (Nonlin(PRODUCT, (0, 2)), "%2 is a matrix; a vector is needed"),
+    (Nonlin(SHIFTED, (0,), (1,)), "%1 is a vector; a scalar is needed"),
+    (Nonlin(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
+    (LinComb((ONE,), (None,), (0, 0)), "as many coefficients as vectors"),
+    (LinComb((ONE,), (), (0,)), "as many coefficients as vectors"),
+    (LinComb((math.inf,), (None,), (0,)), "coefficient of the linear combination is not finite"),
+    (LinComb((Fraction(10**400),), (None,), (0,)), "is not finite"),
+    (LinComb((ONE,), (0,), (0,)), "%0 is a vector; a scalar is needed"),
+    (LinComb((ONE, ONE), (None, None), (0, 1)), "different dimension classes"),
+    (LinComb((), (), ()), "at least one vector is needed"),
+    (Moment(PRODUCT, (0, 1)), "different dimension classes"),
+    (Moment(TANH_OF_ONE, (3,)), "%3 is a scalar; a vector is needed"),
+    (Moment(SHIFTED, (0,)), "takes 1 vectors and 1 scalars; 1 and 0 are given"),
+    (OuterNonlin(PRODUCT, (0,), (1,), (), 0), "different dimension classes"),
+    (OuterNonlin(PRODUCT, (0,), (), (), 1), "takes 2 vectors and 0 scalars; 1 and 0 are given"),
+    (OuterNonlin(TANH_OF_ONE, (), (1,), (), 1), "at least one vector is needed"),
+    (OuterNonlin(PRODUCT, (0,), (1,), (), 2), "%2 is a matrix; a vector is needed"),
+    (ScalarFn(TANH_OF_ONE, (3,)), "takes 1 vectors and 0 scalars; 0 and 1 are given"),
+    (ScalarFn(Fn(Par(0), 0, 1), (0,)), "%0 is a vector; a scalar is needed"),
+    (Scale(2, as_ex(1)), "a power of n in front of a matrix.*front of the product"),
+    (Scale(0, Fraction(1, 2)), "must be exponents"),  # type: ignore[arg-type]
+    (Stranger(), "Stranger is not a node of the language"),
+]
+
+
+@pytest.mark.parametrize(("node", "message"), ILL_TYPED, ids=lambda value: str(value)[:50])
+def test_ill_typed_nodes_are_named(node: Node, message: str) -> None:
+    with pytest.raises(ProgramError, match=message) as caught:
+        _ = program(node).types
+    assert caught.value.where is not None and caught.value.where.startswith("%4")
+
+
+@pytest.mark.parametrize(
+    ("dim", "message"),
+    [
+        (Dim("k", Fraction(0)), "the ratio 0 is not above 0"),
+        (Dim("k", Fraction(-1)), "the ratio -1 is not above 0"),
+        (Dim("n", Fraction(2)), "declared twice, with ratios 1 and 2"),
+        (Dim("n"), "declared twice"),
+    ],
+)
+def test_dimension_classes_grow_with_n(dim: Dim, message: str) -> None:
+    with pytest.raises(ProgramError, match=message) as caught:
+        _ = Program((*DIMS, dim), (), (), ()).types
+    assert caught.value.where == f"dimension {dim.name!r}"
+
+
+def square(*rows: tuple[float, ...]) -> Group:
+    return Group("z", "n", (Fraction(0),) * len(rows), rows)
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        (Group("z", "n", ()), "at least one member"),
+        (Group("", "n", (ONE,)), "needs a name"),
+        (Group("z", "k", (ONE,)), "dimension class 'k' is not declared"),
+        (Group("x", "n", (ONE,)), "declared twice"),
+        (Group("z", "n", (math.nan,)), "not a finite number"),
+        (Group("z", "n", (ONE,), ((ONE, ONE),)), "must be 1 x 1"),
+        (Group("z", "n", (ONE,), ()), "must be 1 x 1"),
+        (square((1.0, math.nan), (math.nan, 1.0)), "not a finite number"),
+        (square((1.0, 0.5), (0.25, 1.0)), r"not symmetric at \(1, 0\)"),
+        (square((1.0, 2.0), (2.0, 1.0)), "negative eigenvalue -1"),
+        (square((Fraction(-1),)), "negative eigenvalue -1"),
+    ],
+    ids=str,
+)
+def test_groups_are_gaussian_vectors(group: Group, message: str) -> None:
+    with pytest.raises(ProgramError, match=message) as caught:
+        _ = Program(DIMS, (*GROUPS, group), (), ()).types
+    assert caught.value.where == f"Gaussian group {group.name!r}"
+
+
+def test_singular_covariances_are_fine() -> None:
+    rows = [(0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.0, 0.0, 0.0)]
+    cov = tuple(
+        tuple(sum(a * b for a, b in zip(left, right, strict=True)) for right in rows)
+        for left in rows
+    )
+    assert Program(DIMS, (Group("z", "n", (0.0,) * 3, cov),), (), ()).types == ()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ((("a", 0), ("a", 1)), "named twice"),
+        ((("a", 4),), "%4 is not a node"),
+        ((("a", -1),), "%-1 is not a node"),
+        ((("a", 2),), "%2 is a matrix"),
+        ((("", 0),), "needs a name"),
+    ],
+)
+def test_outputs(outputs: tuple[tuple[str, int], ...], message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        _ = Program(DIMS, GROUPS, BASE, outputs).types
+
+
+@settings(max_examples=30)
+@given(programs())
+def test_references_are_seen_and_renamed(program: Program) -> None:
+    for node in program.nodes:
+        shifted = with_refs(node, lambda ref: ref + 7)
+        assert list(node_refs(shifted)) == [ref + 7 for ref in node_refs(node)]
+        assert with_refs(shifted, lambda ref: ref - 7) == node

@@ -1,0 +1,111 @@
+"""Tables in the terminal and in notebooks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+from rich.console import Console, RenderableType
+
+from tpcalc.report import ReportInput, comparison_html, finite_html, limit_html
+from tpcalc.report.tables import z_cell
+from tpcalc.report.terminal import comparison_group, finite_group, limit_group
+from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow, SlopeRow, Status
+
+
+def printed(renderable: RenderableType, width: int = 120, colour: bool = False) -> str:
+    console = Console(
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=False,
+        _environ={"TERM": "xterm"},
+    )
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def table(*rows: ScalarRow) -> LimitTable:
+    return LimitTable(rows, (), Provenance("0", "ab"), notes=("a [bold]note[/bold]",))
+
+
+def test_limits_show_error_method_and_power() -> None:
+    text = printed(
+        limit_group(
+            table(
+                ScalarRow("f[1,0]", Estimate(0.31841, 0.0012, Method.PARTICLES)),
+                ScalarRow("f[0,0]", Estimate(0.0, 1e-4, Method.PARTICLES), "-1"),
+                ScalarRow(
+                    "m",
+                    Estimate(2.0, 0.1, Method.PARTICLES, status=Status.TOLERANCE_NOT_REACHED),
+                ),
+            )
+        )
+    )
+    assert re.search(r"f\[1,0\] +0\.3184 ± 0\.0012 +particles", text)
+    assert re.search(r"f\[0,0\] +n\^-1 × \(0 ± 1e-4\) +particles", text)
+    assert re.search(r"m +2\.00 ± 0\.10 † +particles", text)
+    assert "† the error target was not met" in text
+    assert "a [bold]note[/bold]" in text
+
+
+def test_vectors_and_finite_tables(report: ReportInput) -> None:
+    assert report.limit is not None and report.finite is not None
+    text = printed(limit_group(report.limit))
+    assert re.search(r"h\[2,3,0\] +0\.0021 ± 0\.0012 +1\.3600 ± 0\.0023 +particles", text)
+    text = printed(finite_group(report.finite))
+    assert re.search(r"f\[5,0\] +value +4096 +0\.80\d+ ± 0\.00\d+ +0\.0\d+ ± 0\.00\d+ +16", text)
+
+
+def test_scores_are_coloured(report: ReportInput) -> None:
+    assert [z_cell(z).tone for z in (3.0, -3.1, 5.1, float("nan"))] == ["", "warn", "bad", "bad"]
+    assert report.comparison is not None
+    row = report.comparison.rows[0]
+    rows = (replace(row, z=1.0), replace(row, z=-4.0), replace(row, z=6.0))
+    text = printed(comparison_group(replace(report.comparison, rows=rows)), colour=True)
+    assert "\x1b[33m-4.0" in text and "\x1b[1;31m6.0" in text
+
+
+def test_slopes_show_interval_or_reason(report: ReportInput) -> None:
+    assert report.comparison is not None
+    slopes = (
+        SlopeRow("f[5,0]", "value", -0.512, -0.61, -0.42),
+        SlopeRow("f[0,0]", "value", None, None, None, "random in the limit"),
+    )
+    text = printed(comparison_group(replace(report.comparison, slopes=slopes)))
+    assert re.search(r"f +5 +0 +-0\.51 +-0\.61 to -0\.42", text)
+    assert re.search(r"f +0 +0 +random in the limit", text)
+
+
+def test_a_narrow_terminal_loses_no_number(report: ReportInput) -> None:
+    assert report.comparison is not None
+    text = printed(comparison_group(replace(report.comparison, slopes=())), width=80)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_notebook_tables(report: ReportInput) -> None:
+    assert report.limit is not None and report.finite is not None and report.comparison is not None
+    for text in (
+        limit_html(report.limit),
+        finite_html(report.finite),
+        comparison_html(report.comparison, report.limit),
+    ):
+        assert text.count("<table>") == text.count("</table>") == text.count("<caption") > 0
+        assert "<script" not in text and "http" not in text
+    assert "68 more rows." in limit_html(report.limit)
+    assert "−0.50" in comparison_html(report.comparison)
+    hostile = table(ScalarRow("<b>", Estimate(1.0, 0.0, Method.EXACT)))
+    assert "<code>&lt;b&gt;</code>" in limit_html(hostile)
+
+
+def test_importing_the_reports_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; import tpcalc.report, tpcalc.report.terminal; "
+        "print([m for m in ('matplotlib', 'jinja2', 'rich', 'sympy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

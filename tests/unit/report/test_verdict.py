@@ -1,0 +1,109 @@
+"""The verdict follows from the numbers, and says what it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from tpcalc.report import ReportInput
+from tpcalc.report.traces import gather
+from tpcalc.report.verdict import Verdict, judge, summary
+from tpcalc.results import Comparison, FiniteRow, LimitTable, Status
+
+
+def verdict(report: ReportInput) -> Verdict:
+    return judge(report, gather(report.limit, report.finite, report.comparison))
+
+
+def words(report: ReportInput) -> str:
+    return summary(report, gather(report.limit, report.finite, report.comparison))
+
+
+def shifted(report: ReportInput, name: str, z: float) -> ReportInput:
+    assert report.comparison is not None
+    rows = tuple(
+        replace(row, z=z) if (row.name, row.width) == (name, 4096) else row
+        for row in report.comparison.rows
+    )
+    return replace(report, comparison=replace(report.comparison, rows=rows))
+
+
+def test_agreement(report: ReportInput) -> None:
+    assert report.comparison is not None
+    widest = [row for row in report.comparison.rows if row.width == 4096]
+    largest = max(abs(row.z) for row in widest)
+    found = verdict(report)
+    assert (found.level, found.headline) == ("good", "Finite networks agree with the limit")
+    assert f"{len(widest)} comparisons" in found.reasons[0]
+    assert f"the largest |z| is {largest:.1f}" in found.reasons[0]
+    assert f"agree with the limit within {largest:.1f} standard errors" in words(report)
+
+
+def test_summary_names_the_last_outputs(report: ReportInput) -> None:
+    assert words(report).startswith(
+        "After 5 steps the infinite-width network outputs f = 0.80514 ± 0.00084 (input 0) and "
+        "f = -0.84987 ± 0.00084 (input 1)."
+    )
+
+
+def test_summary_lists_at_most_three_outputs(several_outputs: ReportInput) -> None:
+    assert "(input 0, output 2) and 3 more (see the table)." in words(several_outputs)
+
+
+def test_a_difference_that_shrinks_is_a_finite_width_effect(report: ReportInput) -> None:
+    found = verdict(shifted(report, "f[5,0]", 9.0))
+    assert (found.level, found.headline) == (
+        "warn",
+        "Finite networks approach the limit, but have not reached it",
+    )
+
+
+@pytest.mark.parametrize("z", [9.0, -9.0, math.nan, math.inf])
+def test_a_difference_that_does_not_shrink_is_disagreement(report: ReportInput, z: float) -> None:
+    # No slope was fitted at step 3.
+    found = verdict(shifted(report, "f[3,0]", z))
+    assert (found.level, found.headline) == ("bad", "Finite networks disagree with the limit")
+
+
+def test_missed_targets_and_foreign_programs_are_doubts(report: ReportInput) -> None:
+    assert report.limit is not None
+    first = report.limit.scalars[0]
+    missed = replace(first.estimate, status=Status.TOLERANCE_NOT_REACHED)
+    limit: LimitTable = replace(
+        report.limit,
+        scalars=(replace(first, estimate=missed), *report.limit.scalars[1:]),
+        provenance=replace(report.limit.provenance, program_digest="other"),
+    )
+    found = verdict(replace(report, limit=limit))
+    assert found.level == "warn"
+    assert any("1 limit did not meet the error target" in reason for reason in found.reasons)
+    assert any("different programs" in reason for reason in found.reasons)
+
+
+def test_an_exploded_run_is_reported(report: ReportInput) -> None:
+    assert report.finite is not None
+    row = FiniteRow("f[5,0]", "value", 256, (math.inf, 1.0))
+    kept = tuple(r for r in report.finite.rows if (r.name, r.width) != ("f[5,0]", 256))
+    found = verdict(replace(report, finite=replace(report.finite, rows=(row, *kept))))
+    assert any("at width 256 are not finite numbers" in reason for reason in found.reasons)
+
+
+def test_parts_alone(report: ReportInput) -> None:
+    limit = replace(report, finite=None, comparison=None)
+    assert verdict(limit) == Verdict("info", "Not compared with finite networks")
+    assert words(limit).endswith("No finite networks were run beside it.")
+    finite = replace(report, limit=None, comparison=None)
+    assert verdict(finite) == Verdict("info", "Finite networks only")
+    assert words(finite).startswith("After 5 steps networks of width 4096 output on average f =")
+    assert words(replace(report, limit=None, finite=None)) == words(report)
+    empty = Comparison((), (), report.comparison.provenance) if report.comparison else None
+    assert verdict(replace(report, comparison=empty)).level == "info"
+
+
+def test_a_random_output_is_called_random(random_output: ReportInput) -> None:
+    assert words(random_output).startswith(
+        "After 2 steps the output f of the infinite-width network is random: "
+        "mean 0.003 ± 0.012 and standard deviation 1.25 (input 0)."
+    )

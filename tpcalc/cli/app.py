@@ -1,0 +1,57 @@
+"""``tpcalc COMMAND``: the commands in one place."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tpcalc.cli.commands.catalogue import catalogue
+from tpcalc.cli.commands.compare import compare
+from tpcalc.cli.commands.doctor import doctor
+from tpcalc.cli.commands.limit import limit
+from tpcalc.cli.commands.report import report
+from tpcalc.cli.commands.show import show
+from tpcalc.cli.commands.simulate import simulate
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="tpcalc",
+    help="Infinite-width limits of neural networks and of their training.",
+    epilog="For example: tpcalc report mlp --depth 4 --act tanh --param mup --lr 0.5 --steps 4. "
+    "Exit codes: 0 fine; 2 wrong usage; 3 invalid program or file; 4 tolerance not met or "
+    "no number; 5 a backend is missing; 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("limit")(limit)
+app.command("simulate")(simulate)
+app.command("compare")(compare)
+app.command("report")(report)
+app.command("show")(show)
+app.command("list")(catalogue)
+app.command("doctor")(doctor)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import tpcalc
+
+        typer.echo(tpcalc.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Infinite-width limits of neural networks and of their training."""
+
+
+def main() -> None:
+    """The entry point of the ``tpcalc`` command."""
+    app()

@@ -1,0 +1,77 @@
+"""``tpcalc doctor``: what this machine has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import AsJson
+
+__all__ = ["doctor"]
+
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "sympy",
+    "scikit-learn",
+    "matplotlib",
+    "jinja2",
+    "pydantic",
+    "typer",
+    "rich",
+    "torch",
+)
+
+
+@clean
+def doctor(as_json: AsJson = False) -> None:
+    """Versions, devices, threads and memory."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.show import put
+
+    found = _findings()
+    if as_json:
+        put(payload.document("doctor", {}, found))
+        return
+    width = max(map(len, found["versions"]))
+    lines = [f"{name:<{width}}  {version}" for name, version in found["versions"].items()]
+    lines.append(f"{'devices':<{width}}  {', '.join(found['devices'])}")
+    lines.append(f"{'threads':<{width}}  {found['threads']}")
+    lines.append(f"{'memory':<{width}}  {found['free_memory'] / 2**30:.1f} GiB free")
+    lines += [f"{'':<{width}}  {note}" for note in found["notes"]]
+    put("\n".join(lines))
+
+
+def _findings() -> dict[str, Any]:
+    import platform
+
+    import tpcalc
+    from tpcalc.finite.device import devices, free_memory
+    from tpcalc.results.provenance import library_versions
+
+    found = dict(library_versions(LIBRARIES))
+    versions = {
+        "tpcalc": tpcalc.__version__,
+        "python": platform.python_version(),
+        **{name: found.get(name, "not installed") for name in LIBRARIES},
+    }
+    notes = []
+    if "torch" not in found:
+        notes.append("--backend dense needs torch: pip install 'tpcalc[torch]'")
+    return {
+        "versions": versions,
+        "system": platform.platform(),
+        "devices": devices(),
+        "threads": _threads(),
+        "free_memory": free_memory(),
+        "notes": notes,
+    }
+
+
+def _threads() -> int:
+    import os
+
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))  # what a container or job allows
+    return os.cpu_count() or 1

@@ -1,0 +1,96 @@
+"""``tpcalc report MODEL --out FILE``: limit, finite networks and their comparison on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
+
+if TYPE_CHECKING:
+    from tpcalc.results import Comparison
+
+__all__ = ["report"]
+
+Out = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Where to write it: .html (one page with plots) or .md.",
+    ),
+]
+
+
+@clean
+@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN)
+def report(
+    model: ModelWord, flags: Flags, out: Out = Path("report.html"), as_json: AsJson = False
+) -> None:
+    """Limit, finite networks and their comparison, written as one page."""
+    from tpcalc.analyses.compare import compare
+    from tpcalc.cli import payload
+    from tpcalc.cli.runs import limit_of, networks_of
+    from tpcalc.cli.show import check_tolerance, put
+    from tpcalc.report.page import write
+    from tpcalc.report.record import ReportInput
+    from tpcalc.study import open_model
+
+    _check_place(out)
+    opened = open_model(model, flags)
+    table = limit_of(opened)
+    finite = networks_of(opened)
+    found = compare(table, finite)
+    path = write(
+        ReportInput(
+            title=opened.title[0].upper() + opened.title[1:],
+            model=opened.facts,
+            program_words=opened.words,
+            program_text=str(opened.program),
+            limit=table,
+            finite=finite,
+            comparison=found,
+            input_names=opened.input_names,
+        ),
+        out,
+    )
+    if as_json:
+        result = {
+            "path": str(path),
+            "limit": payload.limit(table),
+            "compare": payload.comparison(found),
+        }
+        made = payload.provenance(found.provenance)
+        put(payload.document("report", opened.description, result, made))
+    else:
+        put(f"{opened.title}\n{_agreement(found)}\n{path}")
+    check_tolerance(table)
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a place that cannot be written before the long run, not after it."""
+    from tpcalc.errors import UsageError
+
+    if out.suffix.lower() not in (".html", ".md"):
+        raise UsageError(
+            f"--out: a report is written as .html or .md, not as {str(out)!r}.",
+            hint=f"Call it {out.stem or 'report'}.html.",
+        )
+    if not out.parent.is_dir():
+        raise UsageError(
+            f"--out: there is no folder {str(out.parent)!r}.", hint="Create it, or choose another."
+        )
+    if out.is_dir():
+        raise UsageError(f"--out: {str(out)!r} is a folder.", hint="Name a file in it.")
+
+
+def _agreement(found: Comparison) -> str:
+    """How far the widest networks are from the limit, in one line."""
+    widest = max(row.width for row in found.rows)
+    rows = [row for row in found.rows if row.width == widest]
+    close = sum(row.z <= 3 for row in rows)
+    return f"width {widest}: {close} of {len(rows)} numbers within 3 standard errors of the limit"

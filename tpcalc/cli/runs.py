@@ -1,0 +1,31 @@
+"""The settings of a study as arguments of the functions that compute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tpcalc.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from tpcalc.results import FiniteTable, LimitTable
+    from tpcalc.study import Model
+
+__all__ = ["limit_of", "networks_of"]
+
+
+def limit_of(model: Model) -> LimitTable:
+    """The limits of a model."""
+    from tpcalc.evaluate.limit import limit
+
+    chosen = model.study.limit.model_dump(exclude_none=True)
+    with progress_bar("limit") as progress:
+        return limit(model.program, **chosen, progress=progress).table
+
+
+def networks_of(model: Model) -> FiniteTable:
+    """The same program at finite widths."""
+    from tpcalc.finite.simulate import simulate
+
+    chosen = model.study.simulate.model_dump(exclude_none=True)
+    with progress_bar("finite networks") as progress:
+        return simulate(model.program, **chosen, progress=progress)

@@ -1,0 +1,54 @@
+"""Answers on the screen."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from tpcalc.cli.exits import TOLERANCE_NOT_MET
+from tpcalc.results import LimitTable, Status
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["check_tolerance", "put", "put_table"]
+
+# What is piped into a file has no width of its own; tables must not be folded to 80 columns there.
+_PIPE_WIDTH = 120
+
+
+def put(text: str) -> None:
+    """Print text as it is."""
+    typer.echo(text)
+
+
+def put_table(table: RenderableType, heading: str = "") -> None:
+    """Print rich tables, under a heading."""
+    from rich.console import Console
+    from rich.text import Text
+
+    wide: dict[str, Any] = {} if sys.stdout.isatty() else {"width": _PIPE_WIDTH}
+    console = Console(highlight=False, **wide)
+    if heading:
+        console.print(Text(heading, style="bold"))
+    console.print(table)
+
+
+def check_tolerance(table: LimitTable) -> None:
+    """End with the exit code for it where an error target was not met.
+
+    Raises:
+        typer.Exit: It was not.
+    """
+    missed = [
+        row.name for row in table.scalars if row.estimate.status is Status.TOLERANCE_NOT_REACHED
+    ]
+    if missed:
+        shown = ", ".join(missed[:6]) + (", ..." if len(missed) > 6 else "")
+        typer.echo(
+            f"the error target was not met for {shown}: raise --max-particles or --rel-error",
+            err=True,
+        )
+        raise typer.Exit(TOLERANCE_NOT_MET)
