@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tpcalc.cli.progress import progress_bar
+from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:
     from tpcalc.results import FiniteTable, LimitTable
     from tpcalc.study import Model
 
-__all__ = ["limit_of", "networks_of"]
+__all__ = ["check_seeds", "limit_of", "networks_of"]
 
 
 def limit_of(model: Model) -> LimitTable:
@@ -29,3 +30,16 @@ def networks_of(model: Model) -> FiniteTable:
     chosen = model.study.simulate.model_dump(exclude_none=True)
     with progress_bar("finite networks") as progress:
         return simulate(model.program, **chosen, progress=progress)
+
+
+def check_seeds(model: Model) -> None:
+    """Refuse a comparison without error bars before the long run, not after it.
+
+    Raises:
+        UsageError: There is one network of each width only.
+    """
+    if model.study.simulate.seeds < 2:
+        raise UsageError(
+            "--seeds: one network of each width shows no error bar to compare by.",
+            hint="Take two or more; ten or more are better.",
+        )

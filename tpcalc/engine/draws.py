@@ -7,6 +7,7 @@ use: the directions that come first, on which most depends, get the best dimensi
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from tpcalc.errors import EvaluationError
 
 __all__ = ["Draws", "PlainDraws", "SobolDraws"]
 
-Seed = int | np.random.SeedSequence
+Seed = int | Sequence[int] | np.random.SeedSequence
 
 LAST_DIMENSION = 21201  # of the table of direction numbers
 BITS = 30
@@ -43,7 +44,7 @@ class PlainDraws:
 
     Args:
         size: Entries N of a row.
-        seed: An integer or a numpy SeedSequence (which is not changed).
+        seed: Integers or a numpy SeedSequence (which is not changed).
 
     Raises:
         EvaluationError: For a size below 1.

@@ -58,9 +58,10 @@ def total(vector: Array) -> float:
     """The sum of a vector."""
     found = 0.0
     for start in range(0, vector.size, 512):
+        x = vector[start : start + 512]
         part = 0.0
-        for value in vector[start : start + 512]:
-            part += value
+        for t in range(x.size):
+            part += x[t]
         found += part
     return found
 

@@ -15,6 +15,7 @@ from tpcalc.report.tables import (
     finite_table,
     limit_tables,
     slope_table,
+    worst,
 )
 from tpcalc.results import Comparison, FiniteTable, LimitTable
 
@@ -28,11 +29,12 @@ __all__ = ["comparison_group", "finite_group", "limit_group"]
 _TONES = {"": "", "warn": "yellow", "bad": "bold red"}
 
 
-def limit_group(table: LimitTable) -> Group:
+def limit_group(table: LimitTable, most: int | None = None) -> Group:
     """Limits for ``rich.console.Console.print``.
 
     Args:
         table: The limits.
+        most: Rows shown of each table; all if None.
 
     Example:
         >>> from rich.console import Console
@@ -44,48 +46,59 @@ def limit_group(table: LimitTable) -> Group:
         >>> "f[1,0]   0.3184 ± 0.0012   particles" in capture.get()
         True
     """
-    return _group(limit_tables(table), table.notes)
+    return _group(limit_tables(table), table.notes, most)
 
 
-def finite_group(table: FiniteTable) -> Group:
+def finite_group(table: FiniteTable, most: int | None = None) -> Group:
     """Averages at finite widths for ``rich.console.Console.print``.
 
     Args:
         table: The finite networks.
+        most: Rows shown; all if None.
     """
-    return _group((finite_table(table),), table.notes)
+    return _group((finite_table(table),), table.notes, most)
 
 
-def comparison_group(comparison: Comparison, limit: LimitTable | None = None) -> Group:
+def comparison_group(
+    comparison: Comparison, limit: LimitTable | None = None, most: int | None = None
+) -> Group:
     """A comparison for ``rich.console.Console.print``; z beyond 3 is yellow, beyond 5 red.
 
     Args:
         comparison: The comparison.
         limit: The limits, whose methods tell a sampled zero from an exact one.
+        most: Rows shown of each table; then the largest differences come first. All if None.
     """
-    tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
+    rows, caption = comparison.rows, "Limit and finite networks"
+    if most is not None and len(rows) > most:
+        caption = f"The {most} largest differences of {len(rows)}"
+        rows = worst(comparison, most)
+    tables = [comparison_table(rows, caption, limit)]
     if comparison.slopes:
         tables.append(slope_table(comparison.slopes))
-    return _group(tables, comparison.notes)
+    return _group(tables, comparison.notes, most)
 
 
-def _group(tables: Iterable[Table], notes: tuple[str, ...]) -> Group:
+def _group(tables: Iterable[Table], notes: tuple[str, ...], most: int | None) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    return Group(*map(_rich, tables), *(Text(note, style="dim") for note in notes))
+    return Group(
+        *(_rich(table, most) for table in tables), *(Text(note, style="dim") for note in notes)
+    )
 
 
-def _rich(table: Table) -> RichTable:
+def _rich(table: Table, most: int | None) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    left = 0 if most is None else max(0, len(table.rows) - most)
+    below = "\n".join(part for part in (f"{left} more rows." if left else "", table.note) if part)
     made = RichTable(
-        title=Text(table.caption),
+        title=Text(table.caption, style="bold"),
         title_justify="left",
-        title_style="bold",
-        caption=Text(table.note) if table.note else None,
+        caption=Text(below) if below else None,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -99,7 +112,7 @@ def _rich(table: Table) -> RichTable:
             no_wrap=right and cell.text not in ("Limit", "Finite, mean over seeds"),
             overflow="fold",
         )
-    for row in table.rows:
+    for row in table.rows[:most]:
         made.add_row(*map(_text, row))
     return made
 

@@ -12,8 +12,8 @@ from tpcalc.catalog.training import train
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
+from tpcalc.study.load import parameterization
 from tpcalc.study.model import Model
-from tpcalc.study.names import parameterization
 from tpcalc.study.schema import Study, TrainingPart
 from tpcalc.study.words import facts, program_words, title
 

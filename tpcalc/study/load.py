@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tpcalc.errors import StudyError, UsageError
-from tpcalc.study.names import unknown_names
-from tpcalc.study.schema import Study
+from tpcalc.catalog.parameterizations import Parameterization, lookup
+from tpcalc.errors import StudyError, TpcalcError, UsageError
+from tpcalc.study.schema import ModelPart, Study
 
-__all__ = ["Flag", "load", "study_of"]
+__all__ = ["Flag", "load", "parameterization", "study_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,9 @@ def study_of(
     try:
         study = Study.model_validate(merged)
     except ValidationError as error:
-        problems = [_problem(found) for found in error.errors()]
+        problems = [_problem(found) for found in error.errors() if not _echo(found)]
     else:
-        problems = [*_contradictions(study), *unknown_names(study)]
+        problems = _contradictions(study)
         if not problems:
             return study
     raise _report(problems, flags, where)
@@ -104,6 +104,18 @@ def _prefer_given_data(merged: dict[str, Any], flags: Sequence[Flag]) -> None:
     if given and isinstance(training, dict):
         training.pop("inputs", None)
         training.pop("targets", None)
+
+
+def parameterization(model: ModelPart) -> Parameterization:
+    """The parameterization of a study, with its parameter p where one is given.
+
+    Raises:
+        UnknownName: It has no p.
+        StudyError: Its parameters make no sense.
+    """
+    if model.p is None:
+        return lookup(model.param)
+    return lookup(model.param, p=int(model.p) if model.p.is_integer() else model.p)
 
 
 def _sections(path: Path) -> dict[str, Any]:
@@ -125,6 +137,11 @@ def _sections(path: Path) -> dict[str, Any]:
         raise StudyError(f"this is not TOML: {error}.", where=str(path)) from error
 
 
+def _echo(found: Any) -> bool:
+    """Whether a list is called too short only because its entries are wrong, which is said too."""
+    return bool(found["type"] == "too_short" and len(found["input"]) >= found["ctx"]["min_length"])
+
+
 def _problem(found: Any) -> tuple[str, str]:
     """The dotted key of a problem and what it is."""
     place = [str(part) for part in found["loc"]]
@@ -138,8 +155,12 @@ def _problem(found: Any) -> tuple[str, str]:
         return key, f"there is no such {kind}. {words}{', '.join(names)}{'?' if near else '.'}"
     if found["type"].startswith("model_"):
         return key, f"a section with keys is needed, not {found['input']!r}."
-    sentence = found["msg"].replace("Input should", "it should").replace("Tuple", "the list")
-    sentence = sentence[0].lower() + sentence[1:]
+    if found["type"] == "unknown_name":
+        return key, found["msg"]
+    if found["type"] == "too_short":
+        least = found["ctx"]["min_length"]
+        return key, f"it should have {least} or more entries; it is {_shown(found['input'])}."
+    sentence = found["msg"].replace("Input should", "it should")
     return key, f"{sentence}; it is {_shown(found['input'])}."
 
 
@@ -167,6 +188,10 @@ def _contradictions(study: Study) -> list[tuple[str, str]]:
         )
     if training.inputs is not None and training.data is not None:
         problems.append(("training.data", "data and inputs exclude each other; keep one."))
+    try:
+        parameterization(study.model)
+    except TpcalcError as error:
+        problems.append(("model.p", " ".join(filter(None, (error.message, error.hint)))))
     return problems
 
 

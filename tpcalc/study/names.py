@@ -1,10 +1,9 @@
-"""The names of the catalogue: those of a study looked up all at once, and all of them listed."""
+"""The names of the catalogue, by kind: looking them up, and listing all of them."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -16,12 +15,18 @@ from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import REGISTRY as OPTIMIZERS
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import REGISTRY as PARAMETERIZATIONS
-from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.errors import TpcalcError, UnknownName
-from tpcalc.study.schema import ModelPart, Study
+from tpcalc.errors import UnknownName
 
-__all__ = ["architecture_names", "catalogue", "parameterization", "unknown_names"]
+__all__ = [
+    "architecture_names",
+    "catalogue",
+    "find_activation",
+    "find_architecture",
+    "find_loss",
+    "find_optimizer",
+    "find_parameterization",
+]
 
 
 def architecture_names() -> tuple[str, ...]:
@@ -29,48 +34,15 @@ def architecture_names() -> tuple[str, ...]:
     return tuple(sorted(info.name for info in pkgutil.iter_modules(architectures.__path__)))
 
 
-def parameterization(model: ModelPart) -> Parameterization:
-    """The parameterization of a study, with its parameter p where one is given.
+def find_architecture(name: str) -> str:
+    """The architecture of a name.
 
     Raises:
-        UnknownName: No such parameterization, or it has no p.
-        StudyError: Its parameters make no sense.
+        UnknownName: There is none.
     """
-    if model.p is None:
-        return find_parameterization(model.param)
-    p = int(model.p) if model.p.is_integer() else model.p
-    return find_parameterization(model.param, p=p)
-
-
-def unknown_names(study: Study) -> Iterator[tuple[str, str]]:
-    """The key and the problem of every name that the catalogue does not have.
-
-    Args:
-        study: A study whose types and ranges are right.
-    """
-    model, training = study.model, study.training
-    checks: list[tuple[str, Callable[[], object]]] = [
-        ("model.architecture", lambda: _architecture(model.architecture)),
-        ("model.act", lambda: find_activation(model.act)),
-        ("model.param", lambda: find_parameterization(model.param)),
-        ("model.p", lambda: parameterization(model)),
-        ("training.optimizer", lambda: find_optimizer(training.optimizer)),
-        ("training.loss", lambda: find_loss(training.loss)),
-    ]
-    failed: set[str] = set()
-    for key, check in checks:
-        if key == "model.p" and (model.p is None or "model.param" in failed):
-            continue
-        try:
-            check()
-        except TpcalcError as error:
-            failed.add(key)
-            yield key, " ".join(part for part in (error.message, error.hint) if part)
-
-
-def _architecture(name: str) -> None:
     if name not in architecture_names():
         raise UnknownName("architecture", name, architecture_names())
+    return name
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:

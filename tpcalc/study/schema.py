@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from tpcalc.errors import TpcalcError
+from tpcalc.study import names
 
 __all__ = ["LimitPart", "ModelPart", "SimulatePart", "Study", "TrainingPart"]
 
@@ -21,6 +25,20 @@ def _as_rows(targets: Any) -> Any:
     if not isinstance(targets, list):
         return targets
     return [row if isinstance(row, list) else [row] for row in targets]
+
+
+def _known(find: Callable[[str], object]) -> AfterValidator:
+    """A check that the catalogue has a name; what it says otherwise is the problem."""
+
+    def check(name: str) -> str:
+        try:
+            find(name)
+        except TpcalcError as error:
+            text = " ".join(part for part in (error.message, error.hint) if part)
+            raise PydanticCustomError("unknown_name", "{text}", {"text": text}) from error
+        return name
+
+    return AfterValidator(check)
 
 
 def _power_of_two(samples: int) -> int:
@@ -55,10 +73,10 @@ class ModelPart(_Part):
         bias: Which layers have biases.
     """
 
-    architecture: str = "mlp"
+    architecture: Annotated[str, _known(names.find_architecture)] = "mlp"
     depth: _Count = 3
-    act: str = "relu"
-    param: str = "mup"
+    act: Annotated[str, _known(names.find_activation)] = "relu"
+    param: Annotated[str, _known(names.find_parameterization)] = "mup"
     p: Annotated[_Finite, Field(gt=0)] | None = None
     bias: Literal["none", "first", "all"] = "none"
 
@@ -82,9 +100,9 @@ class TrainingPart(_Part):
         seed: Seed of the choice of digits.
     """
 
-    optimizer: str = "sgd"
+    optimizer: Annotated[str, _known(names.find_optimizer)] = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
-    loss: str = "mse"
+    loss: Annotated[str, _known(names.find_loss)] = "mse"
     steps: Annotated[int, Field(ge=0)] = 3
     data: str | None = None
     inputs: _Rows | None = None

@@ -53,32 +53,51 @@ def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
     """What the program computes, a sentence for each part."""
     model, training = study.model, study.training
     depth = model.depth
-    a = exponents.exponents(depth).a
+    table = exponents.exponents(depth)
+    biases = [
+        model.bias == "all" or (model.bias == "first" and layer == 0) for layer in range(depth + 1)
+    ]
+    terms = [
+        f" + {_power(-power)}b[{{}}]" if has else ""
+        for has, power in zip(biases, table.bias_a, strict=True)
+    ]
+    also = " and of all biases b[l]" if any(biases) else ""
     lines = [
-        "All entries of all weights W[1], ..., W[{}] start as independent N(0, 1) draws{}.".format(
-            depth + 1, "" if model.bias == "none" else "; so do the biases b"
-        ),
-        f"Forward: h[1] = {_power(-a[0])}W[1] input{_bias(model.bias, 1)}, "
+        f"All entries of the weights W[1], ..., W[{depth + 1}]{also} start as independent "
+        "N(0, 1) draws.",
+        f"Forward: h[1] = {_power(-table.a[0])}W[1] input{terms[0].format(1)}, "
         f"x[l] = {model.act}(h[l]).",
     ]
-    if depth > 1:
-        lines.append(
-            f"For l = {', ..., '.join(dict.fromkeys(('2', str(depth))))}: h[l] = {_hidden(a)}W[l] x[l-1]{_bias(model.bias, 2)}."
-        )
+    lines += [
+        f"{layers}h[{l}] = {_power(-a)}W[{l}] x[{below}]{term.format(l)}."
+        for layers, l, below, a, term in _hidden(depth, table.a, terms)
+    ]
     lines.append(
-        f"Output: f = {_power(-a[-1])}W[{depth + 1}] x[{depth}]{_bias(model.bias, depth + 1)}."
+        f"Output: f = {_power(-table.a[-1])}W[{depth + 1}] x[{depth}]{terms[-1].format(depth + 1)}."
     )
     if training.steps:
-        batch = "" if training.batch == 1 else f", averaged over the {training.batch} of its batch"
         lines += [
             "Backward: dh[l] and dx[l] are the gradients of f by h[l] and x[l], found by reverse "
             "differentiation of the forward program.",
-            f"Update, {_count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}"
-            f"{batch}, with eta = {training.lr:g}.",
+            f"Update, {_count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}, "
+            f"with eta = {training.lr:g}.",
             "Trained weights are never formed: W[l] x after t steps is its value at the start plus "
             "one multiple of a gradient for each step and sample.",
         ]
     return tuple(lines)
+
+
+def _hidden(
+    depth: int, a: Sequence[Ex], terms: Sequence[str]
+) -> list[tuple[str, str, str, Ex, str]]:
+    """Hidden layers 2..L in one formula if they have the same powers, else one by one."""
+    alike = len(set(zip(a[1:-1], terms[1:-1], strict=True))) == 1
+    if alike and depth > 2:
+        return [(f"For l = 2, ..., {depth}: ", "l", "l-1", a[1], terms[1])]
+    return [
+        ("", str(layer), str(layer - 1), a[layer - 1], terms[layer - 1])
+        for layer in range(2, depth + 1)
+    ]
 
 
 def _count(number: int, noun: str) -> str:
@@ -108,14 +127,3 @@ def _rates(study: Study, exponents: Parameterization) -> str:
 def _power(power: Ex) -> str:
     text = str(power)
     return "" if text == "0" else f"n^({text}) "
-
-
-def _hidden(a: Sequence[Ex]) -> str:
-    """The power in front of hidden layers; by its name where layers differ."""
-    return _power(-a[1]) if len(set(a[1:-1])) == 1 else "n^(-a[l]) "
-
-
-def _bias(bias: str, layer: int) -> str:
-    if bias == "none" or (bias == "first" and layer > 1):
-        return ""
-    return " + bias"

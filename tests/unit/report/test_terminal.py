@@ -66,7 +66,9 @@ def test_scores_are_coloured(report: ReportInput) -> None:
     row = report.comparison.rows[0]
     rows = (replace(row, z=1.0), replace(row, z=-4.0), replace(row, z=6.0))
     text = printed(comparison_group(replace(report.comparison, rows=rows)), colour=True)
-    assert "\x1b[33m-4.0" in text and "\x1b[1;31m6.0" in text
+    assert re.search(r"\x1b\[33m *-4\.0", text)
+    assert re.search(r"\x1b\[1;31m *6\.0", text)
+    assert re.search(r"f +0 +0 +256 +0 ± 1\.3e-4 +\S+ ± \S+ +1\.0 ", text)
 
 
 def test_slopes_show_interval_or_reason(report: ReportInput) -> None:
@@ -85,6 +87,16 @@ def test_a_narrow_terminal_loses_no_number(report: ReportInput) -> None:
     text = printed(comparison_group(replace(report.comparison, slopes=())), width=80)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_long_comparison_keeps_its_largest_differences(report: ReportInput) -> None:
+    assert report.comparison is not None and report.limit is not None
+    largest = max(report.comparison.rows, key=lambda row: abs(row.z))
+    text = printed(comparison_group(report.comparison, report.limit, most=5))
+    assert "The 5 largest differences of 360" in text
+    assert f"{largest.z:.1f}" in text.splitlines()[4]
+    assert "15 more rows." in text  # of 20 slopes
+    assert "7 more rows." in printed(limit_group(report.limit, most=5))
 
 
 def test_notebook_tables(report: ReportInput) -> None:

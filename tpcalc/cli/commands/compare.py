@@ -14,11 +14,12 @@ def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
     from tpcalc.analyses.compare import compare as compared
     from tpcalc.cli import payload
-    from tpcalc.cli.runs import limit_of, networks_of
+    from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put, put_table
     from tpcalc.study import open_model
 
     opened = open_model(model, flags)
+    check_seeds(opened)
     table = limit_of(opened)
     found = compared(table, networks_of(opened))
     if as_json:

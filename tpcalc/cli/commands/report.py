@@ -34,7 +34,7 @@ def report(
     """Limit, finite networks and their comparison, written as one page."""
     from tpcalc.analyses.compare import compare
     from tpcalc.cli import payload
-    from tpcalc.cli.runs import limit_of, networks_of
+    from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put
     from tpcalc.report.page import write
     from tpcalc.report.record import ReportInput
@@ -42,6 +42,7 @@ def report(
 
     _check_place(out)
     opened = open_model(model, flags)
+    check_seeds(opened)
     table = limit_of(opened)
     finite = networks_of(opened)
     found = compare(table, finite)

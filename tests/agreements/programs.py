@@ -1,0 +1,142 @@
+"""Programs that are run three ways: limit, lazily revealed networks, dense networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+import tpcalc as tp
+
+__all__ = ["PROGRAMS"]
+
+
+def _data(rows: int, d: int = 3, outputs: int = 1, kind: str = "sign") -> tp.Samples:
+    rng = np.random.default_rng(5)
+    xs = rng.standard_normal((rows, d)) / np.sqrt(d)
+    if kind == "onehot":
+        ys = np.eye(outputs)[rng.integers(0, outputs, rows)]
+    else:
+        ys = rng.choice([-1.0, 1.0], (rows, outputs))
+    return tp.Samples(tuple(map(tuple, xs.tolist())), tuple(map(tuple, ys.tolist())))
+
+
+def mup(act: str, **options: object) -> tp.Program:
+    settings: dict[str, object] = {"steps": 8, "lr": Fraction(1, 2), "watch": ()}
+    settings.update(options)
+    return tp.train(tp.MLP(3, act), "mup", _data(9), **settings)  # type: ignore[arg-type]
+
+
+def batch_of_eight() -> tp.Program:
+    net = tp.MLP(2, "tanh", bias="first")
+    return tp.train(net, "mup", _data(8), steps=3, batch=8, lr=1.0, watch=("h",))
+
+
+def two_outputs() -> tp.Program:
+    data = _data(4, outputs=2, kind="onehot")
+    return tp.train(
+        tp.MLP(2, "gelu"), "mup", data, steps=3, batch=2, loss="xent", lr=1.0, watch=("x",)
+    )
+
+
+@tp.program
+def rnn(t: tp.Tracer) -> None:
+    w = t.matrix("W")
+    tokens = t.gaussians(["a", "b", "c", "d"], cov=(np.eye(4) + 0.5).tolist())
+    state = tp.tanh(tokens[0])
+    for token in tokens[1:]:
+        state = tp.tanh(1.5 * tp.n**-0.5 * (w @ state) + token)
+    back = tp.n**-0.5 * (w.T @ state)
+    t.output("qq", t.inner(state, state))
+    t.output("back", t.inner(back, tokens[2]))
+    t.output("state", state)
+
+
+@tp.program
+def ratios(t: tp.Tracer) -> None:
+    t.dim("m", "1/2")
+    t.dim("k", 2)
+    v = t.gaussian("v")
+    a, b = t.matrix("A", "m", "n"), t.matrix("B", "k", "m")
+    h = tp.n**-0.5 * (a @ v)
+    g = tp.n**-0.5 * (b @ tp.relu(h))
+    down = tp.n**-0.5 * (b.T @ tp.tanh(g))
+    back = tp.n**-0.5 * (a.T @ (down * tp.relu(h)))
+    again = tp.n**-0.5 * (a @ tp.tanh(back + v))
+    t.output("hh", t.inner(h, h))
+    t.output("gg", t.inner(g, g))
+    t.output("down", t.inner(down, tp.relu(h)))
+    t.output("vb", t.inner(v, back))
+    t.output("again", t.inner(again, h))
+
+
+def ntk(**options: object) -> tp.Program:
+    return tp.train(tp.MLP(2, "tanh", **options), "ntk", _data(3), steps=2, lr=1.0, watch=("h",))  # type: ignore[arg-type]
+
+
+@tp.program
+def singular(t: tp.Tracer) -> None:
+    a, b, c = t.gaussians(["a", "b", "c"], mean=[0, 1, 0], cov=[[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    w = t.matrix("W")
+    y = tp.n**-0.5 * (w @ tp.relu(a + b))
+    z = tp.n**-0.5 * (w @ tp.relu(2 * b - b + a))  # the same vector, written otherwise
+    t.output("yz", t.inner(y, z))
+    t.output("cc", t.inner(c, c))
+    t.output("by", t.mean(b * y**2))
+
+
+@tp.program
+def iterated(t: tp.Tracer) -> None:
+    v = g = t.gaussian("v")
+    w = t.matrix("W")
+    for _ in range(2):
+        g = tp.n**-1 * (w @ (w.T @ g))
+    t.output("vg", t.inner(v, g))
+    t.output("gg", t.inner(g, g))
+
+
+@tp.program
+def outer(t: tp.Tracer) -> None:
+    a, b = t.gaussian("a"), t.gaussian("b")
+    x = t.gaussian("x", mean=1)
+    z = t.outer(lambda r, c: tp.tanh(r * c), [a], [b], x)
+    t.output("za", t.inner(z, a))
+    t.output("zz", t.inner(z, z))
+
+
+@tp.program
+def chance(t: tp.Tracer) -> None:
+    u, v = t.gaussian("u"), t.gaussian("v")
+    w = t.matrix("W")
+    h = tp.n**-0.5 * (w @ tp.relu(v))
+    f = tp.n**0.5 * t.inner(u, tp.tanh(h)) + t.random_scalar("b", std=0.5)
+    g = tp.n**-0.5 * (w @ tp.tanh(f * v))
+    t.output("ff", f * f)
+    t.output("gg", t.inner(g, g))
+    t.output("gh", t.inner(g, h))
+
+
+def logistic() -> tp.Program:
+    net = tp.MLP(2, "leaky_relu:0.2")
+    return tp.train(net, "mup", _data(4), steps=3, batch=2, loss="logistic", lr=2.0, watch=("dh",))
+
+
+PROGRAMS: dict[str, Callable[[], tp.Program]] = {
+    "mup-tanh-8-steps": lambda: mup("tanh"),
+    "mup-relu-8-steps": lambda: mup("relu"),
+    "batch-of-8": batch_of_eight,
+    "two-outputs": two_outputs,
+    "rnn": rnn.build,
+    "two-ratios": ratios.build,
+    "ntk": ntk,
+    "ntk-all-biases": lambda: ntk(bias="all"),
+    "singular-covariance": singular.build,
+    "iterated": iterated.build,
+    "outer": outer.build,
+    "random-scalar": chance.build,
+    "logistic-leaky": logistic,
+    "repeated-input": lambda: tp.train(
+        tp.MLP(2, "relu"), "mup", _data(1), steps=4, lr=0.5, watch=("h",)
+    ),
+}

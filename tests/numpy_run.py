@@ -1,0 +1,79 @@
+"""A plain interpreter of programs with explicit matrices: the reference that tests compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tpcalc.functions.tape import evaluate
+from tpcalc.program.nodes import (
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Scale,
+    ScalarFn,
+)
+from tpcalc.program.program import Program
+
+__all__ = ["run"]
+
+
+def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate all outputs.
+
+    Args:
+        program: The program.
+        width: n.
+        inputs: Arrays by name: ``"W"`` for a matrix, ``"g[0]"`` for a group member, scalars by name.
+    """
+    values: list[Any] = []
+    for node in program.nodes:
+        values.append(_value(program, node, values, width, inputs))
+    return {name: values[ref] for name, ref in program.outputs}
+
+
+def _value(
+    program: Program, node: Any, values: list[Any], width: int, inputs: Mapping[str, Any]
+) -> Any:
+    def get(refs: tuple[int, ...]) -> list[Any]:
+        return [values[ref] for ref in refs]
+
+    if isinstance(node, InputVector):
+        return inputs[f"{node.group}[{node.index}]"]
+    if isinstance(node, InputMatrix):
+        return inputs[node.name]
+    if isinstance(node, InputScalar):
+        return float(inputs.get(node.name, node.value))
+    if isinstance(node, MatMul):
+        matrix = values[node.matrix]
+        return (matrix.T if node.transpose else matrix) @ values[node.vector]
+    if isinstance(node, Nonlin):
+        size = len(values[node.vectors[0]])
+        return np.broadcast_to(evaluate(node.fn, get(node.vectors), get(node.scalars)), size)
+    if isinstance(node, LinComb):
+        total = 0.0
+        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            total = total + float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
+        return total
+    if isinstance(node, Moment):
+        return float(np.mean(evaluate(node.fn, get(node.vectors), get(node.scalars))))
+    if isinstance(node, OuterNonlin):
+        rows = [r[:, None] for r in get(node.rows)]
+        cols = [c[None, :] for c in get(node.cols)]
+        block = evaluate(node.fn, [*rows, *cols], get(node.scalars))
+        x = values[node.vector]
+        shape = (len(values[node.rows[0]]), len(x))
+        return np.broadcast_to(block, shape) @ x / len(x)
+    if isinstance(node, ScalarFn):
+        return float(evaluate(node.fn, [], get(node.scalars)))
+    if isinstance(node, Scale):
+        assert node.depth_power.constant == 0
+        return values[node.of] * float(width) ** float(node.n_power.constant or 0)
+    raise AssertionError(type(node))

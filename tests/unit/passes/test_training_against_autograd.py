@@ -1,0 +1,174 @@
+"""The unrolled training program against a network trained by torch's autograd, weight for weight."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy_run import run
+
+import tpcalc as tp
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.program.nodes import InputMatrix, InputVector
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+WIDTH = 12
+
+
+def _draw(program: tp.Program, seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    inputs: dict[str, np.ndarray] = {}
+    for node in program.nodes:
+        if isinstance(node, InputVector):
+            inputs.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(WIDTH))
+        elif isinstance(node, InputMatrix):
+            inputs.setdefault(node.name, rng.standard_normal((WIDTH, WIDTH)))
+    for k in range(3):
+        inputs[f"b4[{k}]"] = rng.standard_normal()
+    return inputs
+
+
+class Net:
+    """The same network with explicit weights, trained by autograd."""
+
+    def __init__(self, inputs: dict[str, np.ndarray], dims: tuple[int, int, int], bias: str) -> None:
+        d, depth, k = dims
+        self.depth, self.bias = depth, bias
+
+        def tensor(array: object) -> torch.Tensor:
+            return torch.tensor(np.array(array), dtype=torch.float64, requires_grad=True)
+
+        zero = np.zeros(WIDTH)
+        self.weights = [tensor(np.stack([inputs.get(f"W1[{j}]", zero) for j in range(d)], 1))]
+        self.weights += [tensor(inputs[f"W{layer}"]) for layer in range(2, depth + 1)]
+        names = [f"W{depth + 1}[0]"] if k == 1 else [f"W{depth + 1}[{i}][0]" for i in range(k)]
+        self.weights.append(tensor(np.stack([inputs[name] for name in names])))
+        hidden = [inputs.get(f"b{layer}[0]", zero) for layer in range(1, depth + 1)]
+        self.biases = [tensor(b) for b in hidden]
+        self.biases.append(tensor([inputs[f"b{depth + 1}[{i}]"] for i in range(k)]))
+
+    def uses(self, layer: int) -> bool:
+        return self.bias == "all" or (self.bias == "first" and layer == 1)
+
+    def forward(self, x: torch.Tensor, a: list[float], act: object) -> torch.Tensor:
+        for layer, (w, b) in enumerate(zip(self.weights, self.biases, strict=True), start=1):
+            scale = WIDTH ** -a[layer - 1]
+            x = scale * (w @ x) + (scale * b if self.uses(layer) else 0.0)
+            if layer <= self.depth:
+                x = act(x)  # type: ignore[operator]
+        return x
+
+    def step(self, loss: torch.Tensor, lr: float, c: list[float]) -> None:
+        loss.backward()
+        with torch.no_grad():
+            for group in (self.weights, self.biases):
+                for layer, w in enumerate(group, start=1):
+                    if w.grad is not None:
+                        w -= lr * WIDTH ** -c[layer - 1] * w.grad
+                        w.grad = None
+
+
+CASES = [
+    ("mup", "tanh", "mse", 1, "first", 1),
+    ("ntk", "relu", "mse", 1, "all", 2),
+    ("mup", "gelu", "xent", 3, "all", 3),
+    ("ntk", "tanh", "logistic", 1, "none", 2),
+    ("ip-llr", "relu", "linear", 1, "first", 1),
+    ("mup", "leaky_relu:0.2", "xent", 3, "none", 1),
+]
+ACTS = {
+    "tanh": torch.tanh,
+    "relu": torch.relu,
+    "gelu": torch.nn.functional.gelu,
+    "leaky_relu:0.2": lambda z: torch.nn.functional.leaky_relu(z, 0.2),
+}
+
+
+def _loss(name: str, f: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if name == "mse":
+        return ((f - y) ** 2).sum() / 2
+    if name == "linear":
+        return -f.sum()
+    if name == "logistic":
+        return torch.nn.functional.softplus(-y * f).sum()
+    return -(y * torch.log_softmax(f, 0)).sum()
+
+
+@pytest.mark.parametrize(("param", "act", "loss", "outputs", "bias", "batch"), CASES)
+def test_training_equals_autograd(
+    param: str, act: str, loss: str, outputs: int, bias: str, batch: int
+) -> None:
+    steps, depth, d = 3, 3, 4
+    rng = np.random.default_rng(7)
+    xs = rng.standard_normal((5, d))
+    if loss == "xent":
+        ys = np.eye(outputs)[rng.integers(0, outputs, 5)]
+    else:
+        ys = rng.choice([-1.0, 1.0], (5, outputs))
+    data = tp.Samples(tuple(map(tuple, xs.tolist())), tuple(map(tuple, ys.tolist())))
+    query = (0.3, -1.0, 0.5, 0.2)
+    program = tp.train(
+        tp.MLP(depth, act, bias=bias),
+        param,
+        data,
+        steps=steps,
+        lr=Fraction(1, 2),
+        loss=loss,
+        batch=batch,
+        queries=[query],
+        watch=("h",),
+    )
+    inputs = _draw(program, seed=3)
+    found = run(program, WIDTH, inputs)
+    net = Net(inputs, (d, depth, outputs), bias)
+    rule = lookup(param)
+    a = [float(e.constant or 0) for e in rule.exponents(depth, 0).a]
+    for t in range(steps + 1):
+        rows = [(t * batch + i) % 5 for i in range(batch)]
+        total = torch.zeros((), dtype=torch.float64)
+        for i, x in enumerate([*(xs[r] for r in rows), np.array(query)]):
+            f = net.forward(torch.tensor(x), a, ACTS[act])
+            for k in range(outputs):
+                name = f"f[{t},{i}]" if outputs == 1 else f"f[{t},{i},{k}]"
+                assert found[name] == pytest.approx(f[k].item(), rel=1e-9, abs=1e-12), name
+            if i < batch:
+                total = total + _loss(loss, f, torch.tensor(ys[rows[i]])) / batch
+        c = [float(e.constant or 0) for e in rule.exponents(depth, t).c]
+        net.step(total, 0.5, c)
+
+
+def test_gradient_of_a_recurrent_program() -> None:
+    """Weight sharing: one matrix used three times collects three outer products."""
+    from tpcalc.passes.backward import backward
+    from tpcalc.program.program import Builder
+
+    @tp.program
+    def rnn(t: tp.Tracer) -> None:
+        u = t.gaussian("u")
+        w = t.matrix("W")
+        state = t.gaussian("s")
+        for _ in range(3):
+            state = tp.tanh(tp.n**-0.5 * (w @ state))
+        t.output("f", t.inner(u, state))
+
+    program = rnn.build()
+    builder = Builder.copy(program)
+    matrix = next(i for i, n in enumerate(program.nodes) if isinstance(n, InputMatrix))
+    gradients = backward(builder, [(program.ref("f"), None)], [matrix])
+    pairs = gradients.matrices[matrix]
+    assert len(pairs) == 3
+    for index, (row, col) in enumerate(pairs):
+        builder.output(f"r{index}", row)
+        builder.output(f"c{index}", col)
+    inputs = _draw(program, seed=1)
+    found = run(builder.finish(), WIDTH, inputs)
+    ours = sum(np.outer(found[f"r{i}"], found[f"c{i}"]) for i in range(3))
+    w = torch.tensor(inputs["W"], requires_grad=True)
+    state = torch.tensor(inputs["s[0]"])
+    for _ in range(3):
+        state = torch.tanh(WIDTH**-0.5 * (w @ state))
+    (torch.tensor(inputs["u[0]"]) @ state / WIDTH).backward()
+    np.testing.assert_allclose(ours, w.grad.numpy(), rtol=1e-10, atol=1e-14)
