@@ -28,7 +28,7 @@ def test_text_reads_back(program: Program) -> None:
     assert to_text(back) == text
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs())
 def test_json_reads_back(program: Program) -> None:
     data = json.loads(json.dumps(to_json(program), allow_nan=False))
@@ -37,7 +37,7 @@ def test_json_reads_back(program: Program) -> None:
     assert to_text(back) == to_text(program)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs())
 def test_each_thing_has_one_line(program: Program) -> None:
     lines = to_text(program).split("\n")
@@ -45,7 +45,7 @@ def test_each_thing_has_one_line(program: Program) -> None:
     assert len(lines) == 1 + things + 1 and lines[-1] == ""
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs())
 def test_pruning_keeps_what_outputs_need(program: Program) -> None:
     pruned = prune(program)
@@ -73,7 +73,7 @@ def test_exponents_read_back(exponent: Ex) -> None:
 def test_the_strategy_reaches_every_node_type() -> None:
     seen: Counter[type] = Counter()
 
-    @settings(max_examples=60)
+    @settings(max_examples=30)
     @given(programs())
     def collect(program: Program) -> None:
         seen.update(type(node) for node in program.nodes)

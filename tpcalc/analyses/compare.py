@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.errors import EvaluationError, ProgramError
+from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.finite.statistics import slope, summary
 from tpcalc.results import (
     Comparison,
@@ -19,8 +20,13 @@ from tpcalc.results import (
     FiniteTable,
     LimitTable,
     Provenance,
+    ScalarRow,
     SlopeRow,
+    VectorRow,
 )
+
+if TYPE_CHECKING:
+    from tpcalc.evaluate.limit import Limit
 
 __all__ = ["compare"]
 
@@ -31,6 +37,8 @@ _ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bfloat16": 2.0**-9, "bf1
 _ROUNDINGS = 16
 # Above this share of the error's size the limit's own error bends the slope.
 _LIMIT_SHARE = 0.3
+# Names that a note lists before it counts the rest.
+_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class _Quantity:
         return found if self.power == 0 else found * float(width) ** float(-self.power)
 
 
-def compare(limit: LimitTable, finite: FiniteTable) -> Comparison:
+def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
     """Compare the limit of a program with the same program at finite widths.
 
     For each result and width: the mean over seeds, and its distance from the limit in combined
@@ -57,15 +65,17 @@ def compare(limit: LimitTable, finite: FiniteTable) -> Comparison:
     finite values are divided by it first (second moments by its square).
 
     Args:
-        limit: The limits.
-        finite: The finite networks, at least two seeds.
+        limit: What ``tp.limit`` gave, or its table.
+        finite: What ``tp.simulate`` gave, with at least two seeds.
 
     Raises:
+        UsageError: Something else is given.
         ProgramError: The two are about different programs.
         EvaluationError: Fewer than two seeds.
 
     Example:
-        >>> from tpcalc.results import FiniteRow, Method, ScalarRow
+        >>> from tpcalc.results import Estimate, FiniteRow, FiniteTable, LimitTable, Method
+        >>> from tpcalc.results import Provenance, ScalarRow
         >>> of = Provenance("0", "a program")
         >>> table = LimitTable((ScalarRow("c", Estimate(1.0, 0.0, Method.EXACT)),), (), of)
         >>> rows = (FiniteRow("c", "value", 64, (0.5, 1.1)),)
@@ -73,6 +83,12 @@ def compare(limit: LimitTable, finite: FiniteTable) -> Comparison:
         >>> print(f"{row.mean:.1f} ± {row.stderr:.1f}, z = {row.z:.2f}")
         0.8 ± 0.3, z = 0.67
     """
+    limit = _table(limit)
+    if not isinstance(finite, FiniteTable):
+        raise UsageError(
+            f"the second argument of compare is a {type(finite).__name__}.",
+            hint="Give what tp.simulate returned.",
+        )
     _same_program(limit.provenance, finite.provenance)
     if finite.seeds < 2:
         raise EvaluationError(
@@ -84,11 +100,12 @@ def compare(limit: LimitTable, finite: FiniteTable) -> Comparison:
     settings = dict(finite.provenance.settings)
     rounding = _ROUNDINGS * _ROUNDING.get(settings.get("dtype", "float64"), 2.0**-53)
     notes = [*_unmatched(limit, finite)]
+    quantities = _quantities(limit, notes)
     rows: list[ComparisonRow] = []
     slopes: list[SlopeRow] = []
-    for quantity in _quantities(limit, notes):
+    for quantity in quantities:
         by_width: dict[int, Values] = {}
-        for width in sorted(finite.widths):
+        for width in sorted(set(finite.widths)):
             values = found.get((quantity.name, quantity.statistic, width))
             if values is None:
                 continue
@@ -102,6 +119,16 @@ def compare(limit: LimitTable, finite: FiniteTable) -> Comparison:
     return Comparison(
         tuple(rows), tuple(slopes), _provenance(limit, finite), tuple(dict.fromkeys(notes))
     )
+
+
+def _table(limit: LimitTable | Limit) -> LimitTable:
+    table = getattr(limit, "table", limit)
+    if not isinstance(table, LimitTable):
+        raise UsageError(
+            f"the first argument of compare is a {type(limit).__name__}.",
+            hint="Give what tp.limit returned.",
+        )
+    return table
 
 
 def _same_program(limit: Provenance, finite: Provenance) -> None:
@@ -123,30 +150,37 @@ def _unmatched(limit: LimitTable, finite: FiniteTable) -> Iterator[str]:
     ):
         lacking = [name for name in names if name not in others]
         if lacking:
-            yield f"{text} {', '.join(lacking)}: not compared."
+            yield f"{text} {_list(lacking)}: not compared."
 
 
-def _quantities(limit: LimitTable, notes: list[str]) -> Iterator[_Quantity]:
-    for scalar in limit.scalars:
-        power = _power(scalar.name, scalar.n_power, notes)
-        if power is not None:
-            yield _Quantity(scalar.name, "value", scalar.estimate, power)
-    for vector in limit.vectors:
-        power = _power(vector.name, vector.n_power, notes)
-        if power is not None:
-            yield _Quantity(vector.name, "mean", vector.mean, power)
-            yield _Quantity(vector.name, "second_moment", vector.second_moment, 2 * power)
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    more = len(names) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _power(name: str, text: str, notes: list[str]) -> Fraction | None:
-    try:
-        power = Fraction(text)
-    except ValueError:
-        notes.append(f"{name} has size n^({text}), which is no number here: not compared.")
-        return None
-    if power != 0:
-        notes.append(f"{name} is compared after division by n^({power}).")
-    return power
+def _quantities(limit: LimitTable, notes: list[str]) -> list[_Quantity]:
+    found: list[_Quantity] = []
+    scaled: dict[str, list[str]] = {}
+    rows: list[ScalarRow | VectorRow] = [*limit.scalars, *limit.vectors]
+    for row in rows:
+        try:
+            power = Fraction(row.n_power)
+        except ValueError:
+            notes.append(f"{row.name} has size n^({row.n_power}), no number here: not compared.")
+            continue
+        if power != 0:
+            scaled.setdefault(row.n_power, []).append(row.name)
+        if isinstance(row, ScalarRow):
+            found.append(_Quantity(row.name, "value", row.estimate, power))
+        else:
+            found.append(_Quantity(row.name, "mean", row.mean, power))
+            found.append(_Quantity(row.name, "second_moment", row.second_moment, 2 * power))
+    notes.extend(
+        f"compared after division by n^({power}): {_list(names)}."
+        for power, names in scaled.items()
+    )
+    return found
 
 
 def _row(

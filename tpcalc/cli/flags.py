@@ -34,8 +34,8 @@ ModelWord = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A study file (study.toml), a program in a Python file (file.py:name), or a catalogue "
-        "architecture (mlp) with the flags below.",
+        help="A study file (study.toml), a program in a file (file.py:name, file.json), or a "
+        "catalogue architecture (mlp) with the flags below.",
         show_default=False,
     ),
 ]

@@ -66,7 +66,7 @@ def covariance_of(given: Any, names: Sequence[str]) -> Rows | None:
     ]
     slack = _slack(given)
     _symmetrise(rows, names, slack)
-    _check_eigenvalues(rows, slack)
+    rows = _semidefinite(rows, slack)
     if all(rows[i][j] == (i == j) for i in range(size) for j in range(size)):
         return None
     return tuple(tuple(row) for row in rows)
@@ -99,22 +99,21 @@ def _symmetrise(rows: list[list[Number]], names: Sequence[str], slack: float) ->
             rows[i][j] = rows[j][i] = (above + below) / 2
 
 
-def _check_eigenvalues(rows: list[list[Number]], slack: float) -> None:
-    if len(rows) == 1:
-        lowest = largest = float(rows[0][0])
-    else:
-        lowest, largest = _extreme_eigenvalues(rows)
-    if lowest < -slack * abs(largest):
+def _semidefinite(rows: list[list[Number]], slack: float) -> list[list[Number]]:
+    """The covariance without negative eigenvalues, if rounding alone can have made them."""
+    import numpy as np
+
+    array = np.array([[float(entry) for entry in row] for row in rows])
+    spectrum, basis = np.linalg.eigh(array)
+    lowest, largest = float(spectrum[0]), float(np.abs(spectrum).max())
+    if lowest < -slack * largest:
         raise misuse(
             "the covariance is not positive semidefinite: its smallest eigenvalue is "
             f"{lowest:.3g}.",
             "No Gaussian vector has it. A matrix of inner products never has a negative one.",
         )
-
-
-def _extreme_eigenvalues(rows: list[list[Number]]) -> tuple[float, float]:
-    """The smallest eigenvalue, and the size of the largest one."""
-    import numpy as np
-
-    spectrum = np.linalg.eigvalsh(np.array([[float(entry) for entry in row] for row in rows]))
-    return float(spectrum[0]), float(np.abs(spectrum).max())
+    if lowest >= -1e-12 * largest:
+        return rows  # as it was given, so that exact entries stay exact
+    kept = (basis * np.maximum(spectrum, 0)) @ basis.T
+    nearest: list[list[Number]] = ((kept + kept.T) / 2).tolist()
+    return nearest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +24,18 @@ def user_line() -> str | None:
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        author, name = _author(frame.f_code.co_filename)
+        author, name = _author_of(frame)
         if author == "user":
             return f"{name}:{frame.f_lineno}"
         frame = None if author == "launcher" else frame.f_back
     return None
+
+
+def _author_of(frame: FrameType) -> tuple[str, str]:
+    filename = frame.f_code.co_filename
+    if filename == "<string>" and str(frame.f_globals.get("__name__")).startswith("tpcalc."):
+        return "package", filename  # a method that a dataclass generated
+    return _author(filename)
 
 
 @lru_cache(maxsize=1024)
@@ -70,23 +78,23 @@ def misuse(
 
 
 def locate(error: TpcalcError) -> None:
-    """Give an error that names no place the user's line that led to it.
+    """Give an error that names no line the user's line that led to it.
 
     Args:
         error: A caught error; a line that it names already is kept.
     """
-    if error.where is not None:
+    if error.where is not None and re.search(r":\d", error.where):
         return
     line = _last_user_line(error.__traceback__) or user_line()
     if line is not None:
-        error.where = line
+        error.where = f"{error.where} at {line}" if error.where else line
         error.args = (str(error),)
 
 
 def _last_user_line(traceback: TracebackType | None) -> str | None:
     line = None
     while traceback is not None:
-        author, name = _author(traceback.tb_frame.f_code.co_filename)
+        author, name = _author_of(traceback.tb_frame)
         if author == "user":
             line = f"{name}:{traceback.tb_lineno}"
         traceback = traceback.tb_next

@@ -10,40 +10,33 @@ from tpcalc.dsl.operands import noun, number_or_none, unsupported
 from tpcalc.dsl.powers import Numeric, Power
 from tpcalc.dsl.recorder import Recorder, bracketed
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import DimMismatch
+from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.program.nodes import MatMul, Ref
 
 __all__ = ["Matrix"]
 
-Factor = Scalar | Power | Numeric
-
 
 class Matrix(Handle):
-    """A random matrix; numbers in front of it are kept and multiply the products."""
+    """A random matrix; what stands in front of it is kept and multiplies the products."""
 
-    __slots__ = ("_cols", "_factors", "_rows", "name", "ref", "transposed")
+    __slots__ = ("_cols", "_front", "_rows", "_scalars", "name", "ref", "transposed")
     noun: ClassVar[str] = "a matrix"
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        ref: Ref,
-        name: str,
-        dims: tuple[str, str],
-        transposed: bool = False,
-        factors: tuple[Factor, ...] = (),
-    ) -> None:
+    def __init__(self, recorder: Recorder, ref: Ref, name: str, dims: tuple[str, str]) -> None:
         super().__init__(recorder)
         self.ref = ref
         self.name = name
-        self.transposed = transposed
+        self.transposed = False
         self._rows, self._cols = dims
-        self._factors = factors
+        self._front = Power()
+        self._scalars: tuple[Scalar, ...] = ()
 
     @property
     def T(self) -> Matrix:
         """The transpose."""
-        return self._with(self._factors, transposed=not self.transposed)
+        other = self._copy()
+        other.transposed = not self.transposed
+        return other
 
     @property
     def rows(self) -> str:
@@ -60,9 +53,11 @@ class Matrix(Handle):
         """Its name, with ``.T`` if transposed."""
         return f"{self.name}.T" if self.transposed else self.name
 
-    def _with(self, factors: tuple[Factor, ...], *, transposed: bool) -> Matrix:
-        dims = (self._rows, self._cols)
-        return Matrix(self.recorder, self.ref, self.name, dims, transposed, factors)
+    def _copy(self) -> Matrix:
+        other = Matrix(self.recorder, self.ref, self.name, (self._rows, self._cols))
+        other.transposed = self.transposed
+        other._front, other._scalars = self._front, self._scalars
+        return other
 
     def __matmul__(self, other: Vector) -> Vector:
         if not isinstance(other, Vector):
@@ -72,42 +67,44 @@ class Matrix(Handle):
             raise misuse(f"{self.text} @ {noun(other)}: a matrix acts on a vector.", hint)
         self.together(other)
         if other.dim != self.cols:
-            shown = bracketed(other.text)
-            hint = f"Use a matrix with columns on {other.dim!r}."
-            if other.dim == self.rows:
-                hint = f"{self.T.text} @ {shown} would fit."
-            raise misuse(
-                f"{self.text} @ {shown}: {self.text} has columns on {self.cols!r}, {shown} lives "
-                f"on {other.dim!r}.",
-                hint,
-                kind=DimMismatch,
-            )
+            raise self._mismatch(other)
         node = MatMul(self.ref, other.ref, self.transposed)
-        product = Vector(self.recorder, self.rows, self.recorder.add(node))
-        for factor in self._factors:
-            product = product * factor
+        product = self._front * Vector(self.recorder, self.rows, self.recorder.add(node))
+        for scalar in self._scalars:
+            product = scalar * product
         return product
 
+    def _mismatch(self, other: Vector) -> TraceError:
+        shown = bracketed(other.text)
+        hint = f"Use a matrix with columns on {other.dim!r}."
+        if other.dim == self.rows:
+            hint = f"{self.T.text} @ {shown} would fit."
+        return misuse(
+            f"{self.text} @ {shown}: {self.text} has columns on {self.cols!r}, {shown} lives on "
+            f"{other.dim!r}.",
+            hint,
+            kind=DimMismatch,
+        )
+
     def __mul__(self, other: Scalar | Power | Numeric) -> Matrix:
+        scaled = self._copy()
         if isinstance(other, Scalar):
             self.together(other)
-        elif not isinstance(other, Power) and number_or_none(other) is None:
+            scaled._scalars = (*self._scalars, other)
+            return scaled
+        if not isinstance(other, Power) and number_or_none(other) is None:
             raise unsupported("multiplied", self, other)
-        return self._with((*self._factors, other), transposed=self.transposed)
+        scaled._front = self._front * other
+        return scaled
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Scalar | Power | Numeric) -> Matrix:
-        if isinstance(other, Power):
-            return self * other.inverse()
         if isinstance(other, Scalar):
             return self * other**-1
-        value = number_or_none(other)
-        if value is None:
+        if not isinstance(other, Power) and number_or_none(other) is None:
             raise unsupported("divided", self, other)
-        if value == 0:
-            raise misuse("a matrix is divided by the number 0.")
-        return self * (1 / value)
+        return self * (1 / (other * Power()))
 
     def __neg__(self) -> Matrix:
         return self * -1
@@ -121,7 +118,7 @@ class Matrix(Handle):
     def _difference(self, other: object) -> NoReturn:
         raise unsupported("subtracted", self, other)
 
-    def _power(self, other: object) -> NoReturn:
+    def _no_power(self, other: object) -> NoReturn:
         raise misuse(
             "a matrix has no powers here.", "Apply it again and again: W @ (W @ x) in a loop."
         )
@@ -142,7 +139,7 @@ class Matrix(Handle):
 
     __add__ = __radd__ = _sum
     __sub__ = __rsub__ = _difference
-    __pow__ = __rpow__ = _power
+    __pow__ = __rpow__ = _no_power
     __rtruediv__ = _no_division
 
     def __repr__(self) -> str:

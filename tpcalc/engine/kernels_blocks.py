@@ -169,28 +169,45 @@ def _dot_two_by_four(
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _combine_block(
-    data: Rows,
-    start: int,
-    block: int,
-    index: Index,
-    table: Array,
-    out: Array,
+def _fetch_share(
+    data: Rows, start: int, block: int, index: Index, first: int, part: int, parts: int
 ) -> None:
-    """Add to ``out[columns, samples]`` the rows ``index`` times ``table[rows, columns]``."""
+    """Fetch a share of the panel that begins at position ``first`` of the list of rows."""
+    count = index.size
+    for place in range(first + PANEL * part // parts, first + PANEL * (part + 1) // parts):
+        if place < count:
+            _fetch_row(data, start, block, index[place], data.shape[1])
+        elif place - count < min(count, PANEL):
+            _fetch_row(data, start, block + 1, index[place - count], data.shape[1])
+
+
+@njit(fastmath=LOOSE, nogil=True, cache=True)
+def _combine_block(
+    data: Rows, start: int, block: int, index: Index, table: Array, out: Array
+) -> None:
+    """Add to ``out[columns, samples]`` the rows ``index`` times ``table[rows, columns]``.
+
+    Panel by panel, so that rows are in cache for every column; the next panel is fetched meanwhile.
+    """
     count = index.size
     panel = data[block]
     for low in range(0, count, PANEL):
         high = min(low + PANEL, count)
+        part, parts = 0, (high - low) // 4 * (out.shape[0] // 4)
         for j in range(0, out.shape[0], 4):
             for i in range(low, high, 4):
-                if j == 0:
-                    for ahead in range(i + 4, min(i + 8, count)):
-                        _fetch_row(data, start, block, index[ahead], data.shape[1])
+                _fetch_share(data, start, block, index, high, part, parts)
+                part += 1
                 _add_rows_four(
-                    out, table, i, j,
-                    panel[index[i]], panel[index[i + 1]], panel[index[i + 2]], panel[index[i + 3]],
-                )  # fmt: skip
+                    out,
+                    table,
+                    i,
+                    j,
+                    panel[index[i]],
+                    panel[index[i + 1]],
+                    panel[index[i + 2]],
+                    panel[index[i + 3]],
+                )
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -378,18 +395,17 @@ def residual(
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _dots_block(
-    data: Rows, start: int, block: int, rows: int, fetch: bool, x: Array, found: Array
-) -> None:
+def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
     """Add to ``found[rows, columns]`` the inner products of rows and columns of one block."""
+    rows = index.size
     panel = data[block]
     for low in range(0, rows, PANEL):
         high = min(low + PANEL, rows)
+        part, parts = 0, (high - low + 1) // 2 * (x.shape[0] // 4)
         for j in range(0, x.shape[0], 4):
             for i in range(low, high, 2):
-                if j == 0 and fetch:
-                    _fetch_row(data, start, block, i + AHEAD, rows)
-                    _fetch_row(data, start, block, i + AHEAD + 1, rows)
+                _fetch_share(data, start, block, index, high, part, parts)
+                part += 1
                 second = i + 1 < rows
                 partner = i + 1 if second else i
                 _dot_two_by_four(panel[i], panel[partner], x, j, found, i, second)
@@ -412,7 +428,7 @@ def dots_many(
     count, _, size = data.shape
     columns = addresses.size
     start = data.ctypes.data
-    every = _every(first, table.shape[0])
+    every, order = _every(first, table.shape[0]), _every(rows, rows)
     work = np.empty((table.shape[1], size))
     x = np.zeros(((columns + 3) // 4 * 4, size))
     found = np.zeros((rows + 1, x.shape[0]))
@@ -425,7 +441,7 @@ def dots_many(
             for i in range(columns):
                 for j in range(i + 1):
                     square[i, j] += _dot_block(x[i], x[j])
-        _dots_block(data, start, block, rows, first == rows, x, found)
+        _dots_block(data, start, block, order, x, found)
     out[:] = found[:rows, :columns]
     for i in range(columns):
         for j in range(i):

@@ -102,7 +102,8 @@ def run_dense(
     """Run a program at one width with explicit matrices, for many seeds.
 
     A seed's network is the same whichever seeds run beside it and on every device; on the CPU its
-    results have the same bits for every number of threads and every memory limit.
+    results have the same bits for every number of threads and every memory limit (orthogonal
+    matrices, whose factorisation is LAPACK's, agree up to rounding).
 
     Args:
         program: The program; powers of n become numbers.

@@ -42,6 +42,7 @@ class Context:
     roots: list[int] = field(default_factory=list)  # a bit for each random input
     bits: dict[str, int] = field(default_factory=dict)
     known: dict[LNode, LRef] = field(default_factory=dict)
+    anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     templates: dict[object, Template] = field(default_factory=dict)
 
     def add(self, node: LNode, dim: str | None) -> LRef:
@@ -50,6 +51,8 @@ class Context:
             return found
         self.nodes.append(node)
         self.dims.append(dim)
+        if dim is not None:
+            self.anchors.setdefault(dim, len(self.nodes) - 1)
         self.roots.append(self._roots(node))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1

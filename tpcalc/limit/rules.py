@@ -141,13 +141,7 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
     total: dict[Fraction, LRef] = {}
     for piece in pieces:
         if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
-            anchor = next((item for r in node.vectors for _, item in values[r].terms), None)
-            if anchor is None:
-                raise LimitError(
-                    f"{node.fn.text} of vectors that are identically 0 is a constant vector.",
-                    where=context.program.place(ref),
-                    hint="Write the constant as a scalar.",
-                )
+            anchor = context.anchors[dim]
             fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
             total[piece.power] = context.add(Apply(fn, (anchor,), piece.scalars), dim)
         elif piece.fn.expr == Var(0):

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from tpcalc.errors import ScaleError
+from tpcalc.functions import Fn
 from tpcalc.functions.expr import (
     Add,
     Call,
@@ -32,6 +33,7 @@ from tpcalc.functions.expr import (
     substitute,
     walk,
 )
+from tpcalc.functions.tape import evaluate
 
 __all__ = ["NeedsMore", "Series", "expand", "truncate"]
 
@@ -150,7 +152,8 @@ def _call(expr: Call, inner: Series[Expr], depth: Fraction, where: str) -> Serie
         return Series(((ZERO, expr.atom(inner.terms[0][1])),))
     lead = inner.lead
     if lead is None:  # an argument that is identically 0
-        return Series(((ZERO, expr.atom(const(0))),))
+        value = float(evaluate(Fn(expr.atom(const(0)), 0), []))
+        return Series(((ZERO, const(value)),)) if value != 0 else Series(())
     if lead < 0 and _scalar_only(expr):  # a number that tends to 0: Taylor about 0
         inner = Series(((ZERO, const(0)), *inner.terms), inner.cut)
     slope = expr.atom.differentiate(Var(-1)) if len(inner.terms) > 1 and depth > 0 else None

@@ -18,6 +18,7 @@ FEATURES = ("h", "x")
 GRADIENTS = ("dh", "dx", "dW_x")
 _STEPPED = ("f", "chi", "loss")
 _WIDTHS = 5
+_DIGEST = 12
 
 
 def outputs(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Table | None:
@@ -114,7 +115,8 @@ def provenance(report: ReportInput) -> Table | None:
         facts["Seeds per width"] = str(report.finite.seeds)
         facts["Backend"] = report.finite.backend
         parts.append(("Finite networks", facts))
-    if report.comparison is not None:
+    if report.comparison is not None and (report.limit is None or report.finite is None):
+        # Beside both of its sides a comparison has nothing of its own to tell.
         parts.append(("Comparison", _facts(report.comparison.provenance)))
     if report.provenance is not None:
         parts.append(("Report", _facts(report.provenance)))
@@ -240,7 +242,7 @@ def _methods(traces: list[Trace]) -> str:
 
 
 def _facts(origin: Provenance) -> dict[str, str]:
-    facts = {"tpcalc": origin.version, "Program": origin.program_digest}
+    facts = {"tpcalc": origin.version, "Program": origin.program_digest[:_DIGEST]}
     if origin.seed is not None:
         facts["Seed"] = str(origin.seed)
     facts |= {key.replace("_", " ").capitalize(): value for key, value in origin.settings}

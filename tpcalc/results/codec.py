@@ -126,7 +126,7 @@ def _hints(record: Any) -> dict[str, Any]:
 def _encode_fields(record: Any, place: str) -> dict[str, Any]:
     return {
         name: _encode(getattr(record, name), hint, f"{place}.{name}")
-        for name, hint in _hints(type(record)).items()
+        for name, hint in _hints(record.__class__).items()
     }
 
 

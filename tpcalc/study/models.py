@@ -1,4 +1,4 @@
-"""The MODEL of a command: a study file, a program in a Python file, or catalogue words."""
+"""The MODEL of a command: a study file, a program in a Python or JSON file, catalogue words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tpcalc.catalog.files import load as load_json
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
@@ -15,23 +16,27 @@ from tpcalc.study.model import Model
 from tpcalc.study.names import architecture_names
 from tpcalc.study.program_file import load_program, split_model
 from tpcalc.study.schema import Study
+from tpcalc.study.words import count
 
 __all__ = ["open_model"]
 
-_FORMS = "MODEL is a study file (study.toml), a program in a Python file (file.py:name), or one of"
+_FORMS = (
+    "MODEL is a study file (study.toml), a program in a file (file.py:name, or file.json written "
+    "by tp.save), or one of"
+)
 
 
 def open_model(word: str, flags: Sequence[Flag] = ()) -> Model:
     """Find out what a MODEL is, and make its program.
 
     Args:
-        word: ``study.toml``, ``file.py:name``, or the name of an architecture.
+        word: ``study.toml``, ``file.py:name``, ``file.json``, or the name of an architecture.
         flags: The flags that were given; they come before what a study file says.
 
     Raises:
         StudyError: A file that cannot be used.
         UsageError: Flags that do not fit each other or the model.
-        UnknownName: It is none of the three.
+        UnknownName: It is none of these.
 
     Example:
         >>> open_model("mlp", [Flag("--steps", "training.steps", 0)]).title
@@ -39,7 +44,11 @@ def open_model(word: str, flags: Sequence[Flag] = ()) -> Model:
     """
     in_python = split_model(word)
     if in_python is not None:
-        return _of_file(*in_python, flags)
+        settings = _settings(in_python[0], flags)
+        return _model(*load_program(*in_python), in_python[0], settings)
+    if word.lower().endswith(".json"):
+        settings = _settings(word, flags)
+        return _model(Path(word).stem, load_json(word), word, settings)
     if word.lower().endswith(".toml"):
         return build(load(word, flags))
     names = architecture_names()
@@ -50,24 +59,26 @@ def open_model(word: str, flags: Sequence[Flag] = ()) -> Model:
     return build(study_of({"model": {"architecture": word}}, flags))
 
 
-def _of_file(path: str, name: str | None, flags: Sequence[Flag]) -> Model:
+def _settings(path: str, flags: Sequence[Flag]) -> Study:
     strange = sorted({flag.name for flag in flags if flag.key.startswith(("model.", "training."))})
     if strange:
         raise UsageError(
-            f"{', '.join(strange)}: a program in a Python file is complete; such flags describe "
-            "a network of the catalogue.",
+            f"{', '.join(strange)}: a program in a file is complete; such flags describe a network "
+            "of the catalogue.",
             hint=f"Leave them out, or change {path}.",
         )
-    found, program = load_program(path, name)
-    settings: Study = study_of({}, flags)
+    return study_of({}, flags)
+
+
+def _model(name: str, program: Program, path: str, settings: Study) -> Model:
     return Model(
         program=program,
         study=settings,
-        title=f"{found} of {Path(path).name}",
-        facts={"Program": f"{found} in {path}", **_contents(program)},
+        title=f"{name} of {Path(path).name}",
+        facts={"Program": f"{name} in {path}", **_contents(program)},
         words=(),
         input_names=(),
-        description={"file": path, "name": found},
+        description={"file": path, "name": name},
     )
 
 
@@ -75,6 +86,6 @@ def _contents(program: Program) -> dict[str, str]:
     kinds = Counter(type(node).__name__ for node in program.nodes)
     scalars = sum(program.types[ref].kind is Kind.SCALAR for _, ref in program.outputs)
     return {
-        "Nodes": ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())),
-        "Outputs": f"{scalars} scalars, {len(program.outputs) - scalars} vectors",
+        "Nodes": ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())),
+        "Outputs": f"{count(scalars, 'scalar')}, {count(len(program.outputs) - scalars, 'vector')}",
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 from tpcalc.dsl import Traced
 from tpcalc.dsl import as_program as program_of
-from tpcalc.errors import StudyError, TpcalcError, UnknownName
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.program.program import Program
 
 __all__ = ["load_program", "split_model"]
@@ -72,7 +72,7 @@ def _is_program(value: Any) -> bool:
 
 def _program(path: Path, name: str, value: Any) -> tuple[str, Program]:
     # A decorated function runs here, on the user's own lines.
-    with _user_errors(path), contextlib.redirect_stdout(sys.stderr):
+    with _user_errors(path), _folder_first(path), contextlib.redirect_stdout(sys.stderr):
         return name, program_of(value)
 
 
@@ -93,7 +93,7 @@ def _listing(programs: dict[str, Any]) -> str:
 
 
 def _described(value: Any) -> str:
-    return f"a {type(value).__name__}" if not isinstance(value, type) else f"the class {value!r}"
+    return f"a value of type {type(value).__name__}"
 
 
 def _run(path: Path) -> ModuleType:
@@ -131,6 +131,8 @@ def _user_errors(path: Path) -> Iterator[None]:
     except TpcalcError as error:
         if error.where is None:
             error.where = _user_line(path, error)
+        if error.exit_code == UsageError.exit_code:
+            error.exit_code = StudyError.exit_code  # the file is wrong, not the command line
         raise
     except SyntaxError as error:
         where = f"{error.filename or path}, line {error.lineno}"

@@ -12,14 +12,14 @@ from tpcalc.orders import Ex
 from tpcalc.results import Samples
 from tpcalc.study.schema import Study
 
-__all__ = ["facts", "program_words", "title"]
+__all__ = ["count", "facts", "program_words", "title"]
 
 
 def title(study: Study, exponents: Parameterization) -> str:
     """The heading of a report."""
     model, steps = study.model, study.training.steps
-    layers = _count(model.depth, "hidden layer")
-    trained = f"{_count(steps, 'step')} of training" if steps else "at initialization"
+    layers = count(model.depth, "hidden layer")
+    trained = f"{count(steps, 'step')} of training" if steps else "at initialization"
     return f"{model.act} network of {layers}, {exponents.text}, {trained}"
 
 
@@ -41,11 +41,11 @@ def facts(
         "Powers of the learning rates": _rates(study, exponents),
         "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
         "Loss": f"{loss.name}: {loss.text}",
-        "Training": f"{_count(training.steps, 'step')}, {_batches(training.batch)}",
-        "Data": f"{origin}: {_count(data.dimension, 'feature')}, {_count(data.outputs, 'output')}",
+        "Training": f"{count(training.steps, 'step')}, {_batches(training.batch)}",
+        "Data": f"{origin}: {count(data.dimension, 'feature')}, {count(data.outputs, 'output')}",
     }
     if training.query is not None:
-        made["Queries"] = f"{_count(len(queries), 'input')} of {training.query}"
+        made["Queries"] = f"{count(len(queries), 'input')} of {training.query}"
     return made
 
 
@@ -69,8 +69,8 @@ def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
         f"x[l] = {model.act}(h[l]).",
     ]
     lines += [
-        f"{layers}h[{l}] = {_power(-a)}W[{l}] x[{below}]{term.format(l)}."
-        for layers, l, below, a, term in _hidden(depth, table.a, terms)
+        f"{which}h[{layer}] = {_power(-a)}W[{layer}] x[{below}]{term.format(layer)}."
+        for which, layer, below, a, term in _hidden(depth, table.a, terms)
     ]
     lines.append(
         f"Output: f = {_power(-table.a[-1])}W[{depth + 1}] x[{depth}]{terms[-1].format(depth + 1)}."
@@ -79,7 +79,7 @@ def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
         lines += [
             "Backward: dh[l] and dx[l] are the gradients of f by h[l] and x[l], found by reverse "
             "differentiation of the forward program.",
-            f"Update, {_count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}, "
+            f"Update, {count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}, "
             f"with eta = {training.lr:g}.",
             "Trained weights are never formed: W[l] x after t steps is its value at the start plus "
             "one multiple of a gradient for each step and sample.",
@@ -100,7 +100,13 @@ def _hidden(
     ]
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count(1, "step"), count(2, "step")
+        ('1 step', '2 steps')
+    """
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tpcalc.analyses.compare import compare
-from tpcalc.errors import EvaluationError, ProgramError
+from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.results import (
     Estimate,
     FiniteRow,
@@ -112,7 +112,7 @@ def test_powers_of_n_are_taken_out_of_finite_values() -> None:
     assert [row.mean for row in found.rows] == pytest.approx([2.0, 2.0, 5.0])
     assert [row.stderr for row in found.rows] == pytest.approx([1.0, 1.0, 1.0])
     assert [row.z for row in found.rows] == pytest.approx([0.0, 1.0, 1.0], abs=1e-12)
-    assert "c is compared after division by n^(-1/2)." in found.notes
+    assert "compared after division by n^(-1/2): c." in found.notes
 
 
 def test_slope_of_the_error() -> None:
@@ -138,6 +138,24 @@ def test_names_that_only_one_side_has_are_listed() -> None:
     assert {row.name for row in found.rows} == {"b"}
     assert "only the limit has a: not compared." in found.notes
     assert "only the finite networks have c: not compared." in found.notes
+
+
+def test_long_lists_of_names_are_counted() -> None:
+    rows = [scalar(f"a[{index}]", 1.0) for index in range(20)]
+    found = compare(limits(*rows), networks({("c", "value", 8): [1.0, 2.0]}))
+    assert found.notes[0].endswith("a[5] and 14 more: not compared.")
+
+
+def test_what_limit_returns_is_taken_and_nothing_else() -> None:
+    class Answer:
+        table = limits(scalar("c", 1.0))
+
+    table = networks({("c", "value", 8): [1.0, 2.0]})
+    assert compare(Answer(), table) == compare(Answer.table, table)
+    with pytest.raises(UsageError, match=r"first .* dict.*tp.limit"):
+        compare({}, table)
+    with pytest.raises(UsageError, match=r"second .* list.*tp.simulate"):
+        compare(Answer.table, [])
 
 
 @pytest.mark.parametrize(

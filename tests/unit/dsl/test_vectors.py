@@ -372,7 +372,7 @@ def test_representations_speak_the_users_names() -> None:
         "<Vector x on 'n'>",
         "<Vector n**(-1/2) * (W @ relu(...)) on 'n'>",
         "<Vector (n**(-1/2) * (W @ ...)) - 1/2*x on 'n'>",
-        "<Vector (2*s)*(n**(-1/2) * (W @ ...)) - x + x*(n**(-1/2) * ...) + ... on 'n'>",
+        "<Vector 2*s*(n**(-1/2) * (W @ ...)) - x + x*(n**(-1/2) * ...) + ... on 'n'>",
         "<Matrix W.T from 'n' to 'n'>",
         "<Scalar mean(x*(n**(-1/2) * (W @ ...)))>",
         "<Scalar 1 + s**2>",

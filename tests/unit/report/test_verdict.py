@@ -21,10 +21,20 @@ def words(report: ReportInput) -> str:
     return summary(report, gather(report.limit, report.finite, report.comparison))
 
 
-def shifted(report: ReportInput, name: str, z: float) -> ReportInput:
+def biased(report: ReportInput, name: str, *differences: float) -> ReportInput:
+    """The report with these differences at the widths, in rising order; errors 0.01."""
     assert report.comparison is not None
+    wanted = dict(zip((256, 1024, 4096), differences, strict=True))
     rows = tuple(
-        replace(row, z=z) if (row.name, row.width) == (name, 4096) else row
+        replace(
+            row,
+            mean=row.limit + wanted[row.width],
+            stderr=0.01,
+            limit_stderr=0.0,
+            z=wanted[row.width] / 0.01,
+        )
+        if row.name == name
+        else row
         for row in report.comparison.rows
     )
     return replace(report, comparison=replace(report.comparison, rows=rows))
@@ -53,17 +63,23 @@ def test_summary_lists_at_most_three_outputs(several_outputs: ReportInput) -> No
 
 
 def test_a_difference_that_shrinks_is_a_finite_width_effect(report: ReportInput) -> None:
-    found = verdict(shifted(report, "f[5,0]", 9.0))
+    found = verdict(biased(report, "f[5,0]", -1.0, -0.3, -0.09))
     assert (found.level, found.headline) == (
         "warn",
         "Finite networks approach the limit, but have not reached it",
     )
+    assert found.reasons[1].startswith("1 difference exceeds 5 standard errors at width 4096")
 
 
-@pytest.mark.parametrize("z", [9.0, -9.0, math.nan, math.inf])
-def test_a_difference_that_does_not_shrink_is_disagreement(report: ReportInput, z: float) -> None:
-    # No slope was fitted at step 3.
-    found = verdict(shifted(report, "f[3,0]", z))
+@pytest.mark.parametrize(
+    "differences",
+    [(0.09, 0.09, 0.09), (-0.08, -0.1, -0.09), (0.1, 0.1, math.nan), (0.1, 0.1, math.inf)],
+)
+def test_a_difference_that_stays_is_disagreement(
+    report: ReportInput, differences: tuple[float, ...]
+) -> None:
+    # Its slopes are negative all the same.
+    found = verdict(biased(report, "f[5,0]", *differences))
     assert (found.level, found.headline) == ("bad", "Finite networks disagree with the limit")
 
 

@@ -1,0 +1,147 @@
+"""``tp.limit``: seeds, threads, error targets, memory, interruption, limit variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agree import agree
+
+import tpcalc as tp
+from tpcalc.errors import EvaluationError, Exploded, OutOfMemory
+from tpcalc.results import Status
+
+DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (-1.0,)))
+
+
+def program(steps: int = 3, **options: object) -> tp.Program:
+    return tp.train(tp.MLP(3, "tanh"), "mup", DATA, steps=steps, lr=0.5, **options)  # type: ignore[arg-type]
+
+
+def test_same_bits_for_any_number_of_threads() -> None:
+    tables = [
+        tp.limit(program(batch=2), samples=2**10, replicates=6, threads=threads, seed=4).table
+        for threads in (1, 2, 3)
+    ]
+    values = [[row.estimate.draws for row in table.scalars] for table in tables]
+    assert values[0] == values[1] == values[2]
+
+
+def test_seeds_matter_and_repeat() -> None:
+    one, same, other = (
+        tp.limit(program(), samples=2**8, seed=seed, outputs=["f[3,0]"])["f[3,0]"].value
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_error_target_adds_samples() -> None:
+    target = 2e-4
+    found = tp.limit(program(), samples=2**6, rel_error=target, outputs=["f[3,0]"])
+    value = found["f[3,0]"]
+    assert value.stderr <= target * abs(value.value)
+    assert value.samples > 2**6
+    assert value.status is Status.CONVERGED
+
+
+def test_error_target_that_is_not_met_says_so() -> None:
+    found = tp.limit(
+        program(), samples=2**6, rel_error=1e-9, max_samples=2**7, outputs=["f[3,0]"]
+    )
+    assert found["f[3,0]"].status is Status.TOLERANCE_NOT_REACHED
+    assert any("not reached" in note for note in found.table.notes)
+
+
+def test_float32_storage_is_close() -> None:
+    names = ["f[3,0]"]
+    wide = tp.limit(program(), samples=2**10, seed=3, outputs=names)["f[3,0]"]
+    narrow = tp.limit(program(), samples=2**10, seed=3, outputs=names, storage="float32")["f[3,0]"]
+    assert wide.value != narrow.value
+    assert abs(wide.value - narrow.value) < 1e-5
+
+
+def test_memory_is_said_beforehand() -> None:
+    with pytest.raises(OutOfMemory, match="GiB") as error:
+        tp.limit(program(), samples=2**14, memory_limit=10_000)
+    assert "fewer samples" in str(error.value)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interruption_stops_the_workers(threads: int) -> None:
+    calls = []
+
+    def progress(fraction: float, text: str) -> None:
+        calls.append(fraction)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tp.limit(program(20), samples=2**14, replicates=50, threads=threads, progress=progress)
+    assert len(calls) == 1
+
+
+def test_progress_reaches_the_end() -> None:
+    seen: list[float] = []
+    tp.limit(program(), samples=2**8, progress=lambda fraction, text: seen.append(fraction))
+    assert seen[-1] == pytest.approx(1.0)
+
+
+def test_explosion_is_an_error_with_a_name() -> None:
+    @tp.program
+    def explosive(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        for _ in range(12):
+            v = v * v
+        t.output("vv", t.inner(v, v))
+
+    with pytest.raises(Exploded, match="range"):
+        tp.limit(explosive, samples=2**12)
+
+
+@pytest.mark.parametrize(
+    "options", [{"samples": 1000}, {"replicates": 1}, {"rel_error": 0.0}, {"storage": "half"}]
+)
+def test_bad_settings(options: dict[str, object]) -> None:
+    with pytest.raises(EvaluationError):
+        tp.limit(program(), **options)  # type: ignore[arg-type]
+
+
+def test_limit_variable() -> None:
+    @tp.program
+    def pair(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (w @ v)
+        t.output("h", h)
+        t.output("y", tp.n**-0.5 * (w @ tp.relu(v)))
+
+    found = tp.limit(pair, samples=2**12, replicates=16)
+    h, y = found["h"], found["y"]
+    agree(h.second_moment, 1.0)
+    agree(h.moment(lambda z: z**4), 3.0)
+    agree(h.moment(tp.relu), 1 / np.sqrt(2 * np.pi))
+    agree(h.cov(y), 0.5)
+    sample = y.sample(10_000)
+    assert sample.shape == (10_000,)
+    assert abs(sample.var() - 0.5) < 0.05
+    agree(y.moment(tp.tanh), 0.0)
+
+
+def test_random_outputs_are_joint_over_inputs() -> None:
+    """NTK outputs at the start: N(0, E x x') over inputs, here with correlation 1 for equal ones."""
+    data = tp.Samples(((1.0, 0.0),), ((1.0,),))
+    net = tp.MLP(1, "linear")
+    queries = [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)]
+    made = tp.train(net, "ntk", data, steps=0, queries=queries, watch=())
+    found = tp.limit(made, samples=2**8, replicates=200, seed=2)
+    draws = np.array([found[f"f[0,{i}]"].draws for i in range(4)])
+    assert found["f[0,0]"].random
+    np.testing.assert_allclose(draws[1], draws[0], atol=1e-6)
+    np.testing.assert_allclose(draws[2], -draws[0], atol=1e-6)
+    assert abs(np.mean(draws[3] * draws[0])) < 5 / np.sqrt(200)
+    assert abs(draws[0].var() - 1) < 5 * np.sqrt(2 / 200)
+
+
+def test_output_bias_is_random() -> None:
+    made = tp.train(tp.MLP(1, "tanh", bias="all"), "ntk", DATA, steps=0, watch=())
+    plain = tp.train(tp.MLP(1, "tanh", bias="first"), "ntk", DATA, steps=0, watch=())
+    with_bias = tp.limit(made, samples=2**8, replicates=200)["f[0,0]"]
+    without = tp.limit(plain, samples=2**8, replicates=200)["f[0,0]"]
+    assert with_bias.random and without.random

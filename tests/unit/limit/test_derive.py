@@ -1,0 +1,151 @@
+"""Limit rules: what is derived, and what is refused with a reason."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import tpcalc as tp
+from tpcalc.errors import LimitError, NotDifferentiable, ScaleError, UnknownName
+from tpcalc.limit.derive import derive
+from tpcalc.limit.graph import Fluctuation, Product
+
+DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (-1.0,)))
+
+
+def train(param: str, act: str = "tanh", depth: int = 3, **options: object) -> tp.Program:
+    settings: dict[str, object] = {"steps": 2, "lr": 1, "watch": ()}
+    settings.update(options)
+    return tp.train(tp.MLP(depth, act), param, DATA, **settings)  # type: ignore[arg-type]
+
+
+def test_powers_of_mup() -> None:
+    graph = derive(train("mup", watch=("h", "dh")))
+    powers = {name: target.power for name, target in graph.targets}
+    assert powers["f[0,0]"] == Fraction(-1, 2)  # u independent of x: a fluctuation
+    assert powers["f[1,0]"] == powers["h[3,1,0]"] == 0
+    assert powers["dh[1,0,0]"] == powers["dh[3,2,0]"] == -1
+
+
+def test_a_vanishing_scalar_is_exactly_zero_and_says_why() -> None:
+    found = tp.limit(train("mup"), samples=2**8, replicates=2)
+    first = found["f[0,0]"]
+    assert (first.value, first.stderr, first.method.value) == (0.0, 0.0, "exact")
+    assert any("exactly 0" in note for note in found.table.notes)
+
+
+def test_ntk_keeps_first_order_terms() -> None:
+    """The outputs move although every hidden update vanishes: Taylor terms must not be dropped."""
+    graph = derive(train("ntk"))
+    assert any(isinstance(node, Fluctuation) for node in graph.nodes)
+    shallow = derive(train("ntk", steps=0))
+    assert len(graph.nodes) > 3 * len(shallow.nodes)
+
+
+@pytest.mark.parametrize(("param", "word"), [("naive-ip", "vanishes"), ("ip-llr", "vanishes")])
+def test_vanishing_layers_need_rescaling(param: str, word: str) -> None:
+    with pytest.raises(ScaleError, match=word) as error:
+        tp.limit(train(param))
+    assert "tp.simulate" in str(error.value)
+
+
+def test_exploding_layers_are_refused() -> None:
+    with pytest.raises(ScaleError, match="explodes like"):
+        tp.limit(train("standard"))
+
+
+def test_growing_scalar_names_its_output() -> None:
+    @tp.program
+    def growing(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        t.output("sum", tp.n * t.inner(v, v))
+
+    with pytest.raises(ScaleError, match=r"sum grows like n\^\(1\)"):
+        tp.limit(growing)
+
+
+def test_orthogonal_matrices_are_not_supported_yet() -> None:
+    @tp.program
+    def haar(t: tp.Tracer) -> None:
+        w = t.matrix("W", law="orthogonal")
+        t.output("h", tp.n**-0.5 * (w @ t.gaussian("v")))
+
+    with pytest.raises(LimitError, match="orthogonal") as error:
+        tp.limit(haar)
+    assert "dense" in str(error.value)
+
+
+def test_symbolic_exponents_need_values() -> None:
+    @tp.program
+    def symbolic(t: tp.Tracer) -> None:
+        w = t.matrix("W")
+        t.output("h", tp.n ** -tp.symbol("a") * (w @ t.gaussian("v")))
+
+    with pytest.raises(ScaleError, match="'a'"):
+        tp.limit(symbolic)
+    found = tp.limit(symbolic, values={"a": Fraction(1, 2)}, samples=2**8)
+    assert found["h"].second_moment.z(1.0) < 5
+
+
+def test_unknown_output_names_the_nearest() -> None:
+    with pytest.raises(UnknownName, match=r"f\[1,0\]"):
+        tp.limit(train("mup"), outputs=["f[1,00]"])
+    with pytest.raises(UnknownName):
+        tp.limit(train("mup", steps=0), samples=2**6, replicates=2)["g"]
+
+
+def test_a_jump_has_no_backward_pass() -> None:
+    with pytest.raises(NotDifferentiable, match="step"):
+        train("mup", act="step")
+
+
+def test_an_activation_without_derivative_has_no_backward_pass() -> None:
+    bump = tp.function("bump", lambda z: abs(z) ** 1.5 * 0.5)
+    import numpy as np
+
+    hidden = tp.function("hidden_rule", lambda z: np.arctan(z))
+    assert bump is not None
+    with pytest.raises(NotDifferentiable, match="derivative"):
+        tp.train(tp.MLP(2, hidden), "mup", DATA, steps=1)
+
+
+def test_shared_structure_is_one_node() -> None:
+    """A repeated input costs nothing twice."""
+
+    @tp.program
+    def twice(t: tp.Tracer) -> None:
+        w, v = t.matrix("W"), t.gaussian("v")
+        t.output("a", tp.n**-0.5 * (w @ v))
+        t.output("b", tp.n**-0.5 * (w @ v))
+
+    graph = derive(twice.build())
+    assert sum(isinstance(node, Product) for node in graph.nodes) == 1
+
+
+def test_zero_inputs_work() -> None:
+    data = tp.Samples(((0.0, 0.0),), ((1.0,),))
+    for act in ("tanh", "relu"):
+        program = tp.train(tp.MLP(2, act), "mup", data, steps=2, watch=("h",))
+        found = tp.limit(program, samples=2**8, replicates=4)
+        assert found["f[2,0]"].value == 0.0
+        assert found["h[2,2,0]"].second_moment.value == 0.0
+
+
+def test_zero_inputs_with_a_bias_are_like_any_other() -> None:
+    data = tp.Samples(((0.0, 0.0),), ((1.0,),))
+    program = tp.train(tp.MLP(2, "tanh", bias="first"), "mup", data, steps=1, watch=())
+    assert tp.limit(program, samples=2**8, replicates=4)["f[1,0]"].value > 0.1
+
+
+def test_deep_programs_do_not_recurse() -> None:
+    @tp.program
+    def deep(t: tp.Tracer) -> None:
+        h = t.gaussian("v")
+        for _ in range(20_000):
+            h = tp.tanh(h)
+        t.output("h", h)
+
+    program = deep.build()
+    assert len(derive(program).nodes) == 20_001
+    tp.limit(program, samples=4, replicates=2)

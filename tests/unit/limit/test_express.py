@@ -1,0 +1,48 @@
+"""Formulas: what they say, and that large ones are left out."""
+
+from __future__ import annotations
+
+import tpcalc as tp
+from tpcalc.limit.derive import derive
+from tpcalc.limit.express import express
+
+
+@tp.program
+def there_and_back(t: tp.Tracer) -> None:
+    v, w = t.gaussian("v"), t.matrix("W")
+    h = tp.n**-0.5 * (w @ v)
+    x = tp.tanh(h)
+    t.output("h", h)
+    t.output("x", x)
+    t.output("g", tp.n**-0.5 * (w.T @ x))
+    t.output("s", t.inner(v, v))
+
+
+def test_hat_and_correction() -> None:
+    formulas = express(derive(there_and_back.build()))
+    assert formulas["h"].text == "Z[h] = hat(W v)"
+    assert formulas["x"].text == "Z[x] = tanh(Z[h])"
+    assert formulas["g"].text == "Z[g] = hat(W^T x) + E[d x/d hat(W v)]*v"
+    assert formulas["s"].text == "s = E[v^2]"
+    assert r"\hat Z" in formulas["g"].latex
+    assert formulas["g"].mathml.startswith("<math") and "<mover>" in formulas["g"].mathml
+
+
+def test_the_budget_leaves_large_formulas_out() -> None:
+    @tp.program
+    def large(t: tp.Tracer) -> None:
+        h = t.gaussian("v")
+        for _ in range(60):
+            h = tp.tanh(h) + h
+        t.output("h", h)
+        t.output("short", tp.tanh(t.gaussian("w")))
+
+    formulas = express(derive(large.build()))
+    assert "h" not in formulas
+    assert formulas["short"].text == "Z[short] = tanh(w)"
+
+
+def test_formula_of_a_limit_vector() -> None:
+    found = tp.limit(there_and_back, samples=2**6, replicates=2)
+    assert found["x"].formula.text == "Z[x] = tanh(Z[h])"
+    assert "Z[h] = hat(W v)" in repr(found["h"])
