@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import ParamSpec
 
 import typer
 
-from tpcalc.errors import OutOfMemory, TpcalcError
+from tpcalc.errors import OutOfMemory, StudyError, TpcalcError
 
 __all__ = ["INTERRUPTED", "TOLERANCE_NOT_MET", "clean"]
 
@@ -49,6 +49,17 @@ def _told() -> Iterator[None]:
         typer.echo(str(full), err=True)
         raise typer.Exit(full.exit_code) from None
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; nothing may be written at shutdown either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader (head, less) has seen enough
         raise typer.Exit(0) from None
+    except OSError as error:
+        # Files that were asked for have errors of their own; what is left is the output itself.
+        _drop_output()
+        place = f" {error.filename}" if error.filename else ""
+        typer.echo(f"the system refused{place}: {error.strerror or error}", err=True)
+        raise typer.Exit(StudyError.exit_code) from None
+
+
+def _drop_output() -> None:
+    """Let nothing be written any more, at the end of the interpreter neither."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -31,9 +31,13 @@ def put_table(table: RenderableType, heading: str = "") -> None:
 
     wide: dict[str, Any] = {} if sys.stdout.isatty() else {"width": _PIPE_WIDTH}
     console = Console(highlight=False, **wide)
-    if heading:
-        console.print(Text(heading, style="bold"))
-    console.print(table)
+    # Captured, because rich would end the program itself where a pipe is closed early.
+    with console.capture() as capture:
+        if heading:
+            console.print(Text(heading, style="bold"))
+        console.print(table)
+    lines = (line.rstrip() for line in capture.get().splitlines())
+    put("\n".join(lines))
 
 
 def check_tolerance(table: LimitTable) -> None:

@@ -121,7 +121,7 @@ class Power(Operand):
             TraceError: The number in front is 0.
         """
         if self.factor == 0:
-            raise misuse("a power of n with the number 0 in front has no inverse.")
+            raise misuse("a division by the number 0 (alone, or in front of a power of n).")
         return Power(-self.n_power, -self.depth_power, 1 / self.factor)
 
     def __pow__(self, exponent: object) -> Power:
@@ -138,7 +138,7 @@ class Power(Operand):
                 "Raise the power of n alone, and multiply by the number afterwards.",
             )
         if self.factor == 0 and exponent < 0:
-            raise misuse("a power of n with the number 0 in front has no inverse.")
+            raise misuse("a division by the number 0 (alone, or in front of a power of n).")
         if self.factor < 0 and exponent.denominator != 1:
             raise misuse(f"{number_text(self.factor)} has no real power {exponent}.")
         if exponent.denominator == 1:

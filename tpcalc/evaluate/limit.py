@@ -79,7 +79,10 @@ class Limit:
         return iter([*self._scalars, *self._vectors])
 
     def __repr__(self) -> str:
-        lines = [f"{row.name} -> {_power(row.n_power)}{row.estimate}" for row in self.table.scalars]
+        lines = [
+            f"{row.name} -> {row.estimate}" + (f", {row.note}" if row.note else "")
+            for row in self.table.scalars
+        ]
         lines += [
             f"{row.name} -> {_power(row.n_power)}Z, E Z = {row.mean}, E Z^2 = {row.second_moment}"
             for row in self.table.vectors
@@ -264,7 +267,8 @@ def limit(
         power = str(target.power)
         if program.types[program.ref(name)].kind is Kind.SCALAR:
             found = _scalar(name, target, draws, compiled.scalars, name in compiled.random)
-            scalars.append(ScalarRow(name, found, power, printed.get(name)))
+            note = f"of size n^({power}) as written" if target.power < 0 else ""
+            scalars.append(ScalarRow(name, found, "0", printed.get(name), note))
         elif target.node is None or draws is None:
             vectors.append(VectorRow(name, EXACT_ZERO, EXACT_ZERO, power))
         else:
@@ -305,7 +309,7 @@ def _scalar(
 
 def _notes(graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None) -> tuple[str, ...]:
     notes = []
-    vanishing = [row.name for row in scalars if Fraction(row.n_power) < 0]
+    vanishing = [row.name for row in scalars if row.note]
     if vanishing:
         shown = ", ".join(vanishing[:6]) + (", ..." if len(vanishing) > 6 else "")
         notes.append(f"the limit is exactly 0, by the powers of n as written: {shown}")

@@ -14,7 +14,7 @@ from numbers import Rational
 from pathlib import Path
 from typing import Any
 
-from tpcalc.errors import ProgramError, ScaleError, StudyError, UnknownName
+from tpcalc.errors import ProgramError, ScaleError, StudyError, TpcalcError
 from tpcalc.functions import Fn
 from tpcalc.functions.numbers import Number, as_number, is_finite, number_text
 from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
@@ -77,7 +77,7 @@ def from_json(data: Any, atoms: AtomOf) -> Program:
     Raises:
         ProgramError: Another schema version, a field that is missing or has the wrong form, or an
             ill-typed program; the message says where.
-        UnknownName: From ``atoms``.
+        TpcalcError: From ``atoms`` (``UnknownName``, say), with the place.
     """
     if not isinstance(data, Mapping):
         raise ProgramError("the JSON of a program is an object.", where="$")
@@ -241,7 +241,7 @@ def _at(place: str, item: Any, take: Callable[[_Fields], None]) -> None:
     except (ProgramError, ScaleError) as error:
         where = place + (f" ({error.where})" if error.where else "")
         raise ProgramError(error.message, where=where, hint=error.hint) from None
-    except UnknownName as error:
+    except TpcalcError as error:  # from the catalogue of functions
         error.where = error.where or place
         raise
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from tpcalc.errors import ProgramError, ScaleError, UnknownName
+from tpcalc.errors import ProgramError, ScaleError, TpcalcError
 from tpcalc.functions import Fn
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
@@ -49,7 +49,7 @@ def from_text(text: str, atoms: AtomOf) -> Program:
     Raises:
         ProgramError: A line that cannot be read, or a program that is ill-typed; the message
             carries the line number.
-        UnknownName: From ``atoms``.
+        TpcalcError: From ``atoms`` (``UnknownName``, say), with the line number.
 
     Example:
         >>> from_text("tpcalc program 1\ndim n 1\n", lambda name, params: None).dims
@@ -70,7 +70,7 @@ def from_text(text: str, atoms: AtomOf) -> Program:
         except (ProgramError, ScaleError) as error:
             place = f"line {number}" + (f" ({error.where})" if error.where else "")
             raise ProgramError(error.message, where=place, hint=error.hint) from None
-        except UnknownName as error:
+        except TpcalcError as error:  # from the catalogue of functions
             error.where = error.where or f"line {number}"
             raise
     if not started:

@@ -83,12 +83,16 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow:
-    """The limit of one scalar; ``n_power`` is the power of n taken out ("0" if none)."""
+    """The limit of one scalar; ``n_power`` is the power of n taken out ("0" if none).
+
+    ``note`` says how a limit that is exactly 0 by the powers of n is approached.
+    """
 
     name: str
     estimate: Estimate
     n_power: str = "0"
     formula: Formula | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

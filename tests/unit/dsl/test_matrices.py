@@ -88,7 +88,7 @@ def test_numbers_in_front_of_a_matrix_go_to_the_product() -> None:
         (lambda t, w, x: x + w, "cannot be added"),
         (lambda t, w, x: x * w, "cannot be multiplied"),
         (lambda t, w, x: w * np.ones(3), r"a matrix and an array of shape \(3,\) cannot be"),
-        (lambda t, w, x: w / 0, "divided by the number 0"),
+        (lambda t, w, x: w / 0, "division by the number 0"),
         (lambda t, w, x: w / x, "a matrix and a vector cannot be divided"),
         (lambda t, w, x: 1 / w, "cannot be divided"),
         (lambda t, w, x: w**2, r"no powers.*W @ \(W @ x\)"),

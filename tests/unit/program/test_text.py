@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from properties.programs import atoms
 
-from tpcalc.errors import ProgramError, UnknownName
+from tpcalc.errors import ProgramError, StudyError, UnknownName
 from tpcalc.functions import Atom, Fn, Var
 from tpcalc.program.nodes import Group, InputVector, Nonlin
 from tpcalc.program.parse import from_text
@@ -118,3 +118,11 @@ def test_two_functions_of_one_name_are_refused() -> None:
     assert len(builder) == 3
     with pytest.raises(ProgramError, match="two different functions are called 'phi'"):
         to_text(builder.finish())
+
+
+def test_errors_of_the_catalogue_carry_the_line() -> None:
+    def strict(name: str, params: tuple[object, ...]) -> Atom:
+        raise StudyError(f"{name} takes one parameter.")
+
+    with pytest.raises(StudyError, match=r"line 14: tanh takes one parameter\."):
+        from_text(TEXT, strict)
