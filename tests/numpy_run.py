@@ -17,8 +17,8 @@ from tpcalc.program.nodes import (
     Moment,
     Nonlin,
     OuterNonlin,
-    Scale,
     ScalarFn,
+    Scale,
 )
 from tpcalc.program.program import Program
 
@@ -31,7 +31,7 @@ def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, An
     Args:
         program: The program.
         width: n.
-        inputs: Arrays by name: ``"W"`` for a matrix, ``"g[0]"`` for a group member, scalars by name.
+        inputs: Arrays by name: ``"W"`` for a matrix, ``"g[0]"`` for a group member, scalars.
     """
     values: list[Any] = []
     for node in program.nodes:
@@ -39,7 +39,7 @@ def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, An
     return {name: values[ref] for name, ref in program.outputs}
 
 
-def _value(
+def _value(  # noqa: C901  one branch for each node type, on purpose without a table
     program: Program, node: Any, values: list[Any], width: int, inputs: Mapping[str, Any]
 ) -> Any:
     def get(refs: tuple[int, ...]) -> list[Any]:
@@ -60,7 +60,8 @@ def _value(
     if isinstance(node, LinComb):
         total = 0.0
         for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            total = total + float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
+            factor = float(number) * (1.0 if scalar is None else values[scalar])
+            total = total + factor * values[vector]
         return total
     if isinstance(node, Moment):
         return float(np.mean(evaluate(node.fn, get(node.vectors), get(node.scalars))))

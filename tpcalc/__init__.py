@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tpcalc.evaluate.limit import limit as limit
     from tpcalc.finite.simulate import simulate as simulate
     from tpcalc.program.program import Program as Program
+    from tpcalc.report.public import report as report
     from tpcalc.results import Samples as Samples
 
 __version__ = "0.1.0"
@@ -64,7 +65,7 @@ _HOMES = {
     "n": "tpcalc.dsl",
     "parse": "tpcalc.catalog.files",
     "program": "tpcalc.dsl",
-    "report": "tpcalc.analyses.reporting",
+    "report": "tpcalc.report.public",
     "save": "tpcalc.catalog.files",
     "simulate": "tpcalc.finite.simulate",
     "symbol": "tpcalc.dsl",

@@ -59,9 +59,7 @@ def test_lazy_has_the_law_of_dense(name: str) -> None:
     pytest.importorskip("torch")
     program = PROGRAMS[name]()
     lazy = _pairs(tp.simulate(program, widths=[NARROW], seeds=60, seed=1), NARROW)
-    dense = _pairs(
-        tp.simulate(program, widths=[NARROW], seeds=60, seed=2, backend="dense"), NARROW
-    )
+    dense = _pairs(tp.simulate(program, widths=[NARROW], seeds=60, seed=2, backend="dense"), NARROW)
     assert lazy.keys() == dense.keys()
     for key, own in lazy.items():
         _close(own, dense[key], f"{key}")

@@ -10,7 +10,9 @@ K01 = 0.93  # xi0 . xi1 + 1: the first-layer bias is included
 K00 = 1.74
 
 
-def one_step(depth: int, act: str, parameterization: str, eta: float, **watch: object) -> tp.Program:
+def one_step(
+    depth: int, act: str, parameterization: str, eta: float, **watch: object
+) -> tp.Program:
     """One step on XI0 with chi = -1, outputs at XI0 (input 0) and XI1 (input 1)."""
     return tp.train(
         tp.MLP(depth, act, bias="first"),

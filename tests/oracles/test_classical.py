@@ -20,7 +20,7 @@ def catalan(count: int) -> list[int]:
 
 
 def test_catalan_numbers_of_iterated_products() -> None:
-    """g_k = (What What^T)^k v: <v, g_k> = C_k and <g_k, g_k> = C_2k (moments of Marchenko-Pastur)."""
+    """g_k = (What What^T)^k v: <v, g_k> = C_k, <g_k, g_k> = C_2k (Marchenko-Pastur moments)."""
     depth = 5
 
     @tp.program

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Real
 from typing import Any, overload
 
 from tpcalc.dsl.handles import Scalar, scalar_fn
@@ -83,11 +84,8 @@ class Elementwise:
             value = number_or_none(z)
             if value is not None:
                 return float(evaluate(self._fn, [np.float64(value)]))
-            try:
-                array = np.asarray(z, dtype=float)
-            except (TypeError, ValueError):
-                pass
-            else:
+            array = _real_array(z)
+            if array is not None:
                 return np.broadcast_to(evaluate(self._fn, [array]), array.shape).copy()
         hint = "It takes a vector or scalar of a program, a number or an array."
         if isinstance(z, Operand):
@@ -96,6 +94,18 @@ class Elementwise:
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}: x0 -> {self.expr.text}>"
+
+
+def _real_array(z: Any) -> Any:
+    """An array of floats; None for what does not hold real numbers alone."""
+    import numpy as np
+
+    try:
+        array = np.asarray(z)
+    except ValueError:  # rows of different lengths
+        return None
+    exact = array.dtype == object and all(isinstance(item, Real) for item in array.flat)
+    return array.astype(float) if exact or array.dtype.kind in "biuf" else None
 
 
 def _doc(name: str, expr: Expr) -> str:

@@ -11,9 +11,9 @@ from math import ceil, isfinite, log10
 from typing import TYPE_CHECKING, Any, Literal
 
 from tpcalc.dsl.elementwise import Elementwise, UserAtom
-from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.lines import locate, misuse, user_line
 from tpcalc.dsl.operands import as_rational, noun, number, number_or_none
-from tpcalc.errors import NotDifferentiable, UnknownName
+from tpcalc.errors import NotDifferentiable, TpcalcError, UnknownName
 from tpcalc.functions import Atom, Expr, Facts, Fn, Var, const
 from tpcalc.functions import derivative as derivative_of
 from tpcalc.functions.expr import substitute, walk
@@ -156,11 +156,15 @@ def _from_sympy(name: str, given: Any, atom_of: AtomByName | None) -> Expr:
             f"{', '.join(str(symbol) for symbol in symbols)}.",
             "Leave one symbol free, the argument, and substitute numbers for the others.",
         )
-    return from_sympy(given, {symbol: Var(0) for symbol in symbols}, atom_of or _no_atoms)
+    try:
+        return from_sympy(given, {symbol: Var(0) for symbol in symbols}, atom_of or _no_atoms)
+    except TpcalcError as error:
+        locate(error)
+        raise
 
 
 def _no_atoms(name: str, *params: object) -> Atom:
-    raise UnknownName("function", name, (), where=user_line())
+    raise UnknownName("function", name, ())
 
 
 def _takes_namespace(given: Callable[..., Any]) -> bool:

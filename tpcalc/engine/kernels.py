@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from tpcalc.engine import kernels_blocks as blocks
@@ -164,17 +165,47 @@ def combine(outs: Sequence[Array], terms: Sequence[Term], add: bool = False) -> 
 
 def axpy(out: Array, factor: float, vector: Array) -> None:
     """Add ``factor`` times a vector to ``out``."""
-    blocks.axpy(out, float(factor), vector)
+    _axpy(out, float(factor), vector)
 
 
 def dot(left: Array, right: Array) -> float:
     """The sum of products of two vectors."""
-    return float(blocks.dot(left, right))
+    return float(_dot(left, right))
 
 
 def total(vector: Array) -> float:
     """The sum of a vector."""
-    return float(blocks.total(vector))
+    return float(_total(vector))
+
+
+@njit(fastmath=blocks.LOOSE, nogil=True, cache=True)
+def _total(vector: Array) -> float:
+    found = 0.0
+    for start in range(0, vector.size, 512):
+        x = vector[start : start + 512]
+        part = 0.0
+        for t in range(x.size):
+            part += x[t]
+        found += part
+    return found
+
+
+@njit(fastmath=blocks.LOOSE, nogil=True, cache=True)
+def _dot(left: Array, right: Array) -> float:
+    found = 0.0
+    for start in range(0, left.size, 512):
+        x, y = left[start : start + 512], right[start : start + 512]
+        part = 0.0
+        for t in range(x.size):
+            part += x[t] * y[t]
+        found += part
+    return found
+
+
+@njit(fastmath=blocks.LOOSE, nogil=True, cache=True)
+def _axpy(out: Array, factor: float, vector: Array) -> None:
+    for t in range(out.size):
+        out[t] += factor * vector[t]
 
 
 _NONE = np.zeros(0)

@@ -2,7 +2,8 @@
 
 Vectors come as addresses, so that one compiled function serves any number of them. Loops that form
 sums may be reordered by the compiler (``LOOSE``), which is what lets them use vector registers;
-infinities and NaN keep their meaning.
+infinities and NaN keep their meaning. All of it is in one file because numba's cache notices changes
+of the file of a function only.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from numba import carray, njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["axpy", "combine_many", "combine_one", "dot", "dots_many", "dots_one", "residual",
-           "total"]  # fmt: skip
+__all__ = ["LOOSE", "combine_many", "combine_one", "dots_many", "dots_one", "residual"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -25,7 +25,7 @@ Rows = NDArray[Any]  # float64 or float32
 LOOSE = {"reassoc", "nsz", "contract"}
 AHEAD = 4  # rows fetched ahead
 LINE = 64  # bytes of a cache line
-CHUNK = 128  # samples of a chunk where several rows are worked on at once
+BYTES = 1024  # of a row that are fetched at a time, between two stretches of arithmetic
 PANEL = 32  # rows that stay in cache while all columns pass over them
 
 
@@ -53,51 +53,26 @@ def _fetch(typing_context: Any, address: Any) -> Any:
     return types.void(types.int64), generate
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
-def total(vector: Array) -> float:
-    """The sum of a vector."""
-    found = 0.0
-    for start in range(0, vector.size, 512):
-        x = vector[start : start + 512]
-        part = 0.0
-        for t in range(x.size):
-            part += x[t]
-        found += part
-    return found
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
-def dot(left: Array, right: Array) -> float:
-    """The sum of products of two vectors."""
-    found = 0.0
-    for start in range(0, left.size, 512):
-        x, y = left[start : start + 512], right[start : start + 512]
-        part = 0.0
-        for t in range(x.size):
-            part += x[t] * y[t]
-        found += part
-    return found
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
-def axpy(out: Array, factor: float, vector: Array) -> None:
-    """Add ``factor`` times a vector to ``out``."""
-    for t in range(out.size):
-        out[t] += factor * vector[t]
-
-
 # ---------------------------------------------------------------------------- pieces of one block
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
-def _fetch_row(data: Rows, start: int, block: int, row: int, rows: int) -> None:
-    """Fetch row ``row`` of a block; counted on into the next block when it is past the last."""
-    if row >= rows:
-        row -= rows
+@njit(nogil=True, cache=True)
+def _place(data: Rows, start: int, block: int, index: Index, position: int) -> int:
+    """Address of a row of a block, by its position in the list ``index`` of rows that are read.
+
+    Positions past the end count on into the next block. (Past the last block nothing is read:
+    a fetch of an address that does not exist does nothing.)
+    """
+    count = index.size
+    if position >= count:
         block += 1
-    size = data.shape[2] * data.itemsize
-    place = start + (block * data.shape[1] + row) * size
-    for offset in range(0, size, LINE):
+        position = min(position - count, count - 1)
+    return start + (block * data.shape[1] + index[position]) * data.shape[2] * data.itemsize
+
+
+@njit(nogil=True, cache=True)
+def _fetch_bytes(place: int, count: int) -> None:
+    for offset in range(0, count, LINE):
         _fetch(place + offset)
 
 
@@ -110,7 +85,7 @@ def _dot_block(row: Rows, x: Array) -> float:
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _add_rows_four(
+def _add_four_rows(
     out: Array,
     table: Array,
     i: int,
@@ -119,23 +94,32 @@ def _add_rows_four(
     row_b: Rows,
     row_c: Rows,
     row_d: Rows,
+    ahead: Index,
+    fetched: int,
 ) -> None:
     """Four rows of coefficients, four outputs: every number that is loaded is used four times."""
     a0, a1, a2, a3 = table[i, j], table[i, j + 1], table[i, j + 2], table[i, j + 3]
     b0, b1, b2, b3 = table[i + 1, j], table[i + 1, j + 1], table[i + 1, j + 2], table[i + 1, j + 3]
     c0, c1, c2, c3 = table[i + 2, j], table[i + 2, j + 1], table[i + 2, j + 2], table[i + 2, j + 3]
     d0, d1, d2, d3 = table[i + 3, j], table[i + 3, j + 1], table[i + 3, j + 2], table[i + 3, j + 3]
-    out0, out1, out2, out3 = out[j], out[j + 1], out[j + 2], out[j + 3]
-    for t in range(row_a.size):
-        p, q, r, s = row_a[t], row_b[t], row_c[t], row_d[t]
-        out0[t] += (a0 * p + b0 * q) + (c0 * r + d0 * s)
-        out1[t] += (a1 * p + b1 * q) + (c1 * r + d1 * s)
-        out2[t] += (a2 * p + b2 * q) + (c2 * r + d2 * s)
-        out3[t] += (a3 * p + b3 * q) + (c3 * r + d3 * s)
+    chunk = BYTES // row_a.itemsize
+    for low in range(0, row_a.size, chunk):
+        for m in range(fetched):
+            _fetch_bytes(ahead[m] + low * row_a.itemsize, BYTES)
+        high = low + chunk
+        a, b, c, d = row_a[low:high], row_b[low:high], row_c[low:high], row_d[low:high]
+        out0, out1 = out[j, low:high], out[j + 1, low:high]
+        out2, out3 = out[j + 2, low:high], out[j + 3, low:high]
+        for t in range(a.size):
+            p, q, r, s = a[t], b[t], c[t], d[t]
+            out0[t] += (a0 * p + b0 * q) + (c0 * r + d0 * s)
+            out1[t] += (a1 * p + b1 * q) + (c1 * r + d1 * s)
+            out2[t] += (a2 * p + b2 * q) + (c2 * r + d2 * s)
+            out3[t] += (a3 * p + b3 * q) + (c3 * r + d3 * s)
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _dot_two_by_four(
+def _dot_two_rows(
     row_a: Rows,
     row_b: Rows,
     x: Array,
@@ -143,20 +127,29 @@ def _dot_two_by_four(
     out: Array,
     i: int,
     second: bool,
+    ahead: Index,
+    fetched: int,
 ) -> None:
     """Inner products of two rows with four columns, added to ``out``."""
-    x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-    for t in range(row_a.size):
-        p, q = row_a[t], row_b[t]
-        a0 += p * x0[t]
-        a1 += p * x1[t]
-        a2 += p * x2[t]
-        a3 += p * x3[t]
-        b0 += q * x0[t]
-        b1 += q * x1[t]
-        b2 += q * x2[t]
-        b3 += q * x3[t]
+    chunk = 2 * BYTES // row_a.itemsize
+    for low in range(0, row_a.size, chunk):
+        for m in range(fetched):
+            _fetch_bytes(ahead[m] + low * row_a.itemsize, 2 * BYTES)
+        high = low + chunk
+        a, b = row_a[low:high], row_b[low:high]
+        x0, x1 = x[j, low:high], x[j + 1, low:high]
+        x2, x3 = x[j + 2, low:high], x[j + 3, low:high]
+        for t in range(a.size):
+            p, q = a[t], b[t]
+            a0 += p * x0[t]
+            a1 += p * x1[t]
+            a2 += p * x2[t]
+            a3 += p * x3[t]
+            b0 += q * x0[t]
+            b1 += q * x1[t]
+            b2 += q * x2[t]
+            b3 += q * x3[t]
     out[i, j] += a0
     out[i, j + 1] += a1
     out[i, j + 2] += a2
@@ -169,36 +162,28 @@ def _dot_two_by_four(
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _fetch_share(
-    data: Rows, start: int, block: int, index: Index, first: int, part: int, parts: int
-) -> None:
-    """Fetch a share of the panel that begins at position ``first`` of the list of rows."""
-    count = index.size
-    for place in range(first + PANEL * part // parts, first + PANEL * (part + 1) // parts):
-        if place < count:
-            _fetch_row(data, start, block, index[place], data.shape[1])
-        elif place - count < min(count, PANEL):
-            _fetch_row(data, start, block + 1, index[place - count], data.shape[1])
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
 def _combine_block(
     data: Rows, start: int, block: int, index: Index, table: Array, out: Array
 ) -> None:
     """Add to ``out[columns, samples]`` the rows ``index`` times ``table[rows, columns]``.
 
-    Panel by panel, so that rows are in cache for every column; the next panel is fetched meanwhile.
+    Panel by panel, so that rows are in cache for every column. The next panel is fetched by the
+    first columns: all of it by the first four, or one half by them and one half by the next four.
     """
     count = index.size
     panel = data[block]
+    ahead = np.zeros(4, np.int64)
+    each = 4 if out.shape[0] == 4 else 2
     for low in range(0, count, PANEL):
         high = min(low + PANEL, count)
-        part, parts = 0, (high - low) // 4 * (out.shape[0] // 4)
+        position = high
         for j in range(0, out.shape[0], 4):
+            fetched = each if j < 8 else 0
             for i in range(low, high, 4):
-                _fetch_share(data, start, block, index, high, part, parts)
-                part += 1
-                _add_rows_four(
+                for m in range(fetched):
+                    ahead[m] = _place(data, start, block, index, position + m)
+                position += fetched
+                _add_four_rows(
                     out,
                     table,
                     i,
@@ -207,7 +192,30 @@ def _combine_block(
                     panel[index[i + 1]],
                     panel[index[i + 2]],
                     panel[index[i + 3]],
+                    ahead,
+                    fetched,
                 )
+
+
+@njit(fastmath=LOOSE, nogil=True, cache=True)
+def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
+    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block."""
+    rows = index.size
+    panel = data[block]
+    ahead = np.zeros(4, np.int64)
+    each = 2 if x.shape[0] == 4 else 1
+    for low in range(0, rows, PANEL):
+        high = min(low + PANEL, rows)
+        position = high
+        for j in range(0, x.shape[0], 4):
+            fetched = each if j < 8 else 0
+            for i in range(low, high, 2):
+                for m in range(fetched):
+                    ahead[m] = _place(data, start, block, index, position + m)
+                position += fetched
+                second = i + 1 < rows
+                partner = i + 1 if second else i
+                _dot_two_rows(panel[i], panel[partner], x, j, found, i, second, ahead, fetched)
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -253,6 +261,50 @@ def _every(count: int, padded: int) -> Index:
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
+def _dot_row(row: Rows, x: Array, ahead: int) -> float:
+    """An inner product; another row is fetched meanwhile."""
+    found = 0.0
+    chunk = 2 * BYTES // row.itemsize
+    for low in range(0, row.size, chunk):
+        _fetch_bytes(ahead + low * row.itemsize, 2 * BYTES)
+        p, y = row[low : low + chunk], x[low : low + chunk]
+        for t in range(p.size):
+            found += p[t] * y[t]
+    return found
+
+
+@njit(fastmath=LOOSE, nogil=True, cache=True)
+def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
+    """Add a row to ``out``; another one is fetched meanwhile."""
+    chunk = BYTES // row.itemsize
+    for low in range(0, row.size, chunk):
+        _fetch_bytes(ahead + low * row.itemsize, BYTES)
+        p, y = row[low : low + chunk], out[low : low + chunk]
+        for t in range(p.size):
+            y[t] += factor * p[t]
+
+
+@njit(fastmath=LOOSE, nogil=True, cache=True)
+def _dot_and_subtract(
+    a: Rows, b: Rows, f: float, g: float, x: Array, out: Array, ahead_a: int, ahead_b: int
+) -> tuple[float, float]:
+    """Inner products of two rows with ``x``, and ``out -= f a + g b``, in one go."""
+    found_a = found_b = 0.0
+    size = BYTES // 2
+    chunk = size // a.itemsize
+    for low in range(0, a.size, chunk):
+        _fetch_bytes(ahead_a + low * a.itemsize, size)
+        _fetch_bytes(ahead_b + low * a.itemsize, size)
+        high = low + chunk
+        p, q, y, z = a[low:high], b[low:high], x[low:high], out[low:high]
+        for t in range(p.size):
+            found_a += p[t] * y[t]
+            found_b += q[t] * y[t]
+            z[t] -= f * p[t] + g * q[t]
+    return found_a, found_b
+
+
+@njit(fastmath=LOOSE, nogil=True, cache=True)
 def dots_one(
     data: Rows,
     rows: int,
@@ -267,6 +319,7 @@ def dots_one(
     count, _, size = data.shape
     vector = carray(_pointer(address), (count, size))
     start = data.ctypes.data
+    order = _every(rows, rows)
     work = np.empty(size)
     square = 0.0
     for block in range(count):
@@ -275,59 +328,43 @@ def dots_one(
             square += _dot_block(x, x)
         if first == rows:
             for i in range(rows):
-                _fetch_row(data, start, block, i + AHEAD, rows)
-                out[i] += _dot_block(panel[i], x)
+                out[i] += _dot_row(panel[i], x, _place(data, start, block, order, i + AHEAD))
             continue
         newest = panel[first]
-        work[:] = newest
+        for t in range(size):
+            work[t] = newest[t]
         for i in range(0, first - 1, 2):
-            _fetch_row(data, start, block, i + AHEAD, rows)
-            _fetch_row(data, start, block, i + AHEAD + 1, rows)
-            f, g = factors[i], factors[i + 1]
-            for low in range(0, size, CHUNK):
-                high = low + CHUNK
-                p, q = panel[i, low:high], panel[i + 1, low:high]
-                y, z = x[low:high], work[low:high]
-                a = b = 0.0
-                for t in range(p.size):
-                    a += p[t] * y[t]
-                    b += q[t] * y[t]
-                    z[t] -= f * p[t] + g * q[t]
-                out[i] += a
-                out[i + 1] += b
+            a, b = _dot_and_subtract(
+                panel[i],
+                panel[i + 1],
+                factors[i],
+                factors[i + 1],
+                x,
+                work,
+                _place(data, start, block, order, i + AHEAD),
+                _place(data, start, block, order, i + AHEAD + 1),
+            )
+            out[i] += a
+            out[i + 1] += b
         if first % 2:
-            last = panel[first - 1]
+            last, factor = panel[first - 1], factors[first - 1]
             out[first - 1] += _dot_block(last, x)
-            f = factors[first - 1]
             for t in range(size):
-                work[t] -= f * last[t]
-        a = 0.0
+                work[t] -= factor * last[t]
         for t in range(size):
             newest[t] = work[t] * inverse
-            a += newest[t] * x[t]
-        out[first] += a
+        out[first] += _dot_block(newest, x)
     return square
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
 def _combine_row(
-    data: Rows,
-    start: int,
-    block: int,
-    index: Index,
-    coefficients: Array,
-    out: Array,
+    data: Rows, start: int, block: int, index: Index, coefficients: Array, out: Array
 ) -> None:
-    panel, count = data[block], index.size
-    for i in range(count):
-        ahead = i + AHEAD
-        if ahead < count:
-            _fetch_row(data, start, block, index[ahead], data.shape[1])
-        else:
-            _fetch_row(data, start, block + 1, index[min(ahead - count, count - 1)], data.shape[1])
-        factor, row = coefficients[i], panel[index[i]]
-        for t in range(out.size):
-            out[t] += factor * row[t]
+    panel = data[block]
+    for i in range(index.size):
+        ahead = _place(data, start, block, index, i + AHEAD)
+        _add_row(out, coefficients[i], panel[index[i]], ahead)
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -370,7 +407,7 @@ def residual(
     count, _, size = data.shape
     given, result = carray(_pointer(source), (count, size)), carray(_pointer(target), (count, size))
     start = data.ctypes.data
-    every = _every(first, table.shape[0])
+    every, order = _every(first, table.shape[0]), _every(rows, rows)
     work = np.empty((table.shape[1], size))
     v = np.empty(size)
     square = 0.0
@@ -380,10 +417,7 @@ def residual(
             _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
         v[:] = given[block]
         for i in range(rows):
-            _fetch_row(data, start, block, i + AHEAD, rows)
-            factor, row = coefficients[i], panel[i]
-            for t in range(size):
-                v[t] -= factor * row[t]
+            _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + AHEAD))
         for i in range(rows):
             out[i] += _dot_block(panel[i], v)
         square += _dot_block(v, v)
@@ -392,23 +426,6 @@ def residual(
 
 
 # ---------------------------------------------------------------------------- several vectors
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
-def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
-    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block."""
-    rows = index.size
-    panel = data[block]
-    for low in range(0, rows, PANEL):
-        high = min(low + PANEL, rows)
-        part, parts = 0, (high - low + 1) // 2 * (x.shape[0] // 4)
-        for j in range(0, x.shape[0], 4):
-            for i in range(low, high, 2):
-                _fetch_share(data, start, block, index, high, part, parts)
-                part += 1
-                second = i + 1 < rows
-                partner = i + 1 if second else i
-                _dot_two_by_four(panel[i], panel[partner], x, j, found, i, second)
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)

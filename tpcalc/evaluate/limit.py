@@ -187,15 +187,18 @@ def _power(n_power: str) -> str:
     return "" if n_power == "0" else f"n^({n_power}) * "
 
 
+def _fits(name: str, pattern: str) -> bool:
+    # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
+    return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
 def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
     """Names that match one of the patterns (``"f*"``, ``"h[2,*"``, or exact names)."""
     if wanted is None:
         return list(names)
     out: list[str] = []
     for pattern in wanted:
-        # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
-        escaped = pattern.replace("[", "[[]")
-        found = [name for name in names if name == pattern or fnmatchcase(name, escaped)]
+        found = [name for name in names if _fits(name, pattern)]
         if not found:
             raise UnknownName("output", pattern, names)
         out.extend(found)
@@ -215,7 +218,7 @@ def limit(
     values: Mapping[str, Fraction] | None = None,
     storage: str = "float64",
     memory_limit: int | None = None,
-    formulas: bool = False,
+    formulas: bool | Sequence[str] = False,
     progress: Progress | None = None,
 ) -> Limit:
     """The infinite-width limit of a program.
@@ -234,7 +237,8 @@ def limit(
         values: Numbers for symbols in exponents.
         storage: ``"float32"`` halves the memory of directions; arithmetic stays float64.
         memory_limit: Bytes to stay within (default: what is available).
-        formulas: Whether the table holds formulas; ``result[name].formula`` has them anyway.
+        formulas: Whether the table holds formulas, or patterns of the names that get one;
+            ``result[name].formula`` has them anyway.
         progress: Called with a fraction and a text.
 
     Returns:
@@ -260,7 +264,7 @@ def limit(
     draws = None
     if compiled.script.results:
         draws = run_particles(compiled, budget, seed, progress)
-    printed = express(graph) if formulas else {}
+    printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
     for name, target in graph.targets:
@@ -293,6 +297,13 @@ def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
     names = set(select([name for name, _ in program.outputs], outputs))
     kept = tuple((name, ref) for name, ref in program.outputs if name in names)
     return prune(replace(program, outputs=kept))
+
+
+def _formulas(graph: LimitGraph, wanted: bool | Sequence[str]) -> dict[str, Formula]:
+    if isinstance(wanted, bool):
+        return express(graph) if wanted else {}
+    names = [name for name, _ in graph.targets]
+    return express(graph, [name for name in names if any(_fits(name, p) for p in wanted)])
 
 
 def _scalar(

@@ -2,7 +2,8 @@
 
 A value is ``sum_k n^(p_k) c_k + O(n^cut)``: growth exponents p_k, largest first, and nodes c_k of
 the limit graph that stay bounded. The identity is exact at finite n; the limit is taken of the
-nodes only. ``depth`` says how far below the leading power terms are kept; what is dropped sets ``cut``.
+nodes only. ``depth`` says how far below the leading power terms are kept; what is dropped sets
+``cut``.
 
 ``expand`` substitutes series into a coordinatewise function: sums and products of powers exactly,
 other functions by Taylor's formula about a leading power 0.

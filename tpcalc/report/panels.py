@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -95,8 +96,8 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
     widths = spread_out(sorted({p.width for t in wanted for p in t.points}), COLOURS)
     panels = []
     random = any(t.limit is not None and t.limit.sd is not None for t in wanted)
-    for group in list(groups.values())[:_PANELS]:
-        group.sort(key=lambda t: t.key.step or 0)
+    for members in list(groups.values())[:_PANELS]:
+        group = _one_power(members)
         series = [_limit_line(group, "limit", "limit, n → ∞")]
         for index, width in enumerate(widths):
             nudge = 0.09 * (index - (len(widths) - 1) / 2)
@@ -119,6 +120,7 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
             "f is random in the limit: the line is its mean, the band ± one standard deviation; "
             "points and bars are mean and standard deviation over seeds."
         )
+    note += _powers_note(wanted)
     if len(groups) > _PANELS:
         note += f" The first {_PANELS} of {len(groups)} are drawn; the table has all."
     return Figure("Output, step by step", note, tuple(panels))
@@ -140,12 +142,13 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
         for letter in ("h", "x"):
             series = []
             for index, layer in enumerate(layers):
-                group = [
-                    t
-                    for t in wanted
-                    if (t.key.name, t.key.layer, t.key.input) == (letter, layer, where)
-                ]
-                group.sort(key=lambda t: t.key.step or 0)
+                group = _one_power(
+                    [
+                        t
+                        for t in wanted
+                        if (t.key.name, t.key.layer, t.key.input) == (letter, layer, where)
+                    ]
+                )
                 series.append(_limit_line(group, str(index), f"layer {layer}"))
                 dots = f"layer {layer}" + (f", n = {count(widest)}" if limits else "")
                 series.append(_dots(group, widest, str(index), 0.0, dots, False))
@@ -167,6 +170,7 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
         if limits
         else f"Networks of width {count(widest)}, mean over seeds."
     )
+    note += _powers_note(wanted)
     if len(places) > _PANELS // 2:
         note += f" The first {_PANELS // 2} of {len(places)} inputs are drawn."
     return Figure("Feature norms, layer by layer", note, tuple(panels))
@@ -191,8 +195,10 @@ def error_figure(
     ):
         shown = spread_out(group, COLOURS)
         series: list[Series] = []
+        several = len({(t.key.input, t.key.output) for t in shown}) > 1
         for index, trace in enumerate(shown):
-            series += _errors(trace, str(index), fitted.get((trace.name, trace.statistic)), inputs)
+            label = _error_label(trace, inputs, several)
+            series += _errors(trace, str(index), fitted.get((trace.name, trace.statistic)), label)
         if series:
             series.append(_guide(series))
             words = f"{title}: error against width on logarithmic axes. " + "; ".join(
@@ -205,6 +211,20 @@ def error_figure(
     if any(series.shape == "line" for panel in panels for series in panel.series):
         note += " Solid lines: the fitted slopes of the table below."
     return Figure("Distance to the limit against the width", note, tuple(panels))
+
+
+def _one_power(group: list[Trace]) -> list[Trace]:
+    """The steps in order; where powers of n differ, those of the commonest power alone."""
+    powers = Counter(t.n_power for t in group)
+    kept = [t for t in group if t.n_power == powers.most_common(1)[0][0]]
+    return sorted(kept, key=lambda t: t.key.step or 0)
+
+
+def _powers_note(traces: Iterable[Trace]) -> str:
+    powers = sorted({t.n_power for t in traces} - {"", "0"})
+    if not powers:
+        return ""
+    return f" Of size {', '.join(f'n^({p})' for p in powers)}: drawn divided by it."
 
 
 def _entries(series: Iterable[Series]) -> tuple[Series, ...]:
@@ -248,19 +268,15 @@ def _dots(
     )
 
 
-def _errors(
-    trace: Trace, colour: str, slope: SlopeRow | None, inputs: tuple[str, ...]
-) -> list[Series]:
+def _error_label(trace: Trace, inputs: tuple[str, ...], several: bool) -> str:
+    if trace.key.step is None:
+        return sentence(trace.key, trace.statistic)
+    where = place(trace.key, inputs) if several else ""
+    return ", ".join(part for part in (quantity(trace.key, trace.statistic), where) if part)
+
+
+def _errors(trace: Trace, colour: str, slope: SlopeRow | None, name: str) -> list[Series]:
     points = [(p.width, p.rms, p.seeds) for p in trace.points if p.rms is not None and p.rms > 0]
-    name = (
-        sentence(trace.key, trace.statistic)
-        if trace.key.step is None
-        else ", ".join(
-            part
-            for part in (quantity(trace.key, trace.statistic), place(trace.key, inputs))
-            if part
-        )
-    )
     x = tuple(float(width) for width, _, _ in points)
     y = tuple(rms for _, rms, _ in points)
     # The relative sampling error of a root mean square of Gaussian differences.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from tpcalc.report.labels import index, symbol
+from tpcalc.report.labels import index, place, symbol
 from tpcalc.report.numbers import count, duration, measured, spread, with_power
 from tpcalc.report.record import ReportInput
 from tpcalc.report.tables import Cell, Table, limit_cell, missed_note, name, number
@@ -78,7 +78,7 @@ def features(
         for t in wanted
     }
     places = sorted({key[:2] for key in cells})
-    several = len({where for _, where in places}) > 1 or bool(inputs)
+    several = len({where for _, where in places}) > 1
     rows = []
     for step, where in places:
         row = [number(str(step))]
@@ -91,8 +91,9 @@ def features(
     head = [number("Step"), *([Cell("Input")] if several else [])]
     head += [number(label) for _, label in columns]
     source = "limit" if limits else f"width {count(widest)}, mean over seeds"
+    only = f", {place(wanted[0].key, inputs)}" if inputs and not several else ""
     return Table(
-        f"{title}: mean square of a coordinate ({source})",
+        f"{title}: mean square of a coordinate ({source}{only})",
         tuple(head),
         tuple(rows),
         " ".join(
@@ -144,7 +145,7 @@ def _placed(key: Key) -> bool:
 def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
     if not traces:
         return None
-    several = len({(t.key.input, t.key.output) for t in traces}) > 1 or bool(inputs)
+    several = len({(t.key.input, t.key.output) for t in traces}) > 1
     traces = sorted(traces, key=lambda t: (t.key.step, t.key.input or 0, t.key.output or 0))
     head, cells = _values(traces)
     rows = tuple(
@@ -156,6 +157,8 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
         for trace, after in zip(traces, cells, strict=True)
     )
     caption = [f"{symbol(traces[0].key)} after each step"]
+    if inputs and not several:
+        caption[0] += f", {place(traces[0].key, inputs)}"
     if any(t.limit for t in traces):
         caption.append("limit ± one standard error")
     if any(t.points for t in traces):

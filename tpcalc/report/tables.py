@@ -76,7 +76,8 @@ def limit_cell(trace: Trace) -> Cell:
         return number("")
     sign = symbol(trace.key) if trace.statistic == "value" else ""
     tone = "warn" if trace.limit.missed else ""
-    return number(with_power(measured(trace.limit, sign), trace.n_power), tone)
+    text = measured(trace.limit, sign)
+    return number(text if text == "0" else with_power(text, trace.n_power), tone)
 
 
 def z_cell(z: float) -> Cell:

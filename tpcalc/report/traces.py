@@ -9,7 +9,15 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tpcalc.report.numbers import Measure
-from tpcalc.results import Comparison, ComparisonRow, FiniteRow, FiniteTable, Key, LimitTable
+from tpcalc.results import (
+    Comparison,
+    ComparisonRow,
+    FiniteRow,
+    FiniteTable,
+    Key,
+    LimitTable,
+    Method,
+)
 
 __all__ = ["Point", "Trace", "gather", "spread_out"]
 
@@ -108,7 +116,10 @@ def _limits(table: LimitTable | None) -> dict[tuple[str, str], tuple[Measure | N
     if table is None:
         return found
     for row in table.scalars:
-        found[row.name, "value"] = (Measure.of(row.estimate), row.n_power)
+        measure = Measure.of(row.estimate)
+        # An exact 0 is the limit itself, not the number in front of its power of n.
+        vanishes = measure.value == 0 and measure.method == Method.EXACT.value
+        found[row.name, "value"] = (measure, "0" if vanishes else row.n_power)
     for vector in table.vectors:
         found[vector.name, "mean"] = (Measure.of(vector.mean), vector.n_power)
         found[vector.name, "second_moment"] = (

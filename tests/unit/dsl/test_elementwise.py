@@ -29,7 +29,7 @@ def test_on_handles() -> None:
 
     nodes = whole.nodes
     assert nodes[whole.ref("x")] == Nonlin(Fn(RELU(Var(0)), 1), (0,))
-    assert nodes[whole.ref("s")] == ScalarFn(Fn(Par(0) * TANH(Par(0)), 0, 1), (2,))
+    assert nodes[whole.ref("s")] == ScalarFn(Fn(Par(0) * TANH(Par(0)), 0, 1), (1,))
     assert whole.ref("list 0") == whole.ref("list 1")
     assert nodes[whole.ref("list 0")] == Nonlin(Fn(TANH(Var(0)), 1), (0,))
 
@@ -55,13 +55,14 @@ def test_on_arrays() -> None:
     assert np.array_equal(constant(z), np.ones((2, 3)))
     constant(z)[0, 0] = 5  # an array of its own
     assert tanh([]).shape == (0,)
+    assert relu([Fraction(1, 2), -1]).tolist() == [0.5, 0.0]
 
 
 def test_description() -> None:
     assert (relu.__name__, relu.atom, swish.atom) == ("relu", RELU, None)
     assert inspect.getdoc(swish) == "The docstring."
     assert "z:" in (inspect.getdoc(relu) or "")
-    assert repr(swish) == "<function swish: x0 -> tanh(x0)*x0>"
+    assert repr(swish) == "<function swish: x0 -> x0*tanh(x0)>"
     assert elementwise(TANH, "Mine.").__doc__ == "Mine."
     assert elementwise(swish)(0.5) == swish(0.5)
     assert elementwise(STEP)(3.0) == step(3.0) == 1.0
@@ -75,6 +76,8 @@ def test_description() -> None:
         (n, "relu cannot take a power of n"),
         ([None], "relu cannot take a list"),
         (["a"], "relu cannot take a list"),
+        ([[1.0], [1.0, 2.0]], "relu cannot take a list"),
+        (np.array([1j]), r"relu cannot take an array of shape \(1,\)"),
         (1j, "relu cannot take a complex"),
         (float("nan"), "nan is not finite"),
     ],

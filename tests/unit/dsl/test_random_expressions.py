@@ -80,19 +80,19 @@ def _sum(m: Machine) -> Pair:
     x = m.vector()
     y, z = m.vector(x.dim), m.vector(x.dim)
     c = m.data.draw(numbers)
-    return sides(lambda a, b, e: a + c * b - (e - a / 2), x, y, z, dim=x.dim)
+    return sides(lambda a, b, e, c: a + c * b - (e - a / 2), x, y, z, c, dim=x.dim)
 
 
 def _nested(m: Machine) -> Pair:
     x = m.vector()
     y, s = m.vector(x.dim), m.scalar()
     c = m.data.draw(numbers)
-    return sides(lambda a, b, e: c * (e * (a - b) + b) - (-a) * e, x, y, s, dim=x.dim)
+    return sides(lambda a, b, e, c: c * (e * (a - b) + b) - (-a) * e, x, y, s, c, dim=x.dim)
 
 
 def _shift(m: Machine) -> Pair:
     x, s, c = m.vector(), m.scalar(), m.data.draw(numbers)
-    return sides(lambda a, e: (c - a) + e - (e - a) + (a + c), x, s, dim=x.dim)
+    return sides(lambda a, e, c: (c - a) + e - (e - a) + (a + c), x, s, c, dim=x.dim)
 
 
 def _product(m: Machine) -> Pair:
@@ -176,9 +176,10 @@ def _moment(m: Machine) -> Pair:
 def _arithmetic(m: Machine) -> Pair:
     c = m.data.draw(numbers)
     return sides(
-        lambda a, b: tanh(a * b - c * a + 2 / (1 + b**2)) / 2 - (c - b) / 3,
+        lambda a, b, c: tanh(a * b - c * a + 2 / (1 + b**2)) / 2 - (c - b) / 3,
         m.scalar(),
         m.scalar(),
+        c,
         dim=None,
     )
 

@@ -44,9 +44,7 @@ def test_error_target_adds_samples() -> None:
 
 
 def test_error_target_that_is_not_met_says_so() -> None:
-    found = tp.limit(
-        program(), samples=2**6, rel_error=1e-9, max_samples=2**7, outputs=["f[3,0]"]
-    )
+    found = tp.limit(program(), samples=2**6, rel_error=1e-9, max_samples=2**7, outputs=["f[3,0]"])
     assert found["f[3,0]"].status is Status.TOLERANCE_NOT_REACHED
     assert any("not reached" in note for note in found.table.notes)
 
@@ -125,7 +123,7 @@ def test_limit_variable() -> None:
 
 
 def test_random_outputs_are_joint_over_inputs() -> None:
-    """NTK outputs at the start: N(0, E x x') over inputs, here with correlation 1 for equal ones."""
+    """NTK outputs at the start: N(0, E x x') over inputs, equal for equal inputs."""
     data = tp.Samples(((1.0, 0.0),), ((1.0,),))
     net = tp.MLP(1, "linear")
     queries = [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0)]

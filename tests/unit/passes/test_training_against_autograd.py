@@ -1,4 +1,4 @@
-"""The unrolled training program against a network trained by torch's autograd, weight for weight."""
+"""The unrolled training program against a network trained by autograd, weight for weight."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _draw(program: tp.Program, seed: int) -> dict[str, np.ndarray]:
 class Net:
     """The same network with explicit weights, trained by autograd."""
 
-    def __init__(self, inputs: dict[str, np.ndarray], dims: tuple[int, int, int], bias: str) -> None:
+    def __init__(
+        self, inputs: dict[str, np.ndarray], dims: tuple[int, int, int], bias: str
+    ) -> None:
         d, depth, k = dims
         self.depth, self.bias = depth, bias
 

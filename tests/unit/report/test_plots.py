@@ -12,6 +12,7 @@ from tpcalc.report import ReportInput
 from tpcalc.report.panels import Panel, Series, error_figure, feature_figure, output_figure
 from tpcalc.report.plots import draw
 from tpcalc.report.traces import Trace, gather
+from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow
 
 LINE = Series((0.0, 1.0, 2.0), (0.0, 0.5, 0.75), (0.1, 0.1, 0.1), "limit", "line", "limit")
 DOTS = Series((0.0, 1.0, 2.0), (0.1, 0.4, 0.8), (0.1, 0.1, 0.1), "1", "dots", "n = 8")
@@ -148,3 +149,15 @@ def test_one_width_has_no_slope_to_draw(report: ReportInput) -> None:
         report, finite=replace(report.finite, rows=rows, widths=(256,)), comparison=None
     )
     assert error_figure(traces(alone), None, ()) is None
+
+
+def test_steps_of_another_power_of_n_are_not_drawn_together() -> None:
+    rows = [
+        ScalarRow(f"f[{t},0]", Estimate(1.0 + t, 0.1, Method.PARTICLES), "-1" if t == 0 else "0")
+        for t in range(3)
+    ]
+    limit = LimitTable(tuple(rows), (), Provenance("0", "ab"))
+    figure = output_figure(gather(limit, None, None), ())
+    assert figure is not None
+    assert figure.panels[0].series[0].x == (1.0, 2.0)
+    assert "n^(-1)" in figure.note

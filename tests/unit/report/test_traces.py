@@ -65,6 +65,14 @@ def test_powers_of_n_are_divided_out() -> None:
     assert points["s"][0].rms == pytest.approx(0.0, abs=1e-12)
 
 
+def test_an_exact_zero_is_the_limit_itself() -> None:
+    limit = LimitTable((ScalarRow("f[0,0]", Estimate(0.0, 0.0, Method.EXACT), "-1/2"),), (), ORIGIN)
+    (trace,) = gather(limit, finite(FiniteRow("f[0,0]", "value", 100, (0.03, -0.05))), None)
+    assert trace.n_power == "0"
+    assert trace.points[0].mean.value == pytest.approx(-0.01)
+    assert trace.points[0].rms == pytest.approx(0.0017**0.5)
+
+
 def test_a_power_with_symbols_leaves_the_points_out() -> None:
     limit = LimitTable((ScalarRow("s", Estimate(2.0, 0.0, Method.EXACT), "-p"),), (), ORIGIN)
     (trace,) = gather(limit, finite(FiniteRow("s", "value", 100, (0.2,))), None)

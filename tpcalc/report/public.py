@@ -1,0 +1,56 @@
+"""``tp.report``: results to a page or a Markdown file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tpcalc.errors import StudyError
+from tpcalc.report.page import write
+from tpcalc.report.record import ReportInput
+from tpcalc.results import Comparison, FiniteTable, LimitTable
+
+__all__ = ["report"]
+
+KINDS = {LimitTable: "limit", FiniteTable: "finite", Comparison: "comparison"}
+
+
+def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit") -> Path:
+    """Write a report.
+
+    Args:
+        results: A limit, a simulation or a comparison (one of them, or several in a list).
+        path: A file ending in ``.html`` (one self-contained page) or ``.md``.
+        title: The heading.
+
+    Returns:
+        The path.
+
+    Raises:
+        StudyError: Something that is not a result, the same kind twice, or a path that cannot be
+            written.
+
+    Example:
+        >>> from tpcalc.results import Estimate, Method, Provenance, ScalarRow
+        >>> row = ScalarRow("f[0,0]", Estimate(0.25, 0.0, Method.EXACT))
+        >>> table = LimitTable((row,), (), Provenance("0.1.0", "ab12"))
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report(table, Path(folder) / "start.md").name
+        'start.md'
+    """
+    parts: dict[str, Any] = {}
+    for result in results if isinstance(results, list | tuple) else [results]:
+        table = getattr(result, "table", result)
+        kind = KINDS.get(type(table))
+        if kind is None:
+            raise StudyError(
+                f"{type(result).__name__} is not a result.",
+                where="report",
+                hint="Give what tp.limit, tp.simulate or tp.compare returns.",
+            )
+        if kind in parts:
+            raise StudyError(f"two results of the same kind ({kind}).", where="report")
+        parts[kind] = table
+    write(ReportInput(title, **parts), path)
+    return Path(path)
