@@ -10,6 +10,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.main import get_command
+
+from tpcalc.cli.app import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)\n```\n(?:\n```text\n(.*?)\n```\n)?", re.S | re.M)
@@ -52,3 +55,29 @@ def test_every_page_is_in_a_table_of_contents() -> None:
                     )
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert pages - listed == {"index.md"}
+
+
+@pytest.mark.parametrize(
+    "page", ["../README.md", "start/first-report.md", "reference/command-line.md"]
+)
+def test_flags_that_a_page_names_exist(page: str) -> None:
+    group = get_command(app)
+    known = {
+        word
+        for command in group.commands.values()
+        for parameter in command.params
+        for word in parameter.opts
+    } | {"--help"}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", (DOCS / page).read_text(encoding="utf-8")))
+    assert named
+    assert named <= known
+
+
+def test_every_flag_is_explained() -> None:
+    group = get_command(app)
+    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    for name, command in group.commands.items():
+        assert f"| `{name}` |" in text
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                assert parameter.opts[0] in text

@@ -60,6 +60,8 @@ def test_docstring_names_every_argument(name: str) -> None:
     except ValueError:  # a builtin without a signature
         return
     text = described(value)
+    if inspect.isclass(value) and "Attributes:" in text:
+        return  # an answer: users read it and do not make one
     lacking = [
         parameter.name
         for parameter in parameters

@@ -18,21 +18,61 @@ def parse(text: str) -> Program:
     Args:
         text: What ``str(program)`` prints.
 
+    Returns:
+        The program; its text is the same again.
+
     Raises:
         ProgramError: With the line and what is wrong in it.
+
+    Example:
+        >>> from tpcalc.program.nodes import Group, InputVector
+        >>> from tpcalc.program.program import Builder
+        >>> builder = Builder()
+        >>> builder.group(Group("g", "n", (0,)))
+        >>> builder.output("v", builder.add(InputVector("g", 0)))
+        >>> parse(str(builder.finish())) == builder.finish()
+        True
     """
     return from_text(text, atom)
 
 
 def save(program: Program, path: str | Path) -> None:
-    """Write a program to a JSON file with a schema version."""
+    """Write a program to a JSON file with a schema version.
+
+    Args:
+        program: The program.
+        path: The file; an existing one is replaced.
+
+    Raises:
+        TpcalcError: The file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from tpcalc.program.nodes import InputScalar
+        >>> from tpcalc.program.program import Builder
+        >>> builder = Builder()
+        >>> builder.output("eta", builder.add(InputScalar("eta", 2)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save(builder.finish(), Path(folder) / "eta.json")
+        ...     load(Path(folder) / "eta.json") == builder.finish()
+        True
+    """
     codec.save(program, path)
 
 
 def load(path: str | Path) -> Program:
     """Read a program from a JSON file.
 
+    Args:
+        path: The file.
+
     Raises:
         ProgramError: The file does not hold a program of a known schema.
+
+    Example:
+        >>> load("no such file.json")
+        Traceback (most recent call last):
+        ...
+        tpcalc.errors...
     """
     return codec.load(path, atom)

@@ -39,6 +39,15 @@ class Tracer:
 
     Args:
         recorder: Where the nodes go.
+
+    Example:
+        >>> from tpcalc.dsl.trace import program
+        >>> @program
+        ... def start(t):
+        ...     x, y = t.gaussians(["x", "y"], cov=[[2, 1], [1, 2]])
+        ...     t.output("E[xy]", t.inner(x, y))
+        >>> start.groups[0].cov[0]
+        (Fraction(2, 1), Fraction(1, 1))
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -91,7 +100,8 @@ class Tracer:
         variance = number(var, f"the variance of {name!r}")
         if variance < 0:
             raise misuse(f"the variance of {name!r} is {variance}, which is negative.")
-        return self.gaussians([name], [mean], [[variance]], dim)[0]
+        cov = None if variance == 1 else [[variance]]
+        return self.gaussians([name], [mean], cov, dim)[0]
 
     def gaussians(
         self, names: Sequence[str], mean: Any = None, cov: Any = None, dim: str | None = None

@@ -21,6 +21,10 @@ from numpy.typing import NDArray
 from tpcalc.engine import kernels_blocks as blocks
 from tpcalc.errors import EvaluationError
 
+# Bytes of a row that are worked on before more is fetched: inner products lose by short stretches
+# (every one ends with a sum over a register), two rows at once fetch twice as much.
+DOT_CHUNK, SUM_CHUNK, PAIR_CHUNK = 2048, 1024, 512
+
 __all__ = ["Pending", "Term", "axpy", "combine", "dot", "dots", "residual", "total"]
 
 Array = NDArray[np.float64]
@@ -80,6 +84,7 @@ def dots(
     raw = _NOTHING_PENDING if pending is None else pending
     first = rows if pending is None else pending.first
     if count == 1 and rows - first <= 1:
+        data = _chunked(data, (DOT_CHUNK if first == rows else PAIR_CHUNK) // data.itemsize)
         factors = raw.factors[0] if len(raw.factors) else _NONE
         inverse = raw.inverse[0] if len(raw.inverse) else 1.0
         square[0, 0] = blocks.dots_one(
@@ -87,7 +92,7 @@ def dots(
         )
     else:
         blocks.dots_many(
-            data,
+            _chunked(data, DOT_CHUNK // data.itemsize),
             rows,
             first,
             _table(raw.factors[:, :first]),
@@ -121,7 +126,7 @@ def residual(
     source, target = _addresses(data, [vector, out])
     found = np.zeros(rows)
     square = blocks.residual(
-        data, rows, first, _table(raw.factors[:, :first]), raw.factors, raw.inverse,
+        _chunked(data, SUM_CHUNK // data.itemsize), rows, first, _table(raw.factors[:, :first]), raw.factors, raw.inverse,
         source, np.ascontiguousarray(coefficients), target, found,
     )  # fmt: skip
     return found, float(square)
@@ -149,16 +154,18 @@ def combine(outs: Sequence[Array], terms: Sequence[Term], add: bool = False) -> 
         (one, left), (two, right) = pair[0], pair[1] if len(pair) == 2 else (pair[0][0], _NO_ROWS)
         addresses = _addresses(one.data, outs)
         _addresses(two.data, outs)
+        samples = SUM_CHUNK // two.data.itemsize
+        rows, others = _chunked(one.data, samples), _chunked(two.data, samples)
         if len(outs) == 1:
             blocks.combine_one(
-                one.data, left, one.coefficients[0, left],
-                two.data, right, two.coefficients[0, right],
+                rows, left, one.coefficients[0, left],
+                others, right, two.coefficients[0, right],
                 addresses[0], add or start > 0,
             )  # fmt: skip
         else:
             blocks.combine_many(
-                one.data, *_padded(left, one.coefficients),
-                two.data, *_padded(right, two.coefficients),
+                rows, *_padded(left, one.coefficients),
+                others, *_padded(right, two.coefficients),
                 addresses, add or start > 0,
             )  # fmt: skip
 
@@ -224,6 +231,13 @@ def _addresses(data: Rows, vectors: Sequence[Array]) -> NDArray[np.int64]:
                 hint="Vectors are flat float64 arrays of the padded length of their space.",
             )
     return np.array([v.__array_interface__["data"][0] for v in vectors], dtype=np.int64)
+
+
+def _chunked(data: Rows, samples: int) -> Rows:
+    """Rows with every block cut into chunks of so many samples."""
+    count, capacity, block = data.shape
+    samples = min(block, samples)
+    return data.reshape(count, capacity, block // samples, samples)
 
 
 def _table(coefficients: Array) -> Array:

@@ -1,9 +1,11 @@
 """The numba side of ``kernels``: loops over blocks of samples.
 
+Rows come as ``data[blocks, capacity, chunks, chunk]``: between two chunks of arithmetic a piece of
+a row that is needed later is fetched, so that memory and arithmetic are busy at the same time.
 Vectors come as addresses, so that one compiled function serves any number of them. Loops that form
 sums may be reordered by the compiler (``LOOSE``), which is what lets them use vector registers;
-infinities and NaN keep their meaning. All of it is in one file because numba's cache notices changes
-of the file of a function only.
+infinities and NaN keep their meaning. All of it is in one file: numba's cache notices changes of
+the file of a function only.
 """
 
 from __future__ import annotations
@@ -20,12 +22,11 @@ __all__ = ["LOOSE", "combine_many", "combine_one", "dots_many", "dots_one", "res
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
-Rows = NDArray[Any]  # float64 or float32
+Rows = NDArray[Any]  # float64 or float32, and in chunks
 
 LOOSE = {"reassoc", "nsz", "contract"}
 AHEAD = 4  # rows fetched ahead
 LINE = 64  # bytes of a cache line
-BYTES = 1024  # of a row that are fetched at a time, between two stretches of arithmetic
 PANEL = 32  # rows that stay in cache while all columns pass over them
 
 
@@ -67,21 +68,46 @@ def _place(data: Rows, start: int, block: int, index: Index, position: int) -> i
     if position >= count:
         block += 1
         position = min(position - count, count - 1)
-    return start + (block * data.shape[1] + index[position]) * data.shape[2] * data.itemsize
+    row = block * data.shape[1] + int(index[position])
+    return start + row * data.shape[2] * data.shape[3] * data.itemsize
 
 
 @njit(nogil=True, cache=True)
-def _fetch_bytes(place: int, count: int) -> None:
-    for offset in range(0, count, LINE):
-        _fetch(place + offset)
+def _fetch_chunk(place: int, row: Rows, c: int) -> None:
+    """Fetch chunk ``c`` of a row of the same layout as ``row``."""
+    size = row.shape[1] * row.itemsize
+    for offset in range(0, size, LINE):
+        _fetch(place + c * size + offset)
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
 def _dot_block(row: Rows, x: Array) -> float:
     found = 0.0
-    for t in range(row.size):
-        found += row[t] * x[t]
+    for c in range(row.shape[0]):
+        p, y = row[c], x[c]
+        for t in range(p.size):
+            found += p[t] * y[t]
     return found
+
+
+@njit(fastmath=LOOSE, nogil=True, cache=True)
+def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
+    """Add a row to ``out``; another one is fetched meanwhile (none: 0)."""
+    for c in range(row.shape[0]):
+        if ahead:
+            _fetch_chunk(ahead, row, c)
+        p, y = row[c], out[c]
+        for t in range(p.size):
+            y[t] += factor * p[t]
+
+
+@njit(nogil=True, cache=True)
+def _scale_row(row: Rows, factor: float, x: Array) -> None:
+    """Write a multiple of ``x``."""
+    for c in range(row.shape[0]):
+        p, y = row[c], x[c]
+        for t in range(p.size):
+            p[t] = factor * y[t]
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -102,14 +128,11 @@ def _add_four_rows(
     b0, b1, b2, b3 = table[i + 1, j], table[i + 1, j + 1], table[i + 1, j + 2], table[i + 1, j + 3]
     c0, c1, c2, c3 = table[i + 2, j], table[i + 2, j + 1], table[i + 2, j + 2], table[i + 2, j + 3]
     d0, d1, d2, d3 = table[i + 3, j], table[i + 3, j + 1], table[i + 3, j + 2], table[i + 3, j + 3]
-    chunk = BYTES // row_a.itemsize
-    for low in range(0, row_a.size, chunk):
+    for k in range(row_a.shape[0]):
         for m in range(fetched):
-            _fetch_bytes(ahead[m] + low * row_a.itemsize, BYTES)
-        high = low + chunk
-        a, b, c, d = row_a[low:high], row_b[low:high], row_c[low:high], row_d[low:high]
-        out0, out1 = out[j, low:high], out[j + 1, low:high]
-        out2, out3 = out[j + 2, low:high], out[j + 3, low:high]
+            _fetch_chunk(ahead[m], row_a, k)
+        a, b, c, d = row_a[k], row_b[k], row_c[k], row_d[k]
+        out0, out1, out2, out3 = out[j, k], out[j + 1, k], out[j + 2, k], out[j + 3, k]
         for t in range(a.size):
             p, q, r, s = a[t], b[t], c[t], d[t]
             out0[t] += (a0 * p + b0 * q) + (c0 * r + d0 * s)
@@ -132,14 +155,11 @@ def _dot_two_rows(
 ) -> None:
     """Inner products of two rows with four columns, added to ``out``."""
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-    chunk = 2 * BYTES // row_a.itemsize
-    for low in range(0, row_a.size, chunk):
+    for k in range(row_a.shape[0]):
         for m in range(fetched):
-            _fetch_bytes(ahead[m] + low * row_a.itemsize, 2 * BYTES)
-        high = low + chunk
-        a, b = row_a[low:high], row_b[low:high]
-        x0, x1 = x[j, low:high], x[j + 1, low:high]
-        x2, x3 = x[j + 2, low:high], x[j + 3, low:high]
+            _fetch_chunk(ahead[m], row_a, k)
+        a, b = row_a[k], row_b[k]
+        x0, x1, x2, x3 = x[j, k], x[j + 1, k], x[j + 2, k], x[j + 3, k]
         for t in range(a.size):
             p, q = a[t], b[t]
             a0 += p * x0[t]
@@ -237,15 +257,13 @@ def _finalise_block(
     _combine_block(data, start, block, every, table, work)
     for m in range(rows - first):
         row, mine = panel[first + m], work[m]
-        for t in range(row.size):
-            mine[t] = row[t] - mine[t]
+        for c in range(row.shape[0]):
+            p, y = row[c], mine[c]
+            for t in range(p.size):
+                y[t] = p[t] - y[t]
         for i in range(first, first + m):
-            factor, older = factors[m, i], panel[i]
-            for t in range(row.size):
-                mine[t] -= factor * older[t]
-        scale = inverse[m]
-        for t in range(row.size):
-            row[t] = mine[t] * scale
+            _add_row(mine, -factors[m, i], panel[i], 0)
+        _scale_row(row, inverse[m], mine)
 
 
 @njit(nogil=True, cache=True)
@@ -264,24 +282,12 @@ def _every(count: int, padded: int) -> Index:
 def _dot_row(row: Rows, x: Array, ahead: int) -> float:
     """An inner product; another row is fetched meanwhile."""
     found = 0.0
-    chunk = 2 * BYTES // row.itemsize
-    for low in range(0, row.size, chunk):
-        _fetch_bytes(ahead + low * row.itemsize, 2 * BYTES)
-        p, y = row[low : low + chunk], x[low : low + chunk]
+    for c in range(row.shape[0]):
+        _fetch_chunk(ahead, row, c)
+        p, y = row[c], x[c]
         for t in range(p.size):
             found += p[t] * y[t]
     return found
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
-def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
-    """Add a row to ``out``; another one is fetched meanwhile."""
-    chunk = BYTES // row.itemsize
-    for low in range(0, row.size, chunk):
-        _fetch_bytes(ahead + low * row.itemsize, BYTES)
-        p, y = row[low : low + chunk], out[low : low + chunk]
-        for t in range(p.size):
-            y[t] += factor * p[t]
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -290,13 +296,10 @@ def _dot_and_subtract(
 ) -> tuple[float, float]:
     """Inner products of two rows with ``x``, and ``out -= f a + g b``, in one go."""
     found_a = found_b = 0.0
-    size = BYTES // 2
-    chunk = size // a.itemsize
-    for low in range(0, a.size, chunk):
-        _fetch_bytes(ahead_a + low * a.itemsize, size)
-        _fetch_bytes(ahead_b + low * a.itemsize, size)
-        high = low + chunk
-        p, q, y, z = a[low:high], b[low:high], x[low:high], out[low:high]
+    for c in range(a.shape[0]):
+        _fetch_chunk(ahead_a, a, c)
+        _fetch_chunk(ahead_b, a, c)
+        p, q, y, z = a[c], b[c], x[c], out[c]
         for t in range(p.size):
             found_a += p[t] * y[t]
             found_b += q[t] * y[t]
@@ -316,11 +319,11 @@ def dots_one(
     gram: bool,
 ) -> float:
     """Inner products of all rows with one vector; finalises the last row if it is raw."""
-    count, _, size = data.shape
-    vector = carray(_pointer(address), (count, size))
+    count, _, chunks, chunk = data.shape
+    vector = carray(_pointer(address), (count, chunks, chunk))
     start = data.ctypes.data
     order = _every(rows, rows)
-    work = np.empty(size)
+    work = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
         x, panel = vector[block], data[block]
@@ -331,8 +334,7 @@ def dots_one(
                 out[i] += _dot_row(panel[i], x, _place(data, start, block, order, i + AHEAD))
             continue
         newest = panel[first]
-        for t in range(size):
-            work[t] = newest[t]
+        _scale_row(work, 1.0, newest)
         for i in range(0, first - 1, 2):
             a, b = _dot_and_subtract(
                 panel[i],
@@ -347,12 +349,9 @@ def dots_one(
             out[i] += a
             out[i + 1] += b
         if first % 2:
-            last, factor = panel[first - 1], factors[first - 1]
-            out[first - 1] += _dot_block(last, x)
-            for t in range(size):
-                work[t] -= factor * last[t]
-        for t in range(size):
-            newest[t] = work[t] * inverse
+            out[first - 1] += _dot_block(panel[first - 1], x)
+            _add_row(work, -factors[first - 1], panel[first - 1], 0)
+        _scale_row(newest, inverse, work)
         out[first] += _dot_block(newest, x)
     return square
 
@@ -379,8 +378,8 @@ def combine_one(
     add: bool,
 ) -> None:
     """Write or add a combination of rows of two stores to one vector."""
-    count, _, size = one.shape
-    vector = carray(_pointer(address), (count, size))
+    count, _, chunks, chunk = one.shape
+    vector = carray(_pointer(address), (count, chunks, chunk))
     first, second = one.ctypes.data, two.ctypes.data
     for block in range(count):
         out = vector[block]
@@ -404,12 +403,15 @@ def residual(
     out: Array,
 ) -> float:
     """Write target = source - combination of rows, and its inner products with the rows."""
-    count, _, size = data.shape
-    given, result = carray(_pointer(source), (count, size)), carray(_pointer(target), (count, size))
+    count, _, chunks, chunk = data.shape
+    given, result = (
+        carray(_pointer(source), (count, chunks, chunk)),
+        carray(_pointer(target), (count, chunks, chunk)),
+    )
     start = data.ctypes.data
     every, order = _every(first, table.shape[0]), _every(rows, rows)
-    work = np.empty((table.shape[1], size))
-    v = np.empty(size)
+    work = np.empty((table.shape[1], chunks, chunk))
+    v = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
         panel = data[block]
@@ -442,18 +444,18 @@ def dots_many(
     gram: bool,
 ) -> None:
     """Inner products of all rows with several vectors; finalises raw rows first."""
-    count, _, size = data.shape
+    count, _, chunks, chunk = data.shape
     columns = addresses.size
     start = data.ctypes.data
     every, order = _every(first, table.shape[0]), _every(rows, rows)
-    work = np.empty((table.shape[1], size))
-    x = np.zeros(((columns + 3) // 4 * 4, size))
+    work = np.empty((table.shape[1], chunks, chunk))
+    x = np.zeros(((columns + 3) // 4 * 4, chunks, chunk))
     found = np.zeros((rows + 1, x.shape[0]))
     for block in range(count):
         if first < rows:
             _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
         for j in range(columns):
-            x[j] = carray(_pointer(addresses[j]), (count, size))[block]
+            x[j] = carray(_pointer(addresses[j]), (count, chunks, chunk))[block]
         if gram:
             for i in range(columns):
                 for j in range(i + 1):
@@ -477,16 +479,16 @@ def combine_many(
     add: bool,
 ) -> None:
     """Write or add combinations of rows of two stores to several vectors."""
-    count, _, size = one.shape
+    count, _, chunks, chunk = one.shape
     columns = addresses.size
     first, second = one.ctypes.data, two.ctypes.data
-    work = np.empty(((columns + 3) // 4 * 4, size))
+    work = np.empty(((columns + 3) // 4 * 4, chunks, chunk))
     for block in range(count):
         work[:] = 0.0
         _combine_block(one, first, block, left, left_table, work)
         _combine_block(two, second, block, right, right_table, work)
         for j in range(columns):
-            out = carray(_pointer(addresses[j]), (count, size))[block]
+            out = carray(_pointer(addresses[j]), (count, chunks, chunk))[block]
             if add:
                 out += work[j]
             else:

@@ -43,13 +43,25 @@ RANDOM_REPLICATES = 64
 
 
 class Limit:
-    """The limit of a program.
+    """The limit of a program; ``tp.limit`` makes it.
 
     ``limit[name]`` is an ``Estimate`` for a scalar output, a ``LimitVector`` for a vector output.
 
-    Attributes:
+    Args:
+        program: The program, with the outputs that were asked for.
+        graph: Its limit graph.
+        budget: What the numbers were computed with.
+        draws: All replicates; None where everything is exact.
         table: All of it as a plain record.
-        graph: The limit graph.
+
+    Example:
+        >>> from tpcalc.dsl import program
+        >>> @program
+        ... def start(t):
+        ...     v = t.gaussian("v")
+        ...     t.output("square", t.inner(v, v))
+        >>> limit(start, samples=2**8, replicates=4)["square"].z(1.0) < 5
+        True
     """
 
     def __init__(

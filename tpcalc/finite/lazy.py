@@ -56,7 +56,8 @@ def run_lazy(
         OutOfMemory: One network does not fit.
         Exploded: Numbers left the floating-point range.
 
-    Source: design of the limit engine; the conditioning is that of Bolthausen, TAP iterations.
+    Source: Bolthausen, An iterative construction of solutions of the TAP equations, section 2 (the
+        conditioning of a Gaussian matrix on its products).
     """
     from tpcalc.engine.execute import Setting
     from tpcalc.engine.run import Runner

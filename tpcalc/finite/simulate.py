@@ -62,6 +62,16 @@ def simulate(
         MissingBackend: ``dense`` without torch.
         OutOfMemory: A network does not fit; said before it runs.
         Exploded: Numbers left the floating-point range.
+
+    Example:
+        >>> from tpcalc.dsl import program
+        >>> @program
+        ... def start(t):
+        ...     v = t.gaussian("v")
+        ...     t.output("square", t.inner(v, v))
+        >>> table = simulate(start, widths=[1000], seeds=3)
+        >>> [(row.name, row.width, len(row.values)) for row in table.rows]
+        [('square', 1000, 3)]
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)

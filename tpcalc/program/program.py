@@ -28,6 +28,13 @@ class Program:
         nodes: The nodes; a node refers to earlier ones by index.
         outputs: Named results, in order.
         where: For each node the user's source line, or None. Not part of equality.
+
+    Example:
+        >>> from tpcalc.program.nodes import InputScalar
+        >>> builder = Builder()
+        >>> builder.output("eta", builder.add(InputScalar("eta", 2)))
+        >>> builder.finish().outputs
+        (('eta', 0),)
     """
 
     dims: tuple[Dim, ...]

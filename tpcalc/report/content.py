@@ -148,7 +148,7 @@ def _lead(comparison: Comparison) -> str:
         )
     if comparison.slopes and not _fitted_slopes(comparison):
         reasons = dict.fromkeys(slope.note for slope in comparison.slopes if slope.note)
-        text += f" No slopes were fitted: {', '.join(reasons) or 'too few widths'}."
+        text += f" No slopes were fitted: {'; '.join(reasons) or 'too few widths'}."
     return text
 
 

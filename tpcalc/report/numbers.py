@@ -40,6 +40,7 @@ class Measure:
         sd: Standard deviation of a quantity that is random in the limit.
         missed: Whether an error target was set and not met.
         formula: A closed form.
+        draws: Draws that ``sd`` was estimated from; 0 if it is known otherwise.
     """
 
     value: float
@@ -48,6 +49,7 @@ class Measure:
     sd: float | None = None
     missed: bool = False
     formula: str | None = None
+    draws: int = 0
 
     @staticmethod
     def of(estimate: Estimate) -> Measure:
@@ -59,6 +61,7 @@ class Measure:
             estimate.std,
             estimate.status is Status.TOLERANCE_NOT_REACHED,
             estimate.formula,
+            len(estimate.draws),
         )
 
     @property
@@ -106,7 +109,7 @@ def measured(measure: Measure, symbol: str = "") -> str:
     """
     text = _centre(measure, symbol)
     if measure.sd is not None:
-        text = f"random in the limit, sd = {plain(measure.sd, 4)}, mean {text}"
+        text = f"random in the limit, sd = {spread(measure.sd, measure.draws)}, mean {text}"
     return text + " †" if measure.missed else text
 
 
@@ -143,11 +146,13 @@ def _with_error(value: float, stderr: float) -> str:
     first = math.floor(math.log10(max(abs(value), float(error))))
     if first - last > 9 or first < -290:
         return f"{plain(value, 9)} ± {plain(stderr, 2)}"
-    if first < -4 or first >= 6:
+    if first < -4 or first >= 6:  # as one power of ten
         places = max(first - last, 0)
         scaled, spread = value / 10.0**first, float(error) / 10.0**first
         return f"({_fixed(scaled, places)} ± {spread:.{places}f})e{first}"
     places = max(-last, 0)
+    if places > 7:
+        return f"{_fixed(value, places)} ± {plain(stderr, 2)}"
     return f"{_fixed(round(value, -last), places)} ± {float(error):.{places}f}"
 
 
@@ -156,16 +161,22 @@ def _fixed(value: float, places: int) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def spread(sd: float, seeds: int) -> str:
-    """A standard deviation over seeds with its own sampling error (for Gaussian values).
+def spread(sd: float, draws: int) -> str:
+    """A standard deviation with its own sampling error (for Gaussian values).
+
+    Args:
+        sd: The standard deviation.
+        draws: Draws that it was estimated from; without any it is printed bare.
 
     Example:
-        >>> spread(1.25, 33)
-        '1.25 ± 0.16'
+        >>> spread(1.25, 33), spread(1.25, 0)
+        ('1.25 ± 0.16', '1.25')
     """
-    if not math.isfinite(sd) or seeds < 2:
+    if not math.isfinite(sd) or draws == 1:
         return "?"
-    return measured(Measure(sd, sd / math.sqrt(2 * (seeds - 1)), Method.FINITE.value))
+    if draws == 0:
+        return plain(sd, 4)
+    return measured(Measure(sd, sd / math.sqrt(2 * (draws - 1)), Method.FINITE.value))
 
 
 def with_power(text: str, n_power: str) -> str:

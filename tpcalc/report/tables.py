@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tpcalc.report.labels import index, quantity, symbol
-from tpcalc.report.numbers import Measure, count, measured, plain, score, spread, with_power
+from tpcalc.report.numbers import Measure, count, measured, score, spread, with_power
 from tpcalc.report.traces import Trace, gather
 from tpcalc.results import Comparison, ComparisonRow, FiniteTable, Key, LimitTable, SlopeRow
 
@@ -163,7 +163,8 @@ def comparison_table(
         key = Key.of(row.name)
         sign = symbol(key) if row.statistic == "value" else ""
         trace = known.get((row.name, row.statistic))
-        method = trace.limit.method if trace and trace.limit else ""
+        known_limit = trace.limit if trace else None
+        method = known_limit.method if known_limit else ""
         centre = Measure(row.limit, row.limit_stderr, method)
         shown.append(
             (
@@ -171,7 +172,7 @@ def comparison_table(
                 number("" if key.step is None else str(key.step)),
                 number(index(key)),
                 number(count(row.width)),
-                number(measured(centre, sign) + _limit_sd(row)),
+                number(measured(centre, sign) + _limit_sd(row, known_limit)),
                 number(measured(Measure(row.mean, row.stderr, "finite"), sign) + _finite_sd(row)),
                 z_cell(row.z),
             )
@@ -221,8 +222,10 @@ def _slope_row(slope: SlopeRow, remarks: bool) -> tuple[Cell, ...]:
     return (*row, Cell(slope.note)) if remarks else tuple(row)
 
 
-def _limit_sd(row: ComparisonRow) -> str:
-    return "" if row.limit_std is None else f", sd = {plain(row.limit_std, 4)}"
+def _limit_sd(row: ComparisonRow, limit: Measure | None) -> str:
+    if row.limit_std is None:
+        return ""
+    return f", sd = {spread(row.limit_std, limit.draws if limit else 0)}"
 
 
 def _finite_sd(row: ComparisonRow) -> str:

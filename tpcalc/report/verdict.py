@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, replace
 
 from tpcalc.report.labels import place, sentence, symbol
-from tpcalc.report.numbers import count, measured, plain, score, with_power
+from tpcalc.report.numbers import count, measured, score, spread, with_power
 from tpcalc.report.record import ReportInput
 from tpcalc.report.traces import Trace
 from tpcalc.results import Comparison, ComparisonRow, Key, SlopeRow
@@ -134,7 +134,8 @@ def _random_answer(limits: list[Trace], inputs: tuple[str, ...]) -> str:
             parts.append(f"{_limit_text(trace)} ({where})")
         else:
             centre = with_power(measured(replace(measure, sd=None), "f"), trace.n_power)
-            parts.append(f"mean {centre} and standard deviation {plain(measure.sd, 4)} ({where})")
+            sd = spread(measure.sd, measure.draws)
+            parts.append(f"mean {centre} and standard deviation {sd} ({where})")
     if len(final) > _NAMED:
         parts.append(f"{len(final) - _NAMED} more (see the table)")
     start = _after(last)

@@ -21,6 +21,11 @@ class Samples:
 
     Raises:
         StudyError: Rows of unequal length, no rows, or a value that is not finite.
+
+    Example:
+        >>> data = Samples(((1.0, 0.5), (-0.5, 1.0)), ((1.0,), (-1.0,)))
+        >>> len(data), data.dimension, data.outputs
+        (2, 2, 1)
     """
 
     inputs: tuple[tuple[float, ...], ...]

@@ -12,6 +12,7 @@ from tpcalc.catalog.training import train
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
+from tpcalc.study.formulas import network_formulas
 from tpcalc.study.load import parameterization
 from tpcalc.study.model import Model
 from tpcalc.study.schema import Study, TrainingPart
@@ -63,7 +64,8 @@ def build(study: Study) -> Model:
         study=study,
         title=title(study, exponents),
         facts=facts(study, network, exponents, data, asked),
-        words=program_words(study, exponents),
+        words=program_words(study, exponents, data.outputs),
+        formulas=network_formulas(study, exponents),
         input_names=_input_names(part, len(asked)),
         description=_description(study, data),
     )

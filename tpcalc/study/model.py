@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tpcalc.program.program import Program
+from tpcalc.results import Formula
 from tpcalc.study.schema import Study
 
 __all__ = ["Model"]
@@ -23,6 +24,7 @@ class Model:
         title: One line.
         facts: What it is, as pairs of words.
         words: What it computes, a sentence for each part.
+        formulas: The same in formulas, by name.
         input_names: What the inputs 0, 1, ... of a step are.
         description: The same for JSON.
     """
@@ -32,5 +34,6 @@ class Model:
     title: str
     facts: Mapping[str, str]
     words: tuple[str, ...]
+    formulas: tuple[tuple[str, Formula], ...]
     input_names: tuple[str, ...]
     description: Mapping[str, Any]

@@ -77,6 +77,7 @@ def _model(name: str, program: Program, path: str, settings: Study) -> Model:
         title=f"{name} of {Path(path).name}",
         facts={"Program": f"{name} in {path}", **_contents(program)},
         words=(),
+        formulas=(),
         input_names=(),
         description={"file": path, "name": name},
     )

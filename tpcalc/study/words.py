@@ -49,7 +49,7 @@ def facts(
     return made
 
 
-def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
+def program_words(study: Study, exponents: Parameterization, outputs: int) -> tuple[str, ...]:
     """What the program computes, a sentence for each part."""
     model, training = study.model, study.training
     depth = model.depth
@@ -77,8 +77,8 @@ def program_words(study: Study, exponents: Parameterization) -> tuple[str, ...]:
     )
     if training.steps:
         lines += [
-            "Backward: dh[l] and dx[l] are the gradients of f by h[l] and x[l], found by reverse "
-            "differentiation of the forward program.",
+            f"Backward: dh[l] and dx[l] are the gradients of {'f' if outputs == 1 else 'the loss'} "
+            "by h[l] and x[l], found by reverse differentiation of the forward program.",
             f"Update, {count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}, "
             f"with eta = {training.lr:g}.",
             "Trained weights are never formed: W[l] x after t steps is its value at the start plus "

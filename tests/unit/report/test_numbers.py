@@ -52,6 +52,7 @@ def test_a_sampled_number_is_never_a_bare_zero(value: float, stderr: float, meth
         (3.2e7, 1.1e5, "(3.200 ± 0.011)e7"),
         (123456.7, 240.0, "123460 ± 240"),
         (0.3184123456789, 1e-12, "0.318412346 ± 1e-12"),
+        (0.287785693, 3.9e-8, "0.287785693 ± 3.9e-8"),
         (0.5, math.nan, "0.5 ± ?"),
         (math.nan, math.nan, "not a number"),
         (-math.inf, math.nan, "-∞"),
@@ -92,7 +93,7 @@ def test_random_scalars_and_missed_targets_say_so() -> None:
 
 def test_spread_carries_its_sampling_error() -> None:
     assert spread(2.0, 51) == "2.00 ± 0.20"
-    assert spread(math.nan, 1) == spread(1.0, 1) == "?"
+    assert spread(math.nan, 9) == spread(1.0, 1) == "?"
 
 
 @pytest.mark.parametrize(

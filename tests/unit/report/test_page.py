@@ -153,7 +153,7 @@ def test_several_outputs_and_random_outputs(
     several_outputs: ReportInput, random_output: ReportInput
 ) -> None:
     assert "f, input 1, output 2" in " ".join(check(render_html(several_outputs)).words)
-    assert "random in the limit, sd = 1.25, mean 0.003 ± 0.012" in render_html(random_output)
+    assert "random in the limit, sd = 1.25 ± 0.11, mean 0.003 ± 0.012" in render_html(random_output)
     check(render_html(random_output))
 
 

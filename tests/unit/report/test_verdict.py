@@ -121,5 +121,5 @@ def test_parts_alone(report: ReportInput) -> None:
 def test_a_random_output_is_called_random(random_output: ReportInput) -> None:
     assert words(random_output).startswith(
         "After 2 steps the output f of the infinite-width network is random: "
-        "mean 0.003 ± 0.012 and standard deviation 1.25 (input 0)."
+        "mean 0.003 ± 0.012 and standard deviation 1.25 ± 0.11 (input 0)."
     )

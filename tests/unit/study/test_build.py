@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -123,3 +124,43 @@ def test_facts_tell_when_learning_rates_change() -> None:
         "c = (-2, -5/2, -5/2, -2) at t = 0; c = (-1, -2, -2, -1) from t = 1"
     )
     assert model.facts["Powers of the weights"] == "a = (0, 1, 1, 1)"
+
+
+def test_words_say_whose_gradients_are_meant() -> None:
+    one = made(model={"depth": 1}, training={"steps": 1})
+    three = made(model={"depth": 1}, training={"steps": 1, "classes": [0, 1, 2]})
+    assert any("gradients of f by" in line for line in one.words)
+    assert any("gradients of the loss by" in line for line in three.words)
+
+
+def test_formulas_have_the_powers_of_the_program() -> None:
+    model = made(model={"depth": 3, "act": "leaky_relu:0.2", "param": "ntk", "bias": "all"})
+    formulas = dict(model.formulas)
+    hidden = formulas["Hidden layers l = 2, ..., 3"]
+    assert hidden.text == "h^l = n^(-1/2) W^l x^l-1 + n^(-1/2) b^l"
+    assert hidden.latex == "h^{l} = n^{-1/2} W^{l} x^{l-1} + n^{-1/2} b^{l}"
+    assert formulas["First layer"].text == "h^1 = W^1 ξ + b^1"
+    assert formulas["Output"].latex == "f = n^{-1/2} W^{4} x^{3} + n^{-1/2} b^{4}"
+    assert formulas["Activation"].latex == r"x^{l} = \text{leaky\_relu:0.2}(h^{l})"
+    assert "Update" in formulas
+
+
+@pytest.mark.parametrize(
+    ("part", "titles"),
+    [
+        ({"depth": 1}, ["First layer", "Activation", "Output"]),
+        ({"depth": 2}, ["First layer", "Activation", "Hidden layer 2", "Output"]),
+        (
+            {"depth": 3, "param": "ac:0,1/2,1/3,1;-1,-1,-1,-1"},
+            ["First layer", "Activation", "Hidden layer 2", "Hidden layer 3", "Output"],
+        ),
+    ],
+)
+def test_formulas_by_depth(part: dict[str, Any], titles: list[str]) -> None:
+    model = made(model=part, training={"steps": 0})
+    assert [title for title, _ in model.formulas] == titles
+
+
+def test_formulas_are_well_formed_mathml() -> None:
+    for _, formula in made(model={"depth": 3, "act": "relu^2", "bias": "all"}).formulas:
+        ElementTree.fromstring(formula.mathml)

@@ -52,6 +52,7 @@ def report(
             model=opened.facts,
             program_words=opened.words,
             program_text=str(opened.program),
+            formulas=opened.formulas,
             limit=table,
             finite=finite,
             comparison=found,

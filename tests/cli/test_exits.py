@@ -1,0 +1,192 @@
+"""Exit codes, and that every error is words on the error stream."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tpcalc.cli.exits import clean
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[..., Any]
+SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["limit"], "Missing argument"),
+        (["limt", "mlp"], "No such command"),
+        (["limit", "mlp", "--dept", 3], "No such option"),
+        (["limit", "mlp", "--depth", "three"], "--depth"),
+        (["limit", "mpl"], "Did you mean 'mlp'?"),
+        (["limit", "net.txt"], "MODEL is a study file"),
+        (["limit", "mlp", "--act", "tanhh"], "--act: there is no activation called 'tanhh'"),
+        (["limit", "mlp", "--depth", 0, "--lr", -1], "2 problems:"),
+        (["limit", "mlp", "--classes", "a,b"], "--classes: 'a,b' is not a list of whole numbers"),
+        (["limit", "mlp", "--particles", 1000], "such as 512 or 1024"),
+        (["limit", "mlp", "--watch", "q"], "--watch: it should be 'h', 'x', 'dh' or 'dx'"),
+        (["simulate", "mlp", "--backend", "fast"], "--backend: it should be 'lazy' or 'dense'"),
+        (["simulate", "mlp", "--backend", "dense", "--device", "tpu", *SMALL], "device"),
+        (["compare", "mlp", "--seeds", 1], "--seeds: one network of each width"),
+        (["report", "mlp", "--out", "page.pdf"], "--out: a report is written as .html or .md"),
+        (["report", "mlp", "--out", "no/where/page.html"], "--out: there is no folder"),
+        (["list", "networks"], "there is no kind of entry called 'networks'"),
+    ],
+)
+def test_wrong_usage_is_2(tpcalc: Run, words: list[object], message: str) -> None:
+    ran = tpcalc(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["limit", "nowhere.toml"], "nowhere.toml: there is no such study file"),
+        (["limit", "nowhere.py:net"], "nowhere.py: there is no such file"),
+        (["limit", "nowhere.json"], "nowhere.json"),
+        (["limit", "mlp", "--data", "nowhere.csv"], "nowhere.csv: there is no such file"),
+        (["limit", "mlp", "--samples", 9999], "these classes have 360"),
+        (["limit", "mlp", "--loss", "logistic", "--classes", "0,1,2"], "takes one output"),
+        (["limit", "mlp", "--act", "relu", "--param", "naive-ip"], "TPC4"),
+    ],
+)
+def test_an_invalid_program_or_file_is_3(tpcalc: Run, words: list[object], message: str) -> None:
+    ran = tpcalc(*words)
+    assert (ran.code, ran.out) == (3, "")
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_study_with_problems_is_3_and_tells_them_all(tpcalc: Run, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text('[model]\ndepht = 2\nact = "tanhh"\n[limit]\nseed = -1\n')
+    ran = tpcalc("limit", study)
+    assert ran.code == 3
+    assert f"{study}: 3 problems:" in ran.err
+    for text in ("model.depht: there is no such key. Did you mean depth?", "model.act", "limit."):
+        assert text in ran.err
+
+
+def test_a_bad_line_of_data_is_named(tpcalc: Run, tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("x1,y\n1,2\n3,nan\n")
+    ran = tpcalc("limit", "mlp", "--data", data)
+    assert ran.code == 3
+    assert f"{data}, line 3: in column y 'nan' is not finite" in ran.err
+
+
+def test_a_target_that_is_not_met_is_4_after_the_answer(tpcalc: Run) -> None:
+    words = ("--rel-error", 1e-9, "--particles", 64, "--max-particles", 64, "--replicates", 2)
+    ran = tpcalc("limit", "mlp", *SMALL, *words, "--json")
+    assert ran.code == 4
+    rows = ran.json["result"]["scalars"]
+    assert {row["status"] for row in rows} >= {"tolerance_not_reached"}
+    assert "the error target was not met for f[1,0]" in ran.err
+
+
+def test_a_target_that_is_met_is_0(tpcalc: Run) -> None:
+    ran = tpcalc("limit", "mlp", *SMALL, "--rel-error", 0.1, "--particles", 256)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_no_memory_is_4_and_said_beforehand(tpcalc: Run) -> None:
+    ran = tpcalc("limit", "mlp", *SMALL, "--particles", 2**40)
+    assert ran.code == 4
+    assert "GiB" in ran.err and "available" in ran.err
+
+
+def test_an_explosion_is_4(tpcalc: Run) -> None:
+    ran = tpcalc("limit", "mlp", "--lr", 1e300, "--particles", 64, "--replicates", 2)
+    assert ran.code == 4
+    assert "floating-point range" in ran.err
+
+
+def test_a_missing_backend_is_5(tpcalc: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it fails, as where it is absent
+    ran = tpcalc("simulate", "mlp", *SMALL, "--widths", 16, "--backend", "dense")
+    assert ran.code == 5
+    assert "pip install" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 4, "the memory of this machine is used up"),
+        (OSError(28, "No space left on device"), 3, "refused: No space left on device"),
+    ],
+)
+def test_what_the_system_does(
+    raised: BaseException,
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tpcalc.cli.exits._drop_output", lambda: None)
+
+    @clean
+    def command() -> None:
+        raise raised
+
+    with pytest.raises(typer.Exit) as caught:
+        command()
+    assert caught.value.exit_code == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_defect_keeps_its_traceback() -> None:
+    @clean
+    def command() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        command()
+
+
+def started(*words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tpcalc", *map(str, words)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
+    # A program that says when it is built: the run follows at once.
+    path = tmp_path / "long.py"
+    path.write_text(
+        "import tpcalc as tp\n@tp.program\ndef long(t):\n"
+        "    W, x = t.matrix('W'), t.gaussian('x')\n"
+        "    for _ in range(150):\n        x = tp.n**'-1/2' * (W @ tp.tanh(x))\n"
+        "    t.output('size', tp.mean(x * x))\n    print('built', flush=True)\n"
+    )
+    with started("limit", f"{path}:long", "--particles", 2**16, "--replicates", 64) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "built\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_a_reader_that_has_seen_enough() -> None:
+    with started("show", "mlp", "--depth", 12, "--steps", 12) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline().startswith("tpcalc program")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0

@@ -1,0 +1,105 @@
+"""The command line starts quickly, describes itself, and shows progress on terminals only."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tpcalc.cli import flags
+from tpcalc.cli.progress import progress_bar
+from tpcalc.study import Study
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"matplotlib", "numba", "numpy", "pydantic", "scipy", "sklearn", "sympy", "torch"}
+HELP = """
+import json, sys, time
+start = time.perf_counter()
+from tpcalc.cli.app import app
+try:
+    app(["--help"])
+except SystemExit as end:
+    code = end.code
+print(json.dumps([time.perf_counter() - start, code, sorted(sys.modules)]), file=sys.stderr)
+"""
+Run = Callable[..., Any]
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    found = []
+    for _ in range(3):
+        ran = subprocess.run(
+            [sys.executable, "-c", HELP], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        found.append(json.loads(ran.stderr))
+        assert "simulate" in ran.stdout
+    assert min(seconds for seconds, _, _ in found) < 0.3
+    assert found[0][1] == 0
+    assert not HEAVY & set(found[0][2])
+
+
+@pytest.mark.parametrize("command", ["limit", "simulate", "compare", "report", "show", "list"])
+def test_every_command_has_help(tpcalc: Run, command: str) -> None:
+    ran = tpcalc(command, "--help")
+    assert ran.code == 0
+    assert "--json" in ran.out
+
+
+def test_module_and_command_are_the_same() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tpcalc", "--version"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.count(".") == 2
+
+
+def test_every_flag_sets_keys_of_a_study() -> None:
+    options = [*flags.NETWORK, *flags.DATA, *flags.LIMIT, *flags.SIMULATE, *flags.RUN]
+    keys = [key for option in options for key in option.keys]
+    known = {
+        f"{section}.{key}"
+        for section, field in Study.model_fields.items()
+        for key in type(field.default).model_fields
+    }
+    assert len(set(keys)) == len(keys)
+    # Inline numbers and the architecture are no flags: the one is long, the other is MODEL.
+    assert known - set(keys) == {
+        "model.architecture",
+        "training.inputs",
+        "training.targets",
+    }
+    assert set(keys) <= known
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with progress_bar("limit") as progress:
+        assert progress is not None
+        progress(0.5, "4 replicates")
+    assert "limit" in terminal.getvalue()
+    assert "4 replicates" in terminal.getvalue()
+
+
+def test_no_progress_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", quiet)
+    with progress_bar("limit") as progress:
+        assert progress is None
+    assert quiet.getvalue() == ""
