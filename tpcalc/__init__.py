@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tpcalc.analyses.compare import compare as compare
     from tpcalc.catalog.architectures.mlp import MLP as MLP
+    from tpcalc.catalog.public import function as function
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
     from tpcalc.data import digits as digits
     from tpcalc.dsl import L as L
     from tpcalc.dsl import Tracer as Tracer
     from tpcalc.dsl import extend as extend
-    from tpcalc.dsl import function as function
     from tpcalc.dsl import mean as mean
     from tpcalc.dsl import n as n
     from tpcalc.dsl import program as program
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tpcalc.finite.simulate import simulate as simulate
     from tpcalc.program.program import Program as Program
     from tpcalc.report.public import report as report
+    from tpcalc.results import FiniteTable as FiniteTable
     from tpcalc.results import Samples as Samples
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "L": "tpcalc.dsl",
     "Limit": "tpcalc.evaluate.limit",
+    "FiniteTable": "tpcalc.results",
     "MLP": "tpcalc.catalog.architectures.mlp",
     "Program": "tpcalc.program.program",
     "Samples": "tpcalc.results",
@@ -58,7 +60,7 @@ _HOMES = {
     "csv": "tpcalc.data",
     "digits": "tpcalc.data",
     "extend": "tpcalc.dsl",
-    "function": "tpcalc.dsl",
+    "function": "tpcalc.catalog.public",
     "limit": "tpcalc.evaluate.limit",
     "load": "tpcalc.catalog.files",
     "mean": "tpcalc.dsl",

@@ -75,6 +75,11 @@ def ntk(**options: object) -> tp.Program:
     return tp.train(tp.MLP(2, "tanh", **options), "ntk", _data(3), steps=2, lr=1.0, watch=("h",))  # type: ignore[arg-type]
 
 
+def ntk_relu() -> tp.Program:
+    """Three steps with a loss that depends on f: gates jump where updates move them."""
+    return tp.train(tp.MLP(2, "relu"), "ntk", _data(4), steps=3, batch=2, lr=0.5, watch=())
+
+
 @tp.program
 def singular(t: tp.Tracer) -> None:
     a, b, c = t.gaussians(["a", "b", "c"], mean=[0, 1, 0], cov=[[1, 1, 0], [1, 1, 0], [0, 0, 0]])
@@ -131,6 +136,7 @@ PROGRAMS: dict[str, Callable[[], tp.Program]] = {
     "two-ratios": ratios.build,
     "ntk": ntk,
     "ntk-all-biases": lambda: ntk(bias="all"),
+    "ntk-relu": ntk_relu,
     "singular-covariance": singular.build,
     "iterated": iterated.build,
     "outer": outer.build,

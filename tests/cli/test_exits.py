@@ -183,8 +183,13 @@ def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
-def test_a_reader_that_has_seen_enough() -> None:
-    with started("show", "mlp", "--depth", 12, "--steps", 12) as process:
+def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
+    path = tmp_path / "long.py"  # its text is longer than what a pipe holds
+    path.write_text(
+        "import tpcalc as tp\n@tp.program\ndef long(t):\n    x = t.gaussian('x')\n"
+        "    for _ in range(5000):\n        x = tp.tanh(x)\n    t.output('x', x)\n"
+    )
+    with started("show", f"{path}:long") as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline().startswith("tpcalc program")
         process.stdout.close()

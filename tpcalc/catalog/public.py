@@ -6,10 +6,43 @@ from collections.abc import Callable
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activations import atom
 from tpcalc.dsl.elementwise import Elementwise
+from tpcalc.dsl.function import function as own_function
 from tpcalc.functions import Var
 
-__all__ = ["as_function"]
+__all__ = ["as_function", "function"]
+
+
+def function(name: str, evaluate: Any, derivative: Any = None, **declared: Any) -> Elementwise:
+    """An activation of your own; sympy expressions may use the functions of the catalogue.
+
+    Args:
+        name: Its name in the program, a Python identifier.
+        evaluate: The function: of one argument, written with operators and tpcalc functions (then
+            its derivative is found) or with numpy's; or ``evaluate(xp, z)`` with an array
+            namespace; or a sympy expression of one symbol.
+        derivative: Its derivative, in any of these ways; without one a function that is not a
+            formula runs forward only.
+        declared: ``parity``, ``homogeneity``, ``kinks``, ``growth``, ``check`` as in
+            ``tpcalc.dsl.function``.
+
+    Returns:
+        Something to call on vectors, scalars, numbers and arrays.
+
+    Raises:
+        TraceError: The name is not usable, the function does not act coordinate by coordinate, or
+            its derivative does not fit.
+
+    Example:
+        >>> import sympy
+        >>> z = sympy.Symbol("z", real=True)
+        >>> wave = function("wave", z * sympy.tanh(z))
+        >>> round(wave(1.0), 6)
+        0.761594
+    """
+    declared.setdefault("atom_of", lambda word, *params: atom(word, params))
+    return own_function(name, evaluate, derivative, **declared)
 
 
 def as_function(family: ActivationFamily) -> Any:

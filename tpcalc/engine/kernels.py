@@ -126,8 +126,9 @@ def residual(
     source, target = _addresses(data, [vector, out])
     found = np.zeros(rows)
     square = blocks.residual(
-        _chunked(data, SUM_CHUNK // data.itemsize), rows, first, _table(raw.factors[:, :first]), raw.factors, raw.inverse,
-        source, np.ascontiguousarray(coefficients), target, found,
+        _chunked(data, SUM_CHUNK // data.itemsize), rows, first,
+        _table(raw.factors[:, :first]), raw.factors, raw.inverse, source,
+        np.ascontiguousarray(coefficients), target, found,
     )  # fmt: skip
     return found, float(square)
 

@@ -69,7 +69,7 @@ def _place(data: Rows, start: int, block: int, index: Index, position: int) -> i
         block += 1
         position = min(position - count, count - 1)
     row = block * data.shape[1] + int(index[position])
-    return start + row * data.shape[2] * data.shape[3] * data.itemsize
+    return int(start + row * data.shape[2] * data.shape[3] * data.itemsize)
 
 
 @njit(nogil=True, cache=True)

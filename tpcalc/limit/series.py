@@ -12,11 +12,12 @@ other functions by Taylor's formula about a leading power 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from tpcalc.errors import ScaleError
+from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Fn
 from tpcalc.functions.expr import (
     Add,
@@ -157,7 +158,11 @@ def _call(expr: Call, inner: Series[Expr], depth: Fraction, where: str) -> Serie
         return Series(((ZERO, const(value)),)) if value != 0 else Series(())
     if lead < 0 and _scalar_only(expr):  # a number that tends to 0: Taylor about 0
         inner = Series(((ZERO, const(0)), *inner.terms), inner.cut)
-    slope = expr.atom.differentiate(Var(-1)) if len(inner.terms) > 1 and depth > 0 else None
+    slope = None
+    if len(inner.terms) > 1 and depth > 0:
+        # Across a jump the first order is not a function; it stays in the remainder, O(rest).
+        with suppress(NotDifferentiable):
+            slope = expr.atom.differentiate(Var(-1))
     return _taylor(expr, inner, expr.atom(Var(-1)), slope, depth, where)
 
 

@@ -51,9 +51,9 @@ def network_formulas(study: Study, exponents: Parameterization) -> tuple[tuple[s
         ),
     ]
     hidden = {(table.a[k], table.bias_a[k]) for k in range(1, depth)}
-    if len(hidden) == 1:
+    if len(hidden) == 1 and depth > 2:
         right = _layer(table, 1, "l", _index("x", "l-1"), bias == "all")
-        title = "Hidden layer 2" if depth == 2 else f"Hidden layers l = 2, ..., {depth}"
+        title = f"Hidden layers l = 2, ..., {depth}"
         made.append((title, _equation(_index("h", "l"), right)))
     else:
         for k in range(1, depth):

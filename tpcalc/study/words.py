@@ -76,11 +76,11 @@ def program_words(study: Study, exponents: Parameterization, outputs: int) -> tu
         f"Output: f = {_power(-table.a[-1])}W[{depth + 1}] x[{depth}]{terms[-1].format(depth + 1)}."
     )
     if training.steps:
+        rule = find_optimizer(training.optimizer).rule.replace("w^l", "W[l]")
         lines += [
             f"Backward: dh[l] and dx[l] are the gradients of {'f' if outputs == 1 else 'the loss'} "
             "by h[l] and x[l], found by reverse differentiation of the forward program.",
-            f"Update, {count(training.steps, 'time')}: {find_optimizer(training.optimizer).rule}, "
-            f"with eta = {training.lr:g}.",
+            f"Update, {count(training.steps, 'time')}: {rule}, with eta = {training.lr:g}.",
             "Trained weights are never formed: W[l] x after t steps is its value at the start plus "
             "one multiple of a gradient for each step and sample.",
         ]

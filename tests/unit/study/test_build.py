@@ -101,7 +101,7 @@ def test_words_give_the_powers_of_the_program() -> None:
     assert "For l = 2, ..., 4: h[l] = n^(-1) W[l] x[l-1] + n^(-1) b[l]." in text
     assert "h[1] = W[1] input + b[1], x[l] = relu(h[l])." in text
     assert "f = n^(-1) W[5] x[4] + n^(-1) b[5]." in text
-    assert "Update, 2 times" in text
+    assert "Update, 2 times: W[l] <- W[l] - eta n^(-c_l) grad_{W[l]}" in text
 
 
 def test_words_list_hidden_layers_that_differ() -> None:

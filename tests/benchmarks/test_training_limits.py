@@ -1,0 +1,183 @@
+"""Training limits: bandwidth share, error per second, and the cost of networks beside them.
+
+Every ratio compares two things measured in the same run; figures are kept in
+``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tpcalc.engine.execute import Setting, Workspace
+from tpcalc.engine.instructions import Multiply
+from tpcalc.engine.schedule import Plan, plan
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.limit.derive import derive
+
+
+def run_of(steps: int, batch: int = 1) -> tp.Program:
+    """muP, 3 hidden layers, tanh, d = 3, lr 0.5, a fresh sample each step."""
+    rng = np.random.default_rng(20)
+    rows = (steps + 1) * batch
+    xs = rng.standard_normal((rows, 3))
+    ys = rng.choice([-1.0, 1.0], (rows, 1))
+    data = tp.Samples(tuple(map(tuple, xs.tolist())), tuple(map(tuple, ys.tolist())))
+    return tp.train(tp.MLP(3, "tanh"), "mup", data, steps=steps, lr=0.5, batch=batch, watch=())
+
+
+def planned(program: tp.Program) -> Plan:
+    return plan(compile_graph(derive(program)).script)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def read_rate() -> float:
+    """Bytes per second of a plain sum over 256 MiB, best of five."""
+    array = np.ones(2**25)
+    return array.nbytes / min(seconds_of(array.sum) for _ in range(5))
+
+
+def four_reads(found: Plan, samples: int) -> int:
+    """Bytes that four reads of the directions of every product take, in float64."""
+    rows: dict[tuple[str, bool], int] = {}
+    total = 0
+    for step in found.script.instructions:
+        if isinstance(step, Multiply):
+            own, other = (step.matrix, step.transpose), (step.matrix, not step.transpose)
+            total += 2 * (rows.get(own, 0) + rows.get(other, 0)) * samples * 8
+            rows[own] = rows.get(own, 0) + len(step.vectors)
+    return total
+
+
+@pytest.mark.parametrize(("steps", "log2"), [(8, 15), (32, 15), (64, 15), (32, 17), (100, 15)])
+def test_bandwidth_share(steps: int, log2: int, benchmark: Any) -> None:
+    """Share of the read rate of the same run (four-read model, one thread, float64)."""
+    found = planned(run_of(steps))
+    space = Workspace(found, Setting("limit", 2**log2))
+    space.run((0,))
+    rate = read_rate()
+    benchmark.pedantic(lambda: space.run((1,)), rounds=5)
+    rate = max(rate, read_rate())
+    best = benchmark.stats.stats.min
+    share = four_reads(found, 2**log2) / best / rate
+    benchmark.extra_info["share of the read rate"] = share
+    print(f"\nT={steps} N=2^{log2}: {best * 1e3:.1f} ms, {share:.2f} of {rate / 1e9:.1f} GB/s")
+
+
+def particle_error(
+    program: tp.Program, steps: int, samples: int, truth: np.ndarray
+) -> tuple[float, float]:
+    """RMSE of f_t for single replicates, and CPU seconds of one."""
+    space = Workspace(planned(program), Setting("limit", samples))
+    space.run((1,))
+    start = time.process_time()
+    runs = [space.run((77, r)).scalars[-steps:] for r in range(12)]
+    cpu = (time.process_time() - start) / 12
+    return float(np.sqrt(np.mean((np.array(runs) - truth) ** 2))), cpu
+
+
+def dense_error(program: tp.Program, steps: int, width: int, seeds: int) -> tuple[float, float]:
+    """Spread of f_t over networks, and CPU seconds of one (torch, float32, one thread)."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def run(count: int) -> tp.FiniteTable:
+        return tp.simulate(
+            program, widths=[width], seeds=count, backend="dense", dtype="float32"
+        )
+
+    run(1)
+    start = time.process_time()
+    table = run(seeds)
+    cpu = (time.process_time() - start) / seeds
+    names = {f"f[{t},0]" for t in range(1, steps + 1)}
+    values = np.array([row.values for row in table.rows if row.name in names])
+    return float(np.sqrt(np.mean(values.var(axis=1, ddof=1)))), cpu
+
+
+@pytest.mark.parametrize(
+    ("steps", "sizes", "seeds"),
+    [
+        (8, range(10, 17), {256: 40, 1024: 12, 4096: 2}),
+        (32, range(12, 18), {256: 24, 1024: 6}),
+    ],
+)
+def test_cost_at_equal_error(steps: int, sizes: range, seeds: dict[int, int]) -> None:
+    """CPU seconds for an RMSE of 1e-3: averages of dense networks against particles.
+
+    Averaging r runs divides an error by sqrt(r), so a cost is CPU * (error / target)^2; a single
+    particle run cannot be made cheaper than itself. The bias of networks is left out: it favours
+    them.
+    """
+    program, target = run_of(steps), 1e-3
+    names = [f"f[{t},0]" for t in range(1, steps + 1)]
+    found = tp.limit(
+        program, samples=2 ** (17 if steps > 8 else 18), replicates=8, seed=999, outputs=names
+    )
+    truth = np.array([found[name].value for name in names])
+    print(f"\nT={steps}: reference within {max(found[name].stderr for name in names):.1e}")
+    costs = []
+    for log2 in sizes:
+        error, cpu = particle_error(program, steps, 2**log2, truth)
+        costs.append(cpu * max(1.0, (error / target) ** 2))
+        print(f"T={steps} particles N=2^{log2}: RMSE {error:.1e}, {cpu * 1e3:.1f} ms CPU")
+    dense = []
+    for width, count in seeds.items():
+        error, cpu = dense_error(program, steps, width, count)
+        dense.append(cpu * (error / target) ** 2)
+        print(f"T={steps} dense n={width}: spread {error:.1e}, {cpu * 1e3:.1f} ms CPU")
+    best, cheapest = min(costs), min(dense)
+    print(f"T={steps}: particles {best:.3f} s, dense {cheapest:.1f} s: {cheapest / best:.0f} times")
+
+
+def test_hundred_steps() -> None:
+    """T = 100 at 2^17 samples as a user calls it, program and derivation included."""
+    start = time.perf_counter()
+    found = tp.limit(run_of(100), samples=2**17, replicates=2, seed=1)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\nT=100 N=2^17, 2 replicates: {seconds:.1f} s, {peak:.2f} GiB, {found['f[100,0]']}")
+
+
+def test_lazy_width_of_a_million() -> None:
+    """One network of width 10^6, 8 steps."""
+    start = time.perf_counter()
+    table = tp.simulate(run_of(8), widths=[10**6], seeds=1)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\nlazy n=10^6, 8 steps: {seconds:.1f} s, {peak:.2f} GiB, {len(table.rows)} results")
+
+
+def test_lazy_against_dense() -> None:
+    """CPU seconds of one network of width 4096, 8 steps (dense: float32)."""
+    program = run_of(8)
+    tp.simulate(program, widths=[4096], seeds=2, threads=1)
+    start = time.process_time()
+    tp.simulate(program, widths=[4096], seeds=8, threads=1)
+    lazy = (time.process_time() - start) / 8
+    dense = dense_error(program, 8, 4096, 2)[1]
+    print(f"\nn=4096: lazy {lazy * 1e3:.1f} ms, dense {dense * 1e3:.0f} ms, {dense / lazy:.0f} times")
+
+
+def test_threads() -> None:
+    """Wall time of 8 replicates on one thread against all cores."""
+    program = run_of(32)
+
+    def run(threads: int) -> None:
+        tp.limit(program, samples=2**15, replicates=8, threads=threads)
+
+    times = [seconds_of(lambda n=n: run(n)) for n in (1, len(os.sched_getaffinity(0)))]
+    print(f"\n8 replicates, T=32, N=2^15: {times[0]:.2f} s and {times[1]:.2f} s")
