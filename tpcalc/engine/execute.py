@@ -20,7 +20,6 @@ from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
-    Instruction,
     Map,
     Mean,
     Multiply,
@@ -29,8 +28,6 @@ from tpcalc.engine.instructions import (
     ScalarMap,
     Starts,
     Sum,
-    vector_inputs,
-    vector_outputs,
 )
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.schedule import Plan
@@ -124,7 +121,7 @@ class Workspace:
         with np.errstate(all="ignore"):
             for index, step in enumerate(script.instructions):
                 _HANDLERS[type(step)](self, step)
-                self._release(index, step)
+                self._release(index)
                 if tick is not None:
                     tick()
             vectors = tuple(
@@ -223,15 +220,12 @@ class Workspace:
                 vector.form, vector.others = None, []
         return vector.dense.array
 
-    def _release(self, index: int, step: Instruction) -> None:
-        plan = self.plan
-        for register in (*vector_inputs(step), *vector_outputs(step)):
-            vector = self._vectors.get(register)
-            if vector is None:
-                continue
-            if plan.alive_until[register] <= index:
-                del self._vectors[register]
-            elif plan.dense_until[register] <= index and vector.has_spare:
+    def _release(self, index: int) -> None:
+        for register in self.plan.ends[index]:
+            del self._vectors[register]
+        for register in self.plan.thins[index]:
+            vector = self._vectors[register]
+            if vector.has_spare:
                 vector.dense = None
 
     def _number(self, value: float, what: str) -> float:

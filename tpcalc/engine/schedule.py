@@ -44,6 +44,8 @@ class Plan:
         dense_until: For each vector register the last instruction that needs its coordinates as
             an array (-1: none).
         alive_until: The last instruction that needs it in any form.
+        thins: For each instruction the registers whose arrays nobody needs after it.
+        ends: For each instruction the registers that nobody needs after it.
         stacked: Registers kept as rows of a stack, because several sums read them.
         directions: Capacity of each (matrix, transpose) side.
         normals: Fresh Gaussian directions needed on each space.
@@ -55,6 +57,8 @@ class Plan:
     script: Script
     dense_until: tuple[int, ...]
     alive_until: tuple[int, ...]
+    thins: tuple[tuple[int, ...], ...]
+    ends: tuple[tuple[int, ...], ...]
     stacked: frozenset[int]
     directions: dict[tuple[str, bool], int]
     normals: dict[str, int]
@@ -100,6 +104,7 @@ def plan(script: Script) -> Plan:
         script,
         tuple(dense_until),
         tuple(alive_until),
+        *_endings(script, dense_until, alive_until),
         stacked,
         directions,
         normals,
@@ -107,6 +112,23 @@ def plan(script: Script) -> Plan:
         start_rows,
         _peak(script, dense_until, alive_until, multiplied | stacked),
     )
+
+
+def _endings(
+    script: Script, dense_until: list[int], alive_until: list[int]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """For each instruction the vectors whose arrays, and those that altogether, end with it."""
+    thins: list[list[int]] = [[] for _ in script.instructions]
+    ends: list[list[int]] = [[] for _ in script.instructions]
+    for index, step in enumerate(script.instructions):
+        for register in vector_outputs(step):
+            end, last = alive_until[register], len(script.instructions)
+            if end < last:
+                ends[max(end, index)].append(register)
+            thin = max(dense_until[register], index)
+            if thin < min(end, last):
+                thins[thin].append(register)
+    return tuple(map(tuple, thins)), tuple(map(tuple, ends))
 
 
 def _capacities(script: Script) -> tuple[dict[Side, int], dict[str, int], dict[str, int]]:
