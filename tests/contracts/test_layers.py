@@ -25,7 +25,7 @@ INSTALLED_BY = {
 def test_no_import_crosses_the_layers() -> None:
     program = "from importlinter.cli import lint_imports_command as run; run()"
     found = subprocess.run(
-        [sys.executable, "-c", program, "--no-cache", "--no-logo"],
+        [sys.executable, "-c", program, "--no-cache"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tpcalc.functions import Fn
 from tpcalc.limit.graph import Draw, Fluctuation, LNode, LRef, Number, Product, Start, graph_refs
+from tpcalc.limit.series import Series
 from tpcalc.program.program import Program
 
 __all__ = ["Context", "Piece", "Template", "start_root"]
@@ -44,6 +45,7 @@ class Context:
     known: dict[LNode, LRef] = field(default_factory=dict)
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     templates: dict[object, Template] = field(default_factory=dict)
+    shapes: dict[object, int] = field(default_factory=dict)
 
     def add(self, node: LNode, dim: str | None) -> LRef:
         found = self.known.get(node)
@@ -71,6 +73,14 @@ class Context:
     def bit(self, root: str) -> int:
         """The bit of a random input."""
         return self.bits.setdefault(root, 1 << len(self.bits))
+
+    def shape(self, series: Series[LRef]) -> int:
+        """A number for the powers of a series; equal for equal powers, looked up once for each."""
+        if series.shape is None:
+            key = (tuple(power for power, _ in series.terms), series.cut)
+            object.__setattr__(series, "shape", self.shapes.setdefault(key, len(self.shapes)))
+        assert series.shape is not None
+        return series.shape
 
     def number(self, value: Fraction | float) -> LRef:
         return self.add(Number(value), None)

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.functions import Const, Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import Add, Mul, mul
+from tpcalc.functions import Const, Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, Mul, add, mul
 from tpcalc.limit.context import Context, Piece, Template, start_root
 from tpcalc.limit.graph import (
     Apply,
@@ -49,10 +49,7 @@ def _expanded(
     context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
 ) -> tuple[list[Piece], Fraction | None]:
     """Substitute series into a function; one template serves all arguments of the same shape."""
-    shape = tuple(
-        (tuple(power for power, _ in value.terms), value.cut) for value in (*vectors, *scalars)
-    )
-    key = (fn, shape)
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)))
     found = context.templates.get(key)
     if found is None:
         found = context.templates[key] = _template(context, fn, vectors, scalars, ref)
@@ -155,6 +152,8 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
     terms: dict[Fraction, dict[tuple[LRef | None, LRef], Fraction | float]] = {}
     cut: Fraction | None = None
     one: Series[LRef | None] = Series(((ZERO, None),))
+    last: Fraction | None = None
+    bucket: dict[tuple[LRef | None, LRef], Fraction | float] = {}
     for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
         if number == 0:
             continue
@@ -167,9 +166,12 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 if isinstance(given, Number):  # a plain number belongs to the numbers
                     factor, coefficient = number * given.value, None
             for q, item in v.terms:
-                bucket = terms.setdefault(p + q, {})
+                power = p + q if p and q else p or q
+                if power is not last and power != last:  # most terms share one power
+                    last, bucket = power, terms.setdefault(power, {})
                 pair = (coefficient, item)
-                bucket[pair] = bucket.get(pair, Fraction(0)) + factor
+                known = bucket.get(pair)
+                bucket[pair] = factor if known is None else known + factor
         if s.cut is not None and v.lead is not None:
             cut = larger(cut, s.cut + v.lead)
         if v.cut is not None and s.lead is not None:
@@ -209,52 +211,39 @@ def _moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Valu
     vectors = [values[r] for r in node.vectors]
     pieces, cut = _expanded(context, node.fn, vectors, [values[r] for r in node.scalars], ref)
     dim = _dim(context, node.vectors[0])
-    total: dict[Fraction, list[tuple[LRef | None, LRef | None]]] = {}
+    total: dict[Fraction, list[LRef]] = {}
     for piece in pieces:
-        for power, scalar, item in _expectations(context, piece, dim):
-            total.setdefault(power, []).append((scalar, item))
+        for power, item in _expectations(context, piece, dim):
+            total.setdefault(power, []).append(item)
     sums = {power: _scalar_sum(context, items) for power, items in total.items()}
     return truncate(sums, cut, context.depth)
 
 
-def _scalar_sum(context: Context, items: Sequence[tuple[LRef | None, LRef | None]]) -> LRef:
-    """Sum of products (coefficient node or None) * (scalar node or None)."""
-    refs: list[LRef] = []
-    total: Expr = const(0)
-    for pair in items:
-        term: Expr = const(1)
-        for item in pair:
-            if item is not None:
-                if item not in refs:
-                    refs.append(item)
-                term = term * Par(refs.index(item))
-        total = total + term
-    if total == Par(0):
-        return refs[0]
+def _scalar_sum(context: Context, items: Sequence[LRef]) -> LRef:
+    if len(items) == 1:
+        return items[0]
+    refs = list(dict.fromkeys(items))
+    total = add(Par(refs.index(item)) for item in items)
     return context.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
 
 
-def _expectations(
-    context: Context, piece: Piece, dim: str
-) -> list[tuple[Fraction, LRef | None, LRef | None]]:
-    """The moment of one piece as terms (power, coefficient, scalar node).
+def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Fraction, LRef]]:
+    """The moment of one piece as terms (power, scalar node).
 
     A summand ``c u g`` with u a centred start vector on which nothing else in it depends has mean 0
     exactly and fluctuates: it is n^(-1/2) times a Gaussian, linear in g.
     """
     if not any(isinstance(context.nodes[v], Start) for v in piece.vectors) and piece.vectors:
-        return [
-            (piece.power, None, context.add(Expect(piece.fn, piece.vectors, piece.scalars), None))
-        ]
+        return [(piece.power, context.add(Expect(piece.fn, piece.vectors, piece.scalars), None))]
     summands = piece.fn.expr.terms if isinstance(piece.fn.expr, Add) else (piece.fn.expr,)
     smooth: list[Expr] = []
-    out: list[tuple[Fraction, LRef | None, LRef | None]] = []
+    out: list[tuple[Fraction, LRef]] = []
     for summand in summands:
         found = _fluctuation(context, summand, piece, dim)
         if found is None:
             smooth.append(summand)
         else:
-            out.append((piece.power - HALF, *found))
+            out.append((piece.power - HALF, found))
     if smooth:
         expr = smooth[0] if len(smooth) == 1 else Add(tuple(smooth))
         fn, keep_v, keep_s = Fn(expr, piece.fn.vectors, piece.fn.scalars).compact()
@@ -264,13 +253,11 @@ def _expectations(
             node = context.add(ScalarApply(fn, scalars), None)
         else:
             node = context.add(Expect(fn, vectors, scalars), None)
-        out.append((piece.power, None, node))
+        out.append((piece.power, node))
     return out
 
 
-def _fluctuation(
-    context: Context, summand: Expr, piece: Piece, dim: str
-) -> tuple[LRef | None, LRef] | None:
+def _fluctuation(context: Context, summand: Expr, piece: Piece, dim: str) -> LRef | None:
     factors = summand.factors if isinstance(summand, Mul) else (summand,)
     for place, factor in enumerate(factors):
         if not isinstance(factor, Var):
@@ -295,7 +282,7 @@ def _fluctuation(
         else:  # u alone, times a number: a constant vector argument
             anchor = piece.vectors[factor.index]
             argument = context.add(Apply(Fn(fn.expr, 1, fn.scalars), (anchor,), scalars), dim)
-        return None, context.add(Fluctuation(start.group, start.index, argument), None)
+        return context.add(Fluctuation(start.group, start.index, argument), None)
     return None
 
 

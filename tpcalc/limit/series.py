@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -49,10 +49,14 @@ class NeedsMore(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Series(Generic[T]):
-    """n-powers with their coefficients, largest first; the rest is O(n**cut), None: no rest."""
+    """n-powers with their coefficients, largest first; the rest is O(n**cut), None: no rest.
+
+    ``shape`` numbers the powers and the cut within one derivation (``Context.shape``).
+    """
 
     terms: tuple[tuple[Fraction, T], ...]
     cut: Fraction | None = None
+    shape: int | None = field(default=None, compare=False, repr=False)
 
     @property
     def lead(self) -> Fraction | None:
