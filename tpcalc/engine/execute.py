@@ -41,6 +41,7 @@ __all__ = ["Outcome", "Setting", "Workspace"]
 Mode = Literal["limit", "finite"]
 CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
 OUTER_CHUNK = 256
+BATCH = 16  # vectors formed in one pass over the stores
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Workspace:
         self._matrices: dict[str, LimitMatrix | FiniteMatrix] = {}
         self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
+        self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
         self._scalars: list[float] = []
         self._noise: dict[str, NoiseFamily] = {}
         self._draws: dict[str, Draws] = {}
@@ -138,6 +140,7 @@ class Workspace:
     def _begin(self, seed: Sequence[int]) -> None:
         script = self.plan.script
         self._vectors.clear()
+        self._waiting.clear()
         self._scalars = [0.0] * script.scalars
         self._noise = {}
         self._chance = np.random.default_rng(np.random.SeedSequence([*seed, 0]))
@@ -201,24 +204,58 @@ class Workspace:
                 total.add(vector, 1.0)
                 vector.form, vector.others = total.finish()
                 vector.multiple = None
-            assert vector.form is not None
+            self._form(register, vector)
+        assert vector.dense is not None
+        return vector.dense.array
+
+    def _wait(self, register: int, vector: Vector) -> None:
+        """Store a vector that was not formed, beside those that combine the same stores."""
+        self._vectors[register] = vector
+        if vector.form and self.plan.dense_until[register] >= 0:
+            self._waiting.setdefault(self._class_of(register, vector), []).append(register)
+
+    def _class_of(self, register: int, vector: Vector) -> tuple[str, frozenset[Key]]:
+        return self.plan.script.vector_space[register], frozenset(vector.form or ())
+
+    def _form(self, register: int, vector: Vector) -> None:
+        """Form a vector, and in the same pass those that wait for the same stores.
+
+        A batch is then a matrix product: its stores are read once for all of its vectors.
+        """
+        assert vector.form is not None
+        group = [(register, vector)]
+        for other in self._waiting.pop(self._class_of(register, vector), []):
+            sibling = self._vectors.get(other)
+            if sibling is not None and sibling is not vector and sibling.dense is None:
+                group.append((other, sibling))
+        for start in range(0, len(group), BATCH):
+            self._form_together(group[start : start + BATCH])
+
+    def _form_together(self, group: Sequence[tuple[int, Vector]]) -> None:
+        keys = list(group[0][1].form or ())
+        for register, vector in group:
             vector.dense = self._new_buffer(register)
-            out = vector.dense.array
-            terms = [(self._rows[key], coefficients) for key, coefficients in vector.form.items()]
+        outs = [vector.dense.array for _, vector in group if vector.dense is not None]
+        if keys:
+            terms = []
+            for key in keys:
+                parts = [vector.form[key] for _, vector in group if vector.form is not None]
+                table = np.zeros((len(parts), max(len(part) for part in parts)))
+                for row, part in zip(table, parts, strict=True):
+                    row[: len(part)] = part
+                terms.append((self._rows[key], table))
+            materialise(outs, terms)
+        for out, (_, vector) in zip(outs, group, strict=True):
             others = vector.others
-            if terms:
-                materialise(out, terms)
-            elif others:
-                buffer, number = others[0]
-                np.multiply(buffer.array, number, out=out)
+            if not keys and others:
+                np.multiply(others[0][0].array, others[0][1], out=out)
                 others = others[1:]
-            else:
+            elif not keys:
                 out[:] = 0.0
             for buffer, number in others:
                 kernels.axpy(out, number, buffer.array)
             if vector.others:  # the array holds everything; let the others go
                 vector.form, vector.others = None, []
-        return vector.dense.array
 
     def _release(self, index: int) -> None:
         for register in self.plan.ends[index]:
@@ -283,7 +320,7 @@ class Workspace:
                 form[e] = product.coords[j]
             if product.echo.shape[1]:
                 form[q_other] = product.echo[j]
-            self._vectors[out] = Vector(form=form)
+            self._wait(out, Vector(form=form))
 
     def _sum(self, step: Sum) -> None:
         if len(step.vectors) == 1:
@@ -297,7 +334,7 @@ class Workspace:
             factor = number if scalar is None else number * self._scalars[scalar]
             total.add(self._vectors[register], factor)
         form, others = total.finish()
-        self._vectors[step.out] = Vector(form=form, others=others)
+        self._wait(step.out, Vector(form=form, others=others))
 
     def _map(self, step: Map) -> None:
         arrays = [self._dense(register) for register in step.vectors]

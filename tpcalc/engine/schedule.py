@@ -159,45 +159,58 @@ def _sum_uses(script: Script) -> dict[int, int]:
     return uses
 
 
-def _by_depth(script: Script) -> Iterable[Instruction]:
-    """Reorder by multiplication depth and batch products of one side at one depth."""
+def _sides(script: Script) -> dict[int, set[Side]]:
+    """The matrix sides that each vector is an input of."""
     sides: dict[int, set[Side]] = defaultdict(set)
     for step in script.instructions:
         if isinstance(step, Multiply):
             for register in step.vectors:
                 sides[register].add((step.matrix, step.transpose))
+    return sides
+
+
+def _by_depth(script: Script) -> Iterable[Instruction]:
+    """Reorder by multiplication depth and batch products of one side at one depth.
+
+    Within a depth, what needs fewer coordinatewise steps comes first and sums come before the
+    steps that read them, so that the vectors of a batch are formed together.
+    """
+    sides = _sides(script)
+    start = (0, 0)
+    vector_time, scalar_time = [start] * len(script.vector_space), [start] * script.scalars
+    sums: dict[tuple[int, int], list[Instruction]] = defaultdict(list)
+    others: dict[tuple[int, int], list[Instruction]] = defaultdict(list)
+    products: dict[int, dict[Side, list[Multiply]]] = defaultdict(lambda: defaultdict(list))
     after_products: dict[int, list[Instruction]] = defaultdict(list)
-    vector_depth = [0] * len(script.vector_space)
-    scalar_depth = [0] * script.scalars
-    levels: dict[int, list[Instruction]] = defaultdict(list)
-    products: dict[int, dict[tuple[str, bool], list[Multiply]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    deepest = 0
     for step in script.instructions:
-        depth = max(
+        time = max(
             (
-                *(vector_depth[r] for r in vector_inputs(step)),
-                *(scalar_depth[r] for r in scalar_inputs(step)),
-            ),
-            default=0,
+                start,
+                *(vector_time[r] for r in vector_inputs(step)),
+                *(scalar_time[r] for r in scalar_inputs(step)),
+            )
         )
-        after = depth
+        depth, stage = time
+        after = (depth + 1, 0)
         if isinstance(step, Multiply):
             products[depth][(step.matrix, step.transpose)].append(step)
-            after = depth + 1
         elif (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]:
             after_products[depth].append(step)
-            after = depth + 1
+        elif isinstance(step, Sum):
+            sums[time].append(step)
+            after = time
         else:
-            levels[depth].append(step)
+            others[time].append(step)
+            after = (depth, stage + 1)
         for register in vector_outputs(step):
-            vector_depth[register] = after
+            vector_time[register] = after
         for register in scalar_outputs(step):
-            scalar_depth[register] = after
-        deepest = max(deepest, after)
-    for depth in range(deepest + 1):
-        yield from levels[depth]
+            scalar_time[register] = after
+    times = {*sums, *others}
+    for depth in sorted({*products, *after_products, *(depth for depth, _ in times)}):
+        for time in sorted(time for time in times if time[0] == depth):
+            yield from sums[time]
+            yield from others[time]
         for (matrix, transpose), steps in products[depth].items():
             yield Multiply(
                 matrix,

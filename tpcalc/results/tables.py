@@ -132,7 +132,21 @@ class FiniteRow:
 
 @dataclass(frozen=True, slots=True)
 class FiniteTable:
-    """A program run at finite widths with independent seeds."""
+    """A program run at finite widths with independent seeds.
+
+    Args:
+        rows: One for each result, statistic and width.
+        widths: The values of n.
+        seeds: Networks at each width.
+        backend: What ran them: ``"lazy"`` or ``"dense"``.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides the numbers.
+
+    Example:
+        >>> row = FiniteRow("f", "value", 256, (0.1, 0.3))
+        >>> FiniteTable((row,), (256,), 2, "lazy", Provenance("0", "a program")).rows[0].values
+        (0.1, 0.3)
+    """
 
     rows: tuple[FiniteRow, ...]
     widths: tuple[int, ...]
