@@ -13,18 +13,22 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.load_profile("fixed")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests whose marker names something that is not here, and say what.
+def pytest_configure() -> None:
+    """Stop where ``TPCALC_REQUIRE=torch,gpu`` names something that is not here.
 
-    ``TPCALC_REQUIRE=torch,gpu`` runs the tests of those markers all the same, so that they fail.
+    Continuous integration sets it, so that no test it should run is skipped in silence.
     """
-    required = os.environ.get("TPCALC_REQUIRE", "").split(",")
-    reasons = {"torch": _no_torch, "gpu": _no_gpu}
-    for marker, reason_of in reasons.items():
+    for name in filter(None, os.environ.get("TPCALC_REQUIRE", "").split(",")):
+        reason = REASONS[name]()
+        if reason:
+            raise pytest.UsageError(f"TPCALC_REQUIRE names {name}, but {reason}.")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests whose marker names something that is not here, and say what."""
+    for marker, reason_of in REASONS.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
-        if not marked or marker in required:
-            continue
-        reason = reason_of()
+        reason = reason_of() if marked else ""
         if reason:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -40,3 +44,6 @@ def _no_gpu() -> str:
     import torch
 
     return "" if torch.cuda.is_available() else "no CUDA device"
+
+
+REASONS = {"torch": _no_torch, "gpu": _no_gpu}

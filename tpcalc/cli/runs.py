@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tpcalc.cli.progress import progress_bar
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["check_seeds", "limit_of", "networks_of"]
 
 
-def limit_of(model: Model) -> LimitTable:
-    """The limits of a model."""
+def limit_of(model: Model, formulas: Sequence[str] = ()) -> LimitTable:
+    """The limits of a model, with formulas of the outputs whose names fit a pattern."""
     from tpcalc.evaluate.limit import limit
 
     chosen = model.study.limit.model_dump(exclude_none=True)
     with progress_bar("limit") as progress:
-        return limit(model.program, **chosen, progress=progress).table
+        found = limit(model.program, **chosen, formulas=formulas, progress=progress)
+    return found.table
 
 
 def networks_of(model: Model) -> FiniteTable:

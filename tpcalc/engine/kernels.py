@@ -92,7 +92,7 @@ def dots(
         )
     else:
         blocks.dots_many(
-            _chunked(data, DOT_CHUNK // data.itemsize),
+            _chunked(data, SUM_CHUNK // data.itemsize),
             rows,
             first,
             _table(raw.factors[:, :first]),

@@ -81,9 +81,12 @@ def _fetch_chunk(place: int, row: Rows, c: int) -> None:
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _dot_block(row: Rows, x: Array) -> float:
+def _dot_row(row: Rows, x: Array, ahead: int) -> float:
+    """An inner product; another row is fetched meanwhile (none: 0)."""
     found = 0.0
     for c in range(row.shape[0]):
+        if ahead:
+            _fetch_chunk(ahead, row, c)
         p, y = row[c], x[c]
         for t in range(p.size):
             found += p[t] * y[t]
@@ -142,43 +145,39 @@ def _add_four_rows(
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _dot_two_rows(
+def _dot_four_rows(
     row_a: Rows,
     row_b: Rows,
+    row_c: Rows,
+    row_d: Rows,
     x: Array,
     j: int,
     out: Array,
-    i: int,
-    second: bool,
     ahead: Index,
     fetched: int,
 ) -> None:
-    """Inner products of two rows with four columns, added to ``out``."""
+    """Inner products of four rows with four columns, added to four rows of ``out``."""
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+    c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
     for k in range(row_a.shape[0]):
         for m in range(fetched):
             _fetch_chunk(ahead[m], row_a, k)
-        a, b = row_a[k], row_b[k]
+        a, b, c, d = row_a[k], row_b[k], row_c[k], row_d[k]
         x0, x1, x2, x3 = x[j, k], x[j + 1, k], x[j + 2, k], x[j + 3, k]
         for t in range(a.size):
-            p, q = a[t], b[t]
-            a0 += p * x0[t]
-            a1 += p * x1[t]
-            a2 += p * x2[t]
-            a3 += p * x3[t]
-            b0 += q * x0[t]
-            b1 += q * x1[t]
-            b2 += q * x2[t]
-            b3 += q * x3[t]
-    out[i, j] += a0
-    out[i, j + 1] += a1
-    out[i, j + 2] += a2
-    out[i, j + 3] += a3
-    if second:
-        out[i + 1, j] += b0
-        out[i + 1, j + 1] += b1
-        out[i + 1, j + 2] += b2
-        out[i + 1, j + 3] += b3
+            p, q, r, s = a[t], b[t], c[t], d[t]
+            y = x0[t]
+            a0, b0, c0, d0 = a0 + p * y, b0 + q * y, c0 + r * y, d0 + s * y
+            y = x1[t]
+            a1, b1, c1, d1 = a1 + p * y, b1 + q * y, c1 + r * y, d1 + s * y
+            y = x2[t]
+            a2, b2, c2, d2 = a2 + p * y, b2 + q * y, c2 + r * y, d2 + s * y
+            y = x3[t]
+            a3, b3, c3, d3 = a3 + p * y, b3 + q * y, c3 + r * y, d3 + s * y
+    sums = ((a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2), (a3, b3, c3, d3))
+    for column in range(4):
+        for row in range(4):
+            out[row, j + column] += sums[column][row]
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -219,23 +218,35 @@ def _combine_block(
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
 def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
-    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block."""
-    rows = index.size
+    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block.
+
+    Rows are taken in fours; where there are none left the last one serves, for rows of ``found``
+    that nobody reads.
+    """
+    last = index.size - 1
     panel = data[block]
     ahead = np.zeros(4, np.int64)
-    each = 2 if x.shape[0] == 4 else 1
-    for low in range(0, rows, PANEL):
-        high = min(low + PANEL, rows)
+    each = 4 if x.shape[0] == 4 else 2
+    for low in range(0, last + 1, PANEL):
+        high = min(low + PANEL, last + 1)
         position = high
         for j in range(0, x.shape[0], 4):
             fetched = each if j < 8 else 0
-            for i in range(low, high, 2):
+            for i in range(low, high, 4):
                 for m in range(fetched):
                     ahead[m] = _place(data, start, block, index, position + m)
                 position += fetched
-                second = i + 1 < rows
-                partner = i + 1 if second else i
-                _dot_two_rows(panel[i], panel[partner], x, j, found, i, second, ahead, fetched)
+                _dot_four_rows(
+                    panel[i],
+                    panel[min(i + 1, last)],
+                    panel[min(i + 2, last)],
+                    panel[min(i + 3, last)],
+                    x,
+                    j,
+                    found[i : i + 4],
+                    ahead,
+                    fetched,
+                )
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
@@ -279,18 +290,6 @@ def _every(count: int, padded: int) -> Index:
 
 
 @njit(fastmath=LOOSE, nogil=True, cache=True)
-def _dot_row(row: Rows, x: Array, ahead: int) -> float:
-    """An inner product; another row is fetched meanwhile."""
-    found = 0.0
-    for c in range(row.shape[0]):
-        _fetch_chunk(ahead, row, c)
-        p, y = row[c], x[c]
-        for t in range(p.size):
-            found += p[t] * y[t]
-    return found
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
 def _dot_and_subtract(
     a: Rows, b: Rows, f: float, g: float, x: Array, out: Array, ahead_a: int, ahead_b: int
 ) -> tuple[float, float]:
@@ -328,7 +327,7 @@ def dots_one(
     for block in range(count):
         x, panel = vector[block], data[block]
         if gram:
-            square += _dot_block(x, x)
+            square += _dot_row(x, x, 0)
         if first == rows:
             for i in range(rows):
                 out[i] += _dot_row(panel[i], x, _place(data, start, block, order, i + AHEAD))
@@ -349,10 +348,10 @@ def dots_one(
             out[i] += a
             out[i + 1] += b
         if first % 2:
-            out[first - 1] += _dot_block(panel[first - 1], x)
+            out[first - 1] += _dot_row(panel[first - 1], x, 0)
             _add_row(work, -factors[first - 1], panel[first - 1], 0)
         _scale_row(newest, inverse, work)
-        out[first] += _dot_block(newest, x)
+        out[first] += _dot_row(newest, x, 0)
     return square
 
 
@@ -421,8 +420,8 @@ def residual(
         for i in range(rows):
             _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + AHEAD))
         for i in range(rows):
-            out[i] += _dot_block(panel[i], v)
-        square += _dot_block(v, v)
+            out[i] += _dot_row(panel[i], v, 0)
+        square += _dot_row(v, v, 0)
         result[block] = v
     return square
 
@@ -450,7 +449,7 @@ def dots_many(
     every, order = _every(first, table.shape[0]), _every(rows, rows)
     work = np.empty((table.shape[1], chunks, chunk))
     x = np.zeros(((columns + 3) // 4 * 4, chunks, chunk))
-    found = np.zeros((rows + 1, x.shape[0]))
+    found = np.zeros((rows + 4, x.shape[0]))
     for block in range(count):
         if first < rows:
             _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
@@ -459,7 +458,7 @@ def dots_many(
         if gram:
             for i in range(columns):
                 for j in range(i + 1):
-                    square[i, j] += _dot_block(x[i], x[j])
+                    square[i, j] += _dot_row(x[i], x[j], 0)
         _dots_block(data, start, block, order, x, found)
     out[:] = found[:rows, :columns]
     for i in range(columns):

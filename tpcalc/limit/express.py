@@ -33,6 +33,7 @@ from tpcalc.results import Formula
 __all__ = ["express"]
 
 BUDGET = 40
+HAT = "<mover><mi>Z</mi><mo>^</mo></mover>"
 
 
 def express(
@@ -211,30 +212,26 @@ class _Writer:
     def _product(self, ref: LRef, node: Product) -> Any:
         """The hat, and one correction term for each earlier product on the other side."""
         x = self._label(node.vector)
-        matrix = node.matrix + ("^T" if node.transpose else "")
-        tex_matrix = node.matrix + (r"^{\top}" if node.transpose else "")
-        hat = self._symbol(
+        own, back = _side(node.matrix, node.transpose), _side(node.matrix, not node.transpose)
+        total = self._symbol(
             (
-                f"hat({matrix} {x[0]})",
-                rf"\hat Z^{{{tex_matrix} {x[1]}}}",
-                "<msup><mover><mi>Z</mi><mo>^</mo></mover>"
-                f"<mrow><mi>{_escape(matrix)}</mi><mspace width='0.15em'/>{x[2]}</mrow></msup>",
+                f"hat({own[0]} {x[0]})",
+                rf"\hat Z^{{{own[1]} {x[1]}}}",
+                f"<msup>{HAT}<mrow>{own[2]}<mspace width='0.15em'/>{x[2]}</mrow></msup>",
             )
         )
-        total = hat
         for other in self._earlier(node):
             earlier = self.graph.nodes[other]
             assert isinstance(earlier, Product)
             self._spend(2)
             y = self._label(earlier.vector)
-            back = node.matrix + ("" if node.transpose else "^T")
+            below = f"<mo>&#x2202;</mo><msup>{HAT}<mrow>{back[2]}{y[2]}</mrow></msup>"
             c = self._symbol(
                 (
-                    f"E[d {x[0]}/d hat({back} {y[0]})]",
-                    rf"\mathbb E\frac{{\partial {x[1]}}}{{\partial \hat Z^{{{back} {y[1]}}}}}",
-                    f"<mrow><mi>E</mi><mfrac><mrow><mo>&#x2202;</mo>{x[2]}</mrow><mrow>"
-                    f"<mo>&#x2202;</mo><mover><mi>Z</mi><mo>^</mo></mover>"
-                    f"<mo>(</mo><mi>{_escape(back)}</mi>{y[2]}<mo>)</mo></mrow></mfrac></mrow>",
+                    f"E[d {x[0]}/d hat({back[0]} {y[0]})]",
+                    rf"\mathbb E\frac{{\partial {x[1]}}}{{\partial \hat Z^{{{back[1]} {y[1]}}}}}",
+                    f"<mrow><mi>E</mi><mfrac><mrow><mo>&#x2202;</mo>{x[2]}</mrow>"
+                    f"<mrow>{below}</mrow></mfrac></mrow>",
                 )
             )
             total = total + c * self._node(earlier.vector)
@@ -280,6 +277,14 @@ class _Writer:
 def _constant(text: str) -> Callable[[re.Match[str]], str]:
     """A replacement that is taken literally, backslashes included."""
     return lambda _: text
+
+
+def _side(matrix: str, transpose: bool) -> tuple[str, str, str]:
+    """A matrix or its transpose."""
+    if not transpose:
+        return matrix, matrix, f"<mi>{_escape(matrix)}</mi>"
+    sign = f"<msup><mi>{_escape(matrix)}</mi><mo>&#x22A4;</mo></msup>"
+    return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
 
 
 def _escape(text: str) -> str:
