@@ -119,3 +119,29 @@ class _Face(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Face
+
+# What a notebook shows as a table.
+_SHOWN = (
+    ("tpcalc.evaluate.limit", "Limit"),
+    ("tpcalc.results.tables", "LimitTable"),
+    ("tpcalc.results.tables", "FiniteTable"),
+    ("tpcalc.results.tables", "Comparison"),
+)
+
+
+def _show_in_notebooks() -> None:
+    """Register tables with IPython, if this runs inside it; nothing is imported until one shows."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return
+    formatter = shell.display_formatter.formatters["text/html"]
+
+    def show(result: Any) -> str:
+        text: str = import_module("tpcalc.report.notebook").notebook_html(result)
+        return text
+
+    for module, name in _SHOWN:
+        formatter.for_type_by_name(module, name, show)
+
+
+_show_in_notebooks()

@@ -35,7 +35,11 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         (["limit", "mlp", "--particles", 1000], "such as 512 or 1024"),
         (["limit", "mlp", "--watch", "q"], "--watch: it should be 'h', 'x', 'dh' or 'dx'"),
         (["simulate", "mlp", "--backend", "fast"], "--backend: it should be 'lazy' or 'dense'"),
-        (["simulate", "mlp", "--backend", "dense", "--device", "tpu", *SMALL], "device"),
+        pytest.param(
+            ["simulate", "mlp", "--backend", "dense", "--device", "tpu", *SMALL],
+            "device",
+            marks=pytest.mark.torch,
+        ),
         (["compare", "mlp", "--seeds", 1], "--seeds: one network of each width"),
         (["report", "mlp", "--out", "page.pdf"], "--out: a report is written as .html or .md"),
         (["report", "mlp", "--out", "no/where/page.html"], "--out: there is no folder"),

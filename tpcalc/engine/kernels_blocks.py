@@ -25,7 +25,7 @@ Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks
 
 LOOSE = {"reassoc", "nsz", "contract"}
-AHEAD = 4  # rows fetched ahead
+AHEAD = 8192  # bytes between a row that is read and the one that is fetched meanwhile
 LINE = 64  # bytes of a cache line
 PANEL = 32  # rows that stay in cache while all columns pass over them
 
@@ -61,15 +61,20 @@ def _fetch(typing_context: Any, address: Any) -> Any:
 def _place(data: Rows, start: int, block: int, index: Index, position: int) -> int:
     """Address of a row of a block, by its position in the list ``index`` of rows that are read.
 
-    Positions past the end count on into the next block. (Past the last block nothing is read:
+    Positions past the end count on into the next blocks. (Past the last block nothing is read:
     a fetch of an address that does not exist does nothing.)
     """
     count = index.size
     if position >= count:
-        block += 1
-        position = min(position - count, count - 1)
+        block += position // count
+        position %= count
     row = block * data.shape[1] + int(index[position])
     return int(start + row * data.shape[2] * data.shape[3] * data.itemsize)
+
+
+@njit(nogil=True, cache=True)
+def _rows_ahead(data: Rows) -> int:
+    return max(1, AHEAD // (data.shape[2] * data.shape[3] * data.itemsize))
 
 
 @njit(nogil=True, cache=True)
@@ -321,7 +326,7 @@ def dots_one(
     count, _, chunks, chunk = data.shape
     vector = carray(_pointer(address), (count, chunks, chunk))
     start = data.ctypes.data
-    order = _every(rows, rows)
+    order, gap = _every(rows, rows), _rows_ahead(data)
     work = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
@@ -330,7 +335,7 @@ def dots_one(
             square += _dot_row(x, x, 0)
         if first == rows:
             for i in range(rows):
-                out[i] += _dot_row(panel[i], x, _place(data, start, block, order, i + AHEAD))
+                out[i] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
             continue
         newest = panel[first]
         _scale_row(work, 1.0, newest)
@@ -342,8 +347,8 @@ def dots_one(
                 factors[i + 1],
                 x,
                 work,
-                _place(data, start, block, order, i + AHEAD),
-                _place(data, start, block, order, i + AHEAD + 1),
+                _place(data, start, block, order, i + gap),
+                _place(data, start, block, order, i + gap + 1),
             )
             out[i] += a
             out[i + 1] += b
@@ -359,9 +364,9 @@ def dots_one(
 def _combine_row(
     data: Rows, start: int, block: int, index: Index, coefficients: Array, out: Array
 ) -> None:
-    panel = data[block]
+    panel, gap = data[block], _rows_ahead(data)
     for i in range(index.size):
-        ahead = _place(data, start, block, index, i + AHEAD)
+        ahead = _place(data, start, block, index, i + gap)
         _add_row(out, coefficients[i], panel[index[i]], ahead)
 
 
@@ -409,6 +414,7 @@ def residual(
     )
     start = data.ctypes.data
     every, order = _every(first, table.shape[0]), _every(rows, rows)
+    gap = _rows_ahead(data)
     work = np.empty((table.shape[1], chunks, chunk))
     v = np.empty((chunks, chunk))
     square = 0.0
@@ -418,7 +424,7 @@ def residual(
             _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
         v[:] = given[block]
         for i in range(rows):
-            _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + AHEAD))
+            _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + gap))
         for i in range(rows):
             out[i] += _dot_row(panel[i], v, 0)
         square += _dot_row(v, v, 0)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tpcalc.engine.execute import Outcome, Setting, Workspace
 from tpcalc.engine.instructions import Script
+from tpcalc.engine.memory import available_cores, available_memory
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.errors import OutOfMemory
 
-__all__ = ["Progress", "Runner", "available_memory", "memory_needed"]
+__all__ = ["Progress", "Runner", "memory_needed"]
 
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
@@ -24,21 +23,6 @@ OVERHEAD = 1.1
 
 class Interrupted(Exception):
     """The run was told to stop."""
-
-
-def available_memory() -> int:
-    """Bytes that a new allocation can have without swapping.
-
-    Example:
-        >>> available_memory() > 0
-        True
-    """
-    info = Path("/proc/meminfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def memory_needed(schedule: Plan, setting: Setting) -> int:
@@ -113,7 +97,7 @@ class Runner:
                 f"{needed / 2**30:.2f} GiB and {limit / 2**30:.2f} GiB are available.",
                 hint="Use fewer samples or a smaller width, fewer steps, or storage='float32'.",
             )
-        wanted = self.threads if self.threads is not None else len(os.sched_getaffinity(0))
+        wanted = self.threads if self.threads is not None else available_cores()
         return max(1, min(wanted, jobs, limit // max(needed, 1)))
 
     def _run(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 from typing import Any
 
+from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
 
 __all__ = ["devices", "free_memory", "load_torch", "resolve_device", "resolve_dtype"]
@@ -18,8 +17,6 @@ _DTYPES = {
     "bf16": "bfloat16",
 }
 _DEVICES = ("cpu", "cuda", "cuda:0", "auto")
-# Used where the system does not say how much memory is free.
-_UNKNOWN_MEMORY = 4 * 2**30
 
 
 def load_torch() -> Any:
@@ -121,33 +118,4 @@ def free_memory(device: Any = None) -> int:
     if device is not None and device.type == "cuda":
         free, _ = load_torch().cuda.mem_get_info(device)
         return int(free)
-    limits = [_system_free()]
-    allowed = _container_free()
-    if allowed is not None:
-        limits.append(allowed)
-    return max(min(limits), 0)
-
-
-def _system_free() -> int:
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)
-        if found:
-            return int(found[1]) * 1024
-    names = os.sysconf_names if hasattr(os, "sysconf_names") else {}
-    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
-        if pages in names:
-            count = os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
-            # Of the physical memory a part is taken already; how much is not known here.
-            return count if pages == "SC_AVPHYS_PAGES" else count // 2
-    return _UNKNOWN_MEMORY
-
-
-def _container_free(root: Path = Path("/sys/fs/cgroup")) -> int | None:
-    """What a memory limit of the container leaves (Linux control groups, version 2)."""
-    try:
-        allowed = (root / "memory.max").read_text().strip()
-        used = int((root / "memory.current").read_text())
-    except (OSError, ValueError):
-        return None
-    return None if allowed == "max" else int(allowed) - used
+    return available_memory()

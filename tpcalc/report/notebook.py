@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Any
 
 from tpcalc.report.numbers import typeset
 from tpcalc.report.tables import (
@@ -15,7 +16,7 @@ from tpcalc.report.tables import (
 )
 from tpcalc.results import Comparison, FiniteTable, LimitTable
 
-__all__ = ["comparison_html", "finite_html", "limit_html"]
+__all__ = ["comparison_html", "finite_html", "limit_html", "notebook_html"]
 
 _ROWS = 40
 # A notebook brings its own colours; these two can be read on white and on black.
@@ -55,6 +56,18 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
     """
     text = _html(comparison_table(comparison.rows, "Limit and finite networks", limit))
     return text + (_html(slope_table(comparison.slopes)) if comparison.slopes else "")
+
+
+def notebook_html(result: Any) -> str:
+    """What a notebook shows for a result.
+
+    Args:
+        result: What ``tp.limit``, ``tp.simulate`` or ``tp.compare`` returns.
+    """
+    table = getattr(result, "table", result)
+    if isinstance(table, LimitTable):
+        return limit_html(table)
+    return finite_html(table) if isinstance(table, FiniteTable) else comparison_html(table)
 
 
 def _html(table: Table) -> str:

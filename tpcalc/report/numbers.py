@@ -142,6 +142,8 @@ def _alone(stderr: float) -> str:
 
 def _with_error(value: float, stderr: float) -> str:
     error = f"{stderr:.1e}"  # two digits; rounding 0.0996 up moves the exponent too
+    if not math.isfinite(float(error)):  # rounded beyond the floating-point range
+        return f"{plain(value, 9)} ± {plain(stderr, 2)}"
     last = int(error.split("e")[1]) - 1
     first = math.floor(math.log10(max(abs(value), float(error))))
     if first - last > 9 or first < -290:

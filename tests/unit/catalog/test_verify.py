@@ -97,3 +97,8 @@ def test_a_half_line_has_no_parity() -> None:
     half = replace(lookup("square").family, domain=(0.0, inf))
     make: Callable[..., Any] = half.make
     assert "parity" in broken(Activation(make(), half))
+
+
+@pytest.mark.parametrize("text", ["relu^3/4", "relu^9/10", "relu^1/2"])
+def test_roots_have_no_derivative_and_need_none(text: str) -> None:
+    assert verify(lookup(text)) == ()

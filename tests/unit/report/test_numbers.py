@@ -121,3 +121,7 @@ def test_scores_and_times() -> None:
     ]
     assert [duration(s) for s in (0.0, 59.0, 3725.0)] == ["0 s", "59 s", "1 h 2 min"]
     assert plain(-0.0) == "0"
+
+
+def test_errors_at_the_end_of_the_range() -> None:
+    assert measured(Measure(1.0, 1.75e308, "particles")).startswith("1 ± 1.")

@@ -47,6 +47,7 @@ def _findings() -> dict[str, Any]:
     import platform
 
     import tpcalc
+    from tpcalc.engine.memory import available_cores
     from tpcalc.finite.device import devices, free_memory
     from tpcalc.results.provenance import library_versions
 
@@ -63,15 +64,7 @@ def _findings() -> dict[str, Any]:
         "versions": versions,
         "system": platform.platform(),
         "devices": devices(),
-        "threads": _threads(),
+        "threads": available_cores(),
         "free_memory": free_memory(),
         "notes": notes,
     }
-
-
-def _threads() -> int:
-    import os
-
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))  # what a container or job allows
-    return os.cpu_count() or 1

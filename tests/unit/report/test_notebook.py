@@ -1,0 +1,42 @@
+"""Results in notebooks: registered with IPython only where it runs, shown as tables."""
+
+from __future__ import annotations
+
+import sys
+from importlib import reload
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tpcalc as tp
+
+
+def test_results_are_registered_as_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: dict[tuple[str, str], Any] = {}
+    formatter = SimpleNamespace(
+        for_type_by_name=lambda module, name, show: shown.__setitem__((module, name), show)
+    )
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    reload(tp)
+    assert {name for _, name in shown} == {"Limit", "LimitTable", "FiniteTable", "Comparison"}
+
+    @tp.program
+    def start(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        t.output("square", t.inner(v, v))
+
+    found = tp.limit(start, samples=2**6, replicates=4)
+    networks = tp.simulate(start, widths=[64, 256, 1024], seeds=4)
+    for result in (found, found.table, networks, tp.compare(found, networks)):
+        key = (type(result).__module__, type(result).__name__)
+        text = shown[key](result)
+        assert "<table" in text and "square" in text
+
+
+def test_outside_notebooks_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    reload(tp)
+    monkeypatch.delitem(sys.modules, "IPython")
+    reload(tp)
