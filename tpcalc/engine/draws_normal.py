@@ -13,16 +13,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from tpcalc.engine.kernels_compile import exact, inlined
+
 __all__ = ["normal_quantiles", "sobol_normals"]
 
-# Reassociation would be wrong here: these formulas are in the order that keeps their accuracy.
-EXACT = {"contract", "nsz"}
-
-HALF = 1 << 29
 STEP = 2.0**-31
 LN2 = math.log(2.0)
 SQRT2 = math.sqrt(2.0)
@@ -48,7 +46,7 @@ def _number(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-@njit(fastmath=EXACT, error_model="numpy", nogil=True, cache=True, inline="always")
+@inlined
 def _log(p: float) -> Any:
     """Logarithm of a normal positive number, from the series of artanh; error about 1e-15."""
     bits = _bits(p)
@@ -72,7 +70,7 @@ def _log(p: float) -> Any:
     return exponent * LN2 + 2.0 * s * series
 
 
-@njit(fastmath=EXACT, error_model="numpy", nogil=True, cache=True, inline="always")
+@inlined
 def _quantile(odd: float) -> Any:
     """The normal quantile at odd * 2^-31, odd in 1, 3, ..., 2^31 - 1.
 
@@ -120,14 +118,14 @@ def _quantile(odd: float) -> Any:
     return side * (q * top if central else above) / (under if central else below)
 
 
-@njit(fastmath=EXACT, error_model="numpy", nogil=True, cache=True)
+@exact
 def normal_quantiles(points: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
     """Normal quantiles at the centres (point + 1/2) 2^-30 of cells, points of 30 bits."""
     for t in range(points.size):
         out[t] = _quantile(np.float64(np.int32(points[t])) * 2.0 + 1.0)
 
 
-@njit(fastmath=EXACT, error_model="numpy", nogil=True, cache=True)
+@exact
 def sobol_normals(
     directions: NDArray[np.uint32], shift: int, size: int, scale: float, row: NDArray[Any]
 ) -> None:

@@ -64,6 +64,10 @@ class Setting:
         """Number of samples or coordinates of a space."""
         return self.width if self.mode == "limit" else round(ratio * self.width)
 
+    def ratio(self, ratio: float) -> float:
+        """Dimension of a space over n, exact for sizes that were rounded."""
+        return ratio if self.mode == "limit" else self.size(ratio) / self.width
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -87,7 +91,7 @@ class Workspace:
         self.setting = setting
         script = plan.script
         self._spaces = {
-            space.name: SampleSpace(setting.size(space.ratio), space.ratio)
+            space.name: SampleSpace(setting.size(space.ratio), setting.ratio(space.ratio))
             for space in script.spaces
         }
         self._pools = {name: Pool(space) for name, space in self._spaces.items()}

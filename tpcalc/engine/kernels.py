@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tpcalc.engine import kernels_blocks as blocks
+from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
 
 # Bytes of a row that are worked on before more is fetched: inner products lose by short stretches
@@ -186,7 +186,7 @@ def total(vector: Array) -> float:
     return float(_total(vector))
 
 
-@njit(fastmath=blocks.LOOSE, nogil=True, cache=True)
+@loose
 def _total(vector: Array) -> float:
     found = 0.0
     for start in range(0, vector.size, 512):
@@ -198,7 +198,7 @@ def _total(vector: Array) -> float:
     return found
 
 
-@njit(fastmath=blocks.LOOSE, nogil=True, cache=True)
+@loose
 def _dot(left: Array, right: Array) -> float:
     found = 0.0
     for start in range(0, left.size, 512):
@@ -210,7 +210,7 @@ def _dot(left: Array, right: Array) -> float:
     return found
 
 
-@njit(fastmath=blocks.LOOSE, nogil=True, cache=True)
+@loose
 def _axpy(out: Array, factor: float, vector: Array) -> None:
     for t in range(out.size):
         out[t] += factor * vector[t]

@@ -2,10 +2,8 @@
 
 Rows come as ``data[blocks, capacity, chunks, chunk]``: between two chunks of arithmetic a piece of
 a row that is needed later is fetched, so that memory and arithmetic are busy at the same time.
-Vectors come as addresses, so that one compiled function serves any number of them. Loops that form
-sums may be reordered by the compiler (``LOOSE``), which is what lets them use vector registers;
-infinities and NaN keep their meaning. All of it is in one file: numba's cache notices changes of
-the file of a function only.
+Vectors come as addresses, so that one compiled function serves any number of them. All of it is in
+one file: numba's cache notices changes of the file of a function only.
 """
 
 from __future__ import annotations
@@ -14,17 +12,18 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["LOOSE", "combine_many", "combine_one", "dots_many", "dots_one", "residual"]
+from tpcalc.engine.kernels_compile import loose
+
+__all__ = ["combine_many", "combine_one", "dots_many", "dots_one", "residual"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks
 
-LOOSE = {"reassoc", "nsz", "contract"}
 AHEAD = 8192  # bytes between a row that is read and the one that is fetched meanwhile
 LINE = 64  # bytes of a cache line
 PANEL = 32  # rows that stay in cache while all columns pass over them
@@ -54,10 +53,7 @@ def _fetch(typing_context: Any, address: Any) -> Any:
     return types.void(types.int64), generate
 
 
-# ---------------------------------------------------------------------------- pieces of one block
-
-
-@njit(nogil=True, cache=True)
+@loose
 def _place(data: Rows, start: int, block: int, index: Index, position: int) -> int:
     """Address of a row of a block, by its position in the list ``index`` of rows that are read.
 
@@ -72,12 +68,12 @@ def _place(data: Rows, start: int, block: int, index: Index, position: int) -> i
     return int(start + row * data.shape[2] * data.shape[3] * data.itemsize)
 
 
-@njit(nogil=True, cache=True)
+@loose
 def _rows_ahead(data: Rows) -> int:
-    return max(1, AHEAD // (data.shape[2] * data.shape[3] * data.itemsize))
+    return max(1, AHEAD // int(data.shape[2] * data.shape[3] * data.itemsize))
 
 
-@njit(nogil=True, cache=True)
+@loose
 def _fetch_chunk(place: int, row: Rows, c: int) -> None:
     """Fetch chunk ``c`` of a row of the same layout as ``row``."""
     size = row.shape[1] * row.itemsize
@@ -85,7 +81,7 @@ def _fetch_chunk(place: int, row: Rows, c: int) -> None:
         _fetch(place + c * size + offset)
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _dot_row(row: Rows, x: Array, ahead: int) -> float:
     """An inner product; another row is fetched meanwhile (none: 0)."""
     found = 0.0
@@ -98,7 +94,7 @@ def _dot_row(row: Rows, x: Array, ahead: int) -> float:
     return found
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
     """Add a row to ``out``; another one is fetched meanwhile (none: 0)."""
     for c in range(row.shape[0]):
@@ -109,7 +105,7 @@ def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
             y[t] += factor * p[t]
 
 
-@njit(nogil=True, cache=True)
+@loose
 def _scale_row(row: Rows, factor: float, x: Array) -> None:
     """Write a multiple of ``x``."""
     for c in range(row.shape[0]):
@@ -118,7 +114,7 @@ def _scale_row(row: Rows, factor: float, x: Array) -> None:
             p[t] = factor * y[t]
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _add_four_rows(
     out: Array,
     table: Array,
@@ -149,7 +145,7 @@ def _add_four_rows(
             out3[t] += (a3 * p + b3 * q) + (c3 * r + d3 * s)
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _dot_four_rows(
     row_a: Rows,
     row_b: Rows,
@@ -185,7 +181,7 @@ def _dot_four_rows(
             out[row, j + column] += sums[column][row]
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _combine_block(
     data: Rows, start: int, block: int, index: Index, table: Array, out: Array
 ) -> None:
@@ -221,7 +217,7 @@ def _combine_block(
                 )
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
     """Add to ``found[rows, columns]`` the inner products of rows and columns of one block.
 
@@ -254,7 +250,7 @@ def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, foun
                 )
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _finalise_block(
     data: Rows,
     start: int,
@@ -282,7 +278,7 @@ def _finalise_block(
         _scale_row(row, inverse[m], mine)
 
 
-@njit(nogil=True, cache=True)
+@loose
 def _every(count: int, padded: int) -> Index:
     """0..count-1, padded with zeros to the height of a table of factors (none: empty)."""
     index = np.zeros(padded, np.int64)
@@ -291,10 +287,7 @@ def _every(count: int, padded: int) -> Index:
     return index
 
 
-# --------------------------------------------------------------------------------- one vector
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _dot_and_subtract(
     a: Rows, b: Rows, f: float, g: float, x: Array, out: Array, ahead_a: int, ahead_b: int
 ) -> tuple[float, float]:
@@ -311,7 +304,7 @@ def _dot_and_subtract(
     return found_a, found_b
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def dots_one(
     data: Rows,
     rows: int,
@@ -360,7 +353,7 @@ def dots_one(
     return square
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def _combine_row(
     data: Rows, start: int, block: int, index: Index, coefficients: Array, out: Array
 ) -> None:
@@ -370,7 +363,7 @@ def _combine_row(
         _add_row(out, coefficients[i], panel[index[i]], ahead)
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def combine_one(
     one: Rows,
     left: Index,
@@ -393,7 +386,7 @@ def combine_one(
         _combine_row(two, second, block, right, right_factors, out)
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def residual(
     data: Rows,
     rows: int,
@@ -432,10 +425,7 @@ def residual(
     return square
 
 
-# ---------------------------------------------------------------------------- several vectors
-
-
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def dots_many(
     data: Rows,
     rows: int,
@@ -472,7 +462,7 @@ def dots_many(
             square[j, i] = square[i, j]
 
 
-@njit(fastmath=LOOSE, nogil=True, cache=True)
+@loose
 def combine_many(
     one: Rows,
     left: Index,

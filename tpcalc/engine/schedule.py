@@ -28,6 +28,7 @@ from tpcalc.engine.instructions import (
     vector_inputs,
     vector_outputs,
 )
+from tpcalc.engine.share import share_values
 from tpcalc.engine.starts import draw_images
 
 __all__ = ["Plan", "plan"]
@@ -69,7 +70,7 @@ class Plan:
 
 def plan(script: Script) -> Plan:
     """Schedule a script."""
-    script = draw_images(script)
+    script = share_values(draw_images(script))
     script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
     count = len(script.vector_space)
     dense_until, alive_until = [-1] * count, [-1] * count

@@ -13,7 +13,7 @@ reads back as it was (``parse``). Nothing here evaluates: see ``tape``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -51,7 +51,6 @@ __all__ = [
     "mul",
     "number_text",
     "power",
-    "rebuild",
     "substitute",
     "walk",
 ]
@@ -444,32 +443,25 @@ def _number_power(base: Const, exponent: Fraction) -> Expr:
     return Pow(base, exponent)
 
 
-def rebuild(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild an expression with every Const, Var and Par passed through ``leaf``.
-
-    Example:
-        >>> rebuild(Var(0) + 1, lambda e: Var(3) if e == Var(0) else e).text
-        '1 + x3'
-    """
-    if isinstance(expr, Add):
-        return add(rebuild(term, leaf) for term in expr.terms)
-    if isinstance(expr, Mul):
-        return mul(rebuild(factor, leaf) for factor in expr.factors)
-    if isinstance(expr, Pow):
-        return power(rebuild(expr.base, leaf), expr.exponent)
-    if isinstance(expr, Call):
-        return expr.atom(rebuild(expr.arg, leaf))
-    return leaf(expr)
-
-
 def substitute(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
-    """Replace arguments by expressions.
+    """Replace arguments, or whole calls of atoms, by expressions.
 
     Example:
         >>> substitute(Var(0) * Var(1), {Var(1): Var(0)}).text
         'x0**2'
     """
-    return rebuild(expr, lambda part: mapping.get(part, part))
+    found = mapping.get(expr)
+    if found is not None:
+        return found
+    if isinstance(expr, Add):
+        return add(substitute(term, mapping) for term in expr.terms)
+    if isinstance(expr, Mul):
+        return mul(substitute(factor, mapping) for factor in expr.factors)
+    if isinstance(expr, Pow):
+        return power(substitute(expr.base, mapping), expr.exponent)
+    if isinstance(expr, Call):
+        return expr.atom(substitute(expr.arg, mapping))
+    return expr
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -306,6 +307,24 @@ def test_finite_matrix_can_be_reset():
     first = run(3)
     assert not np.allclose(run(5), first)
     np.testing.assert_array_equal(run(3), first)
+
+
+def test_same_bits_on_one_thread_and_on_two():
+    def replicate(seed):
+        space = SampleSpace(4096)
+        draws = SobolDraws(12, 12, [seed, 0]), SobolDraws(12, 12, [seed, 1])
+        matrix = LimitMatrix(space, space, 12, 12, *draws)
+        x = [padded(space, np.cos(np.arange(4096) * (k + 1))) for k in range(3)]
+        for transpose in (True, False, True, False):
+            product = matrix.multiply(x, transpose)
+            x = [np.tanh(form(matrix, product, transpose, j)) for j in range(3)]
+        return x[0]
+
+    alone = [replicate(seed) for seed in range(4)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(replicate, range(4)))
+    np.testing.assert_array_equal(alone, together)
+    assert not np.array_equal(alone[0], alone[1])
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])

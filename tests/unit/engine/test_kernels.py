@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
-from tpcalc.engine import kernels
+from tpcalc.engine import kernels, kernels_compile
 from tpcalc.errors import EvaluationError
 
 BLOCKS, BLOCK, CAPACITY = 3, 256, 37
@@ -159,3 +160,14 @@ def test_vectors_that_do_not_fit_are_refused(vector):
         kernels.dots(data, 2, [good, vector])
     with pytest.raises(EvaluationError, match="does not fit"):
         kernels.combine([vector], [kernels.Term(data, np.ones((1, 2)))])
+
+
+def test_functions_compile_where_nothing_can_be_kept_on_disk(monkeypatch):
+    def no_place(**options):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(**options)
+
+    monkeypatch.setattr(kernels_compile, "njit", no_place)
+    assert kernels_compile.loose(lambda x: x + 1)(2) == 3
+    assert kernels_compile.exact(lambda x: 1.0 / x)(0.0) == np.inf
