@@ -380,24 +380,22 @@ class Workspace:
 
     def _dot(self, step: Dot) -> None:
         common = self._vectors[step.vector]
-        size = self._space_of(step.vector).size
-        by_side: dict[Key, tuple[list[int], list[int]]] = {}
-        for other, out in zip(step.others, step.out, strict=True):
-            partner = self._vectors[other]
-            key = next((key for key in common.rows if key in partner.rows), None)
-            if key is not None:  # coordinates in a common basis: no array is read
-                indices, outs = by_side.setdefault(key, ([], []))
-                indices.append(partner.rows[key])
-                outs.append(out)
-            else:
-                value = kernels.dot(self._dense(step.vector), self._dense(other)) / size
-                self._scalars[out] = self._number(value, f"a moment of {self._label(other)}")
-        for key, (indices, outs) in by_side.items():
-            data = self._tables[key].data
-            for out, value in zip(
-                outs, (data[indices] @ data[common.rows[key]]).tolist(), strict=True
-            ):
-                self._scalars[out] = value
+        partners = [self._vectors[other] for other in step.others]
+        for key, row in common.rows.items():  # coordinates in a common basis: no array is read
+            if all(key in partner.rows for partner in partners):
+                data = self._tables[key].data
+                found = data[[partner.rows[key] for partner in partners]] @ data[row]
+                for out, value in zip(step.out, found.tolist(), strict=True):
+                    self._scalars[out] = value
+                return
+        if len(partners) > 1:  # not all of them in one basis: one by one
+            for other, out in zip(step.others, step.out, strict=True):
+                self._dot(Dot(step.vector, (other,), (out,)))
+            return
+        value = kernels.dot(self._dense(step.vector), self._dense(step.others[0]))
+        value /= self._space_of(step.vector).size
+        what = f"a moment of {self._label(step.others[0])}"
+        self._scalars[step.out[0]] = self._number(value, what)
 
     def _outer(self, step: Outer) -> None:
         rows = [self._dense(register) for register in step.rows]

@@ -108,10 +108,12 @@ class Combination:
             vector, number = vector.multiple
             factor *= number
         if vector.rows:
-            key, row = next(iter(vector.rows.items()))
-            indices, factors = self._rows.setdefault(key, ([], []))
-            indices.append(row)
-            factors.append(factor)
+            key = next(iter(vector.rows))
+            found = self._rows.get(key)
+            if found is None:
+                found = self._rows[key] = ([], [])
+            found[0].append(vector.rows[key])
+            found[1].append(factor)
         elif vector.row is not None:
             key, row = vector.row
             self._on(key)[row] += factor
