@@ -33,6 +33,7 @@ from tpcalc.results import Formula
 __all__ = ["express"]
 
 BUDGET = 40
+PLACE = "placeholder"  # sympy sets the structure of a formula, with these for its symbols
 HAT = "<mover><mi>Z</mi><mo>^</mo></mover>"
 
 
@@ -104,9 +105,10 @@ class _Writer:
         markup = mathml(
             expression, printer="presentation", order="none", disable_split_super_sub=True
         )
-        for symbol, (plain, _, tag) in self.symbols.items():
-            text = re.sub(rf"\b{symbol.name}\b", _constant(plain), text)
-            markup = markup.replace(f"<mi>{symbol.name}</mi>", tag)
+        plain = {symbol.name: parts[0] for symbol, parts in self.symbols.items()}
+        text = re.sub(rf"{PLACE}\d+", lambda found: plain[found[0]], text)
+        tags = {symbol.name: parts[2] for symbol, parts in self.symbols.items()}
+        markup = re.sub(rf"<mi>({PLACE}\d+)</mi>", lambda found: tags[found[1]], markup)
         prefix = f"<msup><mi>n</mi><mn>{power}</mn></msup>" if scale else ""
         tex_scale = f"n^{{{power}}} " if scale else ""
         return Formula(
@@ -125,7 +127,7 @@ class _Writer:
         for symbol, known in self.symbols.items():
             if known == parts:
                 return symbol
-        symbol = sympy.Symbol(f"v{len(self.symbols)}", real=True)
+        symbol = sympy.Symbol(f"{PLACE}{len(self.symbols)}", real=True)
         self.symbols[symbol] = parts
         return symbol
 
@@ -264,6 +266,10 @@ class _Writer:
         node = self.graph.nodes[ref]
         if isinstance(node, Start):
             return _start(self.graph, node)
+        if isinstance(node, Product):
+            side, x = _side(node.matrix, node.transpose), self._label(node.vector)
+            if len(x[0]) <= 40:
+                return f"{side[0]} {x[0]}", f"{side[1]} {x[1]}", f"<mrow>{side[2]}{x[2]}</mrow>"
         if isinstance(node, Apply) and len(node.vectors) <= 2 and not node.scalars:
             parts = [self._label(r) for r in node.vectors]
             plain = node.fn.text

@@ -46,3 +46,18 @@ def test_formula_of_a_limit_vector() -> None:
     found = tp.limit(there_and_back, samples=2**6, replicates=2)
     assert found["x"].formula.text == "Z[x] = tanh(Z[h])"
     assert "Z[h] = hat(W v)" in repr(found["h"])
+
+
+def test_unnamed_vectors_are_spelled_out() -> None:
+    """Labels of inner vectors are not taken for the placeholders of symbols."""
+
+    @tp.program
+    def nested(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (w @ tp.relu(v))
+        t.output("g", tp.n**-0.5 * (w.T @ tp.tanh(h)))
+
+    text = express(derive(nested.build()))["g"].text
+    assert text == (
+        "Z[g] = hat(W^T tanh(W relu(v))) + E[d tanh(W relu(v))/d hat(W relu(v))]*Max(0, v)"
+    )

@@ -1,0 +1,35 @@
+"""The examples run, with small sizes, and print what their docstrings promise."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SMALL = {
+    "01_write_a_program": ({"samples": 2**10, "widths": (64, 256, 1024)}, "width 1024"),
+    "02_feature_learning_on_digits": ({"steps": 2, "samples": 2**8}, "t = 2"),
+    "03_the_kernel_regime_is_random": ({"samples": 2**10, "replicates": 8}, "0.42"),
+}
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SMALL)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    settings, expected = SMALL[name]
+    load(name).main(**settings)
+    assert expected in capsys.readouterr().out
