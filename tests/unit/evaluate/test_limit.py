@@ -143,3 +143,30 @@ def test_output_bias_is_random() -> None:
     with_bias = tp.limit(made, samples=2**8, replicates=200)["f[0,0]"]
     without = tp.limit(plain, samples=2**8, replicates=200)["f[0,0]"]
     assert with_bias.random and without.random
+
+
+def test_float32_falls_back_where_directions_nearly_depend() -> None:
+    """One repeated input and a tiny rate: single precision would lose orthogonality."""
+    data = tp.Samples(((1.0, 0.5),), ((1.0,),))
+    made = tp.train(tp.MLP(2, "tanh"), "mup", data, steps=4, lr=1e-3, watch=())
+    wide, narrow = (
+        tp.limit(made, samples=2**9, replicates=4, storage=storage)["f[4,0]"].draws
+        for storage in ("float64", "float32")
+    )
+    assert wide == narrow
+
+
+def test_a_hundred_thousand_nodes() -> None:
+    """Deep programs build, derive and run without recursion."""
+
+    @tp.program
+    def deep(t: tp.Tracer) -> None:
+        h = t.gaussian("v")
+        for _ in range(50_000):
+            h = tp.tanh(h) + h
+        t.output("h", h)
+
+    made = deep.build()
+    assert len(made.nodes) >= 100_000
+    found = tp.limit(made, samples=2, replicates=2, threads=1)
+    assert np.isfinite(found["h"].second_moment.value)

@@ -1,0 +1,66 @@
+"""``lazy``: seeds, refusals, explosions; its law is tested against ``dense`` elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+import tpcalc as tp
+from tpcalc.errors import Exploded, LimitError, OutOfMemory, StudyError, UnknownName
+
+DATA = tp.Samples(((0.6, -0.3),), ((1.0,),))
+
+
+def program(lr: float = 0.5, steps: int = 3) -> tp.Program:
+    return tp.train(tp.MLP(2, "relu"), "mup", DATA, steps=steps, lr=lr, watch=("h",))
+
+
+def values(table: tp.FiniteTable, name: str) -> tuple[float, ...]:
+    return next(row.values for row in table.rows if row.name == name)
+
+
+def test_a_network_depends_on_its_own_seed_only() -> None:
+    many = tp.simulate(program(), widths=[128], seeds=5, seed=3)
+    one = tp.simulate(program(), widths=[128], seeds=1, seed=5, threads=1)
+    assert values(many, "f[3,0]")[2] == values(one, "f[3,0]")[0]
+
+
+def test_threads_do_not_matter() -> None:
+    tables = [tp.simulate(program(), widths=[100], seeds=4, threads=n) for n in (1, 2)]
+    assert values(tables[0], "f[3,0]") == values(tables[1], "f[3,0]")
+
+
+def test_a_step_that_explodes_is_said() -> None:
+    with pytest.raises(Exploded, match="range") as error:
+        tp.simulate(program(lr=1e60, steps=12), widths=[64], seeds=1)
+    assert "learning rate" in str(error.value)
+
+
+def test_memory_is_said_beforehand() -> None:
+    with pytest.raises(OutOfMemory, match="GiB"):
+        tp.simulate(program(), widths=[10**6], seeds=1, memory_limit=10**6)
+
+
+def test_orthogonal_matrices_need_dense() -> None:
+    @tp.program
+    def haar(t: tp.Tracer) -> None:
+        t.output("h", tp.n**-0.5 * (t.matrix("W", law="orthogonal") @ t.gaussian("v")))
+
+    with pytest.raises(LimitError, match="dense"):
+        tp.simulate(haar, widths=[16], seeds=2)
+
+
+def test_sizes_are_whole_numbers() -> None:
+    @tp.program
+    def thirds(t: tp.Tracer) -> None:
+        t.dim("m", "1/3")
+        t.output("h", tp.n**-0.5 * (t.matrix("W", "m", "n") @ t.gaussian("v")))
+
+    with pytest.raises(StudyError, match="multiples of 3"):
+        tp.simulate(thirds, widths=[64], seeds=1)
+    table = tp.simulate(thirds, widths=[513], seeds=2)
+    assert 0.5 < values(table, "h")[0] + 1 < 2
+
+
+def test_unknown_backend() -> None:
+    with pytest.raises(UnknownName, match="lazy"):
+        tp.simulate(program(), widths=[64], backend="lasy")
