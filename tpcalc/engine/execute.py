@@ -384,7 +384,8 @@ class Workspace:
         for key, row in common.rows.items():  # coordinates in a common basis: no array is read
             if all(key in partner.rows for partner in partners):
                 data = self._tables[key].data
-                found = data[[partner.rows[key] for partner in partners]] @ data[row]
+                rows = data[[partner.rows[key] for partner in partners]]
+                found = np.einsum("ij,j->i", rows, data[row])  # not BLAS: its threads move bits
                 for out, value in zip(step.out, found.tolist(), strict=True):
                     self._scalars[out] = value
                 return

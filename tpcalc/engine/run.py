@@ -19,6 +19,7 @@ __all__ = ["Progress", "Runner", "memory_needed"]
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
 OVERHEAD = 1.1
+WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
 
 
 class Interrupted(Exception):
@@ -53,8 +54,8 @@ class Runner:
     Args:
         script: What to run.
         setting: How.
-        threads: Replicates run at once; the answer does not depend on it. None: one for each core,
-            as far as memory allows.
+        threads: Replicates run at once; the answer does not depend on it. None: one for each core
+            where samples are many and memory allows, else one.
         memory_limit: Bytes to stay within; None: what is available.
     """
 
@@ -97,7 +98,9 @@ class Runner:
                 f"{needed / 2**30:.2f} GiB and {limit / 2**30:.2f} GiB are available.",
                 hint="Use fewer samples or a smaller width, fewer steps, or storage='float32'.",
             )
-        wanted = self.threads if self.threads is not None else available_cores()
+        wanted = self.threads
+        if wanted is None:
+            wanted = available_cores() if setting.width >= WORTH_A_THREAD else 1
         return max(1, min(wanted, jobs, limit // max(needed, 1)))
 
     def _run(

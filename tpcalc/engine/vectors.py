@@ -134,7 +134,8 @@ class Combination:
     def finish(self) -> tuple[dict[Key, Array], list[tuple[Buffer, float]]]:
         """Coefficients on stored rows, and arrays with theirs."""
         for key, (indices, factors) in self._rows.items():
-            self._on(key)[:] += np.array(factors) @ self._tables[key].data[indices]
+            table = self._tables[key].data[indices]
+            self._on(key)[:] += np.einsum("i,ij->j", np.array(factors), table)
         return self._form, self._others
 
 
