@@ -122,6 +122,20 @@ def chance(t: tp.Tracer) -> None:
     t.output("gh", t.inner(g, h))
 
 
+@tp.program
+def fluctuations(t: tp.Tracer) -> None:
+    """Averages of start vectors with a variance of their own, on a dimension of another size."""
+    t.dim("m", 2)
+    (u,) = t.gaussians(["u"], cov=[[3]])
+    z, v = t.gaussian("z", dim="m"), t.gaussian("v")
+    y = tp.n**-0.5 * (t.matrix("A", "m", "n") @ v)
+    f = tp.n**0.5 * t.inner(z, tp.tanh(y))
+    g = tp.n**0.5 * t.inner(u, tp.tanh(v))
+    t.output("ff", f * f)
+    t.output("gg", g * g)
+    t.output("fg", f * g)
+
+
 def logistic() -> tp.Program:
     net = tp.MLP(2, "leaky_relu:0.2")
     return tp.train(net, "mup", _data(4), steps=3, batch=2, loss="logistic", lr=2.0, watch=("dh",))
@@ -141,6 +155,7 @@ PROGRAMS: dict[str, Callable[[], tp.Program]] = {
     "iterated": iterated.build,
     "outer": outer.build,
     "random-scalar": chance.build,
+    "fluctuations": fluctuations.build,
     "logistic-leaky": logistic,
     "repeated-input": lambda: tp.train(
         tp.MLP(2, "relu"), "mup", _data(1), steps=4, lr=0.5, watch=("h",)

@@ -40,7 +40,7 @@ __all__ = ["Outcome", "Setting", "Workspace"]
 
 Mode = Literal["limit", "finite"]
 CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
-OUTER_CHUNK = 256
+OUTER_ENTRIES = 2**18  # entries of a two-dimensional function evaluated at once
 BATCH = 16  # vectors formed in one pass over the stores
 
 
@@ -262,11 +262,10 @@ class Workspace:
                 vector.form, vector.others = None, []
 
     def _release(self, index: int) -> None:
-        for register in self.plan.ends[index]:
-            del self._vectors[register]
-        for register in self.plan.thins[index]:
-            vector = self._vectors[register]
-            if vector.has_spare:
+        ended = [self._vectors.pop(register) for register in self.plan.ends[index]]
+        thinned = [self._vectors[register] for register in self.plan.thins[index]]
+        for vector in (*ended, *thinned):
+            if vector.has_spare:  # multiples of an ended vector may refer to it still
                 vector.dense = None
 
     def _number(self, value: float, what: str) -> float:
@@ -406,8 +405,9 @@ class Workspace:
         numbers = [self._scalars[register] for register in step.scalars]
         tape, space = lower(step.fn), numpy_space()
         buffer = self._new_buffer(step.out)
-        for start in range(0, size, OUTER_CHUNK):
-            stop = min(start + OUTER_CHUNK, size)
+        chunk = max(1, OUTER_ENTRIES // inner)
+        for start in range(0, size, chunk):
+            stop = min(start + chunk, size)
             block = run(tape, space, [*(r[start:stop, None] for r in rows), *cols, *numbers])
             weights = np.broadcast_to(block, (stop - start, inner)) * x
             buffer.array[start:stop] = weights.sum(axis=1) / inner

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from tpcalc.engine.execute import Outcome, Setting, Workspace
-from tpcalc.engine.instructions import Script
+from tpcalc.engine.instructions import Multiply, Noise, Script
 from tpcalc.engine.memory import available_cores, available_memory
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.errors import OutOfMemory
@@ -19,6 +19,7 @@ __all__ = ["Progress", "Runner", "memory_needed"]
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
 OVERHEAD = 1.1
+SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
 WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
 
 
@@ -37,14 +38,32 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
     ratio = {space.name: space.ratio for space in script.spaces}
     entry = 4 if setting.storage == "float32" else 8
     total = 0
+    batch = _largest_batches(schedule)
     for matrix in script.matrices:
         rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
         for transpose in (False, True):
-            total += schedule.directions.get((matrix.name, transpose), 0) * (rows + cols) * entry
+            count = schedule.directions.get((matrix.name, transpose), 0)
+            total += count * (rows + cols) * entry
+            total += SMALL_TABLES * count**2 * 8
+            if setting.mode == "finite":  # images under way
+                total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
+    for step in script.instructions:
+        if isinstance(step, Noise):  # keeps its vector
+            total += setting.size(ratio[step.space]) * 8
     for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
         for name, count in counts.items():
             total += count * setting.size(ratio[name]) * 8
     return int(OVERHEAD * total)
+
+
+def _largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
+    """The largest batch of each (matrix, transpose) side."""
+    out: dict[tuple[str, bool], int] = {}
+    for step in schedule.script.instructions:
+        if isinstance(step, Multiply):
+            side = (step.matrix, step.transpose)
+            out[side] = max(out.get(side, 0), len(step.vectors))
+    return out
 
 
 @dataclass(frozen=True)

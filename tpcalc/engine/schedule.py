@@ -11,7 +11,7 @@ threads or timing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from tpcalc.engine.instructions import (
@@ -20,6 +20,7 @@ from tpcalc.engine.instructions import (
     Map,
     Mean,
     Multiply,
+    Outer,
     Script,
     Starts,
     Sum,
@@ -111,7 +112,7 @@ def plan(script: Script) -> Plan:
         normals,
         dict(stack_rows),
         start_rows,
-        _peak(script, dense_until, alive_until, multiplied | stacked),
+        _peak(script, dense_until, alive_until, stacked),
     )
 
 
@@ -249,21 +250,58 @@ def _inner_pair(step: Instruction) -> tuple[int, int, int] | None:
 
 
 def _peak(
-    script: Script, dense_until: list[int], alive_until: list[int], coordinate_free: set[int]
+    script: Script, dense_until: list[int], alive_until: list[int], stacked: frozenset[int]
 ) -> dict[str, int]:
     """Largest number of dense arrays alive at once on each space, by a dry run."""
     live: dict[str, int] = defaultdict(int)
     peak: dict[str, int] = defaultdict(int)
     ends: dict[int, list[int]] = defaultdict(list)
+    multiplied = _first_uses(script, lambda step: isinstance(step, Multiply))
+    held = _held_until(script, alive_until, multiplied, stacked)
     for index, step in enumerate(script.instructions):
+        shifted = isinstance(step, Starts) and any(step.mean)
         for register in vector_outputs(step):
-            if dense_until[register] < 0 and not isinstance(step, Map):
+            if dense_until[register] < 0 and not (shifted or isinstance(step, Map | Outer)):
                 continue  # never formed: a combination of stored rows that only sums read
             space = script.vector_space[register]
-            end = dense_until[register] if register in coordinate_free else alive_until[register]
+            rows = register in multiplied or register in stacked
+            end = dense_until[register] if rows else alive_until[register]
             live[space] += 1
             peak[space] = max(peak[space], live[space])
-            ends[max(end, index)].append(register)
+            ends[max(end, held[register], index)].append(register)
         for register in ends.pop(index, []):
             live[script.vector_space[register]] -= 1
     return {space: count + 4 for space, count in peak.items()}  # work buffers
+
+
+def _held_until(
+    script: Script,
+    alive_until: list[int],
+    multiplied: dict[int, int],
+    stacked: frozenset[int],
+) -> list[int]:
+    """Until when sums that were not formed yet hold the array of each vector (-1: none does)."""
+    formed = _first_uses(script, lambda step: not isinstance(step, Sum))
+    held, passed = [-1] * len(alive_until), [-1] * len(alive_until)
+    for index, step in reversed([*enumerate(script.instructions)]):
+        if not isinstance(step, Sum):
+            continue
+        until = max(formed.get(step.out, alive_until[step.out]), passed[step.out])
+        for register in step.vectors:
+            has_rows = len(step.vectors) == 1 or multiplied.get(register, index) < index
+            if register in stacked or (register in multiplied and has_rows):
+                continue  # read from its rows
+            held[register] = max(held[register], until)
+            if index < formed.get(register, index + 1):  # a sum of what this one is a sum of
+                passed[register] = max(passed[register], until)
+    return held
+
+
+def _first_uses(script: Script, reads: Callable[[Instruction], bool]) -> dict[int, int]:
+    """The first instruction of a kind that reads each vector."""
+    first: dict[int, int] = {}
+    for index, step in enumerate(script.instructions):
+        if reads(step):
+            for register in vector_inputs(step):
+                first.setdefault(register, index)
+    return first

@@ -20,7 +20,8 @@ from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph, Target
-from tpcalc.program.nodes import Kind, Moment
+from tpcalc.orders import as_ex
+from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import (
     Estimate,
@@ -53,6 +54,7 @@ class Limit:
         budget: What the numbers were computed with.
         draws: All replicates; None where everything is exact.
         table: All of it as a plain record.
+        values: Numbers for symbols in exponents.
 
     Example:
         >>> from tpcalc.dsl import program
@@ -71,11 +73,13 @@ class Limit:
         budget: Budget,
         draws: Draws | None,
         table: LimitTable,
+        values: Mapping[str, Fraction] | None = None,
     ) -> None:
         self.program = program
         self.graph = graph
         self.budget = budget
         self.table = table
+        self.values = values
         self._draws = draws
         self._scalars = {row.name: row for row in table.scalars}
         self._vectors = {row.name: row for row in table.vectors}
@@ -136,27 +140,27 @@ class LimitVector:
         return self._with(Fn(fn(Var(0)), 1), [self.name])
 
     def cov(self, other: LimitVector) -> Estimate:
-        """E Z Z' for two vectors of one program and one dimension class."""
+        """E Z Z' for two vectors of one program and one dimension class, powers of n taken out."""
         return self._with(Fn(Var(0) * Var(1), 2), [self.name, other.name])
 
     def _with(self, fn: Fn, names: Sequence[str]) -> Estimate:
         owner = self._owner
         program = owner.program
         builder = Builder.copy(program)
-        refs = tuple(program.ref(name) for name in names)
-        powers = [Fraction(owner._vectors[name].n_power) for name in names]
-        if any(power != 0 for power in powers) and fn.text not in ("x0*x1",):
-            raise EvaluationError(
-                f"{self.name} is of order n^{self.n_power}; a moment of a function of it is not "
-                "defined at order one.",
-                hint="Multiply it by the opposite power of n in the program.",
-            )
-        node = builder.add(Moment(fn, refs))
-        builder.output("asked", node)
+        refs = []
+        for name in names:
+            ref, power = program.ref(name), Fraction(owner._vectors[name].n_power)
+            refs.append(ref if power == 0 else builder.add(Scale(ref, as_ex(-power))))
+        asked = f"E[{fn.text}] of {', '.join(names)}"
+        builder.output(asked, builder.add(Moment(fn, tuple(refs))))
         found = limit(
-            builder.finish(), outputs=["asked"], seed=owner.seed, **_settings(owner.budget)
+            builder.finish(),
+            outputs=[asked],
+            seed=owner.seed,
+            values=owner.values,
+            **_settings(owner.budget),
         )
-        answer: Estimate = found["asked"]
+        answer: Estimate = found[asked]
         return answer
 
     def sample(self, count: int) -> NDArray[np.float64]:
@@ -169,6 +173,8 @@ class LimitVector:
             An array of shape (count,).
         """
         owner = self._owner
+        if dict(owner.graph.targets)[self.name].node is None:
+            return np.zeros(count)
         compiled = compile_graph(owner.graph, moments=False, collect=[self.name])
         budget = owner.budget
         replicates = max(2, -(-count // budget.samples))
@@ -271,7 +277,13 @@ def limit(
     if replicates is None:
         replicates = RANDOM_REPLICATES if compiled.random else 16
     budget = Budget(
-        samples or 2**14, replicates, rel_error, max_samples, threads, storage, memory_limit
+        2**14 if samples is None else samples,
+        replicates,
+        rel_error,
+        max_samples,
+        threads,
+        storage,
+        memory_limit,
     )
     draws = None
     if compiled.script.results:
@@ -298,7 +310,7 @@ def limit(
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = _notes(graph, scalars, draws)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes)
-    return Limit(program, graph, budget, draws, table)
+    return Limit(program, graph, budget, draws, table, values)
 
 
 def _selected(program: Program, outputs: Sequence[str] | None) -> Program:

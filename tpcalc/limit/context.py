@@ -74,6 +74,10 @@ class Context:
         """The bit of a random input."""
         return self.bits.setdefault(root, 1 << len(self.bits))
 
+    def start_bits(self) -> list[int]:
+        """The bits of the start vectors met so far."""
+        return [bit for root, bit in self.bits.items() if root.startswith("start ")]
+
     def shape(self, series: Series[LRef]) -> int:
         """A number for the powers of a series; equal for equal powers, looked up once for each."""
         if series.shape is None:

@@ -7,13 +7,13 @@ answer that depends on it is refused or derived again with more terms, never sil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Context, start_root
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -94,8 +94,7 @@ def _finish(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitG
     """Keep what the outputs need."""
     needed = [False] * len(context.nodes)
     for _, target in targets:
-        # A scalar that vanishes by its power needs no number.
-        if target.node is not None and not (context.dims[target.node] is None and target.power < 0):
+        if target.node is not None and not _vanishes(context, target):
             needed[target.node] = True
     for ref in range(len(context.nodes) - 1, -1, -1):
         if needed[ref]:
@@ -109,8 +108,10 @@ def _finish(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitG
             new[ref] = len(nodes)
             nodes.append(_renamed(node, new))
             dims.append(context.dims[ref])
+    _check_fluctuations(context, new)
     kept = tuple(
-        (name, Target(t.power, None if t.node is None else new.get(t.node))) for name, t in targets
+        (name, Target(t.power, None if _vanishes(context, t) else new[t.node or 0]))
+        for name, t in targets
     )
     matrices = tuple(
         (node.name, node.rows, node.cols)
@@ -120,6 +121,40 @@ def _finish(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitG
     return LimitGraph(
         tuple(nodes), kept, tuple(dims), context.program.dims, context.program.groups, matrices
     )
+
+
+def _vanishes(context: Context, target: Target) -> bool:
+    """Whether an output is 0 in the limit, identically or (a scalar) by its power of n."""
+    return target.node is None or (context.dims[target.node] is None and target.power < 0)
+
+
+def _check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
+    """Fluctuations of different start vectors are drawn independently: refuse where they are not.
+
+    Averages of u x and of v y are uncorrelated unless x depends on v and y on u.
+    """
+    first: dict[tuple[int, int], LRef] = {}  # (start vector, another that its partner depends on)
+    for ref in needed:
+        node = context.nodes[ref]
+        if not isinstance(node, Fluctuation):
+            continue
+        own = context.bit(start_root(context.program, node.group, node.index))
+        for root in context.start_bits():
+            if root == own or not root & context.roots[node.vector]:
+                continue
+            other = first.get((root, own))
+            if other is not None:
+                earlier = context.nodes[other]
+                assert isinstance(earlier, Fluctuation)
+                raise LimitError(
+                    "two fluctuating averages may be correlated: one of "
+                    f"{earlier.group}[{earlier.index}] with a vector that depends on "
+                    f"{node.group}[{node.index}], and one the other way round. This version draws "
+                    "fluctuations of different start vectors independently.",
+                    hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
+                    "the program at finite width with tp.simulate.",
+                )
+            first.setdefault((own, root), ref)
 
 
 def _renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:

@@ -142,7 +142,7 @@ LNode = (
 class Target:
     """What an output of the program became: n**power times a node.
 
-    ``node`` is None where the output is identically 0.
+    ``node`` is None where the output is 0 in the limit: identically, or a scalar by its power.
     """
 
     power: Fraction

@@ -119,6 +119,10 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
     assert isinstance(matrix, InputMatrix)
     dim = matrix.cols if node.transpose else matrix.rows
     x: Value = values[node.vector]
+    if not x.terms and dim not in context.anchors:
+        # The product is 0, but functions that are constant on its dimension need a vector there.
+        source = context.anchors[matrix.rows if node.transpose else matrix.cols]
+        context.add(Product(matrix.name, node.transpose, source), dim)
     terms = tuple(
         (power + HALF, context.add(Product(matrix.name, node.transpose, item), dim))
         for power, item in x.terms
@@ -290,6 +294,8 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> 
     refs = (*node.rows, *node.cols)
     plain = [values[r] for r in refs] + [values[r] for r in node.scalars]
     x: Value = values[node.vector]
+    if x.lead is None:
+        return x
     if any(value.lead != 0 or len(value.terms) != 1 for value in plain) or len(x.terms) != 1:
         raise ScaleError(
             "an outer function of vectors that are not of order one as written.",

@@ -41,6 +41,7 @@ __all__ = ["NeedsMore", "Series", "expand", "truncate"]
 
 T = TypeVar("T")
 ZERO = Fraction(0)
+TINY = 1e-12
 
 
 class NeedsMore(Exception):
@@ -161,13 +162,23 @@ def _call(expr: Call, inner: Series[Expr], depth: Fraction, where: str) -> Serie
         value = float(evaluate(Fn(expr.atom(const(0)), 0), []))
         return Series(((ZERO, const(value)),)) if value != 0 else Series(())
     if lead < 0 and _scalar_only(expr):  # a number that tends to 0: Taylor about 0
+        _check_no_jump_at_zero(expr, where)
         inner = Series(((ZERO, const(0)), *inner.terms), inner.cut)
     slope = None
-    if len(inner.terms) > 1 and depth > 0:
-        # Across a jump the first order is not a function; it stays in the remainder, O(rest).
-        with suppress(NotDifferentiable):
-            slope = expr.atom.differentiate(Var(-1))
+    with suppress(NotDifferentiable):
+        slope = expr.atom.differentiate(Var(-1))
     return _taylor(expr, inner, expr.atom(Var(-1)), slope, depth, where)
+
+
+def _check_no_jump_at_zero(expr: Call, where: str) -> None:
+    """A number has no density, so a jump where it tends to is not of measure 0."""
+    low, at, high = (float(evaluate(Fn(expr.atom(const(x)), 0), [])) for x in (-TINY, 0, TINY))
+    if not max(abs(low - at), abs(high - at)) <= 1e-6 * (1 + abs(at)):
+        raise ScaleError(
+            f"{expr.text} jumps at 0, where its argument tends.",
+            where=where,
+            hint="Multiply the argument by a power of n that makes it of order one.",
+        )
 
 
 def _scalar_only(expr: Expr) -> bool:
@@ -177,7 +188,11 @@ def _scalar_only(expr: Expr) -> bool:
 def _taylor(
     expr: Expr, inner: Series[Expr], value: Expr, slope: Expr | None, depth: Fraction, where: str
 ) -> Series[Expr]:
-    """f(c0 + rest) = f(c0) + f'(c0) rest + O(rest^2), for a leading power 0."""
+    """f(c0 + rest) = f(c0) + f'(c0) rest + O(rest^2), for a leading power 0.
+
+    Without a slope (a jump) no order after the first is a function, and the remainder is a jump on
+    a part O(rest) of the coordinates: O(rest^(1/2)) in mean square.
+    """
     if inner.lead is None:
         raise ScaleError(f"{expr.text} of an argument that is identically 0.", where=where)
     if inner.lead != 0 or not inner.terms:
@@ -193,9 +208,10 @@ def _taylor(
     out: Pieces = {ZERO: substitute(value, at)}
     rest = inner.terms[1:]
     cut = inner.cut
+    if slope is None:
+        largest = larger(cut, rest[0][0] if rest else None)
+        return truncate(out, None if largest is None else largest / 2, depth)
     if rest:
-        if slope is None:
-            return truncate(out, larger(cut, rest[0][0]), depth)
         slope_here = substitute(slope, at)
         cut = larger(cut, 2 * rest[0][0])
         for exponent, piece in rest:

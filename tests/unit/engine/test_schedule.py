@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.engine.execute import Setting, Workspace
+from tpcalc.engine.execute import Mode, Setting, Workspace
 from tpcalc.engine.instructions import Dot, Multiply, Starts
 from tpcalc.engine.run import memory_needed
 from tpcalc.engine.schedule import plan
 from tpcalc.engine.starts import factor
 from tpcalc.errors import ProgramError
 from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.finite.compile import compile_program
 from tpcalc.limit.derive import derive
 
 RNG = np.random.default_rng(0)
@@ -71,6 +74,27 @@ def test_memory_is_known_beforehand() -> None:
     estimate = memory_needed(found, setting)
     assert used <= estimate
     assert estimate < 2 * used
+
+
+@pytest.mark.parametrize("mode", ["limit", "finite"])
+@pytest.mark.parametrize("param", ["mup", "ntk"])
+def test_memory_covers_everything_that_is_allocated(param: str, mode: Mode) -> None:
+    """Batches, images under way, fluctuations: as Python counts it, second replicate included."""
+    program = tp.train(tp.MLP(2, "relu"), param, data(16, 3), steps=2, batch=16, watch=())
+    setting = Setting(mode, 2**12)
+    if mode == "limit":
+        script = compile_graph(derive(program)).script
+    else:
+        script = compile_program(program, setting.width)[0]
+    found = plan(script)
+    Workspace(found, setting).run((1,))  # compiles and imports what is needed
+    tracemalloc.start()
+    space = Workspace(found, setting)
+    for seed in (1, 2):
+        space.run((seed,))
+    _, used = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used / 1.05 <= memory_needed(found, setting) < 1.6 * used
 
 
 @pytest.mark.parametrize("size", [1, 3, 6])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from agree import agree
@@ -120,6 +122,46 @@ def test_limit_variable() -> None:
     assert sample.shape == (10_000,)
     assert abs(sample.var() - 0.5) < 0.05
     agree(y.moment(tp.tanh), 0.0)
+
+
+def test_a_vanishing_scalar_is_zero_even_where_its_number_is_needed() -> None:
+    @tp.program
+    def shared(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        square = t.inner(v, v)
+        t.output("small", tp.n**-0.5 * square)
+        t.output("square", square)
+
+    found = tp.limit(shared, samples=2**8)
+    assert (found["small"].value, found["small"].method.value) == (0.0, "exact")
+    agree(found["square"], 1.0)
+
+
+def test_limit_variables_without_their_power() -> None:
+    """Moments and covariances are those of Z, whatever the power of n or the symbols in it."""
+
+    @tp.program
+    def powers(t: tp.Tracer) -> None:
+        w, v = t.matrix("W"), t.gaussian("v")
+        t.output("small", tp.n ** -tp.symbol("a") * (w @ v))
+        t.output("large", w @ v)
+        t.output("zero", 0 * v)
+
+    found = tp.limit(powers, values={"a": Fraction(3, 2)}, samples=2**10)
+    small, large = found["small"], found["large"]
+    assert (small.n_power, large.n_power) == ("-1", "1/2")
+    agree(small.cov(small), 1.0)
+    agree(small.cov(large), 1.0)
+    agree(large.moment(lambda z: z**4), 3.0)
+    assert found["zero"].sample(5).tolist() == [0.0] * 5
+
+
+def test_an_error_target_stops_where_memory_ends() -> None:
+    found = tp.limit(
+        program(), samples=2**6, rel_error=1e-9, memory_limit=1_000_000, outputs=["f[3,0]"]
+    )["f[3,0]"]
+    assert found.status is Status.TOLERANCE_NOT_REACHED
+    assert found.samples > 2**6
 
 
 def test_random_outputs_are_joint_over_inputs() -> None:

@@ -149,3 +149,54 @@ def test_deep_programs_do_not_recurse() -> None:
     program = deep.build()
     assert len(derive(program).nodes) == 20_001
     tp.limit(program, samples=4, replicates=2)
+
+
+def test_averages_that_are_one_number_are_not_drawn_twice() -> None:
+    """u.(W v) and v.(W^T u) are equal; independent draws would say E fg = 0."""
+
+    @tp.program
+    def both_ways(t: tp.Tracer) -> None:
+        u, v, w = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
+        f = tp.n**0.5 * t.inner(u, tp.n**-0.5 * (w @ v))
+        g = tp.n**0.5 * t.inner(v, tp.n**-0.5 * (w.T @ u))
+        t.output("ff", f * f)
+        t.output("fg", f * g)
+
+    with pytest.raises(LimitError, match="may be correlated"):
+        derive(both_ways.build())
+    # One of them alone is fine.
+    assert tp.limit(both_ways, outputs=["ff"], samples=2**6)["ff"].z(1.0) < 5
+
+
+@pytest.mark.parametrize("jump", ["step", "sign"])
+def test_a_number_that_tends_to_a_jump_is_refused(jump: str) -> None:
+    @tp.program
+    def vote(t: tp.Tracer) -> None:
+        u, v = t.gaussian("u"), t.gaussian("v")
+        t.output("s", getattr(tp, jump)(t.inner(u, tp.tanh(v))))  # 1 or 0 (-1), not its value at 0
+
+    with pytest.raises(ScaleError, match="jumps at 0"):
+        derive(vote.build())
+
+
+def test_a_moved_jump_is_large_in_mean_square() -> None:
+    """Gates differ on a part n^(-1/2) of the coordinates, and so does their squared difference."""
+
+    @tp.program
+    def moved(t: tp.Tracer) -> None:
+        u, v = t.gaussian("u"), t.gaussian("v")
+        change = tp.step(v + tp.n**-0.5 * u) - tp.step(v)
+        t.output("q", tp.n**0.5 * t.inner(change, change) + 1)
+
+    with pytest.raises(LimitError, match="depends on terms"):  # and not 1
+        derive(moved.build())
+
+
+def test_a_product_that_is_zero_on_a_dimension_of_its_own() -> None:
+    @tp.program
+    def empty(t: tp.Tracer) -> None:
+        t.dim("m", 2)
+        y = t.matrix("A", "m", "n") @ (0 * t.gaussian("v"))
+        t.output("one", t.mean(tp.exp(y)))
+
+    assert tp.limit(empty, samples=2**4, replicates=2)["one"].value == 1.0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
 from tpcalc.results import Estimate, Method, Status
 
@@ -88,13 +88,16 @@ def run_particles(
         Exploded: Numbers left the floating-point range.
     """
     samples = budget.samples
-    while True:
-        draws = _run(compiled, budget, samples, seed, progress)
-        if budget.rel_error is None or _met(compiled, draws.values, budget.rel_error):
-            return draws
-        if 2 * samples > budget.max_samples:
-            return Draws(draws.values, draws.vectors, samples, seed, Status.TOLERANCE_NOT_REACHED)
+    draws = _run(compiled, budget, samples, seed, progress)
+    while budget.rel_error is not None and not _met(compiled, draws.values, budget.rel_error):
         samples *= 2
+        try:
+            if samples > budget.max_samples:
+                return replace(draws, status=Status.TOLERANCE_NOT_REACHED)
+            draws = _run(compiled, budget, samples, seed, progress)
+        except OutOfMemory:  # the size before was the largest that fits
+            return replace(draws, status=Status.TOLERANCE_NOT_REACHED)
+    return draws
 
 
 def _run(
