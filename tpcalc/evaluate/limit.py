@@ -16,10 +16,11 @@ from tpcalc.dsl import as_program
 from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
-from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions import Call, Expr, Fn, Var
+from tpcalc.functions.expr import walk
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import LimitGraph, Target
+from tpcalc.limit.graph import Apply, Expect, LimitGraph, Target
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
@@ -330,6 +331,23 @@ def _formulas(graph: LimitGraph, wanted: bool | Sequence[str]) -> dict[str, Form
     return express(graph, [name for name in names if any(_fits(name, p) for p in wanted)])
 
 
+def _growth_notes(graph: LimitGraph) -> list[str]:
+    """Functions that no limit theorem covers: their moments may be infinite."""
+    fast = {
+        part.atom.name
+        for node in graph.nodes
+        if isinstance(node, Apply | Expect)
+        for part in walk(node.fn.expr)
+        if isinstance(part, Call) and part.atom.facts.growth is None
+    }
+    if not fast:
+        return []
+    return [
+        f"{', '.join(sorted(fast))} grows faster than every polynomial: the limit theorem does not "
+        "cover it, and an expectation may be infinite though an estimate is printed"
+    ]
+
+
 def _scalar(
     name: str,
     target: Target,
@@ -348,11 +366,20 @@ def _notes(graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None)
     if vanishing:
         shown = ", ".join(vanishing[:6]) + (", ..." if len(vanishing) > 6 else "")
         notes.append(f"the limit is exactly 0, by the powers of n as written: {shown}")
+    growing = [
+        name for name, target in graph.targets if target.power > 0 and target.node is not None
+    ]
+    if growing:
+        notes.append(
+            "grows as its powers of n are written, or less if a moment vanishes: "
+            + ", ".join(growing[:6])
+        )
     if any(row.estimate.random for row in scalars):
         notes.append(
             "random in the limit (value: mean over draws; sd: its own spread): "
             + ", ".join([row.name for row in scalars if row.estimate.random][:6])
         )
+    notes.extend(_growth_notes(graph))
     if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
         notes.append("the error target was not reached; raise max_samples")
     return tuple(notes)

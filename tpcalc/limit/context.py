@@ -5,8 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.functions import Fn
-from tpcalc.limit.graph import Draw, Fluctuation, LNode, LRef, Number, Product, Start, graph_refs
+from tpcalc.functions import Call, Fn, Var
+from tpcalc.functions.expr import walk
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Fluctuation,
+    LNode,
+    LRef,
+    Number,
+    Product,
+    Start,
+    graph_refs,
+)
 from tpcalc.limit.series import Series
 from tpcalc.program.program import Program
 
@@ -43,6 +55,7 @@ class Context:
     roots: list[int] = field(default_factory=list)  # a bit for each random input
     bits: dict[str, int] = field(default_factory=dict)
     known: dict[LNode, LRef] = field(default_factory=dict)
+    smooth: list[bool] = field(default_factory=list)  # whether the law has a density
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     templates: dict[object, Template] = field(default_factory=dict)
     shapes: dict[object, int] = field(default_factory=dict)
@@ -56,6 +69,7 @@ class Context:
         if dim is not None:
             self.anchors.setdefault(dim, len(self.nodes) - 1)
         self.roots.append(self._roots(node))
+        self.smooth.append(self._has_density(node))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1
 
@@ -69,6 +83,32 @@ class Context:
         if isinstance(node, Product):
             return out | self.bit(f"matrix {node.matrix}")
         return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
+
+    def _has_density(self, node: LNode) -> bool:
+        """Whether no positive part of the coordinates takes one value.
+
+        Gaussians have a density, and so have functions without kinks of them; a sum inherits it
+        from a term, unless it may cancel it (``x - relu(x)``). What is not known counts as no.
+        """
+        if isinstance(node, Start):
+            cov = self.program.group[node.group].cov
+            return cov is None or cov[node.index][node.index] != 0
+        if isinstance(node, Product):
+            return True
+        if isinstance(node, Apply):
+            moves = any(isinstance(part, Var) for part in walk(node.fn.expr))
+            return moves and not _kinked(node.fn) and all(self.smooth[v] for v in node.vectors)
+        if isinstance(node, Combine):
+            return any(self.smooth[v] and not self._cancelled(v, node) for v in node.vectors)
+        return False
+
+    def _cancelled(self, vector: LRef, total: Combine) -> bool:
+        """Whether a sum holds a kinked function of one of its terms alone."""
+        for other in total.vectors:
+            node = self.nodes[other]
+            if isinstance(node, Apply) and set(node.vectors) == {vector} and _kinked(node.fn):
+                return True
+        return False
 
     def bit(self, root: str) -> int:
         """The bit of a random input."""
@@ -88,6 +128,10 @@ class Context:
 
     def number(self, value: Fraction | float) -> LRef:
         return self.add(Number(value), None)
+
+
+def _kinked(fn: Fn) -> bool:
+    return any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(fn.expr))
 
 
 def start_root(program: Program, group: str, index: int) -> str:

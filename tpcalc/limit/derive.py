@@ -67,8 +67,9 @@ def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> Li
             continue
         return _finish(context, targets)
     raise LimitError(
-        "an output depends on terms that are smaller by n^(-1) or more than the leading ones, "
-        "which this version does not expand.",
+        "an output depends on terms that this version does not expand: smaller by n^(-1) or more "
+        "than the leading ones, or the first order of a function where its argument may sit on a "
+        "kink.",
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
 

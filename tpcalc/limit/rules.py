@@ -23,7 +23,7 @@ from tpcalc.limit.graph import (
     ScalarApply,
     Start,
 )
-from tpcalc.limit.series import Series, expand, larger, truncate
+from tpcalc.limit.series import Series, Setting, expand, larger, truncate
 from tpcalc.program.nodes import (
     InputMatrix,
     InputScalar,
@@ -49,11 +49,12 @@ def _expanded(
     context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
 ) -> tuple[list[Piece], Fraction | None]:
     """Substitute series into a function; one template serves all arguments of the same shape."""
-    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)))
+    all_vectors = tuple(node for value in vectors for _, node in value.terms)
+    smooth = tuple(context.smooth[node] for node in all_vectors)
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), smooth)
     found = context.templates.get(key)
     if found is None:
         found = context.templates[key] = _template(context, fn, vectors, scalars, ref)
-    all_vectors = tuple(node for value in vectors for _, node in value.terms)
     all_scalars = tuple(node for value in scalars for _, node in value.terms)
     pieces = [
         Piece(
@@ -85,7 +86,10 @@ def _template(
             terms.append((power, Par(fresh_scalar)))
             fresh_scalar += 1
         arguments[Par(index)] = Series(tuple(terms), value.cut)
-    found = expand(fn.expr, arguments, context.depth, where=context.program.place(ref))
+    dense = (node for value in vectors for _, node in value.terms)
+    smooth = frozenset(Var(i) for i, node in enumerate(dense) if context.smooth[node])
+    setting = Setting(context.depth, smooth, context.program.place(ref))
+    found = expand(fn.expr, arguments, setting)
     parts = []
     for power, expr in found.terms:
         compact, keep_v, keep_s = Fn(expr, fresh_vector, fresh_scalar).compact()
@@ -237,6 +241,7 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Fracti
     A summand ``c u g`` with u a centred start vector on which nothing else in it depends has mean 0
     exactly and fluctuates: it is n^(-1/2) times a Gaussian, linear in g.
     """
+    piece = _inlined(context, piece)
     if not any(isinstance(context.nodes[v], Start) for v in piece.vectors) and piece.vectors:
         return [(piece.power, context.add(Expect(piece.fn, piece.vectors, piece.scalars), None))]
     summands = piece.fn.expr.terms if isinstance(piece.fn.expr, Add) else (piece.fn.expr,)
@@ -259,6 +264,15 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Fracti
             node = context.add(Expect(fn, vectors, scalars), None)
         out.append((piece.power, node))
     return out
+
+
+def _inlined(context: Context, piece: Piece) -> Piece:
+    """The average of a vector that is a function: the function itself may show a start vector."""
+    if piece.fn.expr == Var(0):
+        node = context.nodes[piece.vectors[0]]
+        if isinstance(node, Apply):
+            return Piece(piece.power, node.fn, node.vectors, node.scalars)
+    return piece
 
 
 def _fluctuation(context: Context, summand: Expr, piece: Piece, dim: str) -> LRef | None:

@@ -37,7 +37,7 @@ from tpcalc.functions.expr import (
 )
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["NeedsMore", "Series", "expand", "truncate"]
+__all__ = ["NeedsMore", "Series", "Setting", "expand", "truncate"]
 
 T = TypeVar("T")
 ZERO = Fraction(0)
@@ -109,16 +109,29 @@ def truncate(terms: Mapping[Fraction, T], cut: Fraction | None, depth: Fraction)
 Pieces = dict[Fraction, Expr]
 
 
-def expand(
-    expr: Expr, arguments: Mapping[Expr, Series[Expr]], depth: Fraction, *, where: str
-) -> Series[Expr]:
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an expansion needs to know besides the series.
+
+    Args:
+        depth: How far below the leading power terms are kept.
+        smooth: Fresh vector arguments whose limit has a density, so that kinks are hit by no part
+            of the coordinates.
+        where: The node, for messages.
+    """
+
+    depth: Fraction
+    smooth: frozenset[Expr]
+    where: str
+
+
+def expand(expr: Expr, arguments: Mapping[Expr, Series[Expr]], setting: Setting) -> Series[Expr]:
     """Substitute series for the arguments of an expression.
 
     Args:
         expr: The expression, over ``Var`` and ``Par``.
         arguments: For each argument its series; coefficients are fresh arguments.
-        depth: How far below the leading power terms are kept.
-        where: The node, for messages.
+        setting: Depth, arguments with a density, and the node.
 
     Returns:
         The series of the expression; coefficients are expressions of the fresh arguments.
@@ -126,35 +139,35 @@ def expand(
     Raises:
         ScaleError: A function that is not a polynomial, of a vector that vanishes or explodes.
     """
+    depth = setting.depth
     if isinstance(expr, Const):
         return Series(((ZERO, expr),)) if expr.value != 0 else Series(())
     if isinstance(expr, Var | Par):
         return arguments[expr]
     if isinstance(expr, Add):
-        return _sum([expand(term, arguments, depth, where=where) for term in expr.terms], depth)
+        return _sum([expand(term, arguments, setting) for term in expr.terms], depth)
     if isinstance(expr, Mul):
         out: Series[Expr] = Series(((ZERO, const(1)),))
         for factor in expr.factors:
-            out = _times(out, expand(factor, arguments, depth, where=where), depth)
+            out = _times(out, expand(factor, arguments, setting), depth)
         return out
     if isinstance(expr, Pow):
-        base = expand(expr.base, arguments, depth, where=where)
-        return _power(expr, base, depth, where)
+        return _power(expr, expand(expr.base, arguments, setting), setting)
     assert isinstance(expr, Call)
-    return _call(expr, expand(expr.arg, arguments, depth, where=where), depth, where)
+    return _call(expr, expand(expr.arg, arguments, setting), setting)
 
 
-def _power(expr: Pow, base: Series[Expr], depth: Fraction, where: str) -> Series[Expr]:
+def _power(expr: Pow, base: Series[Expr], setting: Setting) -> Series[Expr]:
     if expr.exponent.denominator == 1 and expr.exponent > 0:
         out = base
         for _ in range(int(expr.exponent) - 1):
-            out = _times(out, base, depth)
+            out = _times(out, base, setting.depth)
         return out
     slope = mul((const(expr.exponent), power(Var(-1), expr.exponent - 1)))
-    return _taylor(expr, base, power(Var(-1), expr.exponent), slope, depth, where)
+    return _taylor(expr, base, power(Var(-1), expr.exponent), slope, setting)
 
 
-def _call(expr: Call, inner: Series[Expr], depth: Fraction, where: str) -> Series[Expr]:
+def _call(expr: Call, inner: Series[Expr], setting: Setting) -> Series[Expr]:
     if len(inner.terms) == 1 and inner.cut is None and inner.lead == 0:
         return Series(((ZERO, expr.atom(inner.terms[0][1])),))
     lead = inner.lead
@@ -162,12 +175,35 @@ def _call(expr: Call, inner: Series[Expr], depth: Fraction, where: str) -> Serie
         value = float(evaluate(Fn(expr.atom(const(0)), 0), []))
         return Series(((ZERO, const(value)),)) if value != 0 else Series(())
     if lead < 0 and _scalar_only(expr):  # a number that tends to 0: Taylor about 0
-        _check_no_jump_at_zero(expr, where)
+        _check_no_jump_at_zero(expr, setting.where)
         inner = Series(((ZERO, const(0)), *inner.terms), inner.cut)
-    slope = None
+    slope: Expr | None = None
     with suppress(NotDifferentiable):
         slope = expr.atom.differentiate(Var(-1))
-    return _taylor(expr, inner, expr.atom(Var(-1)), slope, depth, where)
+    out = _taylor(expr, inner, expr.atom(Var(-1)), slope, setting)
+    if expr.atom.facts.kinks and not _misses_kinks(expr, inner.terms[0][1], setting.smooth):
+        # A positive part of the coordinates (or the number itself) may sit on a kink: its first
+        # order is not linear there, and a jump is not small at all.
+        moved = larger(inner.cut, inner.terms[1][0] if len(inner.terms) > 1 else None)
+        return truncate(dict(out.terms[:1]), ZERO if slope is None else moved, setting.depth)
+    return out
+
+
+def _misses_kinks(expr: Call, leading: Expr, smooth: frozenset[Expr]) -> bool:
+    """Whether the leading argument is on a kink with probability 0."""
+    if isinstance(leading, Const):
+        return float(leading.value) not in expr.atom.facts.kinks
+    vectors = {part for part in walk(leading) if isinstance(part, Var)}
+    if not vectors:  # a number that is on a kink by accident only
+        return True
+    affine = isinstance(leading, Var) or all(
+        isinstance(part, Add | Mul | Const | Var | Par) for part in walk(leading)
+    )
+    products = any(
+        isinstance(part, Mul) and sum(isinstance(f, Var) for f in part.factors) > 1
+        for part in walk(leading)
+    )
+    return vectors <= smooth and affine and not products
 
 
 def _check_no_jump_at_zero(expr: Call, where: str) -> None:
@@ -186,15 +222,18 @@ def _scalar_only(expr: Expr) -> bool:
 
 
 def _taylor(
-    expr: Expr, inner: Series[Expr], value: Expr, slope: Expr | None, depth: Fraction, where: str
+    expr: Expr, inner: Series[Expr], value: Expr, slope: Expr | None, setting: Setting
 ) -> Series[Expr]:
     """f(c0 + rest) = f(c0) + f'(c0) rest + O(rest^2), for a leading power 0.
 
     Without a slope (a jump) no order after the first is a function, and the remainder is a jump on
     a part O(rest) of the coordinates: O(rest^(1/2)) in mean square.
     """
+    depth, where = setting.depth, setting.where
     if inner.lead is None:
         raise ScaleError(f"{expr.text} of an argument that is identically 0.", where=where)
+    if not inner.terms and inner.lead <= 0:  # only a bound is known
+        raise NeedsMore
     if inner.lead != 0 or not inner.terms:
         shape = "vanishes" if inner.lead < 0 else "explodes"
         raise ScaleError(

@@ -200,3 +200,90 @@ def test_a_product_that_is_zero_on_a_dimension_of_its_own() -> None:
         t.output("one", t.mean(tp.exp(y)))
 
     assert tp.limit(empty, samples=2**4, replicates=2)["one"].value == 1.0
+
+
+def refused(build: object, match: str = "kink") -> None:
+    with pytest.raises((LimitError, ScaleError), match=match):
+        tp.limit(tp.program(build), samples=2**8, replicates=2)  # type: ignore[call-overload]
+
+
+def test_a_kink_that_holds_part_of_the_coordinates_is_refused() -> None:
+    """relu(v) is 0 for half the coordinates: the first order of relu there is not linear."""
+
+    def atom(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        x = tp.relu(v)
+        y = tp.relu(x + tp.n**-0.5 * (w * w))
+        t.output("moved", t.mean(tp.n**0.5 * (y - tp.relu(x))))
+
+    def cancelled(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        x = v - tp.relu(v)
+        y = tp.relu(x + tp.n**-0.5 * (w * w))
+        t.output("moved", t.mean(tp.n**0.5 * (y - tp.relu(x))))
+
+    refused(atom)
+    refused(cancelled)
+
+
+def test_first_order_of_a_kink_at_a_density_is_right() -> None:
+    """E of relu(v + e w^2) - relu(v) is e E step(v) w^2 = e / 2."""
+
+    @tp.program
+    def dense(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        y = tp.relu(v + tp.n**-0.5 * (w * w))
+        t.output("moved", t.mean(tp.n**0.5 * (y - tp.relu(v))))
+
+    assert tp.limit(dense, samples=2**12, seed=1)["moved"].z(0.5) < 5
+
+
+def test_a_kink_of_a_number_that_vanishes_is_refused() -> None:
+    def kink(t: tp.Tracer) -> None:
+        a, x = t.gaussian("a"), t.gaussian("x", mean=2)
+        mean = t.mean(a)
+        t.output("k", tp.n**0.5 * t.moment(lambda z, p: z * tp.relu(p), x, scalars=[mean]))
+
+    refused(kink, "kink|grows")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "xent"])
+def test_ntk_with_a_loss_that_is_not_a_polynomial(loss: str) -> None:
+    targets = ((1.0, 0.0), (0.0, 1.0)) if loss == "xent" else ((1.0,), (-1.0,))
+    data = tp.Samples(((1.0, 0.5), (-0.5, 1.2)), targets)
+    made = tp.train(tp.MLP(2, "tanh"), "ntk", data, steps=3, loss=loss, watch=())
+    found = tp.limit(made, samples=2**8, replicates=8)
+    assert all(row.estimate.random for row in found.table.scalars)
+
+
+def test_a_vector_that_grows_is_noted() -> None:
+    """Its size is a bound: the leading term may vanish."""
+
+    @tp.program
+    def growing(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        t.output("big", v + tp.n**0.5 * t.inner(tp.tanh(v), tp.tanh(w)) * w)
+
+    found = tp.limit(growing, samples=2**8, replicates=2)
+    assert found["big"].n_power == "1/2"
+    assert any("less if a moment vanishes: big" in note for note in found.table.notes)
+
+
+def test_the_mean_of_a_product_with_a_start_vector_fluctuates() -> None:
+    @tp.program
+    def two_ways(t: tp.Tracer) -> None:
+        u, x = t.gaussian("u"), t.gaussian("x")
+        t.output("a", tp.n**0.5 * t.mean(u * tp.tanh(x)))
+        t.output("b", tp.n**0.5 * t.inner(u, tp.tanh(x)))
+
+    found = tp.limit(two_ways, samples=2**8, replicates=8)
+    assert found["a"].draws == pytest.approx(found["b"].draws, rel=1e-9)
+
+
+def test_growth_beyond_polynomials_is_said() -> None:
+    @tp.program
+    def fast(t: tp.Tracer) -> None:
+        t.output("m", t.mean(tp.exp(t.gaussian("v"))))
+
+    notes = tp.limit(fast, samples=2**8, replicates=2).table.notes
+    assert any("exp grows faster" in note for note in notes)
