@@ -212,3 +212,20 @@ def test_a_hundred_thousand_nodes() -> None:
     assert len(made.nodes) >= 100_000
     found = tp.limit(made, samples=2, replicates=2, threads=1)
     assert np.isfinite(found["h"].second_moment.value)
+
+
+def test_division_by_a_sampled_zero_is_refused() -> None:
+    """E tanh u tanh v is 0 by parity; its estimate is not, and its inverse looks like a number."""
+
+    def quotient(divisor: str) -> tp.Limit:
+        @tp.program
+        def divide(t: tp.Tracer) -> None:
+            x, y = tp.tanh(t.gaussian("u")), tp.tanh(t.gaussian("v"))
+            below = t.inner(x, y) if divisor == "zero" else t.inner(x, x)
+            t.output("q", t.inner(y, y) / below)
+
+        return tp.limit(divide, samples=2**10)
+
+    with pytest.raises(EvaluationError, match="divides by a scalar that is 0"):
+        quotient("zero")
+    assert quotient("one")["q"].z(1.0) < 5

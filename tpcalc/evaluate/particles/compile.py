@@ -27,7 +27,8 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.starts import factor
 from tpcalc.errors import LimitError
-from tpcalc.functions import Fn, Var, const
+from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -60,12 +61,14 @@ class Compiled:
         scalars: Result index of each scalar target.
         moments: Result indices (mean, second moment) of each vector target.
         random: Names of scalar targets that depend on a random scalar.
+        denominators: Result indices of scalars that the program divides by.
     """
 
     script: Script
     scalars: Mapping[str, int]
     moments: Mapping[str, tuple[int, int]]
     random: frozenset[str]
+    denominators: tuple[int, ...] = ()
 
 
 @dataclass
@@ -134,6 +137,9 @@ def compile_graph(
                 pair.append(len(results))
                 results.append(register)
             pairs[name] = (pair[0], pair[1])
+    divisors = sorted(_divisors(graph) - random)
+    denominators = tuple(range(len(results), len(results) + len(divisors)))
+    results.extend(state.scalar[ref] for ref in divisors)
     wanted = {name: target.node for name, target in graph.targets}
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
@@ -148,7 +154,21 @@ def compile_graph(
     chance = frozenset(
         name for name, target in graph.targets if target.node is not None and target.node in random
     )
-    return Compiled(script, scalars, pairs, chance)
+    return Compiled(script, scalars, pairs, chance, denominators)
+
+
+def _divisors(graph: LimitGraph) -> set[LRef]:
+    """Scalars, other than given numbers, that something is divided by."""
+    found: set[LRef] = set()
+    for node in graph.nodes:
+        if not isinstance(node, Apply | Expect | ScalarApply):
+            continue
+        for part in walk(node.fn.expr):
+            if isinstance(part, Pow) and part.exponent < 0 and isinstance(part.base, Par):
+                ref = node.scalars[part.base.index]
+                if not isinstance(graph.nodes[ref], Number):
+                    found.add(ref)
+    return found
 
 
 def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:

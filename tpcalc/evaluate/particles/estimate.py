@@ -89,6 +89,7 @@ def run_particles(
     """
     samples = budget.samples
     draws = _run(compiled, budget, samples, seed, progress)
+    _check_denominators(compiled, draws.values)
     while budget.rel_error is not None and not _met(compiled, draws.values, budget.rel_error):
         samples *= 2
         try:
@@ -116,6 +117,19 @@ def _run(
     values = np.array([outcome.scalars for outcome in outcomes], dtype=np.float64)
     vectors = tuple(outcome.vectors for outcome in outcomes)
     return Draws(values.reshape(len(outcomes), -1), vectors, samples, seed, Status.CONVERGED)
+
+
+def _check_denominators(compiled: Compiled, values: NDArray[np.float64]) -> None:
+    """Refuse to divide by a number that is 0 within its error."""
+    for column in compiled.denominators:
+        mean, stderr = _mean_and_error(values[:, column])
+        if abs(mean) <= 5 * stderr or mean == 0:
+            raise EvaluationError(
+                f"the program divides by a scalar that is 0 within its error ({mean:.2g} ± "
+                f"{stderr:.1e}): the quotient has no limit that could be told from this.",
+                hint="If it is not 0 in the limit, use more samples; if it is, write the power of "
+                "n with which it vanishes.",
+            )
 
 
 def _met(compiled: Compiled, values: NDArray[np.float64], rel_error: float) -> bool:
