@@ -103,7 +103,9 @@ class UnknownName(TraceError):
         self, kind: str, name: str, known: Iterable[str], *, where: str | None = None
     ) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+        near = []
+        if isinstance(name, str):  # something else may be asked for by mistake
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
         if near:
             hint = f"Did you mean {', '.join(repr(word) for word in near)}?"
         elif names:

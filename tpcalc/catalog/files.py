@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tpcalc.catalog.activations import atom
+from tpcalc.dsl import as_program
 from tpcalc.program import codec
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Program
+from tpcalc.results import checks
 
 __all__ = ["load", "parse", "save"]
 
@@ -33,14 +35,14 @@ def parse(text: str) -> Program:
         >>> parse(str(builder.finish())) == builder.finish()
         True
     """
-    return from_text(text, atom)
+    return from_text(checks.text(text, "text", hint="Give what str(program) prints."), atom)
 
 
 def save(program: Program, path: str | Path) -> None:
     """Write a program to a JSON file with a schema version.
 
     Args:
-        program: The program.
+        program: A program, or a function decorated with ``tp.program``.
         path: The file; an existing one is replaced.
 
     Raises:
@@ -57,7 +59,7 @@ def save(program: Program, path: str | Path) -> None:
         ...     load(Path(folder) / "eta.json") == builder.finish()
         True
     """
-    codec.save(program, path)
+    codec.save(as_program(program), checks.file(path))
 
 
 def load(path: str | Path) -> Program:
@@ -75,4 +77,4 @@ def load(path: str | Path) -> Program:
         ...
         tpcalc.errors...
     """
-    return codec.load(path, atom)
+    return codec.load(checks.file(path), atom)

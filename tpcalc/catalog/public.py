@@ -9,7 +9,9 @@ from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations import atom
 from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.dsl.function import function as own_function
-from tpcalc.functions import Var
+from tpcalc.dsl.lines import misuse
+from tpcalc.dsl.operands import Operand
+from tpcalc.functions import Expr, Var
 
 __all__ = ["as_function", "function"]
 
@@ -60,6 +62,11 @@ def as_function(family: ActivationFamily) -> Any:
         return Elementwise(family.name, family()(Var(0)), doc)
 
     def with_parameters(*values: object) -> Callable[[Any], Any]:
+        if any(isinstance(value, Expr | Operand) for value in values):
+            raise misuse(
+                f"{family.name} is called with its parameters first, then with its argument.",
+                f"Write tp.{family.name}(2)(h).",
+            )
         member = family(*values)
         return Elementwise(member.text, member(Var(0)), doc)
 

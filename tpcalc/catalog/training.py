@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import isfinite
+from inspect import signature
+from typing import Any
 
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Par
 from tpcalc.orders import Ex
 from tpcalc.passes.unroll import Parameter, Schedule, unroll
 from tpcalc.program.program import Program
-from tpcalc.results import Samples
+from tpcalc.results import Samples, checks
 
 __all__ = ["train"]
 
@@ -53,7 +54,8 @@ def train(
         loss: Catalogue name.
         batch: Samples in a step.
         queries: Inputs evaluated at every step without training on them.
-        watch: Which vectors become outputs besides f: of ``h``, ``x``, ``dh``, ``dx``.
+        watch: Which vectors become outputs besides f: of ``h``, ``x``, ``dh``, ``dx`` (a plain
+            text is one of them).
 
     Returns:
         A program with outputs ``f[t,i]``, ``h[l,t,i]``, ...; powers of n as the parameterization
@@ -66,14 +68,18 @@ def train(
     Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
     """
     find_optimizer(optimizer)
-    found = (
-        find_parameterization(parameterization)
-        if isinstance(parameterization, str)
-        else parameterization
-    )
+    found = find_parameterization(parameterization)
     chosen = find_loss(loss)
+    _check_kinds(architecture, data)
     chosen.check(data)
-    _check(steps, batch, lr, data, queries, watch)
+    steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
+    batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
+    if callable(lr):
+        _check_rates(lr)
+    else:
+        lr = checks.real(lr, "lr")
+    asked = _queries(queries, data)
+    watched = _watched(watch)
     depth = architecture.depth
     start = found.exponents(depth, 0)
     model = architecture.model(data.dimension, data.outputs, start.a, start.bias_a)
@@ -89,44 +95,60 @@ def train(
     schedule = Schedule(
         batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
         targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
-        queries=tuple(tuple(float(value) for value in query) for query in queries),
+        queries=asked,
         chi=tuple(chosen.chi(outputs, targets)),
         rate=rate,
     )
-    return unroll(model, schedule, keep=set(watch).__contains__)
+    return unroll(model, schedule, keep=watched.__contains__)
 
 
 def _rate(lr: Rate, layer: int, step: int) -> Fraction | float:
-    value = lr(layer, step) if callable(lr) else lr
-    if not isinstance(value, int | float | Fraction) or not isfinite(value):
-        raise StudyError(f"the learning rate of layer {layer} at step {step} is {value!r}.")
-    return Fraction(value) if isinstance(value, int) else value
+    if not callable(lr):
+        return lr
+    return checks.real(lr(layer, step), f"the learning rate of layer {layer} at step {step}")
 
 
-def _check(
-    steps: int,
-    batch: int,
-    lr: Rate,
-    data: Samples,
-    queries: Sequence[Sequence[float]],
-    watch: Sequence[str],
-) -> None:
-    if steps < 0 or batch < 1:
-        raise StudyError(
-            f"steps={steps} and batch={batch}: steps counts updates (0 or more), a batch has at "
-            "least one sample."
+def _check_rates(lr: Callable[..., Any]) -> None:
+    try:
+        signature(lr).bind(1, 0)
+    except TypeError as error:
+        raise UsageError(
+            f"lr is a function that cannot be called with a layer and a step ({error}).",
+            hint="Write it as lambda layer, step: 0.5.",
+        ) from error
+    except ValueError:
+        pass  # some built-in functions do not say what they take
+
+
+def _check_kinds(architecture: Any, data: Any) -> None:
+    if not isinstance(architecture, MLP):
+        raise UsageError(
+            f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
         )
-    if not callable(lr) and not isfinite(lr):
-        raise StudyError(f"the learning rate is {lr}.", hint="Give a finite number.")
-    for index, query in enumerate(queries):
-        if len(query) != data.dimension or not all(isfinite(value) for value in query):
-            raise StudyError(
-                f"query {index} has {len(query)} numbers, the data have {data.dimension} features "
-                "(and every number must be finite).",
-                where=data.origin,
-            )
-    unknown = set(watch) - set(NAMES)
+    if not isinstance(data, Samples):
+        raise UsageError(
+            f"the data are of type {type(data).__name__}, not Samples.",
+            hint="Give tp.Samples(inputs, targets), tp.digits(...) or tp.csv(path).",
+        )
+
+
+def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
+    found = checks.rows(queries, "query", "queries")
+    if found and len(found[0]) != data.dimension:
+        raise StudyError(
+            f"query row 0 has {len(found[0])} numbers, the data have {data.dimension} features.",
+            where=data.origin,
+            hint="A query is an input of the same network.",
+        )
+    return found
+
+
+def _watched(watch: Any) -> frozenset[str]:
+    found = frozenset(checks.names(watch, "watch"))
+    unknown = found - set(NAMES)
     if unknown:
         raise StudyError(
-            f"watch names {', '.join(sorted(unknown))}.", hint=f"It takes {', '.join(NAMES)}."
+            f"watch names {', '.join(sorted(unknown))}.",
+            hint=f"It takes {', '.join(NAMES)}, as in watch=['h', 'dh'].",
         )
+    return found

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import StudyError
-from tpcalc.results import Samples
+from tpcalc.results import Samples, checks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +46,7 @@ def digits(
         The samples; d is 64.
 
     Raises:
+        UsageError: A seed or a number of samples that is no whole number, classes that are no list.
         StudyError: Classes that are not digits, fewer than two, one named twice, more samples
             than there are, or an unknown encoding.
 
@@ -58,6 +59,9 @@ def digits(
         (64, ((-1.0,), (1.0,), (-1.0,), (1.0,)))
     """
     kinds = _checked_classes(classes)
+    seed = checks.whole(seed, "seed", least=0)
+    if samples is not None:
+        samples = checks.whole(samples, "samples")
     encoding = _checked_encoding(encoding, len(kinds))
     images, labels = _load()
     if standardise:
@@ -83,7 +87,7 @@ def digits(
 
 
 def _checked_classes(classes: Sequence[int]) -> tuple[int, ...]:
-    kinds = tuple(classes)
+    kinds = checks.sequence(classes, "classes", hint="Write classes=(0, 1).")
     bad = [kind for kind in kinds if kind not in range(10)]
     if bad or len(kinds) < 2 or len(set(kinds)) < len(kinds):
         raise StudyError(

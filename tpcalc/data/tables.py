@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 
 from tpcalc.errors import StudyError
-from tpcalc.results import Samples
+from tpcalc.results import Samples, checks
 
 __all__ = ["csv", "queries"]
 
@@ -49,7 +49,7 @@ def csv(path: str | Path) -> Samples:
         ...     csv(file).inputs
         ((0.5, 1.0),)
     """
-    table = _read(Path(path), targets_needed=True)
+    table = _read(checks.file(path), targets_needed=True)
     return Samples(
         inputs=tuple(row[: table.dimension] for row in table.rows),
         targets=tuple(row[table.dimension :] for row in table.rows),
@@ -70,7 +70,7 @@ def queries(path: str | Path, dimension: int | None = None) -> tuple[tuple[float
     Raises:
         StudyError: As for ``csv``, or the inputs are not of the given dimension.
     """
-    table = _read(Path(path), targets_needed=False)
+    table = _read(checks.file(path), targets_needed=False)
     if dimension is not None and table.dimension != dimension:
         raise StudyError(
             f"the queries have {table.dimension} input columns, the training data has {dimension}.",

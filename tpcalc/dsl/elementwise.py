@@ -17,12 +17,12 @@ from tpcalc.dsl.handles import Scalar, scalar_fn
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Operand, noun, number_or_none
 from tpcalc.dsl.vectors import Vector, nonlin
-from tpcalc.errors import NotDifferentiable
-from tpcalc.functions import Atom, Call, Expr, Fn, Par, Var
+from tpcalc.errors import NotDifferentiable, TpcalcError
+from tpcalc.functions import Atom, Call, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Elementwise", "UserAtom", "elementwise"]
+__all__ = ["Elementwise", "UserAtom", "elementwise", "expression"]
 
 
 class Elementwise:
@@ -150,6 +150,41 @@ class UserAtom(Atom):
         return self.derivative(arg)
 
 
+def expression(rule: object, what: str) -> Expr:
+    """What a function gives for the argument ``x0``.
+
+    Args:
+        rule: A function of expressions; a number that it gives is a constant.
+        what: What is needed, for messages (``"an activation"``).
+
+    Raises:
+        TraceError: It is no function, or one that does not take expressions (numpy's, say).
+
+    Example:
+        >>> expression(lambda z: z * z, "a function").text
+        'x0**2'
+    """
+    own = "Write it with tpcalc's functions, as tp.tanh or lambda z: z * tp.erf(z); numeric code "
+    own += "is brought along with tp.function(name, evaluate, derivative=...)."
+    if not callable(rule):
+        raise misuse(f"{what} is needed, not {noun(rule)}.", own)
+    try:
+        found = rule(Var(0))
+    except TpcalcError:
+        raise
+    except Exception as error:  # whatever code that expects numbers does with an expression
+        name = getattr(rule, "__name__", type(rule).__name__)
+        raise misuse(
+            f"{what} is a function of expressions; {name} does not take them ({error}).", own
+        ) from error
+    if isinstance(found, Expr):
+        return found
+    value = number_or_none(found)
+    if value is None:
+        raise misuse(f"{what} is needed, not a function that gives {noun(found)}.", own)
+    return const(value)
+
+
 def elementwise(rule: Atom | Callable[[Expr], Expr], doc: str | None = None) -> Elementwise:
     """A named function as something to call on vectors, scalars, numbers and arrays.
 
@@ -165,11 +200,6 @@ def elementwise(rule: Atom | Callable[[Expr], Expr], doc: str | None = None) -> 
         >>> elementwise(square)([1.0, 2.0])
         array([1., 4.])
     """
-    expr = rule(Var(0)) if callable(rule) else None
-    if not isinstance(expr, Expr):
-        raise misuse(
-            f"an activation is needed, not {noun(rule)}.",
-            "Bring your own function with tp.function(name, evaluate, derivative=...).",
-        )
+    expr = expression(rule, "an activation")
     name = getattr(rule, "text", None) or getattr(rule, "__name__", "f")
     return Elementwise(str(name), expr, doc)

@@ -269,6 +269,13 @@ class Workspace:
                 vector.dense = None
 
     def _number(self, value: float, what: str) -> float:
+        if np.isnan(value):
+            raise Exploded(
+                f"{what} is nan: a function was evaluated outside its domain (the logarithm or a "
+                "root of a negative number, say), or infinities cancelled.",
+                hint="Check the domain of the activation; where the numbers grew before, lower the "
+                "learning rate or the number of steps.",
+            )
         if not np.isfinite(value):
             raise Exploded(
                 f"{what} is {value}: numbers left the floating-point range.",

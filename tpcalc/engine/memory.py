@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["available_cores", "available_memory"]
+__all__ = ["available_cores", "available_memory", "memory_text"]
 
 _UNKNOWN_MEMORY = 2**32  # where the system does not say
 
@@ -21,6 +21,20 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def memory_text(count: float) -> str:
+    """A number of bytes in words.
+
+    Example:
+        >>> memory_text(3 * 2**29), memory_text(9000)
+        ('1.50 GiB', '8.79 KiB')
+    """
+    for unit in ("bytes", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.2f} {unit}"
+        count /= 1024
+    return f"{count:.2f} GiB"
 
 
 def available_memory() -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from tpcalc.engine.execute import Outcome, Setting, Workspace
 from tpcalc.engine.instructions import Multiply, Noise, Script
-from tpcalc.engine.memory import available_cores, available_memory
+from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.errors import OutOfMemory
 
@@ -111,11 +111,14 @@ class Runner:
         needed = memory_needed(schedule, setting)
         limit = self.memory_limit if self.memory_limit is not None else available_memory()
         if needed > limit:
+            one, hint = f"one network of width {setting.width}", "Use a smaller width"
+            if setting.mode == "limit":
+                one, hint = f"one replicate of {setting.width} samples", "Use fewer samples"
+            single = " or storage='float32'" if setting.storage == "float64" else ""
+            rest = f", fewer steps{single}." if setting.mode == "limit" else " or fewer steps."
             raise OutOfMemory(
-                f"one replicate with {setting.width} "
-                f"{'samples' if setting.mode == 'limit' else 'units'} needs "
-                f"{needed / 2**30:.2f} GiB and {limit / 2**30:.2f} GiB are available.",
-                hint="Use fewer samples or a smaller width, fewer steps, or storage='float32'.",
+                f"{one} needs {memory_text(needed)} and {memory_text(limit)} are available.",
+                hint=hint + rest,
             )
         wanted = self.threads
         if wanted is None:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.dsl import as_program
-from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.dsl.elementwise import expression
+from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
 from tpcalc.functions import Call, Expr, Fn, Var
@@ -32,6 +33,7 @@ from tpcalc.results import (
     ScalarRow,
     Status,
     VectorRow,
+    checks,
 )
 from tpcalc.results.provenance import provenance
 
@@ -137,11 +139,30 @@ class LimitVector:
 
         Args:
             fn: A function of an expression, such as ``tp.relu`` or ``lambda z: z**4``.
+
+        Raises:
+            TraceError: It is none.
         """
-        return self._with(Fn(fn(Var(0)), 1), [self.name])
+        return self._with(Fn(expression(fn, "a function to average"), 1), [self.name])
 
     def cov(self, other: LimitVector) -> Estimate:
-        """E Z Z' for two vectors of one program and one dimension class, powers of n taken out."""
+        """E Z Z' for two vectors of one program and one dimension class, powers of n taken out.
+
+        Raises:
+            UsageError: The other is not a vector of this program.
+        """
+        if not isinstance(other, LimitVector):
+            raise UsageError(
+                f"cov takes a vector of the same limit, not {type(other).__name__}.",
+                where=self.name,
+                hint="Give what limit[name] is for a vector output.",
+            )
+        if other._owner is not self._owner and other._owner.program != self._owner.program:
+            raise UsageError(
+                f"{other.name} is of another program or selection of outputs.",
+                where=self.name,
+                hint="Take both vectors from one limit.",
+            )
         return self._with(Fn(Var(0) * Var(1), 2), [self.name, other.name])
 
     def _with(self, fn: Fn, names: Sequence[str]) -> Estimate:
@@ -174,6 +195,7 @@ class LimitVector:
             An array of shape (count,).
         """
         owner = self._owner
+        count = checks.whole(count, "count", least=0)
         if dict(owner.graph.targets)[self.name].node is None:
             return np.zeros(count)
         compiled = compile_graph(owner.graph, moments=False, collect=[self.name])
@@ -216,7 +238,7 @@ def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
     if wanted is None:
         return list(names)
     out: list[str] = []
-    for pattern in wanted:
+    for pattern in checks.names(wanted, "outputs"):
         found = [name for name in names if _fits(name, pattern)]
         if not found:
             raise UnknownName("output", pattern, names)
@@ -253,7 +275,7 @@ def limit(
         max_samples: Where the doubling stops.
         threads: Replicates run at once (default: one for each core).
         outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
-        values: Numbers for symbols in exponents.
+        values: Numbers for symbols in exponents, by name.
         storage: ``"float32"`` halves the memory of directions; arithmetic stays float64.
         memory_limit: Bytes to stay within (default: what is available).
         formulas: Whether the table holds formulas, or patterns of the names that get one;
@@ -264,6 +286,8 @@ def limit(
         The limit; ``result[name]`` is an estimate (scalars) or a limit variable (vectors).
 
     Raises:
+        UsageError: An argument that is of the wrong kind or out of range.
+        UnknownName: An output or a symbol that the program does not have.
         ScaleError: Powers of n that need rescaling first, or a scalar that grows.
         LimitError: A rule is missing.
         OutOfMemory: It does not fit; said before the run.
@@ -272,7 +296,14 @@ def limit(
     """
     started = time.perf_counter()
     source = as_program(program)
+    seed = checks.whole(seed, "seed", least=0)
+    checks.called(progress, "progress")
+    values = checks.powers(values, source.symbols) if values is not None else None
+    if not isinstance(formulas, bool):
+        formulas = checks.names(formulas, "formulas")
     program = _selected(source, outputs)
+    if values is not None:
+        values = {name: value for name, value in values.items() if name in program.symbols}
     graph = derive(program, values)
     compiled = compile_graph(graph)
     if replicates is None:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tpcalc.dsl import as_program
 from tpcalc.errors import UnknownName
 from tpcalc.finite.lazy import run_lazy
-from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.program.program import Program
-from tpcalc.results import FiniteRow, FiniteTable
+from tpcalc.results import FiniteRow, FiniteTable, checks
 from tpcalc.results.provenance import provenance
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def simulate(
 
     Args:
         program: A program, or a function decorated with ``tp.program``.
-        widths: The values of n; a dimension class of ratio r has r * n coordinates.
+        widths: The values of n, each once; a dimension class of ratio r has r * n coordinates.
         seeds: Networks at each width.
         backend: ``"lazy"`` (exact in law, any width) or ``"dense"`` (torch, matrices formed).
         device: Of the dense backend: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
         dtype: Of the dense backend: ``"float64"``, ``"float32"``, ``"bfloat16"``.
         seed: First seed; network k of a width has seed + k.
         threads: Networks at once (lazy).
-        values: Numbers for symbols in exponents.
+        values: Numbers for symbols in exponents, by name.
         memory_limit: Bytes to stay within.
         progress: Called with a fraction and a text.
 
@@ -59,6 +59,8 @@ def simulate(
         All outputs by name, width and seed.
 
     Raises:
+        UsageError: An argument that is of the wrong kind or out of range; no width, or one twice.
+        UnknownName: A backend, or a symbol that the program does not have.
         MissingBackend: ``dense`` without torch.
         OutOfMemory: A network does not fit; said before it runs.
         Exploded: Numbers left the floating-point range.
@@ -76,7 +78,18 @@ def simulate(
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
     found = as_program(program)
-    widths = [check_width(width) for width in widths]
+    widths = check_widths(widths)
+    seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
+    seed = checks.whole(seed, "seed", least=0)
+    checks.text(device, "device")
+    checks.text(dtype, "dtype")
+    checks.called(progress, "progress")
+    if values is not None:
+        values = checks.powers(values, found.symbols)
+    if threads is not None:
+        threads = checks.whole(threads, "threads", least=1)
+    if memory_limit is not None:
+        memory_limit = checks.whole(memory_limit, "memory_limit", least=0, hint="It counts bytes.")
     for width in widths:
         dim_sizes(found.dims, width)
     started = time.perf_counter()

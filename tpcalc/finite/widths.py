@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.program.nodes import Dim, Scale
+from tpcalc.results import checks
 
-__all__ = ["check_width", "dim_sizes", "scale_factor"]
+__all__ = ["check_width", "check_widths", "dim_sizes", "scale_factor"]
 
 
 def check_width(width: object) -> int:
@@ -27,6 +28,32 @@ def check_width(width: object) -> int:
     found = int(width.__index__())
     if found < 1:
         raise UsageError(f"a width must be at least 1, not {found}.", hint="Try 256.")
+    return found
+
+
+def check_widths(widths: Sequence[int]) -> list[int]:
+    """Several widths, each once.
+
+    Raises:
+        UsageError: There is none, one comes twice, or one is no width.
+
+    Example:
+        >>> check_widths((64, 256))
+        [64, 256]
+    """
+    alone = hasattr(widths, "__index__") and not getattr(widths, "ndim", 0)
+    given = checks.sequence(
+        widths, "widths", hint=f"Write widths=[{widths if alone else '64, 256'}]."
+    )
+    found = [check_width(width) for width in given]
+    if not found:
+        raise UsageError("widths is empty.", hint="Write widths=[64, 256].")
+    for index, width in enumerate(found):
+        if width in found[:index]:
+            raise UsageError(
+                f"the width {width} is given twice.",
+                hint="Give each width once; seeds= counts the networks of a width.",
+            )
     return found
 
 
@@ -89,7 +116,8 @@ def scale_factor(
             raise ScaleError(
                 f"the power {power} holds the symbol {missing[0]!r}; a finite width needs numbers.",
                 where=place,
-                hint=f"Give one, as in values={{{missing[0]!r}: Fraction(1, 2)}}.",
+                hint=f"Give one, as in values={{{missing[0]!r}: Fraction(1, 2)}}, or write a "
+                "number in its place.",
             )
     factor = _power(width, node.n_power.at(point))
     if node.depth_power.terms:

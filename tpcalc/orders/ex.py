@@ -94,7 +94,8 @@ class Ex:
                 if name not in point:
                     raise ScaleError(
                         f"the exponent {self} holds the symbol {name!r}, which has no value here.",
-                        hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}.",
+                        hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}, or write a "
+                        "number in its place.",
                     )
                 part *= Fraction(point[name]) ** degree
             total += part

@@ -86,7 +86,8 @@ def from_json(data: Any, atoms: AtomOf) -> Program:
             f"the program has schema version {data.get('schema')!r}; this release reads version "
             f"{SCHEMA}.",
             where="$.schema",
-            hint="Read it with the release of tpcalc that wrote it.",
+            hint="tp.load reads what tp.save wrote; for another version take the release of tpcalc "
+            "that wrote it.",
         )
     checker, nodes = Checker(), _NodeReader(atoms)
     read: list[Node] = []
@@ -145,7 +146,7 @@ def load(path: str | Path, atoms: AtomOf) -> Program:
         raise StudyError(
             f"is not a JSON file: {error}.",
             where=str(path),
-            hint="A program file is written by tpcalc.program.codec.save.",
+            hint="tp.load reads what tp.save wrote; the text of a program is read by tp.parse.",
         ) from None
     return from_json(data, atoms)
 

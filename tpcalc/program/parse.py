@@ -88,7 +88,8 @@ def header_version(line: str) -> int:
     if found is None:
         raise ProgramError(
             f"{_shown(line)} is not the first line of a program.",
-            hint=f"It must be '{HEADER} {SCHEMA}'.",
+            hint=f"It must be '{HEADER} {SCHEMA}'. tp.parse reads what str(program) prints; a file "
+            "that tp.save wrote is read by tp.load.",
         )
     if int(found[1]) != SCHEMA:
         raise ProgramError(

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from tpcalc.errors import UnknownName
 from tpcalc.program.check import Checker
-from tpcalc.program.nodes import Dim, Group, Node, Ref
+from tpcalc.program.nodes import Dim, Group, Node, Ref, Scale
 from tpcalc.program.rename import rename
 from tpcalc.program.typing import Type, node_refs
 
@@ -96,6 +96,17 @@ class Program:
     def _output_of(self) -> Mapping[Ref, str]:
         """The first output that names each node."""
         return {ref: name for name, ref in reversed(self.outputs)}
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols in its powers of n, and ``"L"`` where there are powers of the depth."""
+        found: set[str] = set()
+        for node in self.nodes:
+            if isinstance(node, Scale):
+                found |= node.n_power.symbols | node.depth_power.symbols
+                if node.depth_power.terms:
+                    found.add("L")
+        return frozenset(found)
 
     @cached_property
     def digest(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from tpcalc.errors import StudyError
 from tpcalc.report.page import write
 from tpcalc.report.record import ReportInput
-from tpcalc.results import Comparison, FiniteTable, LimitTable
+from tpcalc.results import Comparison, FiniteTable, LimitTable, checks
 
 __all__ = ["report"]
 
@@ -39,6 +39,7 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
         ...     report(table, Path(folder) / "start.md").name
         'start.md'
     """
+    checks.file(path)
     parts: dict[str, Any] = {}
     for result in results if isinstance(results, list | tuple) else [results]:
         table = getattr(result, "table", result)

@@ -1,5 +1,6 @@
 """Plain frozen records that carry answers, and their JSON."""
 
+from tpcalc.results import checks as checks
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status

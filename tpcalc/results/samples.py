@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 
 from tpcalc.errors import StudyError
+from tpcalc.results import checks
 
 __all__ = ["Samples"]
 
@@ -14,13 +14,15 @@ __all__ = ["Samples"]
 class Samples:
     """Inputs with their targets, row by row.
 
+    Lists, arrays and data frames are taken too; they become tuples of floats.
+
     Args:
-        inputs: One tuple of d numbers for each sample.
-        targets: One tuple of K numbers for each sample (one-hot for classes).
+        inputs: One row of d numbers for each sample.
+        targets: One row of K numbers for each sample (one-hot for classes), or one number.
         origin: Where they come from, for the report.
 
     Raises:
-        StudyError: Rows of unequal length, no rows, or a value that is not finite.
+        StudyError: Rows of unequal length, no rows, or an entry that is not a finite number.
 
     Example:
         >>> data = Samples(((1.0, 0.5), (-0.5, 1.0)), ((1.0,), (-1.0,)))
@@ -33,27 +35,16 @@ class Samples:
     origin: str = "inline"
 
     def __post_init__(self) -> None:
+        origin = checks.text(self.origin, "origin")
+        object.__setattr__(self, "inputs", checks.rows(self.inputs, "input", origin))
+        targets = checks.rows(self.targets, "target", origin, single=True)
+        object.__setattr__(self, "targets", targets)
         if not self.inputs or len(self.inputs) != len(self.targets):
             raise StudyError(
                 f"{len(self.inputs)} inputs and {len(self.targets)} targets; "
                 "at least one sample is needed, and one target for each.",
                 where=self.origin,
             )
-        for kind, rows in (("input", self.inputs), ("target", self.targets)):
-            for index, row in enumerate(rows):
-                if len(row) != len(rows[0]) or not row:
-                    raise StudyError(
-                        f"{kind} row {index} has {len(row)} numbers, row 0 has {len(rows[0])}.",
-                        where=self.origin,
-                    )
-                for column, value in enumerate(row):
-                    if not isfinite(value):
-                        raise StudyError(
-                            f"{kind} row {index}, column {column} is {value}; every number must be "
-                            "finite.",
-                            where=self.origin,
-                            hint="Drop or repair that row.",
-                        )
 
     @property
     def dimension(self) -> int:

@@ -36,7 +36,7 @@ def test_numpy_numbers_become_python_numbers() -> None:
         ([[1], [1, 2]], [1, 2], "input row 1 has 2 numbers, row 0 has 1"),
         ([[1]], [1, 2], "1 inputs and 2 targets"),
         ([], [], "0 inputs and 0 targets"),
-        ([[]], [1], "input row 0 has 0 numbers"),
+        ([[]], [1], "input row 0 is empty"),
         ([[math.nan]], [1], "input row 0, column 0 is nan"),
         ([[1]], [math.inf], "target row 0, column 0 is inf"),
         ([[10**400]], [1], "not a number"),

@@ -60,7 +60,7 @@ def test_float32_storage_is_close() -> None:
 
 
 def test_memory_is_said_beforehand() -> None:
-    with pytest.raises(OutOfMemory, match="GiB") as error:
+    with pytest.raises(OutOfMemory, match=r"needs .* MiB and 9\.77 KiB") as error:
         tp.limit(program(), samples=2**14, memory_limit=10_000)
     assert "fewer samples" in str(error.value)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.catalog.activations import lookup as activation
+from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.orders import Ex, as_ex
@@ -25,6 +26,7 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder
+from tpcalc.results import checks
 from tpcalc.sources import Source
 
 __all__ = ["ENTRY", "MLP"]
@@ -51,6 +53,7 @@ class MLP:
     Raises:
         StudyError: A depth below 1 or an unknown bias word.
         UnknownName: No such activation.
+        TraceError: An activation that is not a function of an expression.
 
     Source: Hajjar, Chizat, Giraud, equation (2.1).
 
@@ -62,21 +65,23 @@ class MLP:
     depth: int
     act: str | Callable[[Expr], Expr] = "relu"
     bias: str = "none"
-    _activation: Callable[[Expr], Expr] = field(init=False, repr=False, compare=False)
+    _activation: Expr = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.depth, int) or self.depth < 1:
-            raise StudyError(
-                f"depth counts the hidden layers and must be a whole number from 1; it is "
-                f"{self.depth!r}.",
-                where="MLP",
-            )
+        depth = checks.whole(self.depth, "depth", least=1, hint="It counts the hidden layers.")
+        object.__setattr__(self, "depth", depth)
         if self.bias not in BIASES:
             raise StudyError(
                 f"bias is {self.bias!r}.", where="MLP", hint=f"It is one of {', '.join(BIASES)}."
             )
         found = activation(self.act) if isinstance(self.act, str) else self.act
-        object.__setattr__(self, "_activation", found)
+        if not callable(found):
+            raise StudyError(
+                f"act is {found!r}.",
+                where="MLP",
+                hint="Name an activation ('relu') or give a function of expressions (tp.tanh).",
+            )
+        object.__setattr__(self, "_activation", expression(found, "an activation"))
 
     @property
     def words(self) -> str:
@@ -126,7 +131,7 @@ class _Writer:
     def write(self) -> Model:
         builder, depth = self.builder, self.net.depth
         inputs = tuple(builder.add(InputScalar(f"input[{j}]")) for j in range(self.dimension))
-        act = Fn(self.net._activation(Var(0)), 1)
+        act = Fn(self.net._activation, 1)
         x = -1
         for layer in range(1, depth + 1):
             terms = self._first(inputs) if layer == 1 else self._hidden(layer, x)

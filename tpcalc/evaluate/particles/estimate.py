@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
-from tpcalc.results import Estimate, Method, Status
+from tpcalc.results import Estimate, Method, Status, checks
 
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
@@ -45,6 +45,13 @@ class Budget:
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
+        for name, least in (("samples", None), ("replicates", None), ("max_samples", 2)):
+            object.__setattr__(self, name, checks.whole(getattr(self, name), name, least=least))
+        for name, least in (("threads", 1), ("memory_limit", 0)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, checks.whole(getattr(self, name), name, least=least))
+        if self.rel_error is not None:
+            checks.real(self.rel_error, "rel_error", hint="Give a part of 1, such as 0.01.")
         if self.samples < 2 or self.samples & (self.samples - 1):
             nearest = 2 ** max(1, round(np.log2(max(self.samples, 2))))
             raise EvaluationError(

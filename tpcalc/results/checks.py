@@ -1,0 +1,275 @@
+"""Arguments of public functions: checked where they come in, and brought to one form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Set
+from fractions import Fraction
+from math import isfinite
+from numbers import Rational, Real
+from pathlib import Path
+from typing import Any
+
+from tpcalc.errors import StudyError, UnknownName, UsageError
+
+__all__ = ["called", "file", "names", "powers", "real", "rows", "sequence", "text", "whole"]
+
+
+def whole(value: Any, name: str, *, least: int | None = None, hint: str | None = None) -> int:
+    """A whole number, numpy's too.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+        least: The smallest value allowed.
+        hint: What to do instead.
+
+    Raises:
+        UsageError: It is something else, or smaller.
+
+    Example:
+        >>> whole(3, "steps", least=0)
+        3
+    """
+    given = f"{name} is {_shown(value)}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"{given}; it must be a whole number.", hint=hint)
+    try:
+        found = int(value.__index__())
+    except TypeError as error:  # an array has the method, and no use for it
+        raise UsageError(f"{given}; it must be a whole number.", hint=hint) from error
+    if least is not None and found < least:
+        raise UsageError(f"{given}; it must be at least {least}.", hint=hint)
+    return found
+
+
+def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
+    """A finite real number: exact where it is rational, else a float.
+
+    Args:
+        value: What was given; numpy's numbers too.
+        name: The argument, for messages.
+        hint: What to do instead.
+
+    Raises:
+        UsageError: It is something else, or outside the range of a float.
+
+    Example:
+        >>> real(2, "lr"), real(0.5, "lr")
+        (Fraction(2, 1), 0.5)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} is {_shown(value)}; it must be a number.", hint=hint)
+    try:
+        finite = isfinite(value)
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise UsageError(
+            f"{name} is {_shown(value)}; it must be finite, in the range of a float.", hint=hint
+        )
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return float(value)
+
+
+def text(value: Any, name: str, *, hint: str | None = None) -> str:
+    """A text.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+        hint: What to do instead.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is {_shown(value)}; it must be a text.", hint=hint)
+    return value
+
+
+def names(value: Any, name: str) -> tuple[str, ...]:
+    """Several names; a plain text is one name.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+
+    Raises:
+        UsageError: It is something else.
+
+    Example:
+        >>> names("dh", "watch"), names(["h", "x"], "watch")
+        (('dh',), ('h', 'x'))
+    """
+    if isinstance(value, str):
+        return (value,)
+    found = tuple(value) if isinstance(value, Iterable) else (value,)
+    for entry in found:
+        if not isinstance(entry, str):
+            raise UsageError(
+                f"{name} is {_shown(value)}; it must be a list of names.",
+                hint=f"Write it as {name}=['a', 'b'].",
+            )
+    return found
+
+
+def sequence(value: Any, name: str, *, hint: str | None = None) -> tuple[Any, ...]:
+    """Several things in order: a list, a tuple, an array or a range.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+        hint: What to do instead.
+
+    Raises:
+        UsageError: It is one thing alone, a text, or has no order.
+    """
+    if not _is_row(value):
+        raise UsageError(f"{name} is {_shown(value)}; it must be a list.", hint=hint)
+    return tuple(value)
+
+
+def file(value: Any, name: str = "path") -> Path:
+    """The path of a file.
+
+    Args:
+        value: A text or a path.
+        name: The argument, for messages.
+
+    Raises:
+        UsageError: It is something else.
+    """
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+        raise UsageError(
+            f"{name} is {_shown(value)}; it must be the path of a file.",
+            hint="Give it as a text or a pathlib.Path.",
+        )
+    return Path(value)
+
+
+def called(value: Any, name: str) -> None:
+    """Something to call, or None.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+
+    Raises:
+        UsageError: It cannot be called.
+    """
+    if value is not None and not callable(value):
+        raise UsageError(f"{name} is {_shown(value)}; it must be a function.")
+
+
+def powers(value: Any, known: Set[str]) -> dict[str, Fraction]:
+    """Numbers for the symbols in exponents (``values=``).
+
+    Args:
+        value: A mapping from names to numbers, or None. A float stands for its shortest decimal.
+        known: The symbols that the program has.
+
+    Raises:
+        UsageError: It is no mapping, or a number is none.
+        UnknownName: A symbol that the program does not have.
+
+    Example:
+        >>> powers({"a": 0.1}, {"a"})
+        {'a': Fraction(1, 10)}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UsageError(
+            f"values is {_shown(value)}; it must map symbols in exponents to numbers.",
+            hint="Write it as values={'a': Fraction(1, 2)}.",
+        )
+    found = {}
+    for name, number in value.items():
+        if name not in known:
+            raise UnknownName("symbol in the exponents of this program", name, known)
+        taken = real(number, f"the value of {name!r}", hint="Write it as Fraction(1, 2) or 0.5.")
+        found[name] = taken if isinstance(taken, Fraction) else Fraction(repr(taken))
+    return found
+
+
+def rows(
+    value: Any, kind: str, where: str, *, single: bool = False
+) -> tuple[tuple[float, ...], ...]:
+    """Rows of finite numbers from nested lists, arrays or data frames.
+
+    Args:
+        value: What was given.
+        kind: What a row is (``"input"``), for messages.
+        where: Where they come from, for messages.
+        single: Whether a number alone is a row.
+
+    Raises:
+        StudyError: It is no list, a row is none or of another length than the first, or an entry
+            is not a finite number; the message has the row and the column.
+
+    Example:
+        >>> rows([1, 2], "target", "inline", single=True)
+        ((1.0,), (2.0,))
+    """
+    entries = value.to_numpy() if hasattr(value, "to_numpy") else value
+    if not _is_row(entries):
+        article = "queries" if kind == "query" else f"{kind}s"
+        raise StudyError(
+            f"the {article} are {_shown(value)}, not a list of rows.",
+            where=where,
+            hint="Pass a list.",
+        )
+    found: list[tuple[float, ...]] = []
+    for index, entry in enumerate(entries):
+        place = f"{kind} row {index}"
+        row = _row((entry,) if single and not _is_row(entry) else entry, place, where)
+        if not row:
+            raise StudyError(f"{place} is empty.", where=where)
+        if found and len(row) != len(found[0]):
+            raise StudyError(
+                f"{place} has {len(row)} numbers, row 0 has {len(found[0])}.",
+                where=where,
+            )
+        found.append(row)
+    return tuple(found)
+
+
+def _row(row: Any, place: str, where: str) -> tuple[float, ...]:
+    if not _is_row(row):
+        raise StudyError(
+            f"{place} is {_shown(row)}, not a list of numbers.",
+            where=where,
+            hint="Each is a row of d numbers, even if d is 1: [[0.5], [1.0]].",
+        )
+    numbers = []
+    for column, value in enumerate(row):
+        place_of = f"{place}, column {column} is {_shown(value)}"
+        if isinstance(value, str | bytes) or _is_row(value):
+            raise StudyError(f"{place_of}, not a number.", where=where)
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise StudyError(f"{place_of}, not a number.", where=where) from error
+        if not isfinite(number):
+            raise StudyError(
+                f"{place_of}; every number must be finite.",
+                where=where,
+                hint="Drop or repair that row.",
+            )
+        numbers.append(number)
+    return tuple(numbers)
+
+
+def _is_row(value: Any) -> bool:
+    """Whether this holds several entries in order; arrays of no dimension hold a number."""
+    if hasattr(value, "ndim"):
+        return bool(value.ndim)
+    unordered = isinstance(value, str | bytes | Set | Mapping)
+    return hasattr(value, "__iter__") and not unordered
+
+
+def _shown(value: Any) -> str:
+    line = " ".join(repr(value).split())
+    return line if len(line) <= 60 else f"{line[:57]}..."
