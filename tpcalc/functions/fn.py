@@ -9,7 +9,6 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions.expr import (
     Add,
     Call,
-    Const,
     Expr,
     Mul,
     Par,
@@ -159,8 +158,3 @@ def product(left: Fn, right: Fn) -> Fn:
     shift.update({Par(i): Par(i + left.scalars) for i in range(right.scalars)})
     expr = mul((left.expr, substitute(right.expr, shift)))
     return Fn(expr, left.vectors + right.vectors, left.scalars + right.scalars)
-
-
-def constant_value(expr: Expr) -> float | None:
-    """The number an expression is, or None."""
-    return float(expr.value) if isinstance(expr, Const) else None

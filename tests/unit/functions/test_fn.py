@@ -13,7 +13,7 @@ from properties.programs import RELU, SIN, STEP, TANH, expressions, polynomials
 from tpcalc.errors import NotDifferentiable, ProgramError
 from tpcalc.functions import Expr, Fn, Par, Var, const, derivative
 from tpcalc.functions.expr import power
-from tpcalc.functions.fn import constant_value, product
+from tpcalc.functions.fn import product
 from tpcalc.functions.tape import evaluate
 
 X = (np.float64(0.7), np.float64(-1.3))
@@ -91,11 +91,6 @@ def test_inner_products_are_known_by_their_arguments() -> None:
     assert not Fn(Var(0) ** 2, 2).is_inner  # the second vector is not in it
     assert not Fn(2 * Var(0) * Var(1), 2).is_inner
     assert Fn(Var(0) - Var(0), 1).is_zero
-
-
-def test_constant_value() -> None:
-    assert constant_value(const(Fraction(1, 4))) == 0.25
-    assert constant_value(Var(0)) is None
 
 
 @pytest.mark.parametrize(
