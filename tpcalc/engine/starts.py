@@ -8,7 +8,9 @@ covariance has rank: 784 columns and four inputs take four draws.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.errors import ProgramError
 
-__all__ = ["draw_images", "factor"]
+__all__ = ["draw_images", "factor", "members_factor"]
 
 RELATIVE_RANK = 1e-12
 
@@ -74,6 +76,15 @@ def factor(cov: NDArray[np.float64], name: str) -> tuple[tuple[float, ...], ...]
     if not columns:
         return tuple(() for _ in range(size))
     return tuple(tuple(row) for row in np.column_stack(columns).tolist())
+
+
+def members_factor(
+    cov: Sequence[Sequence[Fraction | float]] | None, members: Sequence[int], name: str
+) -> tuple[tuple[float, ...], ...] | None:
+    """The factor of the covariance of some members of a group; None for the identity."""
+    if cov is None:
+        return None
+    return factor(np.array([[float(cov[i][j]) for j in members] for i in members]), name)
 
 
 def draw_images(script: Script) -> Script:

@@ -23,7 +23,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
-from tpcalc.engine.starts import factor
+from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
@@ -137,10 +137,7 @@ def _starts(state: _State) -> None:
         group: Group = state.program.group[name]
         registers = [state.new_vector(group.dim, f"{name}[{index}]") for index in indices]
         state.members[name] = dict(zip(indices, registers, strict=True))
-        spread = None
-        if group.cov is not None:
-            cov = np.array([[float(group.cov[i][j]) for j in indices] for i in indices])
-            spread = factor(cov, name)
+        spread = members_factor(group.cov, indices, name)
         mean = tuple(float(group.mean[index]) for index in indices)
         state.out.append(Starts(group.dim, mean, spread, tuple(registers)))
 

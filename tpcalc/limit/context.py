@@ -88,7 +88,8 @@ class Context:
         """Whether no positive part of the coordinates takes one value.
 
         Gaussians have a density, and so have functions without kinks of them; a sum inherits it
-        from a term, unless it may cancel it (``x - relu(x)``). What is not known counts as no.
+        from a term, unless it may cancel it (``x - relu(x)``); that a sum of other dependent terms
+        does not cancel is assumed, not proved. What is not known counts as no.
         """
         if isinstance(node, Start):
             cov = self.program.group[node.group].cov

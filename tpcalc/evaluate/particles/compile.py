@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from tpcalc.engine.instructions import (
     DrawScalar,
     Instruction,
@@ -25,7 +23,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
-from tpcalc.engine.starts import factor
+from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.expr import Pow, walk
@@ -44,7 +42,6 @@ from tpcalc.limit.graph import (
     Start,
     graph_refs,
 )
-from tpcalc.program.nodes import Group
 
 __all__ = ["Compiled", "compile_graph"]
 
@@ -188,7 +185,7 @@ def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
             Starts(
                 group.dim,
                 tuple(float(group.mean[index]) for index in indices),
-                group_factor(group, indices),
+                members_factor(group.cov, indices, name),
                 tuple(registers),
             )
         )
@@ -198,14 +195,6 @@ def _index(graph: LimitGraph, ref: LRef) -> int:
     node = graph.nodes[ref]
     assert isinstance(node, Start)
     return node.index
-
-
-def group_factor(group: Group, indices: Sequence[int]) -> tuple[tuple[float, ...], ...] | None:
-    """The covariance factor of some members of a group; None for the identity."""
-    if group.cov is None:
-        return None
-    cov = np.array([[float(group.cov[i][j]) for j in indices] for i in indices])
-    return factor(cov, group.name)
 
 
 def _emit(state: _State, ref: LRef, label: str) -> None:
