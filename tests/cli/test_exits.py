@@ -33,7 +33,10 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         (["limit", "mlp", "--depth", 0, "--lr", -1], "2 problems:"),
         (["limit", "mlp", "--classes", "a,b"], "--classes: 'a,b' is not a list of whole numbers"),
         (["limit", "mlp", "--particles", 1000], "such as 512 or 1024"),
-        (["limit", "mlp", "--watch", "q"], "--watch: it should be 'h', 'x', 'dh' or 'dx'"),
+        (
+            ["limit", "mlp", "--watch", "q"],
+            "--watch: it should be 'h', 'x', 'dh', 'dx', 'dW_x' or 'dB'",
+        ),
         (["simulate", "mlp", "--backend", "fast"], "--backend: it should be 'lazy' or 'dense'"),
         pytest.param(
             ["simulate", "mlp", "--backend", "dense", "--device", "tpu", *SMALL],

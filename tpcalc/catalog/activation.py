@@ -6,6 +6,7 @@ function with its derivative and facts, which the rest of the package applies to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,6 +19,7 @@ from tpcalc.errors import StudyError
 from tpcalc.functions import Atom, Expr, Facts, Fn, Var
 from tpcalc.functions.expr import number_text
 from tpcalc.functions.tape import evaluate
+from tpcalc.orders import Ex, parse_ex
 from tpcalc.sources import Source
 
 __all__ = ["Activation", "ActivationFamily", "Composite", "Parameter"]
@@ -32,12 +34,15 @@ class Parameter:
         text: What it is.
         default: Its value where none is given; None if it must be given.
         above: The value must be larger than this; None for no bound.
+        symbolic: Whether it may hold symbols, for the exponents alone; a symbol is taken to be
+            larger than ``above``.
     """
 
     name: str
     text: str
     default: Fraction | None = None
     above: Fraction | None = None
+    symbolic: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,15 +102,16 @@ class ActivationFamily:
 
         Raises:
             StudyError: Too many or too few, not a number, or out of bounds.
+            ScaleError: A text that is no polynomial, where symbols are allowed.
         """
         return _member(self, self._check(values))
 
-    def _check(self, values: tuple[object, ...]) -> tuple[Fraction, ...]:
+    def _check(self, values: tuple[object, ...]) -> tuple[Fraction | Ex, ...]:
         names = ", ".join(parameter.name for parameter in self.parameters)
         takes = f"it takes {names}" if names else "it takes none"
         if len(values) > len(self.parameters) and not self.variadic:
             raise StudyError(f"{self.name} is given {len(values)} parameters; {takes}.")
-        found: list[Fraction] = []
+        found: list[Fraction | Ex] = []
         for index, parameter in enumerate(self.parameters):
             if index >= len(values):
                 if parameter.default is None:
@@ -115,7 +121,13 @@ class ActivationFamily:
                     )
                 found.append(parameter.default)
                 continue
-            value = exact(values[index], what=f"{parameter.name} of {self.name}")
+            what = f"{parameter.name} of {self.name}"
+            value = _polynomial(values[index]) if parameter.symbolic else None
+            if value is None:
+                value = exact(values[index], what=what)
+            if isinstance(value, Ex):
+                found.append(value)
+                continue
             if parameter.above is not None and value <= parameter.above:
                 raise StudyError(
                     f"{parameter.name} of {self.name} ({parameter.text}) must be larger than "
@@ -198,9 +210,21 @@ class Activation:
 
 
 @lru_cache(maxsize=1024)
-def _member(family: ActivationFamily, values: tuple[Fraction, ...]) -> Activation:
+def _member(family: ActivationFamily, values: tuple[Fraction | Ex, ...]) -> Activation:
     """One object for each member, so that equal functions are the same atom."""
     return Activation(family.make(*values), family)
+
+
+def _polynomial(value: object) -> Fraction | Ex | None:
+    """A value that holds symbols, or a constant polynomial; None for anything else."""
+    if isinstance(value, str) and re.search(r"[^\W\d]", value):
+        try:
+            float(value)  # 1e-3, nan
+        except ValueError:
+            value = parse_ex(value)
+    if not isinstance(value, Ex):
+        return None
+    return value if value.constant is None else value.constant
 
 
 def listed(values: tuple[Fraction, ...]) -> str:

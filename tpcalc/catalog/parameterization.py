@@ -8,7 +8,8 @@ w^l <- w^l - eta n^(-c_l) grad_{w^l} loss, where c_l may change from step to ste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from tpcalc.catalog.values import exact
 from tpcalc.errors import StudyError, UnknownName
@@ -23,6 +24,7 @@ __all__ = [
     "exponent",
     "layers",
     "shared",
+    "with_rates",
 ]
 
 
@@ -35,15 +37,18 @@ class Exponents:
         c: Learning rates of weights: eta n^(-c_l).
         bias_a: Biases: B^l = n^(-bias_a_l) b^l.
         bias_c: Learning rates of biases.
+        mean: Means of the entries of w^l at the start; empty: all 0.
     """
 
     a: tuple[Ex, ...]
     c: tuple[Ex, ...]
     bias_a: tuple[Ex, ...]
     bias_c: tuple[Ex, ...]
+    mean: tuple[Fraction, ...] = ()
 
 
 Rule = Callable[[int, int], Exponents]
+RateExponent = Callable[[int, int], Ex]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class Parameterization:
         biases: The layers that have biases where it was defined: "none", "first" or "all".
         source: Where it is defined.
         values: The parameters as given, for messages and reports.
+        rates: The functions that give its learning rates, where they are not its own
+            (``with_rates``).
 
     Example:
         >>> from tpcalc.catalog.parameterizations import lookup
@@ -83,12 +90,14 @@ class Parameterization:
     biases: str
     source: Source
     values: tuple[tuple[str, str], ...] = ()
+    rates: tuple[RateExponent | None, RateExponent | None] = field(default=(None, None), repr=False)
 
     @property
     def text(self) -> str:
         """Name with the parameters that were given: ``ip-llr(p=2)``."""
         given = ", ".join(f"{name}={value}" for name, value in self.values)
-        return f"{self.name}({given})" if given else self.name
+        own = f"{self.name}({given})" if given else self.name
+        return own if self.rates == (None, None) else f"{own} with other learning rates"
 
     def exponents(self, depth: int, step: int = 0) -> Exponents:
         """The exponents a_l and c_l.
@@ -205,3 +214,51 @@ def shared(a: Iterable[Ex], c: Iterable[Ex]) -> Exponents:
     """Exponents where the biases of a layer have those of its weights."""
     weights, rates = tuple(a), tuple(c)
     return Exponents(weights, rates, weights, rates)
+
+
+def with_rates(
+    parameterization: Parameterization,
+    rate: RateExponent,
+    bias_rate: RateExponent | None = None,
+) -> Parameterization:
+    """The same parameterization with other learning rates: c_l(t) = rate(l, t).
+
+    Args:
+        parameterization: The one whose scales are kept.
+        rate: ``rate(layer, step)``: the exponent of the weights, layers from 1; it may hold
+            symbols.
+        bias_rate: That of the biases; None: as they are.
+
+    Raises:
+        StudyError: A rate that is not a function, or (when they are asked for) exponents that are
+            none.
+
+    Example:
+        >>> from tpcalc.catalog.parameterizations import lookup
+        >>> free = with_rates(lookup("naive-ip"), lambda l, t: Ex.symbol(f"c_{l}_{t}"))
+        >>> [str(c) for c in free.exponents(2, 1).c], str(free.exponents(2, 1).bias_c[0])
+        (['c_1_1', 'c_2_1', 'c_3_1'], '-1')
+    """
+    for what, given in (("rate", rate), ("bias_rate", bias_rate)):
+        if not callable(given) and not (given is None and what == "bias_rate"):
+            raise StudyError(
+                f"{what} is {given!r}, not a function of layer and step.",
+                where=parameterization.text,
+                hint="Write it as lambda layer, step: Ex.symbol(f'c_{layer}_{step}').",
+            )
+
+    def exponents(depth: int, step: int) -> Exponents:
+        found = parameterization.rule(depth, step)
+        rates = _rates(rate, depth, step, "rate")
+        if bias_rate is None:
+            return replace(found, c=rates)
+        return replace(found, c=rates, bias_c=_rates(bias_rate, depth, step, "bias_rate"))
+
+    return replace(parameterization, rule=exponents, rates=(rate, bias_rate))
+
+
+def _rates(rate: RateExponent, depth: int, step: int, what: str) -> tuple[Ex, ...]:
+    return tuple(
+        exponent(rate(layer, step), what=f"{what} of layer {layer} at step {step}")
+        for layer in range(1, depth + 2)
+    )

@@ -23,6 +23,7 @@ __all__ = ["train"]
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 NAMES = ("h", "x", "dh", "dx")
+CONTRIBUTIONS = ("dW_x", "dB")
 
 
 def train(
@@ -54,12 +55,14 @@ def train(
         loss: Catalogue name.
         batch: Samples in a step.
         queries: Inputs evaluated at every step without training on them.
-        watch: Which vectors become outputs besides f: of ``h``, ``x``, ``dh``, ``dx`` (a plain
-            text is one of them).
+        watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, and of the
+            contributions ``dW_x``, ``dB`` of updates (a plain text is one of them).
 
     Returns:
         A program with outputs ``f[t,i]``, ``h[l,t,i]``, ...; powers of n as the parameterization
-        writes them.
+        writes them. For t >= 1, ``dW_x[l,t,i]`` is (W^l(t) - W^l(t-1)) x^{l-1} for input i at
+        step t (a scalar for l = L + 1, ``dW_x[L+1,t,i,k]`` with several outputs), and ``dB[l,t]``
+        is B^l(t) - B^l(t-1).
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
@@ -82,7 +85,7 @@ def train(
     watched = _watched(watch)
     depth = architecture.depth
     start = found.exponents(depth, 0)
-    model = architecture.model(data.dimension, data.outputs, start.a, start.bias_a)
+    model = architecture.model(data.dimension, data.outputs, start.a, start.bias_a, start.mean)
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
     outputs = [Par(k) for k in range(data.outputs)]
     targets = [Par(data.outputs + k) for k in range(data.outputs)]
@@ -145,10 +148,11 @@ def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
 
 def _watched(watch: Any) -> frozenset[str]:
     found = frozenset(checks.names(watch, "watch"))
-    unknown = found - set(NAMES)
+    known = (*NAMES, *CONTRIBUTIONS)
+    unknown = found - set(known)
     if unknown:
         raise StudyError(
             f"watch names {', '.join(sorted(unknown))}.",
-            hint=f"It takes {', '.join(NAMES)}, as in watch=['h', 'dh'].",
+            hint=f"It takes {', '.join(known)}, as in watch=['h', 'dh'].",
         )
     return found

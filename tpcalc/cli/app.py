@@ -7,12 +7,16 @@ from typing import Annotated
 import typer
 
 from tpcalc.cli.commands.catalogue import catalogue
+from tpcalc.cli.commands.check import check
 from tpcalc.cli.commands.compare import compare
 from tpcalc.cli.commands.doctor import doctor
 from tpcalc.cli.commands.limit import limit
+from tpcalc.cli.commands.orders import orders
+from tpcalc.cli.commands.phases import phases
 from tpcalc.cli.commands.report import report
 from tpcalc.cli.commands.show import show
 from tpcalc.cli.commands.simulate import simulate
+from tpcalc.cli.commands.solve import solve
 
 __all__ = ["app", "main"]
 
@@ -20,12 +24,17 @@ app = typer.Typer(
     name="tpcalc",
     help="Infinite-width limits of neural networks and of their training.",
     epilog="For example: tpcalc report mlp --depth 4 --act tanh --param mup --lr 0.5 --steps 4. "
-    "Exit codes: 0 fine; 2 wrong usage; 3 invalid program or file; 4 tolerance not met or "
-    "no number; 5 a backend is missing; 130 interrupted.",
+    "Exit codes: 0 fine; 1 the check says no (trivial or unstable); 2 wrong usage; 3 invalid "
+    "program or file; 4 tolerance not met, undecided or no number; 5 a backend is missing; "
+    "130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("orders")(orders)
+app.command("check")(check)
+app.command("solve")(solve)
+app.command("phases")(phases)
 app.command("limit")(limit)
 app.command("simulate")(simulate)
 app.command("compare")(compare)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
@@ -18,12 +18,20 @@ if TYPE_CHECKING:
 __all__ = [
     "DATA",
     "LIMIT",
+    "MEASURE",
     "NETWORK",
+    "RATES_OPEN",
     "RUN",
+    "SEED",
     "SIMULATE",
+    "TRAINING",
     "AsJson",
+    "At",
     "Flags",
+    "Measured",
     "ModelWord",
+    "NetworkWord",
+    "NoVerify",
     "takes",
 ]
 
@@ -39,7 +47,32 @@ ModelWord = Annotated[
         show_default=False,
     ),
 ]
+NetworkWord = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A study file (study.toml), or a catalogue architecture (mlp) with the flags below.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at",
+        metavar="NAME=VALUE",
+        help="Where comparisons of exponents with symbols are decided; several with commas.",
+        show_default=False,
+    ),
+]
+Measured = Annotated[
+    bool,
+    typer.Option("--measure", help="Measure slopes in the width at finite networks besides."),
+]
+NoVerify = Annotated[
+    bool,
+    typer.Option("--no-verify", help="Leave out the numerical test of expectations for zero."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +209,9 @@ DATA = _options(
             "--watch",
             "training.watch",
             tuple,
-            "Vectors reported besides the outputs f (h,x,dh,dx by default).",
-            "h,x,dh,dx",
+            "What is reported besides the outputs f: of h,x,dh,dx (all of them by default) and of "
+            "the contributions dW_x,dB of updates.",
+            "h,x,...",
         ),
         ("--classes", "training.classes", list, "Which digits (0,1 by default).", "A,B,..."),
         ("--data-seed", "training.seed", int, "Seed of the choice of digits (0 by default).", "S"),
@@ -246,6 +280,26 @@ RUN = _options(
         ),
     ],
 )
+
+# What an analysis trains by itself: outputs to report are no part of it.
+_TRAINED = {
+    "--data": "digits, or a CSV file with header x1,...,xd,y (generic inputs by default).",
+    "--steps": "Number of updates that are followed.",
+}
+TRAINING = tuple(
+    replace(option, help=_TRAINED.get(option.name, option.help))
+    for option in DATA
+    if option.name not in ("--query", "--watch")
+)
+# Where the learning rates are what is asked for.
+RATES_OPEN = tuple(option for option in TRAINING if option.name not in ("--lr", "--optimizer"))
+MEASURE = tuple(
+    replace(option, help=text, panel="With --measure")
+    for option in SIMULATE
+    for name, text in (("--widths", "Widths."), ("--seeds", "Networks of each width."))
+    if option.name == name
+)
+SEED = tuple(option for option in RUN if option.name == "--seed")
 
 
 def takes(

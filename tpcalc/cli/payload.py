@@ -15,13 +15,29 @@ from tpcalc.results import (
     FiniteTable,
     Key,
     LimitTable,
+    OrderRow,
+    OrderTable,
+    PhaseDiagram,
     Provenance,
     ScalarRow,
     SlopeRow,
+    Solution,
     VectorRow,
+    Verdict,
 )
+from tpcalc.results.orders import order_key
 
-__all__ = ["comparison", "document", "finite", "limit", "provenance"]
+__all__ = [
+    "check",
+    "comparison",
+    "document",
+    "finite",
+    "limit",
+    "orders",
+    "phases",
+    "provenance",
+    "solution",
+]
 
 
 def document(
@@ -111,6 +127,82 @@ def comparison(table: Comparison) -> dict[str, Any]:
     }
 
 
+def orders(table: OrderTable) -> dict[str, Any]:
+    """The result of ``orders``."""
+    return {
+        "rows": [_order(row) for row in table.rows],
+        "region": table.region,
+        "point": dict(table.point),
+        "notes": table.notes,
+    }
+
+
+def check(found: Verdict) -> dict[str, Any]:
+    """The result of ``check``."""
+    layers = [
+        {
+            "layer": layer.layer,
+            "moves": layer.moves,
+            "features": layer.features,
+            "kernel": layer.kernel,
+            "step": layer.step,
+            "reason": layer.reason,
+        }
+        for layer in found.layers
+    ]
+    return {
+        "verdict": found.verdict,
+        "status": found.status,
+        "stationary_start": found.stationary_start,
+        "initial": found.initial,
+        "facts": found.facts,
+        "layers": layers,
+        "updates": [_order(row) for row in found.updates],
+        "outputs": [_order(row) for row in found.outputs],
+        "valid_for": found.valid_for,
+        "steps": found.steps,
+        "region": found.region,
+        "notes": found.notes,
+    }
+
+
+def solution(found: Solution) -> dict[str, Any]:
+    """The result of ``solve``."""
+    steps = [
+        {"step": one.step, "c": one.c, **_present(bias_c=one.bias_c or None)} for one in found.steps
+    ]
+    return {
+        "steps": steps,
+        "region": found.region,
+        "point": dict(found.point),
+        "closed": dict(found.closed),
+        "notes": found.notes,
+    }
+
+
+def phases(found: PhaseDiagram) -> dict[str, Any]:
+    """The result of ``phases``."""
+    cells = [
+        {
+            "dimension": cell.dimension,
+            "verdict": cell.verdict,
+            "conditions": cell.conditions,
+            "vertices": cell.vertices,
+            "sample": dict(cell.sample),
+            "fact": cell.fact,
+        }
+        for cell in found.cells
+    ]
+    return {
+        "symbols": found.symbols,
+        "box": {name: (low, high) for name, low, high in found.box},
+        "cells": cells,
+        "complete": found.complete,
+        "runs": found.runs,
+        "notes": found.notes,
+    }
+
+
 def provenance(record: Provenance) -> dict[str, Any]:
     """What an answer was computed from and with."""
     return {
@@ -182,8 +274,24 @@ def _slope(row: SlopeRow) -> dict[str, Any]:
     }
 
 
+def _order(row: OrderRow) -> dict[str, Any]:
+    shown = {
+        **_place(order_key(row.name)),
+        "n": row.n,
+        "status": row.status,
+        "reason": row.reason,
+    }
+    if row.slope is not None or row.note:
+        shown |= {"slope": row.slope, "low": row.low, "high": row.high}
+        shown |= _present(note=row.note or None)
+    return shown
+
+
 def _key(name: str) -> dict[str, Any]:
-    key = Key.of(name)
+    return _place(Key.of(name))
+
+
+def _place(key: Key) -> dict[str, Any]:
     return {
         "name": key.name,
         **_present(layer=key.layer, step=key.step, input=key.input, output=key.output),

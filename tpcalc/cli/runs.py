@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tpcalc.cli.progress import progress_bar
 from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:
-    from tpcalc.results import FiniteTable, LimitTable
-    from tpcalc.study import Model
+    from tpcalc.analyses.orders import Orders
+    from tpcalc.cli.flags import Flags
+    from tpcalc.results import (
+        FiniteTable,
+        LimitTable,
+        OrderTable,
+        PhaseDiagram,
+        Solution,
+        Verdict,
+    )
+    from tpcalc.study import Model, Network, Study
 
-__all__ = ["check_seeds", "limit_of", "networks_of"]
+__all__ = [
+    "WATCHED",
+    "check_measured",
+    "check_seeds",
+    "checked",
+    "limit_of",
+    "mapped",
+    "networks_of",
+    "orders_of",
+    "slopes_of",
+    "solved",
+]
+
+Point = Mapping[str, Fraction]
+
+# What a network reports to questions about orders: the contributions of updates as well.
+WATCHED = ("h", "x", "dh", "dx", "dW_x", "dB")
 
 
 def limit_of(model: Model, formulas: Sequence[str] = ()) -> LimitTable:
@@ -44,4 +70,80 @@ def check_seeds(model: Model) -> None:
         raise UsageError(
             "--seeds: one network of each width shows no error bar to compare by.",
             hint="Take two or more; ten or more are better.",
+        )
+
+
+def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = None) -> Orders:
+    """The orders of all outputs of a model."""
+    from tpcalc.analyses.orders import orders
+
+    seed = model.study.limit.seed
+    return orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
+
+
+def slopes_of(study: Study, found: Orders) -> OrderTable:
+    """Orders beside slopes measured at finite widths: those of the study where it has some."""
+    from tpcalc.analyses.measure import measure
+
+    part = study.simulate
+    widths = part.widths if "widths" in part.model_fields_set else None
+    seeds = part.seeds if "seeds" in part.model_fields_set else None
+    with progress_bar("finite networks") as progress:
+        return measure(found, widths=widths, seeds=seeds, progress=progress)
+
+
+def checked(network: Network, at: Point, verify: bool) -> Verdict:
+    """What becomes of the training of a network."""
+    from tpcalc.analyses.check import check
+
+    return check(
+        network.architecture,
+        network.parameterization,
+        network.data,
+        **network.settings("steps", "lr", "loss", "batch", "optimizer"),
+        at=at or None,
+        verify=verify,
+        seed=network.study.limit.seed,
+    )
+
+
+def solved(network: Network, symbolic: Sequence[str], multipliers: bool, at: Point) -> Solution:
+    """The learning rates at which every layer of a network learns."""
+    from tpcalc.analyses.solve import solve
+
+    return solve(
+        network.architecture,
+        network.parameterization,
+        network.data,
+        **network.settings("steps", "loss", "batch"),
+        symbolic=tuple(symbolic),
+        multipliers=multipliers,
+        at=at or None,
+    )
+
+
+def mapped(network: Network, box: Mapping[str, tuple[Fraction, Fraction]]) -> PhaseDiagram:
+    """The verdicts over a box of the symbols of a network's parameterization."""
+    from tpcalc.analyses.phases import phases
+
+    return phases(
+        network.architecture,
+        network.parameterization,
+        box,
+        network.data,
+        **network.settings("steps", "loss", "batch"),
+    )
+
+
+def check_measured(flags: Flags, measured: bool) -> None:
+    """Refuse settings of finite networks where none are run.
+
+    Raises:
+        UsageError: ``--widths`` or ``--seeds`` without ``--measure``.
+    """
+    typed = [flag.name for flag in flags if flag.name in ("--widths", "--seeds")]
+    if typed and not measured:
+        raise UsageError(
+            f"{', '.join(typed)}: finite networks are run with --measure only.",
+            hint="Add --measure.",
         )

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import ceil, isfinite, log10
+from numbers import Rational
 from typing import TYPE_CHECKING, Any, Literal
 
 from tpcalc.dsl.elementwise import Elementwise, UserAtom
@@ -338,7 +339,8 @@ def _check_facts(atom: UserAtom) -> None:
             "Leave parity= out where you are not sure.",
         )
     power = facts.homogeneity
-    if power is not None and not np.allclose(doubled, 2.0 ** float(power) * values, equal_nan=True):
+    degree = float(power) if isinstance(power, Rational) else None
+    if degree is not None and not np.allclose(doubled, 2.0**degree * values, equal_nan=True):
         raise misuse(
             f"the function {atom.name!r} is declared homogeneous of degree {power}, and its values "
             "are not.",

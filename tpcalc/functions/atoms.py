@@ -12,15 +12,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import FunctionType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from tpcalc.errors import NotDifferentiable, TraceError
 from tpcalc.functions.expr import Call, Expr
 from tpcalc.functions.numbers import Number, finite, number_text
 
-__all__ = ["Atom", "Facts"]
+__all__ = ["Atom", "Degree", "Facts"]
 
 Parity = Literal["even", "odd", "none"]
+
+
+class Degree(Protocol):
+    """A degree that may hold symbols: a fraction, or a polynomial in symbols (an ``Ex``).
+
+    Example:
+        >>> half: Degree = Fraction(1, 2)
+        >>> half + half
+        Fraction(1, 1)
+    """
+
+    def __add__(self, other: Any, /) -> Any: ...
+
+    def __sub__(self, other: Any, /) -> Any: ...
+
+    def __mul__(self, other: Any, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +45,18 @@ class Facts:
 
     Args:
         parity: ``"even"``, ``"odd"`` or ``"none"``.
-        homogeneity: The p with f(cz) = c^p f(z) for every c > 0, or None.
+        homogeneity: The p with f(cz) = c^p f(z) for every c > 0, or None; it may hold symbols.
         kinks: Points where f is not smooth: f or a derivative jumps or is unbounded.
-        growth: Degree of the smallest polynomial bound of |f|; None if f grows faster.
+        growth: Degree of the smallest polynomial bound of |f|; None if f grows faster; it may hold
+            symbols.
         value_at_zero: f(0).
         slope_at_zero: f'(0), or None where f has no derivative at 0.
     """
 
     parity: Parity = "none"
-    homogeneity: Fraction | None = None
+    homogeneity: Degree | None = None
     kinks: tuple[float, ...] = ()
-    growth: Fraction | None = Fraction(1)
+    growth: Degree | None = Fraction(1)
     value_at_zero: float = 0.0
     slope_at_zero: float | None = None
 
@@ -59,7 +76,8 @@ class Atom:
         derivative: The derivative as an expression of the argument; None where it is not a
             function (the derivative of a jump).
         facts: Declared facts.
-        params: Parameters, such as the slope of a leaky ReLU.
+        params: Parameters, such as the slope of a leaky ReLU. One that holds symbols is printed;
+            such a text is for reading alone.
         sympy: ``sympy(z)``: the function as a sympy expression, for display.
 
     Raises:
@@ -76,7 +94,7 @@ class Atom:
     evaluate: Callable[[Any, Any], Any] = field(repr=False)
     derivative: Callable[[Expr], Expr] | None = field(repr=False)
     facts: Facts = field(default=Facts(), repr=False)
-    params: tuple[Number, ...] = ()
+    params: tuple[Number | Degree, ...] = ()
     sympy: Callable[[Any], Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +104,7 @@ class Atom:
                 f"a function cannot be called {self.name!r}: programs are printed and read back.",
                 hint="Give it a name of letters, digits and underscores.",
             )
-        object.__setattr__(self, "params", tuple(finite(value) for value in self.params))
+        object.__setattr__(self, "params", tuple(map(_parameter, self.params)))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -124,7 +142,12 @@ class Atom:
     def text(self) -> str:
         if not self.params:
             return self.name
-        return f"{self.name}[{', '.join(number_text(value) for value in self.params)}]"
+        shown = (number_text(v) if isinstance(v, float | Fraction) else str(v) for v in self.params)
+        return f"{self.name}[{', '.join(shown)}]"
+
+
+def _parameter(value: Number | Degree) -> Number | Degree:
+    return finite(value) if isinstance(value, float | Fraction | int) else value
 
 
 def _same(left: object, right: object, depth: int = 1) -> bool:

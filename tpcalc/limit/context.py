@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count
 
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
+from tpcalc.functions.indicator import HIDDEN
+from tpcalc.limit.expand import Explosion
 from tpcalc.limit.graph import (
     Apply,
     Combine,
     Draw,
+    Expect,
     Fluctuation,
     LNode,
     LRef,
+    Noise,
     Number,
     Product,
     Start,
     graph_refs,
 )
-from tpcalc.limit.series import Series
+from tpcalc.limit.parity import Parity
+from tpcalc.limit.series import Ranking, Rest, Series
+from tpcalc.orders import Ex
+from tpcalc.orders.chamber import Power
+from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 
-__all__ = ["Context", "Piece", "Template", "start_root"]
+__all__ = ["Context", "Piece", "Template", "is_hidden", "start_root"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A term of an expanded function: its power of n and a function of the listed nodes."""
 
-    power: Fraction
+    power: Power
     fn: Fn
     vectors: tuple[LRef, ...]
     scalars: tuple[LRef, ...]
@@ -40,7 +50,9 @@ class Template:
     """An expanded function whose pieces number the terms of the arguments' series."""
 
     parts: tuple[Piece, ...]
-    cut: Fraction | None
+    rest: Rest | None
+    soft: Rest | None
+    drift: Rest | None
 
 
 @dataclass
@@ -48,8 +60,8 @@ class Context:
     """The graph under construction."""
 
     program: Program
-    depth: Fraction
-    values: dict[str, Fraction]
+    ranking: Ranking
+    values: dict[str, Ex | Fraction]
     nodes: list[LNode] = field(default_factory=list)
     dims: list[str | None] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)  # a bit for each random input
@@ -59,6 +71,12 @@ class Context:
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     templates: dict[object, Template] = field(default_factory=dict)
     shapes: dict[object, int] = field(default_factory=dict)
+    exploded: list[Explosion] = field(default_factory=list)
+    fresh: Iterator[int] = field(default_factory=count)
+    parity: Parity = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parity = Parity(self.program.group)
 
     def add(self, node: LNode, dim: str | None) -> LRef:
         found = self.known.get(node)
@@ -68,6 +86,7 @@ class Context:
         self.dims.append(dim)
         if dim is not None:
             self.anchors.setdefault(dim, len(self.nodes) - 1)
+            self.parity.add(len(self.nodes) - 1, node)
         self.roots.append(self._roots(node))
         self.smooth.append(self._has_density(node))
         self.known[node] = len(self.nodes) - 1
@@ -82,6 +101,8 @@ class Context:
             return out | self.bit(start_root(self.program, node.group, node.index))
         if isinstance(node, Product):
             return out | self.bit(f"matrix {node.matrix}")
+        if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
+            return -1
         return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
 
     def _has_density(self, node: LNode) -> bool:
@@ -122,13 +143,27 @@ class Context:
     def shape(self, series: Series[LRef]) -> int:
         """A number for the powers of a series; equal for equal powers, looked up once for each."""
         if series.shape is None:
-            key = (tuple(power for power, _ in series.terms), series.cut)
+            key = (
+                tuple(power for power, _ in series.terms),
+                series.rest,
+                series.soft,
+                series.drift,
+            )
             object.__setattr__(series, "shape", self.shapes.setdefault(key, len(self.shapes)))
         assert series.shape is not None
         return series.shape
 
+    def dim(self, ref: Ref) -> str:
+        """The dimension class of a vector node of the program."""
+        return self.program.types[ref].dims[0]
+
     def number(self, value: Fraction | float) -> LRef:
         return self.add(Number(value), None)
+
+
+def is_hidden(fn: Fn) -> bool:
+    """Whether a function holds a value that is not followed."""
+    return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
 
 
 def _kinked(fn: Fn) -> bool:

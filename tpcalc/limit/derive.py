@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.context import Context, start_root
+from tpcalc.limit.context import Context, is_hidden, start_root
+from tpcalc.limit.expand import Explosion
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -22,6 +23,7 @@ from tpcalc.limit.graph import (
     LimitGraph,
     LNode,
     LRef,
+    Noise,
     OuterExpect,
     Product,
     ScalarApply,
@@ -29,14 +31,15 @@ from tpcalc.limit.graph import (
     graph_refs,
 )
 from tpcalc.limit.rules import LIMIT_RULES
-from tpcalc.limit.series import NeedsMore
+from tpcalc.limit.series import NeedsMore, Ranking
+from tpcalc.orders.chamber import Chamber
 from tpcalc.program.nodes import InputMatrix
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 
 __all__ = ["derive"]
 
-DEPTHS = (Fraction(0), Fraction(1, 2))
+DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 
 
 def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> LimitGraph:
@@ -50,26 +53,43 @@ def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> Li
         The graph, with for each output the power of n it carries and its node.
 
     Raises:
-        ScaleError: A vector that is not of order one enters a function that is not a polynomial,
-            or a scalar grows with n.
-        LimitError: A rule is missing (orthogonal matrices), or first-order terms are not enough.
+        ScaleError: A scalar grows with n, or a function that is not homogeneous is asked of a
+            vector that explodes.
+        LimitError: A rule is missing (orthogonal matrices), an output depends on a fluctuation
+            whose law is not computed, or on terms beyond those that are expanded.
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
+    for name in sorted(program.symbols - (values or {}).keys()):
+        raise ScaleError(
+            f"an exponent of the program holds the symbol {name!r}, which has no value here.",
+            hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}; tp.orders takes symbols.",
+        )
+    exploded: list[Explosion] = []
     for depth in DEPTHS:
-        context = Context(program, depth, dict(values or {}))
+        context = Context(program, Ranking(Chamber(), depth), dict(values or {}))
         try:
             found = interpret(program, LIMIT_RULES, context)
             targets = tuple(
-                (name, _target(context, found[ref], name)) for name, ref in program.outputs
+                (name, _computable(context, name, _target(context, found[ref], name)))
+                for name, ref in program.outputs
             )
         except NeedsMore:
+            exploded = context.exploded
             continue
         return _finish(context, targets)
+    if exploded:
+        first = exploded[0]
+        raise ScaleError(
+            f"{first.text}: its argument explodes like n^({first.power}).",
+            where=first.where,
+            hint="Check the powers of n (learning-rate exponents included); tp.orders shows the "
+            "size of every vector.",
+        )
     raise LimitError(
-        "an output depends on terms that this version does not expand: smaller by n^(-1) or more "
-        "than the leading ones, or the first order of a function where its argument may sit on a "
-        "kink.",
+        "an output depends on terms that this version does not expand: smaller by more than "
+        f"n^(-{DEPTHS[-1]}) than the leading ones, or the first order of a function where its "
+        "argument may sit on a kink.",
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
 
@@ -77,10 +97,11 @@ def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> Li
 def _target(context: Context, value: Any, name: str) -> Target:
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
-    lead = value.leading()
+    lead = context.ranking.leading(value)
     if lead is None:
         return Target(Fraction(0), None)
     power, node = lead
+    assert isinstance(power, Fraction)
     if context.dims[node] is None and power > 0:
         raise ScaleError(
             f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
@@ -124,6 +145,46 @@ def _finish(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitG
     )
 
 
+def _computable(context: Context, name: str, target: Target) -> Target:
+    """A target that takes no average whose law is unknown: what vanishes needs none.
+
+    Raises:
+        NeedsMore: It takes a value that is not followed at this depth.
+        LimitError: It takes such an average.
+    """
+    noisy = None if target.node is None else _unknown(context, target.node)
+    if noisy is None or _vanishes(context, target):
+        return target
+    if target.power < 0:
+        return Target(target.power, None)
+    if not isinstance(noisy, Noise) or is_hidden(noisy.fn):
+        raise NeedsMore
+    raise LimitError(
+        f"{name} depends on an average whose expectation is 0 by symmetry and which is raised to "
+        f"order one by the powers of n: the average of {noisy.fn.text}. It fluctuates, and the law "
+        "of such a fluctuation is computed only for a start vector times something that does not "
+        "depend on it.",
+        where=context.program.place(context.program.ref(name)),
+        hint="Check the powers of n; run the program at finite width with tp.simulate.",
+    )
+
+
+def _unknown(context: Context, node: LRef) -> LNode | None:
+    """The first node below a target that has no value; what is not followed comes first."""
+    noisy: LNode | None = None
+    seen, stack = {node}, [node]
+    while stack:
+        found = context.nodes[stack.pop()]
+        if isinstance(found, Apply | Expect | Noise) and is_hidden(found.fn):
+            return found
+        if isinstance(found, Noise):
+            noisy = found
+        fresh = set(graph_refs(found)) - seen
+        seen |= fresh
+        stack.extend(fresh)
+    return noisy
+
+
 def _vanishes(context: Context, target: Target) -> bool:
     """Whether an output is 0 in the limit, identically or (a scalar) by its power of n."""
     return target.node is None or (context.dims[target.node] is None and target.power < 0)
@@ -161,7 +222,7 @@ def _check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
 def _renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:
     if isinstance(node, Product | Fluctuation):
         return replace(node, vector=new[node.vector])
-    if isinstance(node, Apply | Expect):
+    if isinstance(node, Apply | Expect | Noise):
         return replace(
             node,
             vectors=tuple(new[ref] for ref in node.vectors),

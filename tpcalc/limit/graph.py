@@ -21,6 +21,7 @@ __all__ = [
     "LNode",
     "LRef",
     "LimitGraph",
+    "Noise",
     "Number",
     "OuterExpect",
     "Product",
@@ -101,6 +102,18 @@ class Fluctuation:
 
 
 @dataclass(frozen=True, slots=True)
+class Noise:
+    """n^(1/2) times the average of a function whose expectation is 0: of order one, not computed.
+
+    What ``Fluctuation`` is not: the order of such an average is known (as a bound), its law is not.
+    """
+
+    fn: Fn
+    vectors: tuple[LRef, ...]
+    scalars: tuple[LRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """A given number."""
 
@@ -132,6 +145,7 @@ LNode = (
     | OuterExpect
     | Expect
     | Fluctuation
+    | Noise
     | Number
     | Draw
     | ScalarApply
@@ -173,7 +187,7 @@ def graph_refs(node: LNode) -> tuple[LRef, ...]:
     """The nodes that a node refers to."""
     if isinstance(node, Product | Fluctuation):
         return (node.vector,)
-    if isinstance(node, Apply | Expect):
+    if isinstance(node, Apply | Expect | Noise):
         return (*node.vectors, *node.scalars)
     if isinstance(node, Combine):
         return (*node.vectors, *(s for s in node.scalars if s is not None))

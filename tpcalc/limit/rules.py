@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.functions import Const, Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, add, mul
-from tpcalc.limit.context import Context, Piece, Template, start_root
+from tpcalc.functions import Fn, Var
+from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
     Apply,
     Combine,
     Draw,
-    Expect,
-    Fluctuation,
     LRef,
     Number,
     OuterExpect,
     Product,
-    ScalarApply,
     Start,
 )
-from tpcalc.limit.series import Series, Setting, expand, larger, truncate
+from tpcalc.limit.moments import moment
+from tpcalc.limit.pieces import Value, expanded
+from tpcalc.limit.scalars import scalar_fn
+from tpcalc.limit.series import Rest, Series
+from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     InputMatrix,
     InputScalar,
@@ -42,59 +42,6 @@ from tpcalc.program.rules import Rules
 __all__ = ["LIMIT_RULES"]
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
-Value = Series[LRef]
-
-
-def _expanded(
-    context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
-) -> tuple[list[Piece], Fraction | None]:
-    """Substitute series into a function; one template serves all arguments of the same shape."""
-    all_vectors = tuple(node for value in vectors for _, node in value.terms)
-    smooth = tuple(context.smooth[node] for node in all_vectors)
-    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), smooth)
-    found = context.templates.get(key)
-    if found is None:
-        found = context.templates[key] = _template(context, fn, vectors, scalars, ref)
-    all_scalars = tuple(node for value in scalars for _, node in value.terms)
-    pieces = [
-        Piece(
-            part.power,
-            part.fn,
-            tuple(all_vectors[i] for i in part.vectors),
-            tuple(all_scalars[i] for i in part.scalars),
-        )
-        for part in found.parts
-    ]
-    return pieces, found.cut
-
-
-def _template(
-    context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
-) -> Template:
-    """The expansion of a function, over numbered terms of its arguments' series."""
-    arguments: dict[Expr, Series[Expr]] = {}
-    fresh_vector = fresh_scalar = 0
-    for index, value in enumerate(vectors):
-        terms: list[tuple[Fraction, Expr]] = []
-        for power, _ in value.terms:
-            terms.append((power, Var(fresh_vector)))
-            fresh_vector += 1
-        arguments[Var(index)] = Series(tuple(terms), value.cut)
-    for index, value in enumerate(scalars):
-        terms = []
-        for power, _ in value.terms:
-            terms.append((power, Par(fresh_scalar)))
-            fresh_scalar += 1
-        arguments[Par(index)] = Series(tuple(terms), value.cut)
-    dense = (node for value in vectors for _, node in value.terms)
-    smooth = frozenset(Var(i) for i, node in enumerate(dense) if context.smooth[node])
-    setting = Setting(context.depth, smooth, context.program.place(ref))
-    found = expand(fn.expr, arguments, setting)
-    parts = []
-    for power, expr in found.terms:
-        compact, keep_v, keep_s = Fn(expr, fresh_vector, fresh_scalar).compact()
-        parts.append(Piece(power, compact, keep_v, keep_s))
-    return Template(tuple(parts), found.cut)
 
 
 def _input_vector(node: InputVector, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -128,22 +75,22 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
         source = context.anchors[matrix.rows if node.transpose else matrix.cols]
         context.add(Product(matrix.name, node.transpose, source), dim)
     terms = tuple(
-        (power + HALF, context.add(Product(matrix.name, node.transpose, item), dim))
+        (power, context.add(Product(matrix.name, node.transpose, item), dim))
         for power, item in x.terms
     )
-    return Series(terms, None if x.cut is None else x.cut + HALF)
-
-
-def _dim(context: Context, ref: Ref) -> str:
-    return context.program.types[ref].dims[0]
+    return Series(terms, x.rest, x.soft, x.drift).shift(HALF)
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:
-    pieces, cut = _expanded(
-        context, node.fn, [values[r] for r in node.vectors], [values[r] for r in node.scalars], ref
+    pieces, bounds = expanded(
+        context,
+        node.fn,
+        [values[r] for r in node.vectors],
+        [context.ranking.as_factor(values[r]) for r in node.scalars],
+        ref,
     )
-    dim = _dim(context, ref)
-    total: dict[Fraction, LRef] = {}
+    dim = context.dim(ref)
+    total: dict[Power, LRef] = {}
     for piece in pieces:
         if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
             anchor = context.anchors[dim]
@@ -153,19 +100,25 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
             total[piece.power] = piece.vectors[0]
         else:
             total[piece.power] = context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
-    return Series(tuple(sorted(total.items(), key=lambda item: -item[0])), cut)
+    return Series(tuple(total.items()), bounds.rest, bounds.soft, bounds.drift)
+
+
+Pair = tuple[LRef | None, LRef]
+Bucket = dict[Pair, Fraction | float]
 
 
 def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Value:
-    terms: dict[Fraction, dict[tuple[LRef | None, LRef], Fraction | float]] = {}
-    cut: Fraction | None = None
+    terms: dict[Power, Bucket] = {}
+    rests: list[Rest | None] = []
+    softs: list[Rest | None] = []
+    drifts: list[Rest | None] = []
     one: Series[LRef | None] = Series(((ZERO, None),))
-    last: Fraction | None = None
-    bucket: dict[tuple[LRef | None, LRef], Fraction | float] = {}
+    last: Power | None = None
+    bucket: Bucket = {}
     for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
         if number == 0:
             continue
-        s: Series[Any] = one if scalar is None else values[scalar]
+        s: Series[Any] = one if scalar is None else context.ranking.as_factor(values[scalar])
         v: Value = values[vector]
         for p, coefficient in s.terms:
             factor = number
@@ -174,27 +127,52 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 if isinstance(given, Number):  # a plain number belongs to the numbers
                     factor, coefficient = number * given.value, None
             for q, item in v.terms:
-                power = p + q if p and q else p or q
+                power = plus(p, q) if p and q else p or q
                 if power is not last and power != last:  # most terms share one power
                     last, bucket = power, terms.setdefault(power, {})
-                pair = (coefficient, item)
-                known = bucket.get(pair)
-                bucket[pair] = factor if known is None else known + factor
-        if s.cut is not None and v.lead is not None:
-            cut = larger(cut, s.cut + v.lead)
-        if v.cut is not None and s.lead is not None:
-            cut = larger(cut, v.cut + s.lead)
-    clean = {
-        power: {pair: number for pair, number in bucket.items() if number != 0}
-        for power, bucket in terms.items()
-    }
-    kept = truncate(
-        {power: bucket for power, bucket in clean.items() if bucket}, cut, context.depth
+                known = bucket.get((coefficient, item))
+                bucket[coefficient, item] = factor if known is None else known + factor
+        rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
+        softs += [v.bounded_by(s.soft), s.bounded_by(v.soft)]
+        drifts += [v.bounded_by(s.drift), s.bounded_by(v.drift)]
+    opened = {power: _opened(context, bucket) for power, bucket in terms.items()}
+    if any(opened[power] != bucket for power, bucket in terms.items()):  # something cancelled
+        rests, drifts = rests + drifts, []
+    kept = context.ranking.keep(
+        {power: bucket for power, bucket in opened.items() if bucket}, rests, softs, drifts, _merged
     )
-    dim = _dim(context, ref)
-    return Series(
-        tuple((power, _combined(context, bucket, dim)) for power, bucket in kept.terms), kept.cut
-    )
+    dim = context.dim(ref)
+    combined = tuple((power, _combined(context, bucket, dim)) for power, bucket in kept.terms)
+    return Series(combined, kept.rest, kept.soft, kept.drift)
+
+
+def _opened(context: Context, bucket: Bucket) -> Bucket:
+    """A bucket without zeros; in a difference sums are opened, so that what they share cancels."""
+    clean = {pair: number for pair, number in bucket.items() if number != 0}
+    sums = [
+        (number, context.nodes[vector])
+        for (scalar, vector), number in clean.items()
+        if scalar is None and isinstance(context.nodes[vector], Combine)
+    ]
+    if len(clean) < 2 or not any(number < 0 for number, _ in sums):
+        return clean
+    total: Bucket = {}
+    for (scalar, vector), number in clean.items():
+        node = context.nodes[vector]
+        if scalar is not None or not isinstance(node, Combine):
+            total[scalar, vector] = total.get((scalar, vector), Fraction(0)) + number
+            continue
+        for factor, own, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            total[own, item] = total.get((own, item), Fraction(0)) + number * factor
+    return _opened(context, total)
+
+
+def _merged(buckets: list[Bucket]) -> Bucket:
+    total: Bucket = {}
+    for bucket in buckets:
+        for pair, number in bucket.items():
+            total[pair] = total.get(pair, Fraction(0)) + number
+    return total
 
 
 def _combined(
@@ -215,100 +193,11 @@ def _combined(
     )
 
 
-def _moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value:
-    vectors = [values[r] for r in node.vectors]
-    pieces, cut = _expanded(context, node.fn, vectors, [values[r] for r in node.scalars], ref)
-    dim = _dim(context, node.vectors[0])
-    total: dict[Fraction, list[LRef]] = {}
-    for piece in pieces:
-        for power, item in _expectations(context, piece, dim):
-            total.setdefault(power, []).append(item)
-    sums = {power: _scalar_sum(context, items) for power, items in total.items()}
-    return truncate(sums, cut, context.depth)
-
-
-def _scalar_sum(context: Context, items: Sequence[LRef]) -> LRef:
-    if len(items) == 1:
-        return items[0]
-    refs = list(dict.fromkeys(items))
-    total = add(Par(refs.index(item)) for item in items)
-    return context.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
-
-
-def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Fraction, LRef]]:
-    """The moment of one piece as terms (power, scalar node).
-
-    A summand ``c u g`` with u a centred start vector on which nothing else in it depends has mean 0
-    exactly and fluctuates: it is n^(-1/2) times a Gaussian, linear in g.
-    """
-    piece = _inlined(context, piece)
-    if not any(isinstance(context.nodes[v], Start) for v in piece.vectors) and piece.vectors:
-        return [(piece.power, context.add(Expect(piece.fn, piece.vectors, piece.scalars), None))]
-    summands = piece.fn.expr.terms if isinstance(piece.fn.expr, Add) else (piece.fn.expr,)
-    smooth: list[Expr] = []
-    out: list[tuple[Fraction, LRef]] = []
-    for summand in summands:
-        found = _fluctuation(context, summand, piece, dim)
-        if found is None:
-            smooth.append(summand)
-        else:
-            out.append((piece.power - HALF, found))
-    if smooth:
-        expr = smooth[0] if len(smooth) == 1 else Add(tuple(smooth))
-        fn, keep_v, keep_s = Fn(expr, piece.fn.vectors, piece.fn.scalars).compact()
-        vectors = tuple(piece.vectors[i] for i in keep_v)
-        scalars = tuple(piece.scalars[i] for i in keep_s)
-        if not vectors:  # the moment of a constant
-            node = context.add(ScalarApply(fn, scalars), None)
-        else:
-            node = context.add(Expect(fn, vectors, scalars), None)
-        out.append((piece.power, node))
-    return out
-
-
-def _inlined(context: Context, piece: Piece) -> Piece:
-    """The average of a vector that is a function: the function itself may show a start vector."""
-    if piece.fn.expr == Var(0):
-        node = context.nodes[piece.vectors[0]]
-        if isinstance(node, Apply):
-            return Piece(piece.power, node.fn, node.vectors, node.scalars)
-    return piece
-
-
-def _fluctuation(context: Context, summand: Expr, piece: Piece, dim: str) -> LRef | None:
-    factors = summand.factors if isinstance(summand, Mul) else (summand,)
-    for place, factor in enumerate(factors):
-        if not isinstance(factor, Var):
-            continue
-        start = context.nodes[piece.vectors[factor.index]]
-        if not isinstance(start, Start):
-            continue
-        group = context.program.group[start.group]
-        if group.mean[start.index] != 0:
-            continue
-        rest = mul((*factors[:place], *factors[place + 1 :]))
-        fn, keep_v, keep_s = Fn(rest, piece.fn.vectors, piece.fn.scalars).compact()
-        others = tuple(piece.vectors[i] for i in keep_v)
-        root = context.bit(start_root(context.program, start.group, start.index))
-        if any(root & context.roots[other] for other in others):
-            continue
-        scalars = tuple(piece.scalars[i] for i in keep_s)
-        if fn.expr == Var(0):
-            argument = others[0]
-        elif others:
-            argument = context.add(Apply(fn, others, scalars), dim)
-        else:  # u alone, times a number: a constant vector argument
-            anchor = piece.vectors[factor.index]
-            argument = context.add(Apply(Fn(fn.expr, 1, fn.scalars), (anchor,), scalars), dim)
-        return context.add(Fluctuation(start.group, start.index, argument), None)
-    return None
-
-
 def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> Value:
     refs = (*node.rows, *node.cols)
     plain = [values[r] for r in refs] + [values[r] for r in node.scalars]
     x: Value = values[node.vector]
-    if x.lead is None:
+    if x.is_zero:
         return x
     if any(value.lead != 0 or len(value.terms) != 1 for value in plain) or len(x.terms) != 1:
         raise ScaleError(
@@ -316,9 +205,9 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> 
             where=context.program.place(ref),
             hint="Write the powers of n so that its arguments are of order one.",
         )
-    cut: Fraction | None = x.cut
-    for value in plain:
-        cut = larger(cut, None if value.cut is None else value.cut + x.terms[0][0])
+    rests = [x.rest, *(x.bounded_by(value.rest) for value in plain)]
+    softs = [x.soft, *(x.bounded_by(value.soft) for value in plain)]
+    drifts = [x.drift, *(x.bounded_by(value.drift) for value in plain)]
     rows, cols = len(node.rows), len(node.cols)
     items = [value.terms[0][1] for value in plain]
     made = OuterExpect(
@@ -328,21 +217,9 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> 
         tuple(items[rows + cols :]),
         x.terms[0][1],
     )
-    return Series(((x.terms[0][0], context.add(made, _dim(context, ref))),), cut)
-
-
-def _scalar_fn(node: ScalarFn, ref: Ref, values: list[Any], context: Context) -> Value:
-    pieces, cut = _expanded(context, node.fn, [], [values[r] for r in node.scalars], ref)
-    terms = []
-    for piece in pieces:
-        if piece.fn.expr == Par(0):
-            item = piece.scalars[0]
-        elif isinstance(piece.fn.expr, Const):
-            item = context.number(piece.fn.expr.value)
-        else:
-            item = context.add(ScalarApply(piece.fn, piece.scalars), None)
-        terms.append((piece.power, item))
-    return Series(tuple(terms), cut)
+    power, _ = x.terms[0]
+    item = context.add(made, context.dim(ref))
+    return context.ranking.keep({power: item}, rests, softs, drifts, lambda items: items[0])
 
 
 def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -353,7 +230,9 @@ def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
             hint="Write the number of layers as a number.",
         )
     value: Value = values[node.of]
-    return value.shift(node.n_power.at(context.values))
+    power = node.n_power.put(context.values)
+    constant = power.constant
+    return value.shift(power if constant is None else constant)
 
 
 _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
@@ -363,9 +242,9 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,
-    Moment: _moment,
+    Moment: moment,
     OuterNonlin: _outer,
-    ScalarFn: _scalar_fn,
+    ScalarFn: scalar_fn,
     Scale: _scale,
 }
 

@@ -101,6 +101,26 @@ class Ex:
             total += part
         return total
 
+    def put(self, values: Mapping[str, Ex | Fraction]) -> Ex:
+        """The exponent with some symbols replaced by numbers or other exponents.
+
+        Args:
+            values: What stands for a symbol; the others stay.
+
+        Example:
+            >>> print((Ex.symbol("a") * Ex.symbol("p")).put({"p": Fraction(2)}))
+            2*a
+        """
+        if not self.symbols & values.keys():
+            return self
+        total = Ex()
+        for monomial, coefficient in self.terms:
+            part = Ex.number(coefficient)
+            for name, degree in monomial:
+                part = part * as_ex(values.get(name, Ex.symbol(name))) ** degree
+            total = total + part
+        return total
+
     def __add__(self, other: Ex | int | Fraction) -> Ex:
         total = dict(self.terms)
         for monomial, coefficient in as_ex(other).terms:

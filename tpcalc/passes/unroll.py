@@ -11,31 +11,19 @@ with r'_s = -eta n^(-c) chi_s r_s made once for each step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import const, substitute
 from tpcalc.orders import Ex
 from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.contribution import Contribution, Contributions
+from tpcalc.passes.instance import Instance
 from tpcalc.passes.weights import Form, Weights
-from tpcalc.program.nodes import (
-    InputScalar,
-    InputVector,
-    LinComb,
-    MatMul,
-    Moment,
-    Node,
-    Nonlin,
-    OuterNonlin,
-    Ref,
-    ScalarFn,
-    Scale,
-)
+from tpcalc.program.nodes import InputScalar, Ref, ScalarFn
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.rename import with_refs
 
 __all__ = ["Model", "Parameter", "Watch", "unroll"]
 
@@ -69,6 +57,7 @@ class Model:
         outputs: Its scalar outputs f_1..f_K.
         parameters: What is trained.
         watch: Intermediate vectors that get names in the unrolled program.
+        contributions: What the last update of some parameters adds to a node, with names as well.
     """
 
     program: Program
@@ -76,6 +65,7 @@ class Model:
     outputs: tuple[Ref, ...]
     parameters: tuple[Parameter, ...]
     watch: tuple[Watch, ...] = ()
+    contributions: tuple[Contribution, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,81 +87,6 @@ class Schedule:
     queries: tuple[tuple[float, ...], ...]
     chi: tuple[Expr, ...]
     rate: Callable[[Parameter, int], tuple[Fraction | float, Ex]]
-
-
-Value = Ref | Form | Fraction | float
-
-
-@dataclass
-class _Copy:
-    """One copy of the template: forward (and backward, once asked) for one sample."""
-
-    builder: Builder
-    template: Builder
-    weights: Weights
-    data: Mapping[Ref, float]
-    values: dict[Ref, Value | None] = field(default_factory=dict)
-
-    def run(self, start: int, stop: int) -> None:
-        for ref in range(start, stop):
-            self.values[ref] = self._value(ref, self.template.node(ref))
-
-    def ref(self, ref: Ref) -> Ref:
-        """The node of a template node, made if it is a linear form so far."""
-        value = self.values[ref]
-        if isinstance(value, Form):
-            return self.weights.node_of(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        raise ProgramError(f"template node %{ref} has no node of its own.")
-
-    def _value(self, ref: Ref, node: Node) -> Value | None:
-        if ref in self.data:
-            return float(self.data[ref])
-        if isinstance(node, InputVector | InputScalar):
-            return self.weights.current(ref, node)
-        if isinstance(node, LinComb):
-            return self._lincomb(node)
-        if isinstance(node, MatMul):
-            return self.weights.multiply(node, self.ref(node.vector))
-        if isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin):
-            node = self._fill_in(node)
-        if isinstance(node, Scale) and isinstance(self.values[node.of], float | Fraction):
-            raise ProgramError(f"a power of n in front of the datum %{node.of}.")
-        return self.builder.add(with_refs(node, self.ref))
-
-    def _lincomb(self, node: LinComb) -> Form:
-        total = Form()
-        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            coefficient: Ref | None = None
-            if scalar is not None:
-                value = self.values[scalar]
-                if isinstance(value, float | Fraction):
-                    number = number * value
-                else:
-                    coefficient = self.ref(scalar)
-            item = self.values[vector]
-            if isinstance(item, Form) and coefficient is None:
-                total.add(item, number)
-            else:
-                total.add_term(coefficient, self.ref(vector), number)
-        return total
-
-    def _fill_in(self, node: Nonlin | Moment | ScalarFn | OuterNonlin) -> Node:
-        """Put data into the function where a scalar argument is a datum."""
-        from dataclasses import replace
-
-        given: dict[Expr, Expr] = {
-            Par(index): const(value)
-            for index, ref in enumerate(node.scalars)
-            if isinstance(value := self.values[ref], float)
-        }
-        if not given:
-            return node
-        keep = [i for i in range(len(node.scalars)) if Par(i) not in given]
-        given.update({Par(old): Par(new) for new, old in enumerate(keep)})
-        fn = Fn(substitute(node.fn.expr, given), node.fn.vectors, len(keep))
-        return replace(node, fn=fn, scalars=tuple(node.scalars[i] for i in keep))
 
 
 @dataclass(frozen=True)
@@ -203,12 +118,15 @@ def unroll(
     Args:
         model: The forward template.
         schedule: Data, loss derivative and learning rates; T is the number of batches minus one.
-        keep: Which names of watched vectors (``"h"``, ``"dh"``, ...) become outputs besides f.
+        keep: Which names of watched vectors and contributions (``"h"``, ``"dh"``, ``"dW_x"``, ...)
+            become outputs besides f.
 
     Returns:
         A program whose outputs are ``f[t,i]`` (``f[t,i,k]`` with several outputs) and the watched
         vectors ``h[l,t,i]`` and so on; i runs over the batch, then over the queries. With one
-        output, gradients ``dh`` are those of the output; with several, of the loss.
+        output, gradients ``dh`` are those of the output; with several, of the loss. Contributions
+        of updates are there from t = 1 on; their nodes come before the nodes that they are part
+        of, and a parameter whose gradient is identically 0 has none.
 
     Source: Hajjar, Chizat, Giraud, equations (2.4)-(2.6) with history.
     """
@@ -218,17 +136,26 @@ def unroll(
         builder.group(group)
     weights = Weights(builder, template.builder, [p.ref for p in model.parameters])
     weights.find_materialised(template.builder)
+    added = Contributions(
+        template.builder, template.forward, [c for c in model.contributions if keep(c.kind)]
+    )
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
         batch = schedule.batches[step]
-        copies = []
-        for index, sample in enumerate((*batch, *schedule.queries)):
-            copy = _Copy(
+        copies = [
+            Instance(
                 builder, template.builder, weights, dict(zip(model.inputs, sample, strict=True))
             )
-            copy.run(0, template.forward)
+            for sample in (*batch, *schedule.queries)
+        ]
+        for start, stop in added.pieces:
+            for index, copy in enumerate(copies):
+                for name, part in added.before(start, copy, step, index):
+                    builder.output(name, part)
+            for copy in copies:
+                copy.run(start, stop)
+        for index, copy in enumerate(copies):
             _name_forward(builder, model, copy, step, index, keep)
-            copies.append(copy)
         if step == steps and not any(w.gradient and keep(w.gradient) for w in model.watch):
             break
         _backward_step(builder, model, template, schedule, copies[: len(batch)], step, keep)
@@ -238,7 +165,7 @@ def unroll(
 def _name_forward(
     builder: Builder,
     model: Model,
-    copy: _Copy,
+    copy: Instance,
     step: int,
     index: int,
     keep: Callable[[str], bool],
@@ -257,7 +184,7 @@ def _backward_step(
     model: Model,
     template: _Template,
     schedule: Schedule,
-    copies: Sequence[_Copy],
+    copies: Sequence[Instance],
     step: int,
     keep: Callable[[str], bool],
 ) -> None:
@@ -290,13 +217,14 @@ def _update(
     model: Model,
     template: _Template,
     schedule: Schedule,
-    copies: Sequence[_Copy],
+    copies: Sequence[Instance],
     chis: Sequence[tuple[Ref | None, Fraction | float]],
     step: int,
 ) -> None:
     """Subtract rate * n^(-c) * gradient of the mean loss from every parameter."""
     share = Fraction(1, len(copies))
     weights = copies[0].weights
+    weights.begin_step()
     for parameter in model.parameters:
         factor, exponent = schedule.rate(parameter, step)
         changes = []
@@ -317,7 +245,7 @@ def _update(
             )
 
 
-def _as_form(copy: _Copy, ref: Ref) -> Form:
+def _as_form(copy: Instance, ref: Ref) -> Form:
     value = copy.values[ref]
     if isinstance(value, Form):
         return value

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import add, const
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.nodes import (
@@ -52,9 +52,13 @@ class Form:
 
 @dataclass
 class _Matrix:
-    """Updates of a matrix so far: (r, c, r', c') with r c^T the gradient and ' the scaled one."""
+    """Updates of a matrix so far: (r, c, r', c') with r c^T the gradient and ' the scaled one.
+
+    Those from index ``last`` on are of the last step.
+    """
 
     updates: list[tuple[Ref, Ref, Ref, Ref]] = field(default_factory=list)
+    last: int = 0
 
 
 class Weights:
@@ -75,6 +79,9 @@ class Weights:
         self._nodes: dict[Ref, Ref] = {}
         self._materialised: set[Ref] = set()
         self._starts: set[Ref] = set()
+        self._last: dict[Ref, Form] = {}
+        self._last_scalars: dict[Ref, tuple[Expr, tuple[Ref, ...]]] = {}
+        self._moved: dict[Ref, tuple[Expr, tuple[Ref, ...]]] = {}
 
     def find_materialised(self, template: Builder) -> None:
         """Find the parameters that something other than a sum reads: they need a node a step."""
@@ -108,37 +115,82 @@ class Weights:
 
     def current(self, ref: Ref, node: InputVector | InputScalar) -> Ref | Form:
         """The present value of an input of the template."""
-        if ref in self._materialised and ref in self._nodes:
-            return self._nodes[ref]
         if isinstance(node, InputScalar):
-            return self._nodes.setdefault(ref, self._builder.add(node))
+            return self._scalar(ref, node)
         if ref not in self._forms:
             form = Form()
             own = self._builder.add(node)
             self._starts.add(own)
             form.add_term(None, own, Fraction(1))
             self._forms[ref] = form
-        if ref in self._materialised:
-            return self._nodes.setdefault(ref, self.node_of(self._forms[ref]))
-        return self._forms[ref]
+        return self._vector(ref) if ref in self._materialised else self._forms[ref]
+
+    def _vector(self, ref: Ref) -> Ref:
+        """The node of a parameter that needs one, made when it is first read in a step."""
+        if ref not in self._nodes:
+            self._nodes[ref] = self.node_of(self._forms[ref])
+        return self._nodes[ref]
+
+    def _scalar(self, ref: Ref, node: InputScalar) -> Ref:
+        if ref in self._moved:
+            total, refs = self._moved.pop(ref)
+            self._nodes[ref] = self._builder.add(ScalarFn(Fn(total, 0, len(refs)), refs))
+        elif ref not in self._nodes:
+            self._nodes[ref] = self._builder.add(node)
+        return self._nodes[ref]
 
     def multiply(self, node: MatMul, vector: Ref) -> Ref:
         """W_t x or W_t^T x: the initial product plus one term for each update."""
         builder = self._builder
-        matrix = builder.add(self._template.node(node.matrix))
-        first = builder.add(MatMul(matrix, vector, node.transpose))
+        first = self._start_product(node, vector)
         state = self._matrices.get(node.matrix)
         if state is None:
             return first
         numbers: list[Fraction | float] = [Fraction(1)]
         scalars: list[Ref | None] = [None]
         vectors = [first]
-        for row, col, scaled_row, scaled_col in state.updates:
-            with_, out = (row, scaled_col) if node.transpose else (col, scaled_row)
+        for scalar, out in self._products(state, node.transpose, vector):
             numbers.append(Fraction(1))
-            scalars.append(self._inner(with_, vector))
+            scalars.append(scalar)
             vectors.append(out)
         return builder.add(LinComb(tuple(numbers), tuple(scalars), tuple(vectors)))
+
+    def _start_product(self, node: MatMul, vector: Ref) -> Ref:
+        matrix = self._builder.add(self._template.node(node.matrix))
+        return self._builder.add(MatMul(matrix, vector, node.transpose))
+
+    def _products(self, state: _Matrix, transpose: bool, vector: Ref) -> list[tuple[Ref, Ref]]:
+        """The terms (scalar, vector) of the updates of a matrix times a vector."""
+        pairs = [(col, scaled) for _, col, scaled, _ in state.updates]
+        if transpose:
+            pairs = [(row, scaled) for row, _, _, scaled in state.updates]
+        return [(self._inner(with_, vector), out) for with_, out in pairs]
+
+    def begin_step(self) -> None:
+        """From here on updates are those of another step."""
+        self._last.clear()
+        self._last_scalars.clear()
+        for state in self._matrices.values():
+            state.last = len(state.updates)
+
+    def last_product(self, node: MatMul, vector: Ref) -> Form | None:
+        """The last update of a matrix (or of its transpose) times a vector; None without one."""
+        state = self._matrices.get(node.matrix)
+        if state is None or state.last == len(state.updates):
+            return None
+        self._start_product(node, vector)  # so that the nodes of the whole product keep their order
+        form = Form()
+        for scalar, out in self._products(state, node.transpose, vector)[state.last :]:
+            form.add_term(scalar, out, Fraction(1))
+        return form
+
+    def last_change(self, ref: Ref) -> Ref | Form | None:
+        """The last update of a vector or scalar parameter; None where there was none."""
+        if ref not in self._last_scalars:
+            return self._last.get(ref)
+        expr, refs = self._last_scalars[ref]
+        fn, _, kept = Fn(expr, 0, len(refs)).compact()
+        return self._builder.add(ScalarFn(fn, tuple(refs[index] for index in kept)))
 
     def _inner(self, left: Ref, right: Ref) -> Ref:
         if left == right:
@@ -200,15 +252,13 @@ class Weights:
                 if exponent != as_ex(0):
                     item = self._builder.add(Scale(item, -exponent))
                 step.add_term(coefficient, item, rate * number)
+        self._last[ref] = step
         if ref in self._materialised:
-            grown = Form()
-            grown.add_term(None, self._nodes.get(ref, self.node_of(old_form)), Fraction(1))
-            grown.add(step, Fraction(1))
-            self._nodes[ref] = self.node_of(grown)
-        else:
-            new = Form(dict(old_form.terms))
-            new.add(step, Fraction(1))
-            self._forms[ref] = new
+            old_form = Form({(None, self._vector(ref)): Fraction(1)})
+            del self._nodes[ref]
+        new = Form(dict(old_form.terms))
+        new.add(step, Fraction(1))
+        self._forms[ref] = new
 
     def _update_scalar(
         self,
@@ -217,10 +267,10 @@ class Weights:
         exponent: Ex,
     ) -> None:
         builder = self._builder
-        old = self._nodes.get(ref)
-        if old is None:
-            old = builder.add(self._template.node(ref))
-        refs, total = [old], Par(0) + const(0)
+        node = self._template.node(ref)
+        assert isinstance(node, InputScalar)
+        refs = [self._scalar(ref, node)]
+        total, change = Par(0) + const(0), add(())
         for gradient, chi, rate in changes:
             for (_, item), number in gradient.terms.items():
                 term = const(rate * number)
@@ -233,4 +283,6 @@ class Weights:
                 if moved not in refs:
                     refs.append(moved)
                 total = add((total, term * Par(refs.index(moved))))
-        self._nodes[ref] = builder.add(ScalarFn(Fn(total, 0, len(refs)), tuple(refs)))
+                change = add((change, term * Par(refs.index(moved))))
+        self._last_scalars[ref] = change, tuple(refs)
+        self._moved[ref] = total, tuple(refs)

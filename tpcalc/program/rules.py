@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -12,7 +12,7 @@ from tpcalc.program.nodes import NODE_TYPES, Ref
 if TYPE_CHECKING:
     from tpcalc.program.program import Program
 
-__all__ = ["Rules", "interpret"]
+__all__ = ["Rules", "interpret", "interpret_from"]
 
 T = TypeVar("T")
 C = TypeVar("C")
@@ -47,6 +47,19 @@ def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
         ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
     """
     values: list[T] = []
+    for _ in interpret_from(program, rules, context, values):
+        pass
+    return values
+
+
+def interpret_from(
+    program: Program, rules: Rules[T, C], context: C, values: list[T]
+) -> Iterator[Ref]:
+    """Walk the nodes in order, filling ``values``; yields each node once its value is there.
+
+    Raises:
+        ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
+    """
     table = rules.table
     for ref, node in enumerate(program.nodes):
         rule = table.get(type(node))
@@ -57,4 +70,4 @@ def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
                 f"{kind.__name__} has no rule in {rules.name!r}: {reason}", where=program.place(ref)
             )
         values.append(rule(node, ref, values, context))
-    return values
+        yield ref

@@ -1,9 +1,14 @@
-"""Records as pages, Markdown, notebook tables and terminal tables."""
+"""Records as pages, Markdown, notebook tables, terminal tables and pictures."""
 
+from tpcalc.report.notebook import check_html as check_html
 from tpcalc.report.notebook import comparison_html as comparison_html
 from tpcalc.report.notebook import finite_html as finite_html
 from tpcalc.report.notebook import limit_html as limit_html
+from tpcalc.report.notebook import orders_html as orders_html
+from tpcalc.report.notebook import phases_html as phases_html
+from tpcalc.report.notebook import solution_html as solution_html
 from tpcalc.report.page import render_html as render_html
 from tpcalc.report.page import render_markdown as render_markdown
 from tpcalc.report.page import write as write
+from tpcalc.report.phase_plot import phase_svg as phase_svg
 from tpcalc.report.record import ReportInput as ReportInput

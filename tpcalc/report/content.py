@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tpcalc.report.exponents import exponent_parts, judge_exponents, summarize_exponents
 from tpcalc.report.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
 from tpcalc.report.record import ReportInput
 from tpcalc.report.tables import Cell, Table, comparison_table, slope_table, worst
@@ -79,10 +80,13 @@ def compose(
     """
     lines = report.program_text.rstrip().splitlines()
     formulas = _formulas(report)
+    parts = [summarize_exponents(report)]
+    if _numeric(report):
+        parts.append(summary(report, traces))
     return Content(
         title=report.title,
-        summary=summary(report, traces),
-        verdict=judge(report, traces),
+        summary=" ".join(part for part in parts if part),
+        verdict=judge(report, traces) if _numeric(report) else judge_exponents(report),
         model=tuple((str(key), str(value)) for key, value in report.model.items()),
         words=report.program_words,
         program="\n".join(lines[:PROGRAM_LINES]),
@@ -94,6 +98,11 @@ def compose(
     )
 
 
+def _numeric(report: ReportInput) -> bool:
+    """Whether there are numbers to weigh, and not exponents alone."""
+    return any(part is not None for part in (report.limit, report.finite, report.comparison))
+
+
 def _sections(
     report: ReportInput, traces: tuple[Trace, ...], most_rows: int, drawn: frozenset[str]
 ) -> tuple[Section, ...]:
@@ -102,6 +111,10 @@ def _sections(
 
     inputs = report.input_names
     found = [
+        Section(part.key, part.title, part.lead, shown(*part.tables))
+        for part in exponent_parts(report)
+    ]
+    found += [
         Section("outputs", "Outputs", "", shown(outputs(traces, inputs), *others(traces, inputs))),
         Section(
             "features",
@@ -175,5 +188,5 @@ def _formulas(report: ReportInput) -> tuple[tuple[str, Formula], ...]:
 
 
 def _notes(report: ReportInput) -> tuple[str, ...]:
-    tables = (report.limit, report.finite, report.comparison)
+    tables = (*exponent_parts(report), report.limit, report.finite, report.comparison)
     return tuple(dict.fromkeys(note for t in tables if t is not None for note in t.notes))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import html
+from collections.abc import Callable
 from typing import Any
 
 from tpcalc.report.numbers import typeset
+from tpcalc.report.orders import order_tables, region_lines, solution_tables
+from tpcalc.report.phase_plot import drawable, phase_svg
+from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
@@ -14,9 +19,26 @@ from tpcalc.report.tables import (
     limit_tables,
     slope_table,
 )
-from tpcalc.results import Comparison, FiniteTable, LimitTable
+from tpcalc.results import (
+    Comparison,
+    FiniteTable,
+    LimitTable,
+    OrderTable,
+    PhaseDiagram,
+    Solution,
+    Verdict,
+)
 
-__all__ = ["comparison_html", "finite_html", "limit_html", "notebook_html"]
+__all__ = [
+    "check_html",
+    "comparison_html",
+    "finite_html",
+    "limit_html",
+    "notebook_html",
+    "orders_html",
+    "phases_html",
+    "solution_html",
+]
 
 _ROWS = 40
 # A notebook brings its own colours; these two can be read on white and on black.
@@ -58,16 +80,76 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
     return text + (_html(slope_table(comparison.slopes)) if comparison.slopes else "")
 
 
+def orders_html(table: OrderTable) -> str:
+    """Orders as HTML tables, with the region where they hold.
+
+    Args:
+        table: The orders.
+    """
+    tables = "".join(map(_html, order_tables(table)))
+    return tables + _lines(region_lines(table.region, table.point))
+
+
+def check_html(found: Verdict) -> str:
+    """A verdict: its headline, what decides, the tables.
+
+    Args:
+        found: The verdict.
+    """
+    said = judged(found)
+    head = f"<p><strong>{html.escape(said.headline)}</strong></p>"
+    tables = "".join(map(_html, check_tables(found)))
+    return head + _lines(said.reasons) + tables + _lines(region_lines(found.region, ()))
+
+
+def solution_html(solution: Solution) -> str:
+    """Learning-rate exponents as HTML tables.
+
+    Args:
+        solution: The exponents.
+    """
+    tables = "".join(map(_html, solution_tables(solution)))
+    return tables + _lines(region_lines(solution.region, solution.point))
+
+
+def phases_html(diagram: PhaseDiagram) -> str:
+    """A phase diagram: the picture where there are two symbols, then the cells.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    picture = ""
+    if drawable(diagram):
+        # An image of its own: a notebook has no style sheet of ours.
+        data = base64.b64encode(phase_svg(diagram).encode("utf-8")).decode("ascii")
+        words = html.escape(phase_lead(diagram))
+        picture = f'<p><img alt="{words}" src="data:image/svg+xml;base64,{data}"></p>'
+    return picture + _lines((phase_lead(diagram),)) + "".join(map(_html, phase_tables(diagram)))
+
+
+_SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (LimitTable, limit_html),
+    (FiniteTable, finite_html),
+    (Comparison, comparison_html),
+    (OrderTable, orders_html),
+    (Verdict, check_html),
+    (Solution, solution_html),
+    (PhaseDiagram, phases_html),
+)
+
+
 def notebook_html(result: Any) -> str:
     """What a notebook shows for a result.
 
     Args:
-        result: What ``tp.limit``, ``tp.simulate`` or ``tp.compare`` returns.
+        result: A result record, or what carries one as ``.table``.
     """
     table = getattr(result, "table", result)
-    if isinstance(table, LimitTable):
-        return limit_html(table)
-    return finite_html(table) if isinstance(table, FiniteTable) else comparison_html(table)
+    return next(show(table) for kind, show in _SHOWN if isinstance(table, kind))
+
+
+def _lines(lines: tuple[str, ...]) -> str:
+    return "".join(f"<p>{typeset(html.escape(line))}</p>" for line in lines)
 
 
 def _html(table: Table) -> str:

@@ -26,6 +26,8 @@ _ROUNDING = 1e-13
 _DIGITS = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
 _SCIENTIFIC = re.compile(r"(?<=[\d)])e([+-]?)0*(\d+)")
 _POWER = re.compile(r"\^\(?(-?\d+(?:[./]\d+)?|s\b)\)?")
+_FORMULA = re.compile(r"\^\(([^()]*[A-Za-z][^()]*)\)")
+_RAISED = re.compile(r"\*\*(\d+)")
 _MINUS = re.compile(r"(?<![\w.)])-(?=[\d.∞])")
 
 
@@ -252,12 +254,19 @@ def typeset(text: str) -> str:
     Example:
         >>> typeset("n^-1 × (-2.0 ± 1.1)e-7")
         'n<sup>−1</sup> × (−2.0 ± 1.1)×10<sup>−7</sup>'
+        >>> typeset("&lt;= n^(1/2 - 3*a**2)")
+        '≤ n<sup>1/2 − 3·a²</sup>'
     """
+
+    def formula(match: re.Match[str]) -> str:
+        inner = _RAISED.sub(lambda power: superscript(power[1]), match[1])
+        return f"<sup>{inner.replace('-', '−').replace('*', '·')}</sup>"
 
     def power_of_ten(match: re.Match[str]) -> str:
         sign = "−" if match[1] == "-" else ""
         return f"×10<sup>{sign}{match[2]}</sup>"
 
-    text = _SCIENTIFIC.sub(power_of_ten, text)
+    text = _SCIENTIFIC.sub(power_of_ten, text.replace("&lt;=", "≤").replace("&gt;=", "≥"))
+    text = _FORMULA.sub(formula, text)
     text = _POWER.sub(lambda match: f"<sup>{match[1].replace('-', '−')}</sup>", text)
     return _MINUS.sub("−", text)

@@ -12,6 +12,7 @@ from tpcalc.report.content import compose
 from tpcalc.report.mathml import formula_html, formula_markdown
 from tpcalc.report.numbers import typeset
 from tpcalc.report.panels import Figure, error_figure, feature_figure, output_figure
+from tpcalc.report.phase_plot import draw_phases, phase_figure
 from tpcalc.report.record import ReportInput
 from tpcalc.report.tables import Cell
 from tpcalc.report.traces import Trace, gather
@@ -51,7 +52,7 @@ def render_html(report: ReportInput) -> str:
     return template.render(
         content=compose(report, traces, _HTML_ROWS, frozenset(figures)),
         figures=figures,
-        pictures={key: _pictures(key, figure) for key, figure in figures.items()},
+        pictures={key: _pictures(report, key, figure) for key, figure in figures.items()},
     )
 
 
@@ -125,6 +126,7 @@ def write(report: ReportInput, path: str | Path) -> Path:
 
 def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure]:
     found = {
+        "phases": phase_figure(report.phases) if report.phases is not None else None,
         "outputs": output_figure(traces, report.input_names),
         "features": feature_figure(traces, report.input_names),
         "comparison": error_figure(traces, report.comparison, report.input_names),
@@ -132,12 +134,14 @@ def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure
     return {key: figure for key, figure in found.items() if figure is not None}
 
 
-def _pictures(key: str, figure: Figure) -> tuple[Markup, ...]:
+def _pictures(report: ReportInput, key: str, figure: Figure) -> tuple[Markup, ...]:
     from markupsafe import Markup
 
     from tpcalc.report.plots import draw
 
     # Our own drawing, whose words are escaped where it is made.
+    if key == "phases" and report.phases is not None:
+        return (Markup(draw_phases(report.phases, key)),)
     return tuple(Markup(draw(panel, f"{key}-{index}")) for index, panel in enumerate(figure.panels))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from tpcalc.report.exponents import exponent_parts
 from tpcalc.report.labels import index, place, symbol
 from tpcalc.report.numbers import count, duration, measured, spread, with_power
 from tpcalc.report.record import ReportInput
@@ -15,7 +16,7 @@ from tpcalc.results import Estimate, Key, Method, Provenance
 __all__ = ["FEATURES", "GRADIENTS", "features", "others", "outputs", "provenance"]
 
 FEATURES = ("h", "x")
-GRADIENTS = ("dh", "dx", "dW_x")
+GRADIENTS = ("dh", "dx", "dW_x", "dB")
 _STEPPED = ("f", "chi", "loss")
 _WIDTHS = 5
 _DIGEST = 12
@@ -28,7 +29,12 @@ def outputs(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Table | None:
 
 def others(traces: Iterable[Trace], inputs: tuple[str, ...]) -> tuple[Table, ...]:
     """Every result that has no place in the scheme of f, h and x."""
-    rest = [t for t in traces if not _placed(t.key)]
+    # The contribution of the last layer's update is a scalar: no column of a vector has it.
+    rest = [
+        t
+        for t in traces
+        if not _placed(t.key) or (t.key.layer is not None and t.statistic == "value")
+    ]
     made = [
         table
         for letter in _STEPPED[1:]
@@ -104,7 +110,7 @@ def features(
 
 def provenance(report: ReportInput) -> Table | None:
     """Where every number comes from, a column for each part of the report."""
-    parts: list[tuple[str, dict[str, str]]] = []
+    parts = [(part.title, _facts(part.provenance)) for part in exponent_parts(report)]
     if report.limit is not None:
         facts = _facts(report.limit.provenance)
         found = [row.estimate for row in report.limit.scalars]

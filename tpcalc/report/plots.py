@@ -1,20 +1,14 @@
-"""Panels as SVG: drawn by matplotlib, coloured by the page.
-
-The drawing uses stand-in colours; afterwards each becomes a CSS variable, so that one SVG serves
-light and dark pages. Text stays text and takes the page's typeface.
-"""
+"""Panels as SVG: drawn by matplotlib, coloured by the page."""
 
 from __future__ import annotations
 
-import html
-import io
 import math
-import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from tpcalc.report.numbers import count, plain, superscript
 from tpcalc.report.panels import Panel, Series
+from tpcalc.report.svg import canvas, colour, on_page, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,31 +17,6 @@ __all__ = ["MARKERS", "draw"]
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 _WIDTH, _HEIGHT = 400.0, 270.0
-_STAND_INS = {
-    "#010101": "--ink",
-    "#010102": "--muted",
-    "#010103": "--rule",
-    "#010104": "--limit",
-    **{f"#02020{k}": f"--series-{k}" for k in range(len(MARKERS))},
-}
-_INK, _MUTED, _RULE, _LIMIT = list(_STAND_INS)[:4]
-_SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tpcalc",
-    "font.size": 12.0,
-    "axes.edgecolor": _MUTED,
-    "axes.labelcolor": _INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "grid.color": _RULE,
-    "grid.linewidth": 0.8,
-    "xtick.color": _MUTED,
-    "xtick.labelcolor": _INK,
-    "ytick.color": _MUTED,
-    "ytick.labelcolor": _INK,
-    "text.color": _INK,
-}
 
 
 def draw(panel: Panel, identifier: str) -> str:
@@ -57,15 +26,7 @@ def draw(panel: Panel, identifier: str) -> str:
         panel: What to draw.
         identifier: A word that no other figure of the page carries.
     """
-    import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # a user's matplotlibrc has no say in a report
-        cast(Any, matplotlib.rcParams).update(_SETTINGS)
-        figure = Figure(figsize=(_WIDTH / 72, _HEIGHT / 72), facecolor="none")
-        FigureCanvasSVG(figure)
+    with canvas(_WIDTH, _HEIGHT) as figure:
         axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
         for series in panel.series:
             _add(axes, series)
@@ -76,24 +37,21 @@ def draw(panel: Panel, identifier: str) -> str:
         axes.set_xlabel(panel.x_label)
         axes.grid(axis="y")
         axes.set_axisbelow(True)
-        buffer = io.StringIO()
-        figure.savefig(
-            buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True
-        )
-    return _page_ready(buffer.getvalue(), identifier, panel.words)
+        svg = written(figure)
+    return on_page(svg, identifier, panel.words)
 
 
 def _add(axes: Axes, series: Series) -> None:
-    colour = _colour(series.colour)
+    ink = colour(series.colour)
     if series.shape == "dash":
-        axes.plot(series.x, series.y, color=colour, linewidth=1.2, linestyle=(0, (5, 4)))
+        axes.plot(series.x, series.y, color=ink, linewidth=1.2, linestyle=(0, (5, 4)))
         return
     if series.shape == "line":
-        axes.plot(series.x, series.y, color=colour, linewidth=1.8, zorder=2)
+        axes.plot(series.x, series.y, color=ink, linewidth=1.8, zorder=2)
         if any(series.error):
             low = [y - e for y, e in zip(series.y, series.error, strict=True)]
             high = [y + e for y, e in zip(series.y, series.error, strict=True)]
-            axes.fill_between(series.x, low, high, color=colour, alpha=0.22, linewidth=0)
+            axes.fill_between(series.x, low, high, color=ink, alpha=0.22, linewidth=0)
         return
     marker = MARKERS[int(series.colour) % len(MARKERS)]
     axes.errorbar(
@@ -107,15 +65,9 @@ def _add(axes: Axes, series: Series) -> None:
         markeredgewidth=0,
         elinewidth=1.2,
         capsize=0,
-        color=colour,
+        color=ink,
         zorder=3,
     )
-
-
-def _colour(word: str) -> str:
-    if word == "limit":
-        return _LIMIT
-    return _MUTED if word == "muted" else f"#02020{int(word) % len(MARKERS)}"
 
 
 def _scale(axes: Axes, panel: Panel) -> None:
@@ -206,44 +158,3 @@ def _round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
 def _is_zero(tick: float, gap: float) -> bool:
     """Whether a tick is 0 up to the rounding of the locator."""
     return abs(tick) < 1e-9 * gap
-
-
-def _page_ready(svg: str, identifier: str, words: str) -> str:
-    """Strip what a page has no use for, make colours variables and identifiers unique."""
-    box = re.search(r'viewBox="([^"]+)"', svg)
-    view = box[1] if box else f"0 0 {_WIDTH:g} {_HEIGHT:g}"
-    root = f'<svg viewBox="{view}" role="img" aria-label="{html.escape(words)}" focusable="false">'
-    body = svg[svg.index("<svg") :].split(">", 1)[1]
-    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.S)
-    # A style element inside the picture would reach the whole page.
-    body = re.sub(r"<defs>\s*<style[^>]*>.*?</style>\s*</defs>", "", body, flags=re.S)
-    body = body.replace("xlink:href", "href")
-    body = _unique_identifiers(body, identifier)
-    body = re.sub(r"font: ([\d.]+)px [^;\"]+", r"font-size: \1px", body)
-    body = re.sub(r"font-family: [^;\"]+;?\s*", "", body)
-    body = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", body)
-    body = re.sub(r"<[^>]+>", _shortened, body)
-    for stand_in, variable in _STAND_INS.items():
-        body = body.replace(stand_in, f"var({variable})")
-    body = re.sub(r"[ \n]+", " ", body)
-    return root + re.sub(r"> <", "><", body).strip()
-
-
-def _shortened(tag: re.Match[str]) -> str:
-    """Coordinates to a hundredth of a unit; only within tags, never in the labels."""
-    return re.sub(
-        r"-?\d+\.\d{3,}",
-        lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."),
-        tag[0],
-    )
-
-
-def _unique_identifiers(svg: str, identifier: str) -> str:
-    used = set(re.findall(r'href="#([^"]+)"', svg)) | set(re.findall(r"url\(#([^)]+)\)", svg))
-
-    def keep(match: re.Match[str]) -> str:
-        return f' id="{identifier}-{match[1]}"' if match[1] in used else ""
-
-    svg = re.sub(r'\s+id="([^"]+)"', keep, svg)
-    svg = re.sub(r'href="#([^"]+)"', rf'href="#{identifier}-\1"', svg)
-    return re.sub(r"url\(#([^)]+)\)", rf"url(#{identifier}-\1)", svg)

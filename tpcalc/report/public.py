@@ -7,19 +7,21 @@ from typing import Any
 
 from tpcalc.errors import StudyError
 from tpcalc.report.page import write
-from tpcalc.report.record import ReportInput
-from tpcalc.results import Comparison, FiniteTable, LimitTable, checks
+from tpcalc.report.record import KINDS, ReportInput
+from tpcalc.results import checks
 
 __all__ = ["report"]
 
-KINDS = {LimitTable: "limit", FiniteTable: "finite", Comparison: "comparison"}
+_FIELDS = {kind: field for field, kind in KINDS.items()}
+_ANSWERS = "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve or tp.phases"
 
 
 def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit") -> Path:
     """Write a report.
 
     Args:
-        results: A limit, a simulation or a comparison (one of them, or several in a list).
+        results: A limit, a simulation, a comparison, orders, a verdict, learning-rate exponents
+            or a phase diagram (one of them, or several in a list).
         path: A file ending in ``.html`` (one self-contained page) or ``.md``.
         title: The heading.
 
@@ -31,7 +33,7 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
             written.
 
     Example:
-        >>> from tpcalc.results import Estimate, Method, Provenance, ScalarRow
+        >>> from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow
         >>> row = ScalarRow("f[0,0]", Estimate(0.25, 0.0, Method.EXACT))
         >>> table = LimitTable((row,), (), Provenance("0.1.0", "ab12"))
         >>> import tempfile
@@ -43,12 +45,12 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
     parts: dict[str, Any] = {}
     for result in results if isinstance(results, list | tuple) else [results]:
         table = getattr(result, "table", result)
-        kind = KINDS.get(type(table))
+        kind = _FIELDS.get(type(table))
         if kind is None:
             raise StudyError(
                 f"{type(result).__name__} is not a result.",
                 where="report",
-                hint="Give what tp.limit, tp.simulate or tp.compare returns.",
+                hint=f"Give what {_ANSWERS} returns.",
             )
         if kind in parts:
             raise StudyError(f"two results of the same kind ({kind}).", where="report")

@@ -6,14 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tpcalc.errors import StudyError
-from tpcalc.results import Comparison, FiniteTable, Formula, LimitTable, Provenance
+from tpcalc.results import (
+    Comparison,
+    FiniteTable,
+    Formula,
+    LimitTable,
+    OrderTable,
+    PhaseDiagram,
+    Provenance,
+    Solution,
+    Verdict,
+)
 
-__all__ = ["ReportInput"]
+__all__ = ["KINDS", "ReportInput"]
+
+KINDS = {
+    "limit": LimitTable,
+    "finite": FiniteTable,
+    "comparison": Comparison,
+    "orders": OrderTable,
+    "check": Verdict,
+    "solution": Solution,
+    "phases": PhaseDiagram,
+}
+"""The answers that a report can hold, by field."""
 
 
 @dataclass(frozen=True)
 class ReportInput:
-    """What one report shows; everything but one of the three tables may be left out.
+    """What one report shows; everything but one of the answers may be left out.
 
     Args:
         title: The heading of the page.
@@ -26,10 +47,13 @@ class ReportInput:
         comparison: Limit against finite widths.
         provenance: Of the report as a whole, where it differs from that of its tables.
         input_names: What input 0, 1, ... are ("sample of the step", "query 1"); may be shorter.
+        orders: Orders of size.
+        check: A verdict on training.
+        solution: Learning-rate exponents.
+        phases: A phase diagram.
 
     Raises:
-        StudyError: None of limit, finite and comparison is given, or one of them is not the
-            table that its name asks for.
+        StudyError: No answer is given, or one of them is not the record that its name asks for.
 
     Example:
         >>> from tpcalc.results import Estimate, Method, ScalarRow
@@ -48,15 +72,18 @@ class ReportInput:
     comparison: Comparison | None = None
     provenance: Provenance | None = None
     input_names: tuple[str, ...] = ()
+    orders: OrderTable | None = None
+    check: Verdict | None = None
+    solution: Solution | None = None
+    phases: PhaseDiagram | None = None
 
     def __post_init__(self) -> None:
-        wanted = (("limit", LimitTable), ("finite", FiniteTable), ("comparison", Comparison))
-        given = [(name, kind, getattr(self, name)) for name, kind in wanted]
+        given = [(name, kind, getattr(self, name)) for name, kind in KINDS.items()]
         if all(value is None for _, _, value in given):
             raise StudyError(
-                "there is nothing to report: neither limit nor finite nor comparison is given.",
+                f"there is nothing to report: none of {', '.join(KINDS)} is given.",
                 where="ReportInput",
-                hint="Give at least one of the three tables.",
+                hint="Give at least one of them.",
             )
         for name, kind, value in given:
             if value is not None and not isinstance(value, kind):

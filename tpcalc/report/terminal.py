@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tpcalc.report.orders import order_tables, region_lines, solution_tables
+from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
@@ -17,16 +19,33 @@ from tpcalc.report.tables import (
     slope_table,
     worst,
 )
-from tpcalc.results import Comparison, FiniteTable, LimitTable
+from tpcalc.results import (
+    Comparison,
+    FiniteTable,
+    LimitTable,
+    OrderTable,
+    PhaseDiagram,
+    Solution,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table as RichTable
     from rich.text import Text
 
-__all__ = ["comparison_group", "finite_group", "limit_group"]
+__all__ = [
+    "check_group",
+    "comparison_group",
+    "finite_group",
+    "limit_group",
+    "orders_group",
+    "phases_group",
+    "solution_group",
+]
 
 _TONES = {"": "", "warn": "yellow", "bad": "bold red"}
+_LEVELS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "info": "bold"}
 
 
 def limit_group(table: LimitTable, most: int | None = None) -> Group:
@@ -79,12 +98,73 @@ def comparison_group(
     return _group(tables, comparison.notes, most)
 
 
-def _group(tables: Iterable[Table], notes: tuple[str, ...], most: int | None) -> Group:
+def orders_group(table: OrderTable, most: int | None = None) -> Group:
+    """Orders for ``rich.console.Console.print``, with the region where they hold.
+
+    Args:
+        table: The orders.
+        most: Rows shown of each table; all if None.
+    """
+    notes = (*region_lines(table.region, table.point), *table.notes)
+    return _group(order_tables(table), notes, most)
+
+
+def check_group(
+    found: Verdict, measured: OrderTable | None = None, most: int | None = None
+) -> Group:
+    """A verdict for ``rich.console.Console.print``: the headline, what decides, the tables.
+
+    Args:
+        found: The verdict.
+        measured: Orders of the same network beside slopes at finite widths.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judged(found)
+    lead = [Text(said.headline, style=_LEVELS[said.level])]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    tables = [*check_tables(found), *(order_tables(measured) if measured else ())]
+    notes = (*region_lines(found.region, ()), *found.notes, *(measured.notes if measured else ()))
+    return _group(tables, tuple(dict.fromkeys(notes)), most, lead)
+
+
+def solution_group(solution: Solution, most: int | None = None) -> Group:
+    """Learning-rate exponents for ``rich.console.Console.print``.
+
+    Args:
+        solution: The exponents.
+        most: Rows shown of each table; all if None.
+    """
+    notes = (*region_lines(solution.region, solution.point), *solution.notes)
+    return _group(solution_tables(solution), notes, most)
+
+
+def phases_group(diagram: PhaseDiagram, most: int | None = None) -> Group:
+    """The cells of a phase diagram for ``rich.console.Console.print``.
+
+    Args:
+        diagram: The phase diagram.
+        most: Rows shown; all if None.
+    """
+    from rich.text import Text
+
+    return _group(phase_tables(diagram), diagram.notes, most, [Text(phase_lead(diagram))])
+
+
+def _group(
+    tables: Iterable[Table],
+    notes: tuple[str, ...],
+    most: int | None,
+    lead: Iterable[Text] = (),
+) -> Group:
     from rich.console import Group
     from rich.text import Text
 
     return Group(
-        *(_rich(table, most) for table in tables), *(Text(note, style="dim") for note in notes)
+        *lead,
+        *(_rich(table, most) for table in tables),
+        *(Text(note, style="dim") for note in notes),
     )
 
 

@@ -4,6 +4,14 @@ from tpcalc.results import checks as checks
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status
+from tpcalc.results.orders import LayerFacts as LayerFacts
+from tpcalc.results.orders import OrderRow as OrderRow
+from tpcalc.results.orders import OrderTable as OrderTable
+from tpcalc.results.orders import PhaseCell as PhaseCell
+from tpcalc.results.orders import PhaseDiagram as PhaseDiagram
+from tpcalc.results.orders import Solution as Solution
+from tpcalc.results.orders import SolvedStep as SolvedStep
+from tpcalc.results.orders import Verdict as Verdict
 from tpcalc.results.samples import Samples as Samples
 from tpcalc.results.tables import Comparison as Comparison
 from tpcalc.results.tables import ComparisonRow as ComparisonRow

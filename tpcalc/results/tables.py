@@ -1,9 +1,9 @@
 """Tables of answers: plain records that reports, JSON and comparisons read.
 
 Names of results of a trained network are written ``f[t,i]`` (``f[t,i,k]`` with several outputs),
-``h[l,t,i]``, ``x[l,t,i]``, ``dx[l,t,i]``, ``dh[l,t,i]``, ``dW_x[l,t,i]``: l the layer (from 1),
-t the step (from 0), i the input (within the step's batch; queries follow), k the output. ``Key``
-reads them.
+``h[l,t,i]``, ``x[l,t,i]``, ``dx[l,t,i]``, ``dh[l,t,i]``, ``dW_x[l,t,i]`` (``dW_x[l,t,i,k]`` for
+the last layer with several outputs), ``dB[l,t]`` (``dB[l,t,k]``): l the layer (from 1), t the step
+(from 0), i the input (within the step's batch; queries follow), k the output. ``Key`` reads them.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Key:
     Example:
         >>> Key.of("h[2,1,0]").layer, Key.of("f[3,1]").step, Key.of("loss").step
         (2, 3, None)
+        >>> Key.of("dW_x[4,1,0,2]").output, Key.of("dB[2,1]").layer
+        (2, 2)
     """
 
     name: str
@@ -55,6 +57,10 @@ class Key:
         name, index = found["name"], [int(part) for part in found["index"].split(",")]
         if name in _LAYERED and len(index) == 3:
             return Key(name, index[0], index[1], index[2])
+        if name == "dW_x" and len(index) == 4:
+            return Key(name, index[0], index[1], index[2], index[3])
+        if name == "dB" and len(index) in (2, 3):
+            return Key(name, index[0], index[1], None, index[2] if len(index) == 3 else None)
         if name in ("f", "chi", "loss") and len(index) in (2, 3):
             return Key(name, None, index[0], index[1], index[2] if len(index) == 3 else None)
         return Key(text)

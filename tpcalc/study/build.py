@@ -1,4 +1,4 @@
-"""``Study`` -> the program of its training run, with words about it."""
+"""``Study`` -> the program of its training run, or its network alone, with words about it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 from tpcalc.study.formulas import network_formulas
 from tpcalc.study.load import parameterization
-from tpcalc.study.model import Model
+from tpcalc.study.model import Model, Network
 from tpcalc.study.schema import Study, TrainingPart
-from tpcalc.study.words import facts, program_words, title
+from tpcalc.study.words import facts, heading, program_words, title
 
-__all__ = ["build"]
+__all__ = ["build", "network_of"]
 
 # A few images show training at work; hundreds would make a long program.
 _DIGITS = 4
 
 
-def build(study: Study) -> Model:
+def build(study: Study, watch: Sequence[str] = ()) -> Model:
     """The program of a study.
 
     Args:
         study: A checked study.
+        watch: What is reported besides f where the study does not say it; as it has it if empty.
 
     Returns:
         The program with its words.
@@ -57,7 +58,7 @@ def build(study: Study) -> Model:
         loss=part.loss,
         batch=part.batch,
         queries=asked,
-        watch=part.watch,
+        watch=watch if watch and "watch" not in part.model_fields_set else part.watch,
     )
     return Model(
         program=program,
@@ -67,6 +68,39 @@ def build(study: Study) -> Model:
         words=program_words(study, exponents, data.outputs),
         formulas=network_formulas(study, exponents),
         input_names=_input_names(part, len(asked)),
+        description=_description(study, data),
+    )
+
+
+def network_of(study: Study) -> Network:
+    """The network of a study, for questions that train it themselves.
+
+    Args:
+        study: A checked study.
+
+    Returns:
+        The network; with data only where the study names some.
+
+    Raises:
+        StudyError: The data cannot be read, or do not fit the loss.
+
+    Example:
+        >>> from tpcalc.study.load import study_of
+        >>> found = network_of(study_of({"model": {"depth": 2}, "training": {"steps": 5}}))
+        >>> found.title, found.data, found.settings("steps", "loss")
+        ('relu network of 2 hidden layers, mup', None, {'steps': 5})
+    """
+    exponents = parameterization(study.model)
+    data = None
+    if study.training.model_fields_set & {"data", "inputs", "samples", "classes", "seed"}:
+        data = _data(study.training)
+        find_loss(study.training.loss).check(data)
+    return Network(
+        architecture=MLP(study.model.depth, study.model.act, study.model.bias),
+        parameterization=exponents,
+        data=data,
+        study=study,
+        title=heading(study, exponents),
         description=_description(study, data),
     )
 
@@ -105,11 +139,16 @@ def _input_names(part: TrainingPart, asked: int) -> tuple[str, ...]:
     return (*batch, *(f"query {index + 1}" for index in range(asked)))
 
 
-def _description(study: Study, data: Samples) -> dict[str, Any]:
+def _description(study: Study, data: Samples | None) -> dict[str, Any]:
     model = study.model.model_dump(mode="json", exclude_none=True)
     training = study.training.model_dump(
-        mode="json", exclude_none=True, exclude={"inputs", "targets", "data", "classes", "seed"}
+        mode="json",
+        exclude_none=True,
+        exclude={"inputs", "targets", "data", "classes", "seed"},
+        exclude_unset=data is None,
     )
+    if data is None:
+        return {**model, **training, "data": None}
     shape: dict[str, Sequence[int] | int | str] = {
         "origin": data.origin,
         "samples": len(data),

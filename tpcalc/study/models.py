@@ -10,15 +10,15 @@ from tpcalc.catalog.files import load as load_json
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
-from tpcalc.study.build import build
+from tpcalc.study.build import build, network_of
 from tpcalc.study.load import Flag, load, study_of
-from tpcalc.study.model import Model
+from tpcalc.study.model import Model, Network
 from tpcalc.study.names import architecture_names
 from tpcalc.study.program_file import load_program, split_model
 from tpcalc.study.schema import Study
 from tpcalc.study.words import count
 
-__all__ = ["open_model"]
+__all__ = ["open_model", "open_network"]
 
 _FORMS = (
     "MODEL is a study file (study.toml), a program in a file (file.py:name, or file.json written "
@@ -26,12 +26,13 @@ _FORMS = (
 )
 
 
-def open_model(word: str, flags: Sequence[Flag] = ()) -> Model:
+def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ()) -> Model:
     """Find out what a MODEL is, and make its program.
 
     Args:
         word: ``study.toml``, ``file.py:name``, ``file.json``, or the name of an architecture.
         flags: The flags that were given; they come before what a study file says.
+        watch: What a network reports besides its outputs where neither says it.
 
     Raises:
         StudyError: A file that cannot be used.
@@ -49,14 +50,43 @@ def open_model(word: str, flags: Sequence[Flag] = ()) -> Model:
     if word.lower().endswith(".json"):
         settings = _settings(word, flags)
         return _model(Path(word).stem, load_json(word), word, settings)
+    return build(_study(word, flags), watch)
+
+
+def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
+    """The network of a MODEL, for questions that train it themselves.
+
+    Args:
+        word: ``study.toml``, or the name of an architecture.
+        flags: The flags that were given; they come before what a study file says.
+
+    Raises:
+        StudyError: A file that cannot be used.
+        UsageError: A program in a file, or flags that do not fit each other or the model.
+        UnknownName: It is none of these.
+
+    Example:
+        >>> open_network("mlp", [Flag("--depth", "model.depth", 2)]).architecture.depth
+        2
+    """
+    if split_model(word) is not None or word.lower().endswith(".json"):
+        raise UsageError(
+            f"{word!r} is a program; this question is about a network and its training.",
+            hint="Give an architecture of the catalogue with its flags (mlp --depth 3), or a "
+            "study file; tpcalc orders takes programs.",
+        )
+    return network_of(_study(word, flags))
+
+
+def _study(word: str, flags: Sequence[Flag]) -> Study:
     if word.lower().endswith(".toml"):
-        return build(load(word, flags))
+        return load(word, flags)
     names = architecture_names()
     if word not in names:
         if Path(word).exists() or any(sign in word for sign in "/\\."):
             raise UsageError(f"{word!r} is no model.", hint=f"{_FORMS} {', '.join(names)}.")
         raise UnknownName("architecture", word, names, where="MODEL")
-    return build(study_of({"model": {"architecture": word}}, flags))
+    return study_of({"model": {"architecture": word}}, flags)
 
 
 def _settings(path: str, flags: Sequence[Flag]) -> Study:

@@ -95,7 +95,8 @@ class TrainingPart(_Part):
         samples: How many samples; without it 4 of the digits, all of a file.
         batch: Samples used by each step.
         query: The path of a CSV file with more inputs at which outputs are reported.
-        watch: Which vectors are results besides the outputs f: of h, x, dh, dx.
+        watch: What is a result besides the outputs f: of h, x, dh, dx, and of the contributions
+            dW_x, dB of updates.
         classes: Which digits.
         seed: Seed of the choice of digits.
     """
@@ -110,7 +111,9 @@ class TrainingPart(_Part):
     samples: _Count | None = None
     batch: _Count = 1
     query: str | None = None
-    watch: Annotated[tuple[Literal["h", "x", "dh", "dx"], ...], Field(strict=False)] = (
+    watch: Annotated[
+        tuple[Literal["h", "x", "dh", "dx", "dW_x", "dB"], ...], Field(strict=False)
+    ] = (
         "h",
         "x",
         "dh",

@@ -12,15 +12,20 @@ from tpcalc.orders import Ex
 from tpcalc.results import Samples
 from tpcalc.study.schema import Study
 
-__all__ = ["count", "facts", "program_words", "title"]
+__all__ = ["count", "facts", "heading", "program_words", "title"]
 
 
 def title(study: Study, exponents: Parameterization) -> str:
     """The heading of a report."""
-    model, steps = study.model, study.training.steps
-    layers = count(model.depth, "hidden layer")
+    steps = study.training.steps
     trained = f"{count(steps, 'step')} of training" if steps else "at initialization"
-    return f"{model.act} network of {layers}, {exponents.text}, {trained}"
+    return f"{heading(study, exponents)}, {trained}"
+
+
+def heading(study: Study, exponents: Parameterization) -> str:
+    """The network alone."""
+    layers = count(study.model.depth, "hidden layer")
+    return f"{study.model.act} network of {layers}, {exponents.text}"
 
 
 def facts(

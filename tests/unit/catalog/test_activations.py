@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -13,10 +14,18 @@ from scipy.integrate import quad
 from tpcalc.catalog.activation import Activation
 from tpcalc.catalog.activations import REGISTRY, atom, lookup
 from tpcalc.catalog.verify import verify
-from tpcalc.errors import NotDifferentiable, StudyError, TraceError, UnknownName
-from tpcalc.functions import Atom
+from tpcalc.errors import (
+    NotDifferentiable,
+    ProgramError,
+    ScaleError,
+    StudyError,
+    TraceError,
+    UnknownName,
+)
+from tpcalc.functions import Atom, Call, Fn, const
 from tpcalc.functions.parse import parse_fn
 from tpcalc.functions.tape import evaluate
+from tpcalc.orders import Ex
 
 # Members with parameters; every entry without one is added below.
 GIVEN = [
@@ -116,6 +125,40 @@ def test_spellings(spelling: str, text: str) -> None:
     assert lookup(spelling) == lookup(text)
 
 
+def test_a_power_may_be_a_symbol() -> None:
+    found = lookup("relu^p")
+    p = Ex.symbol("p")
+    assert (found.facts.homogeneity, found.facts.growth, found.facts.kinks) == (p, p, (0.0,))
+    assert found.text == "relu_pow[p]" and lookup(found.text) is found is lookup("relu_pow:p")
+    assert REGISTRY["relu_pow"](p) is found != lookup("relu^q")
+    degrees = []
+    fn = found.fn
+    for _ in range(2):
+        fn = fn.by(0)
+        assert isinstance(fn.expr, Call)
+        degrees.append(fn.expr.atom.facts.homogeneity)
+    assert degrees == [p - 1, p - 2]
+    assert found.fn.by(0) == lookup("relu^p-1").fn and fn.text == "relu_pow[-2 + p](x0)"
+    assert REGISTRY["relu_pow"](p - p + 2) is lookup("relu^2")
+    z, degree = sympy.symbols("z p", positive=True)
+    assert lookup("relu_pow:p/2+1").sympy(z) == z ** (degree / 2 + 1)
+
+
+def test_a_symbolic_power_has_no_values() -> None:
+    found = lookup("relu^p")
+    calls = (
+        lambda: found.evaluate(np.array([1.0])),
+        lambda: evaluate(found.fn.by(0), [2.0]),
+        lambda: verify(found),
+        lambda: evaluate(Fn(found(const(2)), 1), [np.ones(3)]),
+    )
+    for call in calls:
+        with pytest.raises(ScaleError, match=r"has no values: its power.* as in relu\^2"):
+            call()
+    with pytest.raises(ProgramError, match="'p' is no argument"):
+        parse_fn(found.fn.text, 1, 0, atom)
+
+
 def test_equal_functions_are_one_atom() -> None:
     assert lookup("relu^2").function is lookup("relu_pow[2]").function
     assert atom("relu_pow", (1,)) is lookup("relu").function
@@ -132,7 +175,11 @@ def test_equal_functions_are_one_atom() -> None:
         ("tanh^2", StudyError, "no powers of tanh"),
         ("relu^", StudyError, "ends before its parameter"),
         ("leaky_relu:", StudyError, "ends before its parameter"),
-        ("relu^x", StudyError, "p of relu_pow must be a number, not 'x'"),
+        ("relu^x y", ScaleError, "'x y' is not an exponent"),
+        ("relu^1/p", ScaleError, "'1 / p' is not a polynomial"),
+        ("relu^nan", StudyError, "p of relu_pow must be a number, not 'nan'"),
+        ("relu^0*p", StudyError, "must be larger than 0, not 0"),
+        ("leaky_relu:p", StudyError, "slope of leaky_relu must be a number, not 'p'"),
         ("relu^0", StudyError, "must be larger than 0, not 0"),
         ("relu^-1", StudyError, "must be larger than 0, not -1"),
         ("relu^1/0", StudyError, "must be a number"),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tpcalc.catalog.parameterization import with_rates
 from tpcalc.catalog.parameterizations import REGISTRY, Exponents, lookup
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName
 from tpcalc.orders import Ex, as_ex
@@ -117,6 +118,75 @@ def test_the_symmetry_of_abc_is_no_change(
     assert lookup("abc", a=a, b=b, c=c).exponents(depth) == lookup("abc", **moved).exponents(depth)
 
 
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_ip_has_the_scales_of_naive_ip_and_rates_of_its_own(depth: int) -> None:
+    naive = lookup("naive-ip").exponents(depth)
+    assert lookup("ip:-1,-2,-1").exponents(depth) == naive
+    free = lookup("ip", c="c_1, c_h, c_out").exponents(depth, 4)
+    assert free.a == naive.a and free.bias_a == naive.a
+    assert [str(entry) for entry in free.c] == ["c_1", *["c_h"] * (depth - 1), "c_out"]
+    llr = lookup("ip", c=[("-2", "-5/2", "-2"), (-1, -2, -1)])
+    assert all(llr.exponents(3, t) == lookup("ip-llr").exponents(3, t) for t in range(3))
+
+
+@pytest.mark.parametrize(
+    ("depth", "c", "bias_c"),
+    [
+        (1, (-1, -1), (-1, 0)),
+        (2, ("-3/2", -2, -1), ("-3/2", -1, 0)),
+        (3, (-2, "-5/2", -2, -1), (-2, "-3/2", -1, 0)),
+        (4, ("-5/2", -3, "-5/2", -2, -1), ("-5/2", -2, "-3/2", -1, 0)),
+    ],
+)
+def test_ip_bias(depth: int, c: tuple[Any], bias_c: tuple[Any]) -> None:
+    found, naive = lookup("ip-bias"), lookup("naive-ip").exponents(depth)
+    first = found.exponents(depth, 0)
+    assert first.a == naive.a and numbers(first.bias_a) == [0] * (depth + 1)
+    assert numbers(first.c) == [Fraction(entry) for entry in c]
+    assert numbers(first.bias_c) == [Fraction(entry) for entry in bias_c]
+    for step in (1, 7):
+        later = found.exponents(depth, step)
+        assert (later.a, later.bias_a, later.c) == (first.a, first.bias_a, naive.c)
+        assert numbers(later.bias_c) == [*[-1] * depth, 0]
+
+
+@pytest.mark.parametrize(
+    ("u", "depth", "mean"),
+    [
+        (1, 1, (0, 1)),
+        (2, 3, (0, 2, 2, 2)),
+        ("1/2, -1", 3, (0, HALF, HALF, -1)),
+        ((1, -1), 1, (0, -1)),
+        ((1, 2, 0.5), 3, (0, 1, 2, HALF)),
+    ],
+)
+def test_ip_non_centered_is_naive_ip_with_means(u: Any, depth: int, mean: tuple[Any]) -> None:
+    for step in (0, 3):
+        found = lookup("ip-non-centered", u=u).exponents(depth, step)
+        naive = lookup("naive-ip").exponents(depth, step)
+        assert found.mean == mean and naive.mean == ()
+        assert (found.a, found.c) == (naive.a, naive.c)
+        assert (found.bias_a, found.bias_c) == (naive.a, naive.c)
+    assert lookup("ip-non-centered").exponents(2).mean == (0, 1, 1)
+
+
+def test_rates_of_ones_own() -> None:
+    base = lookup("ip-non-centered", u=3)
+    free = with_rates(base, lambda layer, step: Ex.symbol(f"c_{layer}_{step}"))
+    found = free.exponents(2, 4)
+    assert [str(entry) for entry in found.c] == ["c_1_4", "c_2_4", "c_3_4"]
+    plain = base.exponents(2, 4)
+    assert (found.a, found.bias_a, found.bias_c) == (plain.a, plain.bias_a, plain.bias_c)
+    assert found.mean == (0, 3, 3)
+    both = with_rates(base, lambda layer, step: as_ex(layer), lambda layer, step: as_ex(-step))
+    assert numbers(both.exponents(2, 5).c) == [1, 2, 3]
+    assert numbers(both.exponents(2, 5).bias_c) == [-5, -5, -5]
+    assert free != base and free != both and free == lookup(free)
+    assert free.text == "ip-non-centered(u=3) with other learning rates"
+    with pytest.raises(StudyError, match="depth must be a whole number"):
+        free.exponents(0)
+
+
 def test_free_tables() -> None:
     full = lookup("ac", a=(0, 1, 1, 2), c=(-1, -2, -3, -4)).exponents(3)
     assert numbers(full.a) == [0, 1, 1, 2] and numbers(full.c) == [-1, -2, -3, -4]
@@ -179,6 +249,25 @@ def test_where_biases_are_by_default() -> None:
         (lambda: lookup("mup").exponents(0), StudyError, "depth must be a whole number from 1"),
         (lambda: lookup("mup").exponents(2, -1), StudyError, "step must be a whole number"),
         (lambda: lookup(3), StudyError, "named by a text"),
+        (lambda: lookup("ip"), StudyError, "needs its parameter 'c'"),
+        (lambda: lookup("ip:-1,-2").exponents(3), StudyError, "the table c has 2"),
+        (lambda: lookup("ip-bias:1"), StudyError, "it takes none"),
+        (lambda: lookup("ip-non-centered:0"), StudyError, "a mean of the initial weights is 0"),
+        (lambda: lookup("ip-non-centered", u=()), StudyError, "the table u is empty"),
+        (lambda: lookup("ip-non-centered:u"), StudyError, "an entry of u must be a number"),
+        (lambda: lookup("ip-non-centered:1,2,3").exponents(2), StudyError, "the table u has 3"),
+        (lambda: with_rates(lookup("mup"), "-1"), StudyError, "rate is '-1', not a function"),
+        (lambda: with_rates(lookup("mup"), None), StudyError, "rate is None, not a function"),
+        (
+            lambda: with_rates(lookup("mup"), lambda layer, t: as_ex(0), 3),
+            StudyError,
+            "bias_rate is 3, not a function",
+        ),
+        (
+            lambda: with_rates(lookup("mup"), lambda layer, t: None).exponents(1),
+            StudyError,
+            "rate of layer 1 at step 0 must be a number",
+        ),
         (lambda: lookup(lookup("ip-llr"), p=2), StudyError, "has its parameters already"),
     ],
 )

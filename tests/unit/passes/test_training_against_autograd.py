@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from numpy_run import run
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.parameterizations import Exponents, lookup
 from tpcalc.program.nodes import InputMatrix, InputVector
 
 torch = pytest.importorskip("torch")
@@ -35,7 +36,11 @@ class Net:
     """The same network with explicit weights, trained by autograd."""
 
     def __init__(
-        self, inputs: dict[str, np.ndarray], dims: tuple[int, int, int], bias: str
+        self,
+        inputs: dict[str, np.ndarray],
+        dims: tuple[int, int, int],
+        bias: str,
+        mean: Sequence[Fraction],
     ) -> None:
         d, depth, k = dims
         self.depth, self.bias = depth, bias
@@ -45,7 +50,10 @@ class Net:
 
         zero = np.zeros(WIDTH)
         self.weights = [tensor(np.stack([inputs.get(f"W1[{j}]", zero) for j in range(d)], 1))]
-        self.weights += [tensor(inputs[f"W{layer}"]) for layer in range(2, depth + 1)]
+        shifts = [float(u) for u in mean] or [0.0] * (depth + 1)
+        self.weights += [
+            tensor(inputs[f"W{layer}"] + shifts[layer - 1]) for layer in range(2, depth + 1)
+        ]
         names = [f"W{depth + 1}[0]"] if k == 1 else [f"W{depth + 1}[{i}][0]" for i in range(k)]
         self.weights.append(tensor(np.stack([inputs[name] for name in names])))
         hidden = [inputs.get(f"b{layer}[0]", zero) for layer in range(1, depth + 1)]
@@ -55,22 +63,42 @@ class Net:
     def uses(self, layer: int) -> bool:
         return self.bias == "all" or (self.bias == "first" and layer == 1)
 
-    def forward(self, x: torch.Tensor, a: list[float], act: object) -> torch.Tensor:
+    def scales(self, rule: Exponents) -> tuple[list[float], list[float]]:
+        return (
+            [WIDTH ** -float(e.constant or 0) for e in rule.a],
+            [WIDTH ** -float(e.constant or 0) for e in rule.bias_a],
+        )
+
+    def inputs_of(self, x: torch.Tensor, rule: Exponents, act: object) -> list[torch.Tensor]:
+        """The input of every layer, then the output."""
+        found = [x]
+        scales, bias_scales = self.scales(rule)
         for layer, (w, b) in enumerate(zip(self.weights, self.biases, strict=True), start=1):
-            scale = WIDTH ** -a[layer - 1]
-            x = scale * (w @ x) + (scale * b if self.uses(layer) else 0.0)
+            x = scales[layer - 1] * (w @ x)
+            if self.uses(layer):
+                x = x + bias_scales[layer - 1] * b
             if layer <= self.depth:
                 x = act(x)  # type: ignore[operator]
-        return x
+            found.append(x)
+        return found
 
-    def step(self, loss: torch.Tensor, lr: float, c: list[float]) -> None:
+    def step(self, loss: torch.Tensor, lr: float, rule: Exponents) -> list[list[torch.Tensor]]:
+        """One step; returns the changes of the effective weights and of the effective biases."""
         loss.backward()
+        changes: list[list[torch.Tensor]] = []
         with torch.no_grad():
-            for group in (self.weights, self.biases):
+            for group, rates, scales in zip(
+                (self.weights, self.biases), (rule.c, rule.bias_c), self.scales(rule), strict=True
+            ):
+                changes.append([])
                 for layer, w in enumerate(group, start=1):
+                    change = torch.zeros_like(w)
                     if w.grad is not None:
-                        w -= lr * WIDTH ** -c[layer - 1] * w.grad
+                        change = -lr * WIDTH ** -float(rates[layer - 1].constant or 0) * w.grad
+                        w += change
                         w.grad = None
+                    changes[-1].append(scales[layer - 1] * change)
+        return changes
 
 
 CASES = [
@@ -80,6 +108,11 @@ CASES = [
     ("ntk", "tanh", "logistic", 1, "none", 2),
     ("ip-llr", "relu", "linear", 1, "first", 1),
     ("mup", "leaky_relu:0.2", "xent", 3, "none", 1),
+    ("ip-bias", "gelu", "mse", 1, "all", 2),
+    ("ip-bias", "tanh", "xent", 3, "all", 2),
+    ("ip-non-centered:2", "tanh", "mse", 1, "all", 2),
+    ("ip-non-centered:1/2,-1", "gelu", "xent", 3, "first", 1),
+    ("ip:-1,-3/2,-1", "tanh", "linear", 1, "none", 2),
 ]
 ACTS = {
     "tanh": torch.tanh,
@@ -121,25 +154,51 @@ def test_training_equals_autograd(
         loss=loss,
         batch=batch,
         queries=[query],
-        watch=("h",),
+        watch=("h", "dW_x", "dB"),
     )
     inputs = _draw(program, seed=3)
     found = run(program, WIDTH, inputs)
-    net = Net(inputs, (d, depth, outputs), bias)
     rule = lookup(param)
-    a = [float(e.constant or 0) for e in rule.exponents(depth, 0).a]
+    net = Net(inputs, (d, depth, outputs), bias, rule.exponents(depth).mean)
+    changes: list[list[torch.Tensor]] = []
     for t in range(steps + 1):
         rows = [(t * batch + i) % 5 for i in range(batch)]
         total = torch.zeros((), dtype=torch.float64)
         for i, x in enumerate([*(xs[r] for r in rows), np.array(query)]):
-            f = net.forward(torch.tensor(x), a, ACTS[act])
+            *layers, f = net.inputs_of(torch.tensor(x), rule.exponents(depth, t), ACTS[act])
+            if t > 0:
+                _check_contributions(found, changes, layers, t, i, net)
             for k in range(outputs):
                 name = f"f[{t},{i}]" if outputs == 1 else f"f[{t},{i},{k}]"
                 assert found[name] == pytest.approx(f[k].item(), rel=1e-9, abs=1e-12), name
             if i < batch:
                 total = total + _loss(loss, f, torch.tensor(ys[rows[i]])) / batch
-        c = [float(e.constant or 0) for e in rule.exponents(depth, t).c]
-        net.step(total, 0.5, c)
+        changes = net.step(total, 0.5, rule.exponents(depth, t))
+
+
+def _check_contributions(
+    found: dict[str, object],
+    changes: list[list[torch.Tensor]],
+    layers: list[torch.Tensor],
+    t: int,
+    i: int,
+    net: Net,
+) -> None:
+    """Every dW_x[l,t,i] and dB[l,t] against the explicit changes of weights and biases."""
+    for layer, (change, shift, x) in enumerate(zip(*changes, layers, strict=True), start=1):
+        last = layer == net.depth + 1
+        for k in range(len(shift) if last else 1):
+            part = slice(k, k + 1) if last else slice(None)
+            end = f",{k}" if last and len(shift) > 1 else ""
+            wanted = (change @ x).detach().numpy()[part]
+            name = f"dW_x[{layer},{t},{i}{end}]"
+            np.testing.assert_allclose(found[name], wanted, rtol=1e-8, atol=1e-13, err_msg=name)
+            name = f"dB[{layer},{t}{end}]"
+            assert (name in found) == net.uses(layer)
+            if net.uses(layer):
+                np.testing.assert_allclose(
+                    found[name], shift.numpy()[part], 1e-8, 1e-13, err_msg=name
+                )
 
 
 def test_gradient_of_a_recurrent_program() -> None:

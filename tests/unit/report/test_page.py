@@ -249,6 +249,19 @@ def test_markdown_fences_are_longer_than_any_within(report: ReportInput) -> None
     assert "````text\na\n```\n# b\n````" in text
 
 
+def test_contributions_of_updates_are_all_shown() -> None:
+    rows = (
+        FiniteRow("dW_x[1,1,0]", "second_moment", 64, (0.25, 0.25)),
+        FiniteRow("dB[1,1]", "second_moment", 64, (0.5, 0.5)),
+        FiniteRow("dW_x[2,1,0]", "value", 64, (0.75, 0.75)),
+        FiniteRow("dB[2,1]", "value", 64, (0.875, 0.875)),
+    )
+    made = FiniteTable(rows, (64,), 2, "lazy", Provenance("0", "ab"))
+    text = render_markdown(ReportInput("Updates", finite=made))
+    for value in ("| ΔW₁ x | ΔB₁ |", "0.25", "0.5", "0.75", "0.875", "`dB[2,1]`"):
+        assert value in text
+
+
 @pytest.mark.parametrize(("name", "start"), [("r.html", "<!DOCTYPE html>"), ("r.MD", "# Three")])
 def test_write_by_suffix(report: ReportInput, tmp_path: Path, name: str, start: str) -> None:
     target = write(report, tmp_path / name)

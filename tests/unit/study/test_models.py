@@ -129,6 +129,17 @@ def test_catalogue_words_and_study_files(tmp_path: Path) -> None:
     assert open_model("mlp", flags).program == open_model(str(study)).program
 
 
+def test_what_a_command_watches_yields_to_what_was_said(tmp_path: Path) -> None:
+    flags = [Flag("--depth", "model.depth", 1), Flag("--steps", "training.steps", 1)]
+
+    def letters(*more: Flag) -> set[str]:
+        model = open_model("mlp", [*flags, *more], ["h", "dW_x"])
+        return {name.partition("[")[0] for name, _ in model.program.outputs}
+
+    assert letters() == {"f", "h", "dW_x"}
+    assert letters(Flag("--watch", "training.watch", ["x", "dB"])) == {"f", "x"}
+
+
 def test_programs_in_files_take_no_network_flags(file: Path) -> None:
     model = open_model(f"{file}:there", [Flag("--particles", "limit.samples", 64)])
     assert model.study.limit.samples == 64

@@ -1,25 +1,35 @@
-"""Powers of ReLU, written ``relu^p``: positively homogeneous of degree p."""
+"""Powers of ReLU, written ``relu^p``: positively homogeneous of degree p.
+
+The power may be a symbol, as the word ``relu^p`` itself has it: then only exponents can be asked
+for, as functions of p.
+"""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.relu import RELU
-from tpcalc.errors import NotDifferentiable
+from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.orders import Ex
 from tpcalc.sources import Source
 
 
-def relu_pow(p: Fraction) -> Atom:
-    """The power max(z, 0)^p for a rational p > 0; ReLU itself for p = 1.
+def relu_pow(p: Fraction | Ex) -> Atom:
+    """The power max(z, 0)^p for a rational p > 0, or for a symbol; ReLU itself for p = 1.
 
     Args:
         p: The power.
 
     Source: Hajjar, Chizat, Giraud, Assumption 3 and Remark 3.2.
     """
+    if isinstance(p, Ex):
+        if p.constant is None:
+            return _symbolic(p)
+        p = p.constant
     if p == 1:
         return RELU
     exponent = float(p)
@@ -61,14 +71,45 @@ def relu_pow(p: Fraction) -> Atom:
     return Atom("relu_pow", evaluate, derivative, facts, (p,), display)
 
 
+@lru_cache(maxsize=256)
+def _symbolic(p: Ex) -> Atom:
+    """The power for a p that holds symbols: a degree of homogeneity, and no values.
+
+    Its derivative is given up to the positive factor p, which changes no exponent: a factor of an
+    expression is a number. One object for each p, so that equal functions are the same atom.
+    """
+
+    def evaluate(xp: Any, z: Any) -> Any:
+        raise ScaleError(
+            f"relu^({p}) has no values: its power holds symbols.",
+            hint="Give it a number, as in relu^2; symbols are for exponents alone.",
+        )
+
+    def derivative(z: Expr) -> Expr:
+        return relu_pow(p - 1)(z)
+
+    def display(z: Any) -> Any:
+        import sympy
+
+        degree = sum(
+            sympy.Rational(number.numerator, number.denominator)
+            * sympy.prod(sympy.Symbol(name, positive=True) ** power for name, power in monomial)
+            for monomial, number in p.terms
+        )
+        return sympy.Max(z, 0) ** degree
+
+    facts = Facts(homogeneity=p, kinks=(0.0,), growth=p)
+    return Atom("relu_pow", evaluate, derivative, facts, (p,), display)
+
+
 ENTRY = ActivationFamily(
     "relu_pow",
     make=relu_pow,
-    text="max(z, 0)^p, written relu^p",
+    text="max(z, 0)^p, written relu^2; with a symbol, relu^p, for exponents alone",
     source=Source(
         "Hajjar, Chizat, Giraud, Training integrable parameterizations",
         "Assumption 3, Remark 3.2",
         arxiv="2110.15596",
     ),
-    parameters=(Parameter("p", "power", above=Fraction(0)),),
+    parameters=(Parameter("p", "power", above=Fraction(0), symbolic=True),),
 )

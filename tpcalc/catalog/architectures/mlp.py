@@ -9,8 +9,9 @@ from fractions import Fraction
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import StudyError
-from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.contribution import Contribution
 from tpcalc.passes.unroll import Model, Parameter, Watch
 from tpcalc.program.nodes import (
     Group,
@@ -42,7 +43,7 @@ class MLP:
 
     h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1},
     f_k = (W^{L+1} x^L + b^{L+1})_k, with W^l = n^(-a_l) w^l and w^l, b^l N(0, 1) at the start;
-    biases share the power of their layer.
+    biases share the power of their layer, unless the parameterization gives them their own.
 
     Args:
         depth: Number of hidden layers L, at least 1.
@@ -101,6 +102,7 @@ class MLP:
         outputs: int,
         a: Sequence[Ex],
         bias_a: Sequence[Ex] | None = None,
+        mean: Sequence[Fraction | float] = (),
     ) -> Model:
         """The forward program of one input.
 
@@ -109,24 +111,47 @@ class MLP:
             outputs: Number of outputs K (finite).
             a: The exponents a_1..a_{L+1}.
             bias_a: Those of the biases; None: the same.
+            mean: The means of the entries of w^l at the start, for l = 1..L+1 and 0 for l = 1;
+                empty: all 0.
 
         Returns:
-            A template for ``unroll``, with h, x and their gradients watched.
+            A template for ``unroll``, with h, x and their gradients watched, and the contribution
+            of each layer's last update: ``dW_x`` of its weights, ``dB`` of its bias.
+
+        Raises:
+            StudyError: Means for another depth, or one for the first layer.
+
+        Source: Hajjar, Chizat, Giraud, equation (2.1); section 5.1 for the means.
         """
-        return _Writer(self, dimension, outputs, a, bias_a or a).write()
+        means = tuple(mean) or (Fraction(0),) * (self.depth + 1)
+        if len(means) != self.depth + 1 or means[0] != 0:
+            raise StudyError(
+                f"the means of the initial weights are {', '.join(map(str, means))}; a network of "
+                f"depth {self.depth} has {self.depth + 1} layers, the first one centred.",
+                where="MLP",
+                hint="Give 0 for the first layer and one mean for each layer after it.",
+            )
+        return _Writer(self, dimension, outputs, a, bias_a or a, means).write()
 
 
 class _Writer:
     """Writes the template layer by layer."""
 
     def __init__(
-        self, net: MLP, dimension: int, outputs: int, a: Sequence[Ex], bias_a: Sequence[Ex]
+        self,
+        net: MLP,
+        dimension: int,
+        outputs: int,
+        a: Sequence[Ex],
+        bias_a: Sequence[Ex],
+        mean: Sequence[Fraction | float],
     ) -> None:
         self.net, self.dimension, self.outputs = net, dimension, outputs
-        self.a, self.bias_a = a, bias_a
+        self.a, self.bias_a, self.mean = a, bias_a, mean
         self.builder = Builder()
         self.parameters: list[Parameter] = []
         self.watch: list[Watch] = []
+        self.contributions: list[Contribution] = []
 
     def write(self) -> Model:
         builder, depth = self.builder, self.net.depth
@@ -141,16 +166,40 @@ class _Writer:
             x = builder.add(Nonlin(act, (h,)))
             self.watch.append(Watch(layer, h, "h", "dh"))
             self.watch.append(Watch(layer, x, "x", "dx"))
+            self._contributes(layer, h, f"dW_x[{layer},{{t}},{{i}}]", f"dB[{layer},{{t}}]")
         outputs = tuple(self._output(k, x) for k in range(self.outputs))
         for k, output in enumerate(outputs):
             builder.output(f"f[{k}]", output)
-        return Model(builder.finish(), inputs, outputs, tuple(self.parameters), tuple(self.watch))
+        return Model(
+            builder.finish(),
+            inputs,
+            outputs,
+            tuple(self.parameters),
+            tuple(self.watch),
+            tuple(self.contributions),
+        )
+
+    def _contributes(self, layer: int, ref: Ref, weights: str, bias: str, first: int = 0) -> None:
+        """Name what the updates of a layer's parameters, from the ``first`` on, add to a node."""
+        own = [parameter for parameter in self.parameters[first:] if parameter.layer == layer]
+        for label, biases in ((weights, False), (bias, True)):
+            refs = tuple(parameter.ref for parameter in own if parameter.bias is biases)
+            if refs:
+                self.contributions.append(Contribution(label, ref, refs))
 
     def _has_bias(self, layer: int) -> bool:
         return self.net.bias == "all" or (self.net.bias == "first" and layer == 1)
 
-    def _group(self, name: str, members: int, layer: int, *, bias: bool = False) -> list[Ref]:
-        self.builder.group(Group(name, "n", (Fraction(0),) * members))
+    def _group(
+        self,
+        name: str,
+        members: int,
+        layer: int,
+        *,
+        mean: Fraction | float = Fraction(0),
+        bias: bool = False,
+    ) -> list[Ref]:
+        self.builder.group(Group(name, "n", (mean,) * members))
         refs = [self.builder.add(InputVector(name, index)) for index in range(members)]
         self.parameters.extend(Parameter(ref, layer, bias) for ref in refs)
         return refs
@@ -162,7 +211,18 @@ class _Writer:
     def _hidden(self, layer: int, x: Ref) -> list[tuple[Ref | None, Ref, Ex]]:
         matrix = self.builder.add(InputMatrix(f"W{layer}", "n", "n"))
         self.parameters.append(Parameter(matrix, layer))
-        return [(None, self.builder.add(MatMul(matrix, x)), self.a[layer - 1])]
+        power = self.a[layer - 1]
+        terms: list[tuple[Ref | None, Ref, Ex]] = [
+            (None, self.builder.add(MatMul(matrix, x)), power)
+        ]
+        if self.mean[layer - 1] != 0:
+            terms.append((None, self._mean_part(x, self.mean[layer - 1]), power - 1))
+        return terms
+
+    def _mean_part(self, x: Ref, mean: Fraction | float) -> Ref:
+        """The matrix of entries ``mean`` times x, divided by n: a constant vector."""
+        average = self.builder.add(Moment(Fn(Var(0), 1), (x,)))
+        return self.builder.add(Nonlin(Fn(const(mean) * Par(0), 1, 1), (x,), (average,)))
 
     def _bias(self, layer: int) -> tuple[Ref | None, Ref, Ex]:
         (bias,) = self._group(f"b{layer}", 1, layer, bias=True)
@@ -194,14 +254,20 @@ class _Writer:
     def _output(self, k: int, x: Ref) -> Ref:
         layer = self.net.depth + 1
         name = f"W{layer}" if self.outputs == 1 else f"W{layer}[{k}]"
-        (u,) = self._group(name, 1, layer)
+        first = len(self.parameters)
+        (u,) = self._group(name, 1, layer, mean=self.mean[-1])
         moment = self.builder.add(Moment(Fn(Var(0) * Var(1), 2), (u, x)))
         power = 1 - self.a[-1]
         f = moment if power == as_ex(0) else self.builder.add(Scale(moment, power))
+        index = "" if self.outputs == 1 else f",{k}"
+        labels = f"dW_x[{layer},{{t}},{{i}}{index}]", f"dB[{layer},{{t}}{index}]"
         if not self._has_bias(layer):
+            self._contributes(layer, f, *labels, first)
             return f
         bias = self.builder.add(InputScalar(f"b{layer}[{k}]", Fraction(0), Fraction(1)))
         self.parameters.append(Parameter(bias, layer, bias=True))
         own = self.bias_a[-1]
         scaled = bias if own == as_ex(0) else self.builder.add(Scale(bias, -own))
-        return self.builder.add(ScalarFn(SUM, (f, scaled)))
+        total = self.builder.add(ScalarFn(SUM, (f, scaled)))
+        self._contributes(layer, total, *labels, first)
+        return total

@@ -52,8 +52,20 @@ def _row(entries: tuple[Ex, ...], depth: int, what: str) -> tuple[Ex, ...]:
     return entries
 
 
-def _table(value: object, what: str) -> Table:
-    """Exponents by depth and step; rows one for each step, the last one for all that follow."""
+def table(value: object, what: str) -> Table:
+    """Exponents by depth and step; rows one for each step, the last one for all that follow.
+
+    Args:
+        value: A row as a text with commas, a sequence, a number; or a sequence of rows.
+        what: What the table is, for messages.
+
+    Raises:
+        StudyError: A row that is empty or holds something else than exponents.
+
+    Example:
+        >>> [str(c) for c in table("-1, -2, c", "c")(3, 0)]
+        ['-1', '-2', '-2', 'c']
+    """
     by_step = (
         isinstance(value, Sequence)
         and not isinstance(value, str)
@@ -79,9 +91,9 @@ def make_ac(a: object, c: object, bias_a: object = None, bias_c: object = None) 
 
     Source: Hajjar, Chizat, Giraud, Definition 2.1.
     """
-    weights, rates = _entries(a, "a"), _table(c, "c")
+    weights, rates = _entries(a, "a"), table(c, "c")
     biases = weights if bias_a is None else _entries(bias_a, "bias_a")
-    bias_rates = rates if bias_c is None else _table(bias_c, "bias_c")
+    bias_rates = rates if bias_c is None else table(bias_c, "bias_c")
 
     def exponents(depth: int, step: int) -> Exponents:
         return Exponents(
@@ -111,7 +123,7 @@ def make_abc(a: object, b: object, c: object) -> Rule:
 
     Source: Hajjar, Chizat, Giraud, Remark 2.1; Yang and Hu, section 3.
     """
-    multipliers, scales, rates = _entries(a, "a"), _entries(b, "b"), _table(c, "c")
+    multipliers, scales, rates = _entries(a, "a"), _entries(b, "b"), table(c, "c")
 
     def exponents(depth: int, step: int) -> Exponents:
         start = _row(scales, depth, "b")

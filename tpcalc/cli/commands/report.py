@@ -38,13 +38,14 @@ def report(
     """Limit, finite networks and their comparison, written as one page."""
     from tpcalc.analyses.compare import compare
     from tpcalc.cli import payload
+    from tpcalc.cli.places import check_place
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put
     from tpcalc.report.page import write
     from tpcalc.report.record import ReportInput
     from tpcalc.study import open_model
 
-    _check_place(out)
+    check_place("--out", out, (".html", ".md"), "a report")
     opened = open_model(model, flags)
     check_seeds(opened)
     table = limit_of(opened, FORMULAS)
@@ -75,23 +76,6 @@ def report(
     else:
         put(f"{opened.title}\n{_agreement(found)}\n{path}")
     check_tolerance(table)
-
-
-def _check_place(out: Path) -> None:
-    """Refuse a place that cannot be written before the long run, not after it."""
-    from tpcalc.errors import UsageError
-
-    if out.suffix.lower() not in (".html", ".md"):
-        raise UsageError(
-            f"--out: a report is written as .html or .md, not as {str(out)!r}.",
-            hint=f"Call it {out.stem or 'report'}.html.",
-        )
-    if not out.parent.is_dir():
-        raise UsageError(
-            f"--out: there is no folder {str(out.parent)!r}.", hint="Create it, or choose another."
-        )
-    if out.is_dir():
-        raise UsageError(f"--out: {str(out)!r} is a folder.", hint="Name a file in it.")
 
 
 def _agreement(found: Comparison) -> str:

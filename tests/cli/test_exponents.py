@@ -1,0 +1,326 @@
+"""orders, check, solve and phases: what they ask, what they print, how they end.
+
+The analyses themselves are replaced by hand-made answers; each call is recorded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from golden.exponents import DIAGRAM, MEASURED, ORDERS, SOLUTION, VERDICT
+
+import tpcalc as tp
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.program.program import Program
+from tpcalc.report import phase_svg
+from tpcalc.results import Samples
+
+Run = Callable[..., Any]
+HALF = Fraction(1, 2)
+SMALL = ("--depth", 1, "--steps", 1, "--samples", 2, "--watch", "h")
+BOX = ("--param", "ac:0,1/2,a;c", "--box", "a=0:1", "--box", "c=-2:1")
+
+
+@dataclass
+class Asked:
+    """The calls of the analyses, and what ``check`` answers."""
+
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
+    verdict: Any = VERDICT
+
+    def answering(self, name: str, answer: Callable[[], Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            self.calls.append((name, args, named))
+            return answer()
+
+        return call
+
+    def only(self, name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        ((args, named),) = [(args, named) for word, args, named in self.calls if word == name]
+        return args, named
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    found = Asked()
+    answers: dict[str, Callable[[], Any]] = {
+        "orders": lambda: SimpleNamespace(table=ORDERS),
+        "measure": lambda: MEASURED,
+        "check": lambda: found.verdict,
+        "solve": lambda: SOLUTION,
+        "phases": lambda: DIAGRAM,
+    }
+    for name, answer in answers.items():
+        module = SimpleNamespace(**{name: found.answering(name, answer)})
+        monkeypatch.setitem(sys.modules, f"tpcalc.analyses.{name}", module)
+    return found
+
+
+def test_orders_of_a_network(tpcalc: Run, asked: Asked) -> None:
+    ran = tpcalc("orders", "mlp", *SMALL, "--at", "a=1/2,b=2", "--at", "p=0.1", "--seed", 3)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("relu network of 1 hidden layer, mup, 1 step of training\n")
+    for text in ("<= n^-1", "n^(1/2 - 3*a)", "Holds where a > 1/2, p > 0.", "2 bounds remain"):
+        assert text in ran.out
+    (program,), named = asked.only("orders")
+    assert isinstance(program, Program)
+    point = {"a": HALF, "b": Fraction(2), "p": Fraction(1, 10)}
+    assert named == {"at": point, "budget": None, "verify": True, "seed": 3}
+
+
+def test_orders_of_contributions_are_asked_for(tpcalc: Run, asked: Asked) -> None:
+    tpcalc("orders", "mlp", *SMALL[:-2], "--bias", "first")
+    (program,), _ = asked.only("orders")
+    letters = {name.partition("[")[0] for name, _ in program.outputs}
+    assert letters == {"f", "h", "x", "dh", "dx", "dW_x", "dB"}
+
+
+def test_orders_as_json(tpcalc: Run) -> None:
+    found = tpcalc("orders", "mlp", *SMALL, "--json").json
+    assert found["command"] == "orders" and found["tpcalc"] == tp.__version__
+    result = found["result"]
+    assert result["rows"][0] == {
+        "name": "h",
+        "layer": 1,
+        "step": 0,
+        "input": 0,
+        "n": "0",
+        "status": "exact",
+        "reason": "parity",
+    }
+    assert result["rows"][-1] == {
+        "name": "alignment",
+        "n": "-1/2",
+        "status": "upper",
+        "reason": "parity of W[2]",
+    }
+    assert len(result["rows"]) == len(ORDERS.rows)
+    assert result["region"] == ["a > 1/2", "p > 0"]
+    assert result["point"] == {"a": "3/4", "p": "2"}
+    assert found["provenance"]["program"] == "ab12cd34"
+
+
+def test_orders_of_a_program_in_a_file(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import tpcalc as tp\n@tp.program\ndef walk(t):\n"
+        "    v = t.gaussian('v')\n    t.output('size', tp.mean(v * v))\n"
+    )
+    ran = tpcalc("orders", f"{path}:walk", "--no-verify", "--budget", "3/2")
+    assert ran.code == 0
+    (program,), named = asked.only("orders")
+    assert [name for name, _ in program.outputs] == ["size"]
+    assert named == {"at": None, "budget": Fraction(3, 2), "verify": False, "seed": 0}
+
+
+def test_orders_beside_slopes(tpcalc: Run, asked: Asked) -> None:
+    ran = tpcalc("orders", "mlp", *SMALL, "--measure", "--widths", "64,128", "--seeds", 5, "--json")
+    (found,), named = asked.only("measure")
+    assert found.table is ORDERS
+    assert named == {"widths": (64, 128), "seeds": 5, "progress": None}
+    rows = ran.json["result"]["rows"]
+    assert (rows[0]["slope"], rows[0]["low"], rows[0]["high"]) == (-0.52, -0.6, -0.44)
+    assert rows[4]["slope"] is None and rows[4]["note"] == "identically 0"
+    assert "-0.52" in tpcalc("orders", "mlp", *SMALL, "--measure").out
+    assert asked.calls[-1][2]["widths"] is None  # the measurement chooses
+
+
+def test_check_asks_with_what_was_given(tpcalc: Run, asked: Asked) -> None:
+    ran = tpcalc("check", "mlp", "--depth", 2, "--act", "tanh", "--param", "ntk", "--lr", 0.5)
+    assert ran.code == 1
+    args, named = asked.only("check")
+    assert args == (tp.MLP(2, "tanh"), lookup("ntk"), None)
+    assert named == {"lr": 0.5, "at": None, "verify": True, "seed": 0}
+    lines = ran.out.splitlines()
+    assert lines[0] == "tanh network of 2 hidden layers, ntk"
+    assert lines[1] == "Trivial: no output moves, for all t"
+    assert lines[2] == f"- {VERDICT.facts[0]}"
+
+
+def test_check_takes_data(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("x1,x2,y\n1,0,1\n0,1,-1\n")
+    words = ("--data", data, "--loss", "linear", "--steps", 2, "--batch", 2, "--no-verify")
+    tpcalc("check", "mlp", *words)
+    args, named = asked.only("check")
+    assert args[2] == Samples(((1.0, 0.0), (0.0, 1.0)), ((1.0,), (-1.0,)), str(data))
+    given = {"loss": "linear", "steps": 2, "batch": 2}
+    assert named == {**given, "at": None, "verify": False, "seed": 0}
+
+
+def test_check_as_json(tpcalc: Run) -> None:
+    ran = tpcalc("check", "mlp", "--json")
+    result = ran.json["result"]
+    assert ran.code == 1
+    assert (result["verdict"], result["status"]) == ("trivial", "exact")
+    assert (result["stationary_start"], result["initial"]) == (True, "vanishes")
+    assert result["facts"] == list(VERDICT.facts)
+    assert (result["valid_for"], result["steps"]) == ("all t", 3)
+    assert result["layers"][0] == {
+        "layer": 1,
+        "moves": True,
+        "features": False,
+        "kernel": None,
+        "step": 1,
+        "reason": "dW_x[1,1,0] is of size 1",
+    }
+    assert result["updates"][1] == {
+        "name": "dW_x",
+        "layer": 2,
+        "step": 1,
+        "input": 0,
+        "n": "-1/2",
+        "status": "exact",
+        "reason": "",
+    }
+    change = result["outputs"][1]
+    assert (change["name"], change["layer"], change["step"]) == ("x[2,1,0]-x[2,0,0]", 2, 1)
+    assert "measured" not in result
+
+
+def test_check_beside_slopes(tpcalc: Run, asked: Asked) -> None:
+    ran = tpcalc("check", "mlp", "--depth", 1, "--steps", 1, "--measure", "--seeds", 2, "--json")
+    assert ran.code == 1
+    assert ran.json["result"]["measured"][0]["slope"] == -0.52
+    assert asked.only("measure")[1] == {"widths": None, "seeds": 2, "progress": None}
+    assert [name for name, _, _ in asked.calls] == ["check", "orders", "measure"]
+    assert "95 % interval" in tpcalc("check", "mlp", "--depth", 1, "--measure").out
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"),
+    [
+        ("trivial", 1),
+        ("unstable", 1),
+        ("kernel", 0),
+        ("feature-learning", 0),
+        ("undecided", 4),
+    ],
+)
+def test_how_a_check_ends(tpcalc: Run, asked: Asked, verdict: str, code: int) -> None:
+    asked.verdict = replace(VERDICT, verdict=verdict)
+    for words in ((), ("--json",)):
+        ran = tpcalc("check", "mlp", *words)
+        assert (ran.code, ran.err) == (code, "")
+        assert verdict in ran.out
+
+
+def test_solve(tpcalc: Run, asked: Asked) -> None:
+    words = ("--symbolic", "p,L", "--multipliers", "--at", "p=2", "--steps", 2)
+    ran = tpcalc("solve", "mlp", "--act", "relu^2", "--param", "naive-ip", *words)
+    assert ran.code == 0
+    args, named = asked.only("solve")
+    assert args == (tp.MLP(3, "relu^2"), lookup("naive-ip"), None)
+    assert named == {
+        "steps": 2,
+        "symbolic": ("p", "L"),
+        "multipliers": True,
+        "at": {"p": Fraction(2)},
+    }
+    for text in ("-5/2", "-(L + 1)/2", "Holds where p > 0."):
+        assert text in ran.out
+
+
+def test_solve_as_json(tpcalc: Run) -> None:
+    assert tpcalc("solve", "mlp", "--json").json["result"] == {
+        "steps": [
+            {"step": 0, "c": ["-2", "-5/2", "-2"], "bias_c": ["-2", "-2", "-2"]},
+            {"step": 1, "c": ["-1", "-2", "-1"]},
+        ],
+        "region": ["p > 0"],
+        "point": {"p": "1"},
+        "closed": {"c_1": "-(L + 1)/2", "c_l": "-(L + 2)/2"},
+        "notes": [],
+    }
+
+
+def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
+    out = tmp_path / "phases.svg"
+    ran = tpcalc("phases", "mlp", *BOX, "--svg", out)
+    assert (ran.code, ran.err) == (0, "")
+    args, named = asked.only("phases")
+    assert args[0] == tp.MLP(3)
+    assert args[1].name == "ac" and args[3] is None
+    assert args[2] == {"a": (0, 1), "c": (-2, 1)}
+    assert named == {}
+    assert "feature-learning" in ran.out and ran.out.splitlines()[-1] == str(out)
+    assert out.read_text(encoding="utf-8") == phase_svg(DIAGRAM)
+
+
+def test_phases_as_json(tpcalc: Run) -> None:
+    result = tpcalc("phases", "mlp", *BOX, "--steps", 1, "--json").json["result"]
+    assert result["symbols"] == ["a", "c"]
+    assert result["box"] == {"a": ["0", "1"], "c": ["-2", "1"]}
+    assert (result["complete"], result["runs"]) == (True, 11)
+    assert result["cells"][-1] == {
+        "dimension": 0,
+        "verdict": "feature-learning",
+        "conditions": ["a = 1/2", "c = -1"],
+        "vertices": [["1/2", "-1"]],
+        "sample": {"a": "1/2", "c": "-1"},
+        "fact": "x[2] moves",
+    }
+    assert len(result["cells"]) == len(DIAGRAM.cells)
+
+
+def test_study_files(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text('[model]\ndepth = 2\n[training]\nsteps = 4\nloss = "linear"\nlr = 0.1\n')
+    assert tpcalc("solve", study).code == 0
+    args, named = asked.only("solve")
+    assert args[0] == tp.MLP(2)
+    assert (named["steps"], named["loss"]) == (4, "linear")
+    assert "lr" not in named  # a factor changes no exponent
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["orders", "mlp", "--at", "a"], "--at: 'a' is not of the form NAME=VALUE"),
+        (["orders", "mlp", "--at", "a=x"], "--at: 'x' is not a number"),
+        (["orders", "mlp", "--at", "a=1/0"], "--at: '1/0' is not a number"),
+        (["orders", "mlp", "--at", "a=1", "--at", "a=2"], "--at: a is given twice"),
+        (["orders", "mlp", "--budget", "-1"], "--budget is -1"),
+        (["orders", "mlp", "--widths", "64"], "--widths: finite networks are run with --measure"),
+        (["check", "mlp", "--seeds", "4"], "--seeds: finite networks are run with --measure"),
+        (["check", "net.py:deep"], "'net.py:deep' is a program"),
+        (["solve", "net.json"], "'net.json' is a program"),
+        (["phases", "net.py", *BOX], "'net.py' is a program"),
+        (["check", "mlp", "--query", "q.csv"], "No such option"),
+        (["solve", "mlp", "--lr", "1"], "No such option"),
+        (["solve", "mlp", "--symbolic", "p,q"], "--symbolic: 'p,q' names none of p, L"),
+        (["solve", "mlp", "--symbolic", ""], "--symbolic"),
+        (["phases", "mlp"], "--box: a phase diagram is over two symbols or more; 0 given"),
+        (["phases", "mlp", "--box", "a=0:1"], "1 given"),
+        (["phases", "mlp", "--box", "a=0:1,a=1:2"], "--box: a is given twice"),
+        (["phases", "mlp", "--box", "a=1:0"], "a runs from 1 to 0, which is no interval"),
+        (["phases", "mlp", "--box", "a=1"], "--box: 'a=1' is not of the form NAME=LOW:HIGH"),
+        (["phases", "mlp", *BOX, "--svg", "a.png"], "--svg: a picture is written as .svg"),
+        (["phases", "mlp", *BOX, "--svg", "no/where/a.svg"], "--svg: there is no folder"),
+        (
+            ["phases", "mlp", *BOX, "--box", "b=0:1", "--svg", "a.svg"],
+            "--svg: a picture shows two symbols; --box gives 3",
+        ),
+    ],
+)
+def test_wrong_usage_is_2_and_nothing_is_run(
+    tpcalc: Run, asked: Asked, words: list[object], message: str
+) -> None:
+    ran = tpcalc(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in " ".join(ran.err.split())
+    assert asked.calls == []
+
+
+@pytest.mark.parametrize("command", ["orders", "check", "solve", "phases"])
+def test_help(tpcalc: Run, command: str) -> None:
+    ran = tpcalc(command, "--help")
+    assert ran.code == 0
+    assert "--json" in ran.out and "--param" in ran.out

@@ -1,0 +1,81 @@
+"""The template of the multilayer perceptron: means of the initial weights."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy_run import run
+
+import tpcalc as tp
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.errors import ScaleError, StudyError
+from tpcalc.orders import Ex, as_ex
+from tpcalc.program.nodes import Scale
+
+DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (0.5,)))
+
+
+def test_weights_with_means_are_weights_shifted() -> None:
+    """One forward pass with a = (0, 3/4, 1/2, 1) and means against explicit matrices."""
+    net, width = tp.MLP(3, "tanh", bias="all"), 10
+    a = [as_ex(e) for e in (0, Fraction(3, 4), Fraction(1, 2), 1)]
+    mean = (0, Fraction(1, 2), -2, 3)
+    template = net.model(2, 2, a, None, mean).program
+    rng = np.random.default_rng(3)
+    inputs = {f"W1[{j}]": rng.standard_normal(width) for j in range(2)}
+    inputs |= {f"W{layer}": rng.standard_normal((width, width)) for layer in (2, 3)}
+    inputs |= {f"b{layer}[0]": rng.standard_normal(width) for layer in (1, 2, 3)}
+    inputs |= {f"W4[{k}][0]": rng.standard_normal(width) for k in range(2)}
+    inputs |= {f"b4[{k}]": rng.standard_normal() for k in range(2)}
+    inputs |= {"input[0]": 0.3, "input[1]": -1.2}
+    found = run(template, width, inputs)
+    x = 0.3 * inputs["W1[0]"] - 1.2 * inputs["W1[1]"] + inputs["b1[0]"]
+    for layer in (2, 3):
+        shifted = inputs[f"W{layer}"] + float(mean[layer - 1])
+        power = float(a[layer - 1].constant or 0)
+        x = width**-power * (shifted @ np.tanh(x) + inputs[f"b{layer}[0]"])
+    for k in range(2):
+        wanted = (inputs[f"W4[{k}][0]"] @ np.tanh(x) + inputs[f"b4[{k}]"]) / width
+        assert found[f"f[{k}]"] == pytest.approx(wanted, rel=1e-12)
+    groups = {group.name: group.mean for group in template.groups}
+    assert groups["W4[0]"] == groups["W4[1]"] == (3,)
+    assert groups["W1"] == (0, 0) and groups["b2"] == (0,)
+
+
+@pytest.mark.parametrize("backend", ["lazy", pytest.param("dense", marks=pytest.mark.torch)])
+def test_the_output_of_a_network_with_means(backend: str) -> None:
+    """At t = 0, relu, all u = 1: the constant E relu(N(0, |x|^2)) in every layer and at the end."""
+    if backend == "dense":
+        pytest.importorskip("torch")
+    program = tp.train(tp.MLP(3, "relu"), "ip-non-centered", DATA, steps=0)
+    (row,) = [
+        r for r in tp.simulate(program, [4096], seeds=6, backend=backend).rows if r.name[0] == "f"
+    ]
+    assert np.mean(row.values) == pytest.approx(np.sqrt(0.45 / (2 * np.pi)), abs=0.02)
+
+
+@pytest.mark.parametrize("mean", [(0, 1), (1, 1, 1), (0, 1, 1, 1)])
+def test_means_that_do_not_fit(mean: tuple[int, ...]) -> None:
+    with pytest.raises(StudyError, match="the first one centred"):
+        tp.MLP(2).model(2, 1, lookup("naive-ip").exponents(2).a, None, mean)
+
+
+def test_a_network_with_a_symbolic_power_is_written_but_not_run() -> None:
+    program = tp.train(tp.MLP(2, "relu^p"), "ip:c", DATA, steps=1, watch=("dW_x",))
+    powers = {s for node in program.nodes if isinstance(node, Scale) for s in node.n_power.symbols}
+    assert powers == {"c"}
+    assert "relu_pow[-1 + p]" in str(program) and len(program.digest) == 64
+    for backend in ("lazy", "dense"):
+        if backend == "dense":
+            pytest.importorskip("torch")
+        with pytest.raises(ScaleError, match="has no values"):
+            tp.simulate(program, [8], seeds=1, backend=backend, values={"c": Fraction(0)})
+
+
+def test_symbolic_exponents_stay_in_the_means_part() -> None:
+    a = Ex.symbol("a")
+    template = tp.MLP(2).model(1, 1, (as_ex(0), a, as_ex(1)), None, (0, 1, 0)).program
+    powers = {node.n_power for node in template.nodes if isinstance(node, Scale)}
+    assert powers == {-a, 1 - a}

@@ -1,0 +1,284 @@
+"""Contributions of updates: their names, their place in the program, and what they add up to."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy_run import run
+
+import tpcalc as tp
+from tpcalc.catalog.parameterization import with_rates
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.errors import ProgramError, StudyError
+from tpcalc.functions import Fn, Var
+from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.contribution import Contribution
+from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
+from tpcalc.program.nodes import (
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    Scale,
+)
+from tpcalc.program.program import Builder, Program, prune
+from tpcalc.program.typing import node_refs
+from tpcalc.results import Key
+
+DATA = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0,), (0.5,)))
+CLASSES = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+QUERY = (0.3, 0.1, 0.9)
+WATCH = ("h", "x", "dh", "dx")
+
+
+def training(depth: int = 2, bias: str = "none", param: Any = "mup", **settings: Any) -> Program:
+    given: dict[str, Any] = {"steps": 2, "batch": 2, "queries": [QUERY], "watch": WATCH}
+    given.update(settings)
+    return tp.train(tp.MLP(depth, "tanh", bias=bias), param, given.pop("data", DATA), **given)
+
+
+def names(program: Program, kind: str) -> set[str]:
+    return {name for name, _ in program.outputs if name.startswith(f"{kind}[")}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(("bias", "biased"), [("none", 0), ("first", 1), ("all", None)])
+def test_names_and_counts(depth: int, bias: str, biased: int | None) -> None:
+    found = training(depth, bias, watch=("dW_x", "dB"))
+    layers, steps, inputs = range(1, depth + 2), (1, 2), range(3)
+    wanted = {f"dW_x[{layer},{t},{i}]" for layer in layers for t in steps for i in inputs}
+    assert names(found, "dW_x") == wanted
+    with_bias = range(1, (depth + 1 if biased is None else biased) + 1)
+    assert names(found, "dB") == {f"dB[{layer},{t}]" for layer in with_bias for t in steps}
+    assert not names(found, "h")
+
+
+def test_with_several_outputs_the_last_layer_has_one_for_each() -> None:
+    found = training(2, "all", data=CLASSES, loss="xent", watch=("dW_x", "dB"))
+    last = {f"dW_x[3,{t},{i},{k}]" for t in (1, 2) for i in range(3) for k in range(3)}
+    assert {name for name in names(found, "dW_x") if Key.of(name).layer == 3} == last
+    assert {f"dB[3,{t},{k}]" for t in (1, 2) for k in range(3)} < names(found, "dB")
+    keys = {(Key.of(name).name, Key.of(name).output) for name in last}
+    assert keys == {("dW_x", 0), ("dW_x", 1), ("dW_x", 2)}
+
+
+@pytest.mark.parametrize("param", ["mup", "ip-bias", "ip-non-centered"])
+def test_they_are_left_out_unless_asked_for(param: str) -> None:
+    """Without them the program is what remains when they are taken out again."""
+    default = tp.train(tp.MLP(3, "tanh", bias="all"), param, DATA)
+    assert not names(default, "dW_x") and not names(default, "dB") and names(default, "dh")
+    for samples in ({"batch": 1, "queries": ()}, {"batch": 2, "queries": [QUERY]}):
+        plain = training(3, "all", param, **samples)
+        asked = training(3, "all", param, watch=(*WATCH, "dW_x", "dB"), **samples)
+        kept = tuple(item for item in asked.outputs if not item[0].startswith(("dW_x", "dB")))
+        rest = prune(Program(asked.dims, asked.groups, asked.nodes, kept))
+        assert len(rest.nodes) == len(plain.nodes) < len(asked.nodes)
+        if samples["batch"] == 1:
+            assert rest == plain
+
+
+def draws(program: Program, width: int) -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    found: dict[str, Any] = {}
+    for node in program.nodes:
+        if isinstance(node, InputVector):
+            found.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(width))
+        elif isinstance(node, InputMatrix):
+            found.setdefault(node.name, rng.standard_normal((width, width)))
+        elif isinstance(node, InputScalar):
+            found.setdefault(node.name, rng.standard_normal())
+    return found
+
+
+@pytest.mark.parametrize("param", ["mup", "ip-bias"])
+def test_no_bit_of_the_other_outputs_changes(param: str) -> None:
+    plain, asked = (
+        training(3, "all", param),
+        training(3, "all", param, watch=(*WATCH, "dW_x", "dB")),
+    )
+    inputs = draws(plain, 16)
+    one, two = run(plain, 16, inputs), run(asked, 16, inputs)
+    assert set(one) < set(two)
+    for name, value in one.items():
+        assert np.array_equal(value, two[name]), name
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("backend", ["lazy", pytest.param("dense", marks=pytest.mark.torch)])
+@pytest.mark.parametrize("param", ["mup", "naive-ip"])
+def test_after_one_step_the_rest_is_the_initial_product(
+    depth: int, backend: str, param: str
+) -> None:
+    """h^l_1 = W^l_0 x^{l-1}_1 + dW_x, for layers above the first, at finite width."""
+    if backend == "dense":
+        pytest.importorskip("torch")
+    program = training(depth, param=param, watch=("h", "x", "dW_x"), lr=3)
+    builder = Builder.copy(program)
+    rows = {}
+    for layer in range(2, depth + 1):
+        for i in range(3):
+            matrix = program.nodes.index(InputMatrix(f"W{layer}", "n", "n"))
+            start = builder.add(MatMul(matrix, program.ref(f"x[{layer - 1},1,{i}]")))
+            start = builder.add(Scale(start, -lookup(param).exponents(depth).a[layer - 1]))
+            terms = (program.ref(f"h[{layer},1,{i}]"), start, program.ref(f"dW_x[{layer},1,{i}]"))
+            rest = builder.add(
+                LinComb((Fraction(1), Fraction(-1), Fraction(-1)), (None,) * 3, terms)
+            )
+            builder.output(f"rest[{layer},{i}]", rest)
+            rows[f"rest[{layer},{i}]"] = f"dW_x[{layer},1,{i}]"
+    table = tp.simulate(builder.finish(), [48], seeds=2, backend=backend)
+    size = {row.name: max(row.values) for row in table.rows if row.statistic == "second_moment"}
+    for rest, moved in rows.items():
+        assert size[moved] > 1e-6
+        assert size[rest] < 1e-24 * max(size[moved], 1.0)
+
+
+def test_the_output_moves_by_its_contribution() -> None:
+    """f_1 = (W_0 x_1 + dW_x + b_0 + dB) n^..., read off two runs of the last layer."""
+    program = training(2, "all", watch=("x", "dW_x", "dB"), param="naive-ip")
+    inputs = draws(program, 20)
+    found = run(program, 20, inputs)
+    for i in range(3):
+        start = inputs["W3[0]"] @ found[f"x[2,1,{i}]"] / 20 + inputs["b3[0]"] / 20
+        wanted = start + found[f"dW_x[3,1,{i}]"] + found["dB[3,1]"]
+        assert found[f"f[1,{i}]"] == pytest.approx(wanted, rel=1e-12)
+        assert abs(found[f"dW_x[3,1,{i}]"]) > 1e-6 and abs(found["dB[3,1]"]) > 1e-6
+
+
+def above(program: Program, ref: int) -> set[int]:
+    """What a node is computed from, itself included."""
+    found, stack = {ref}, [ref]
+    while stack:
+        for other in node_refs(program.nodes[stack.pop()]):
+            if other not in found:
+                found.add(other)
+                stack.append(other)
+    return found
+
+
+@pytest.mark.parametrize("bias", ["none", "all"])
+def test_a_contribution_comes_before_what_it_is_part_of(bias: str) -> None:
+    """Everything that needs the new weights of a layer beyond the start comes after it."""
+    program = training(3, bias, param="ip-bias", watch=("h", "dW_x", "dB"))
+    for name in sorted(names(program, "dW_x")):
+        key = Key.of(name)
+        end = "f[{0},{1}]" if key.layer == 4 else f"h[{key.layer},{{0}},{{1}}]"
+        own, target = program.ref(name), program.ref(end.format(key.step, key.input))
+        assert own < target
+        if bias == "all":
+            assert program.ref(f"dB[{key.layer},{key.step}]") < target
+        for i in range(3):
+            for layer in range(key.layer or 0, 4):
+                assert own < program.ref(f"h[{layer},{key.step},{i}]")
+            assert own < program.ref(f"f[{key.step},{i}]")
+        # Nothing that the layer's value is computed from adds the same terms up before it.
+        near = {own, *node_refs(program.nodes[own])}
+        parts = {
+            vector
+            for ref in near
+            if isinstance(node := program.nodes[ref], LinComb)
+            for vector in node.vectors
+        }
+        mine = above(program, own)
+        sums = [
+            ref
+            for ref in above(program, target) - mine
+            if isinstance(node := program.nodes[ref], LinComb) and parts.intersection(node.vectors)
+        ]
+        assert sums and all(own < ref for ref in sums)
+
+
+def test_the_output_bias_moves_after_its_contribution() -> None:
+    program = training(2, "all", param="ip-bias", watch=("dB",))
+    for t in (1, 2):
+        own = program.ref(f"dB[3,{t}]")
+        moved = set(node_refs(program.nodes[own]))
+        readers = [
+            ref
+            for ref in above(program, program.ref(f"f[{t},0]"))
+            if ref != own and moved.intersection(node_refs(program.nodes[ref]))
+        ]
+        assert readers and own < min(readers)
+
+
+def test_free_learning_rates_pass_through() -> None:
+    free = with_rates(
+        lookup("ip:0"),
+        lambda layer, t: Ex.symbol(f"c{layer}_{t}"),
+        lambda layer, t: Ex.symbol(f"e{layer}_{t}"),
+    )
+    program = training(2, "all", free, watch=("dW_x", "dB"), batch=1)
+    assert program.symbols == {
+        f"{kind}{layer}_{t}" for kind in "ce" for layer in (1, 2, 3) for t in (0, 1)
+    }
+    for layer in (1, 2, 3):
+        for t in (1, 2):
+            for name, kind in ((f"dW_x[{layer},{t},0]", "c"), (f"dB[{layer},{t}]", "e")):
+                own = {
+                    symbol
+                    for ref in above(program, program.ref(name))
+                    if isinstance(node := program.nodes[ref], Scale)
+                    for symbol in node.n_power.symbols
+                }
+                assert f"{kind}{layer}_{t - 1}" in own
+    numbers = {symbol: Fraction(-1) for symbol in program.symbols}
+    table = tp.simulate(program, [32], seeds=1, values=numbers)
+    fixed = training(2, "all", "ip:-1", watch=("dW_x", "dB"), batch=1)
+    for mine, other in zip(table.rows, tp.simulate(fixed, [32], seeds=1).rows, strict=True):
+        assert mine.name == other.name
+        assert mine.values == pytest.approx(other.values, rel=1e-12)
+
+
+def test_a_layer_whose_gradient_is_0_has_none() -> None:
+    program = tp.train(
+        tp.MLP(2, lambda z: 0 * z + 1), "mup", DATA, steps=1, watch=("dW_x",), batch=1
+    )
+    assert names(program, "dW_x") == {"dW_x[3,1,0]"}
+
+
+def test_without_updates_there_are_none() -> None:
+    assert not names(training(2, "all", steps=0, watch=("dW_x", "dB")), "dW_x")
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(StudyError, match="watch names dW") as caught:
+        training(watch=("dW",))
+    assert "dW_x, dB" in str(caught.value)
+
+
+def hidden(target: str) -> tuple[Model, Schedule]:
+    """A template in which the contribution of u is asked of a node that is not linear in it."""
+    builder = Builder()
+    data = builder.add(InputScalar("input[0]"))
+    builder.group(Group("u", "n", (Fraction(0),)))
+    u = builder.add(InputVector("u", 0))
+    h = builder.add(LinComb((Fraction(1),), (data,), (u,)))
+    x = builder.add(Nonlin(Fn(Var(0) ** 2 + Var(0), 1), (h,)))
+    f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (x, u)))
+    square = builder.add(Moment(Fn(Var(0) ** 2, 1), (h,)))
+    builder.output("f", f)
+    builder.output("square", square)
+    ref = {"x": x, "f": f, "square": square}[target]
+    model = Model(
+        builder.finish(),
+        (data,),
+        (f,),
+        (Parameter(u, 1),),
+        contributions=(Contribution("part[1,{t},{i}]", ref, (u,)),),
+    )
+    rows = (((1.0,),), ((1.0,),))
+    schedule = Schedule(rows, rows, (), (Fn(Var(0), 1).expr * 0 + 1,), lambda p, t: (1, as_ex(0)))
+    return model, schedule
+
+
+@pytest.mark.parametrize("target", ["x", "f", "square"])
+def test_what_is_not_linear_has_no_contribution(target: str) -> None:
+    with pytest.raises(ProgramError, match="not a linear function of one updated"):
+        unroll(*hidden(target))

@@ -1,0 +1,90 @@
+"""The network of a study, for questions that train it themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.data import digits
+from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.study import Flag, Network, network_of, open_network, study_of
+
+
+def made(**sections: dict[str, Any]) -> Network:
+    return network_of(study_of(sections))
+
+
+def test_the_network_is_that_of_the_study() -> None:
+    found = made(model={"depth": 4, "act": "relu^2", "param": "ip-llr", "p": 2, "bias": "first"})
+    assert found.architecture == MLP(4, "relu^2", "first")
+    assert found.parameterization == lookup("ip-llr", p=2)
+    assert found.title == "relu^2 network of 4 hidden layers, ip-llr(p=2)"
+    assert found.data is None
+    assert found.description == {
+        "architecture": "mlp",
+        "depth": 4,
+        "act": "relu^2",
+        "param": "ip-llr",
+        "p": 2.0,
+        "bias": "first",
+        "data": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "part", [{"data": "digits"}, {"samples": 4}, {"classes": [0, 1]}, {"seed": 0}]
+)
+def test_digits_that_are_asked_for_are_taken(part: dict[str, Any]) -> None:
+    found = made(training={**part, "steps": 1})
+    assert found.data == digits((0, 1), 4, 0)
+    assert found.description["data"]["origin"] == "digits 0,1, 4 samples, seed 0"
+    assert found.description["steps"] == 1
+
+
+def test_data_are_read_and_checked(tmp_path: Path) -> None:
+    found = made(training={"inputs": [[1, 2], [3, 4]], "targets": [1, -1]})
+    assert found.data is not None and len(found.data) == 2
+    with pytest.raises(StudyError, match="there is no data set called 'mnist'"):
+        made(training={"data": "mnist"})
+    with pytest.raises(StudyError, match="takes -1 and 1"):
+        made(training={"inputs": [[1]], "targets": [0.5], "loss": "logistic"})
+
+
+def test_only_what_was_given_is_passed_on() -> None:
+    found = made(training={"steps": 0, "lr": 0.5, "batch": 1})
+    assert found.settings("steps", "loss", "batch") == {"steps": 0, "batch": 1}
+    assert found.settings("lr") == {"lr": 0.5}
+
+
+def test_what_a_question_does_not_take_is_refused() -> None:
+    found = made(training={"batch": 2, "loss": "linear"})
+    assert found.settings("loss", "batch") == {"loss": "linear", "batch": 2}
+    with pytest.raises(UsageError, match=r"training\.batch has no part in this question"):
+        found.settings("steps", "loss")
+
+
+def test_study_files_and_words(tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text('[model]\ndepth = 2\nact = "tanh"\n')
+    by_file = open_network(str(study))
+    flags = [Flag("--depth", "model.depth", 2), Flag("--act", "model.act", "tanh")]
+    by_words = open_network("mlp", flags)
+    assert by_file.architecture == by_words.architecture == MLP(2, "tanh")
+    assert by_file.description == by_words.description
+
+
+@pytest.mark.parametrize("word", ["net.py:deep", "net.py", "net.json"])
+def test_programs_are_no_networks(word: str) -> None:
+    with pytest.raises(UsageError, match="is a program; this question is about a network"):
+        open_network(word)
+
+
+def test_misspelt_words() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'mlp'"):
+        open_network("mpl")
+    with pytest.raises(UsageError, match="MODEL is a study file"):
+        open_network("net.txt")

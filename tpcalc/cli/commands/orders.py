@@ -1,0 +1,80 @@
+"""``tpcalc orders MODEL``: exact powers of the width."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import (
+    DATA,
+    MEASURE,
+    NETWORK,
+    SEED,
+    AsJson,
+    At,
+    Flags,
+    Measured,
+    ModelWord,
+    NoVerify,
+    takes,
+)
+
+__all__ = ["orders"]
+
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="K",
+        help="Largest power of 1/n followed below the leading one.",
+        show_default=False,
+    ),
+]
+
+
+@clean
+@takes(NETWORK, DATA, MEASURE, SEED)
+def orders(
+    model: ModelWord,
+    flags: Flags,
+    at: At = None,
+    measured: Measured = False,
+    no_verify: NoVerify = False,
+    budget: Budget = None,
+    as_json: AsJson = False,
+) -> None:
+    """Exact orders of size n^e of all outputs, with the region where formulas in symbols hold."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of
+    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.values import point
+    from tpcalc.study import open_model
+
+    check_measured(flags, measured)
+    chosen = point("--at", at or ())
+    largest = _budget(budget)
+    opened = open_model(model, flags, WATCHED)
+    found = orders_of(opened, chosen, not no_verify, largest)
+    table = slopes_of(opened.study, found) if measured else found.table
+    if as_json:
+        made = payload.provenance(table.provenance)
+        put(payload.document("orders", opened.description, payload.orders(table), made))
+    else:
+        from tpcalc.report.terminal import orders_group
+
+        put_table(orders_group(table), opened.title)
+
+
+def _budget(text: str | None) -> Fraction | None:
+    from tpcalc.cli.values import rational
+    from tpcalc.errors import UsageError
+
+    if text is None:
+        return None
+    found = rational("--budget", text)
+    if found < 0:
+        raise UsageError(f"--budget is {text}.", hint="It is a power from 0 on.")
+    return found

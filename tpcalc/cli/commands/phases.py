@@ -1,0 +1,78 @@
+"""``tpcalc phases MODEL``: verdicts over a box of exponents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, Flags, NetworkWord, takes
+
+__all__ = ["phases"]
+
+Box = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--box",
+        metavar="NAME=LOW:HIGH",
+        help="The interval of a symbol of --param; once for each of two symbols or more.",
+        show_default=False,
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(
+        "--svg",
+        metavar="FILE",
+        help="Write the picture of two symbols here.",
+        show_default=False,
+    ),
+]
+
+
+@clean
+@takes(NETWORK, RATES_OPEN)
+def phases(
+    model: NetworkWord,
+    flags: Flags,
+    box: Box = None,
+    svg: Picture = None,
+    as_json: AsJson = False,
+) -> None:
+    """The phase diagram of a parameterization with symbols: regions, walls and points."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.places import check_place
+    from tpcalc.cli.runs import mapped
+    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.values import box as box_of
+    from tpcalc.errors import UsageError
+    from tpcalc.study import open_network
+
+    sides = box_of("--box", box or ())
+    if svg is not None:
+        check_place("--svg", svg, (".svg",), "a picture")
+        if len(sides) != 2:
+            raise UsageError(
+                f"--svg: a picture shows two symbols; --box gives {len(sides)}.",
+                hint="Write a number in place of the others in --param.",
+            )
+    opened = open_network(model, flags)
+    found = mapped(opened, sides)
+    if svg is not None:
+        from tpcalc.report.phase_plot import phase_svg
+
+        svg.write_text(phase_svg(found), encoding="utf-8", newline="\n")
+    if as_json:
+        result = payload.phases(found)
+        if svg is not None:
+            result["svg"] = str(svg)
+        made = payload.provenance(found.provenance)
+        put(payload.document("phases", opened.description, result, made))
+    else:
+        from tpcalc.report.terminal import phases_group
+
+        put_table(phases_group(found), opened.title)
+        if svg is not None:
+            put(str(svg))

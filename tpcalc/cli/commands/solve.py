@@ -1,0 +1,56 @@
+"""``tpcalc solve MODEL``: the learning rates at which every layer learns."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, At, Flags, NetworkWord, takes
+
+__all__ = ["solve"]
+
+SYMBOLS = ("p", "L")
+Symbolic = Annotated[
+    str | None,
+    typer.Option(
+        "--symbolic",
+        metavar="NAMES",
+        help="Keep as symbols: p, the degree of homogeneity of the activation; L, the depth; p,L.",
+        show_default=False,
+    ),
+]
+Multipliers = Annotated[
+    bool, typer.Option("--multipliers", help="Solve for the powers a_l of the weights as well.")
+]
+
+
+@clean
+@takes(NETWORK, RATES_OPEN)
+def solve(
+    model: NetworkWord,
+    flags: Flags,
+    symbolic: Symbolic = None,
+    multipliers: Multipliers = False,
+    at: At = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learning-rate exponents c_l(t) at which every update contributes Theta(1)."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.runs import solved
+    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.values import point, words
+    from tpcalc.study import open_network
+
+    names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
+    chosen = point("--at", at or ())
+    opened = open_network(model, flags)
+    found = solved(opened, names, multipliers, chosen)
+    if as_json:
+        made = payload.provenance(found.provenance)
+        put(payload.document("solve", opened.description, payload.solution(found), made))
+    else:
+        from tpcalc.report.terminal import solution_group
+
+        put_table(solution_group(found), opened.title)

@@ -1,0 +1,35 @@
+"""Where answers are written, checked before the long run and not after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tpcalc.errors import UsageError
+
+__all__ = ["check_place"]
+
+
+def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> None:
+    """Refuse a place that cannot be written.
+
+    Args:
+        flag: The flag, for messages.
+        path: The place.
+        suffixes: How its name may end.
+        what: What is written, for messages.
+
+    Raises:
+        UsageError: Another suffix, no such folder, or a folder itself.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(
+            f"{flag}: {what} is written as {' or '.join(suffixes)}, not as {str(path)!r}.",
+            hint=f"Call it {path.stem or 'answer'}{suffixes[0]}.",
+        )
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"{flag}: there is no folder {str(path.parent)!r}.",
+            hint="Create it, or choose another.",
+        )
+    if path.is_dir():
+        raise UsageError(f"{flag}: {str(path)!r} is a folder.", hint="Name a file in it.")

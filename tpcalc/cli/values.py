@@ -1,0 +1,118 @@
+"""Values of symbols as typed: ``a=1/2``, ``a=0:1``, with commas between several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from tpcalc.errors import UsageError
+
+__all__ = ["box", "point", "rational", "words"]
+
+
+def point(flag: str, typed: Iterable[str]) -> dict[str, Fraction]:
+    """Values by name.
+
+    Args:
+        flag: The flag, for messages.
+        typed: What was typed after it, each time.
+
+    Raises:
+        UsageError: Something else than NAME=VALUE, or a name that comes twice.
+
+    Example:
+        >>> point("--at", ["a=1/2,b=0.1", "p=2"])
+        {'a': Fraction(1, 2), 'b': Fraction(1, 10), 'p': Fraction(2, 1)}
+    """
+    return {name: rational(flag, value) for name, value in _pairs(flag, typed, "NAME=VALUE")}
+
+
+def box(flag: str, typed: Iterable[str]) -> dict[str, tuple[Fraction, Fraction]]:
+    """Intervals by name.
+
+    Args:
+        flag: The flag, for messages.
+        typed: What was typed after it, each time.
+
+    Raises:
+        UsageError: Something else than NAME=LOW:HIGH, an interval that is empty, fewer than two
+            names, or a name that comes twice.
+
+    Example:
+        >>> box("--box", ["a=0:1", "c=-1:1/2"])["c"]
+        (Fraction(-1, 1), Fraction(1, 2))
+    """
+    found = {}
+    for name, value in _pairs(flag, typed, "NAME=LOW:HIGH"):
+        low, colon, high = value.partition(":")
+        if not colon:
+            raise _misfit(flag, f"{name}={value}", "NAME=LOW:HIGH")
+        found[name] = (rational(flag, low), rational(flag, high))
+        if found[name][0] >= found[name][1]:
+            raise UsageError(
+                f"{flag}: {name} runs from {low.strip()} to {high.strip()}, which is no interval.",
+                hint="Write the lower end first.",
+            )
+    if len(found) < 2:
+        raise UsageError(
+            f"{flag}: a phase diagram is over two symbols or more; {len(found)} given.",
+            hint=f"Write {flag} a=0:1 {flag} c=-1:1, with the symbols of --param.",
+        )
+    return found
+
+
+def rational(flag: str, text: str) -> Fraction:
+    """An exact number.
+
+    Args:
+        flag: The flag, for messages.
+        text: ``1/2``, ``0.5``, ``-3``.
+
+    Raises:
+        UsageError: It is no number.
+    """
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(
+            f"{flag}: {text!r} is not a number.", hint="Write it as 1/2, 0.5 or -3."
+        ) from None
+
+
+def words(flag: str, text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Words with commas between them.
+
+    Args:
+        flag: The flag, for messages.
+        text: What was typed after it.
+        known: The words that there are.
+
+    Raises:
+        UsageError: Another word.
+
+    Example:
+        >>> words("--symbolic", "p,L", ("p", "L"))
+        ('p', 'L')
+    """
+    known = tuple(known)
+    found = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    strange = [word for word in found if word not in known]
+    if strange or not found:
+        raise UsageError(f"{flag}: {text!r} names none of {', '.join(known)}.")
+    return found
+
+
+def _pairs(flag: str, typed: Iterable[str], form: str) -> Iterator[tuple[str, str]]:
+    seen = set()
+    for part in (part.strip() for text in typed for part in text.split(",")):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not equals or not name.isidentifier() or not value:
+            raise _misfit(flag, part, form)
+        if name in seen:
+            raise UsageError(f"{flag}: {name} is given twice.")
+        seen.add(name)
+        yield name, value
+
+
+def _misfit(flag: str, text: str, form: str) -> UsageError:
+    return UsageError(f"{flag}: {text!r} is not of the form {form}.")

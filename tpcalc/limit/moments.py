@@ -1,0 +1,136 @@
+"""The rule of averages: expectations, and fluctuations where an expectation is 0 by symmetry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, Mul, add, mul
+from tpcalc.limit.context import Context, Piece, start_root
+from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
+from tpcalc.limit.pieces import Value, expanded
+from tpcalc.limit.series import Series
+from tpcalc.orders.chamber import Power, minus
+from tpcalc.program.nodes import Moment, Ref
+
+__all__ = ["moment"]
+
+HALF = Fraction(1, 2)
+
+
+def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value:
+    """The series of an average.
+
+    Args:
+        node: The node.
+        ref: Its number in the program.
+        values: The series of the nodes before it.
+        context: The graph under construction.
+
+    Source: Hajjar, Chizat, Giraud, section B.2 (ZMoment) and Lemma C.3.
+    """
+    vectors = [values[r] for r in node.vectors]
+    scalars = [values[r] for r in node.scalars]
+    pieces, bounds = expanded(context, node.fn, vectors, scalars, ref)
+    dim = context.dim(node.vectors[0])
+    total: dict[Power, list[LRef]] = {}
+    for piece in pieces:
+        for power, item in _expectations(context, piece, dim):
+            total.setdefault(power, []).append(item)
+    kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
+    sums = tuple((power, _scalar_sum(context, items)) for power, items in kept.terms)
+    return Series(sums, kept.rest, None, kept.drift)
+
+
+def _joined(lists: list[list[LRef]]) -> list[LRef]:
+    return [item for items in lists for item in items]
+
+
+def _scalar_sum(context: Context, items: Sequence[LRef]) -> LRef:
+    if len(items) == 1:
+        return items[0]
+    refs = list(dict.fromkeys(items))
+    total = add(Par(refs.index(item)) for item in items)
+    return context.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
+
+
+def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power, LRef]]:
+    """The moment of one piece as terms (power, scalar node).
+
+    A summand ``c u g`` with u a centred start vector on which nothing else in it depends has mean 0
+    exactly and fluctuates: it is n^(-1/2) times a Gaussian, linear in g.
+    """
+    piece = _inlined(context, piece)
+    summands = piece.fn.expr.terms if isinstance(piece.fn.expr, Add) else (piece.fn.expr,)
+    smooth: list[Expr] = []
+    noise: list[Expr] = []
+    out: list[tuple[Power, LRef]] = []
+    for summand in summands:
+        found = _fluctuation(context, summand, piece, dim)
+        if found is not None:
+            out.append((minus(piece.power, HALF), found))
+        elif context.parity.zero_mean(
+            Fn(summand, len(piece.vectors), len(piece.scalars)), piece.vectors
+        ):
+            noise.append(summand)
+        else:
+            smooth.append(summand)
+    if smooth:
+        fn, vectors, scalars = _part(smooth, piece)
+        if not vectors:  # the moment of a constant
+            node = context.add(ScalarApply(fn, scalars), None)
+        else:
+            node = context.add(Expect(fn, vectors, scalars), None)
+        out.append((piece.power, node))
+    if noise:
+        item = context.add(Noise(*_part(noise, piece)), None)
+        out.append((minus(piece.power, HALF), item))
+    return out
+
+
+def _part(summands: list[Expr], piece: Piece) -> tuple[Fn, tuple[LRef, ...], tuple[LRef, ...]]:
+    """Some of the summands of a piece, as a function of what they use."""
+    expr = summands[0] if len(summands) == 1 else Add(tuple(summands))
+    fn, keep_v, keep_s = Fn(expr, piece.fn.vectors, piece.fn.scalars).compact()
+    vectors = tuple(piece.vectors[i] for i in keep_v)
+    return fn, vectors, tuple(piece.scalars[i] for i in keep_s)
+
+
+def _inlined(context: Context, piece: Piece) -> Piece:
+    """The average of a vector that is a function: the function itself may show a start vector."""
+    if piece.fn.expr == Var(0):
+        node = context.nodes[piece.vectors[0]]
+        if isinstance(node, Apply):
+            return Piece(piece.power, node.fn, node.vectors, node.scalars)
+    return piece
+
+
+def _fluctuation(context: Context, summand: Expr, piece: Piece, dim: str) -> LRef | None:
+    factors = summand.factors if isinstance(summand, Mul) else (summand,)
+    for place, factor in enumerate(factors):
+        if not isinstance(factor, Var):
+            continue
+        start = context.nodes[piece.vectors[factor.index]]
+        if not isinstance(start, Start):
+            continue
+        group = context.program.group[start.group]
+        if group.mean[start.index] != 0:
+            continue
+        rest = mul((*factors[:place], *factors[place + 1 :]))
+        fn, keep_v, keep_s = Fn(rest, piece.fn.vectors, piece.fn.scalars).compact()
+        others = tuple(piece.vectors[i] for i in keep_v)
+        root = context.bit(start_root(context.program, start.group, start.index))
+        if any(root & context.roots[other] for other in others):
+            continue
+        scalars = tuple(piece.scalars[i] for i in keep_s)
+        if fn.expr == Var(0):
+            argument = others[0]
+        elif others:
+            argument = context.add(Apply(fn, others, scalars), dim)
+        else:  # u alone, times a number: a constant vector argument
+            anchor = piece.vectors[factor.index]
+            argument = context.add(Apply(Fn(fn.expr, 1, fn.scalars), (anchor,), scalars), dim)
+        return context.add(Fluctuation(start.group, start.index, argument), None)
+    return None

@@ -1,0 +1,195 @@
+"""Parity: which expectations are 0 because the law of the limit is symmetric.
+
+The directions whose sign can be flipped, each on its own, without changing the law of the limit:
+the independent Gaussians of the start vectors, and for each side of a random matrix the orthonormal
+directions that its Gaussian parts (the hats) are built on. Every Z carries the coset of characters
+that can occur in it. A zero found here is certain; "may be nonzero" is not "is nonzero".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.functions.indicator import HIDDEN
+from tpcalc.limit.graph import Apply, Combine, LNode, LRef, OuterExpect, Product, Start
+from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
+from tpcalc.program.nodes import Group
+
+__all__ = ["Parity"]
+
+LARGEST = 64  # members of a group up to which the exact factor is computed
+
+
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """A direction of one side of a matrix: what it was applied to, and the draw it was sent to."""
+
+    vector: Coset
+    draw: Coset
+
+
+@dataclass
+class Parity:
+    """The cosets of the vector nodes of a limit graph under construction.
+
+    Args:
+        groups: The Gaussian groups of the program.
+    """
+
+    groups: Mapping[str, Group]
+    lattice: Lattice = field(default_factory=Lattice)
+    _of: dict[LRef, Coset] = field(default_factory=dict)
+    _starts: dict[str, list[Coset]] = field(default_factory=dict)
+    _sides: dict[tuple[str, bool], list[_Direction]] = field(default_factory=dict)
+    _count: int = 0
+
+    def add(self, ref: LRef, node: LNode) -> None:
+        """Find the coset of a vector node.
+
+        Args:
+            ref: Its number; its arguments were added before.
+            node: The node.
+        """
+        if isinstance(node, Start):
+            self._of[ref] = self._start(node)
+        elif isinstance(node, Product):
+            self._of[ref] = self._product(node)
+        elif isinstance(node, Apply):
+            self._of[ref] = self.character(node.fn, node.vectors) or EVEN
+        elif isinstance(node, Combine):
+            self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
+        elif isinstance(node, OuterExpect):  # any function of the rows
+            self._of[ref] = self.lattice.span(self._hull([self._of[row] for row in node.rows]))
+
+    def coset(self, ref: LRef) -> Coset:
+        """The coset of a vector node.
+
+        Args:
+            ref: Its number.
+        """
+        return self._of[ref]
+
+    def zero_mean(self, fn: Fn, vectors: Sequence[LRef]) -> bool:
+        """Whether the expectation of a function of Z's is certainly 0.
+
+        Args:
+            fn: The function.
+            vectors: The nodes of its arguments.
+        """
+        found = self.character(fn, vectors)
+        return found is None or not self.lattice.has_zero(found)
+
+    def character(self, fn: Fn, vectors: Sequence[LRef]) -> Coset | None:
+        """The coset of a function of Z's; None for the function 0.
+
+        Args:
+            fn: The function.
+            vectors: The nodes of its arguments.
+        """
+        return self._expr(fn.expr, [self._of[vector] for vector in vectors])
+
+    def _expr(self, expr: Expr, vectors: Sequence[Coset]) -> Coset | None:
+        lattice = self.lattice
+        if isinstance(expr, Const):
+            return EVEN if expr.value != 0 else None
+        if isinstance(expr, Par):  # a number, or random but independent of every direction
+            return EVEN
+        if isinstance(expr, Var):
+            return vectors[expr.index]
+        if isinstance(expr, Add):
+            terms = [self._expr(term, vectors) for term in expr.terms]
+            present = [term for term in terms if term is not None]
+            return self._hull(present) if present else None
+        if isinstance(expr, Mul):
+            total = EVEN
+            for factor in expr.factors:
+                part = self._expr(factor, vectors)
+                if part is None:
+                    return None
+                total = lattice.product(total, part)
+            return total
+        assert isinstance(expr, Pow | Call)
+        inner = self._expr(expr.base if isinstance(expr, Pow) else expr.arg, vectors)
+        return EVEN if inner is None else _applied(lattice, expr, inner)
+
+    def _hull(self, cosets: Sequence[Coset]) -> Coset:
+        total = cosets[0]
+        for coset in cosets[1:]:
+            total = self.lattice.hull(total, coset)
+        return total
+
+    def _fresh(self) -> Coset:
+        self._count += 1
+        return self.lattice.single(self._count - 1)
+
+    def _start(self, node: Start) -> Coset:
+        found = self._starts.get(node.group)
+        if found is None:
+            found = self._starts[node.group] = self._members(self.groups[node.group])
+        return found[node.index]
+
+    def _members(self, group: Group) -> list[Coset]:
+        """A coset for each member: the directions of its Gaussian, and 0 where it has a mean."""
+        directions = [self._fresh() for _ in group.mean]
+        out = []
+        for index, row in enumerate(_factor(group)):
+            mixed = [directions[j] for j, used in enumerate(row) if used]
+            coset = self._hull(mixed) if mixed else EVEN
+            out.append(self.lattice.hull(coset, EVEN) if group.mean[index] != 0 else coset)
+        return out
+
+    def _product(self, node: Product) -> Coset:
+        """What x = hat + correction; the hat is a sum of the draws of the directions of x."""
+        lattice = self.lattice
+        x = self._of[node.vector]
+        side = self._sides.setdefault((node.matrix, node.transpose), [])
+        direction, hat = x, self._fresh()
+        draw = hat
+        for earlier in side:
+            if lattice.has_zero(lattice.product(x, earlier.vector)):
+                hat = lattice.hull(hat, earlier.draw)
+                direction = lattice.hull(direction, earlier.vector)
+        total = hat
+        for other in self._sides.get((node.matrix, not node.transpose), []):
+            if lattice.has_zero(lattice.product(x, other.draw)):
+                total = lattice.hull(total, other.vector)
+        side.append(_Direction(direction, draw))
+        return total
+
+
+def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:
+    """The coset of a function of one variable."""
+    if isinstance(expr, Pow):
+        if expr.exponent.denominator != 1:
+            return lattice.span(inner)
+        return inner if expr.exponent % 2 else lattice.even(inner)
+    assert isinstance(expr, Call)
+    if expr.atom.name == HIDDEN:
+        return ALL
+    by_parity: dict[str, Callable[[Coset], Coset]] = {"odd": lambda c: c, "even": lattice.even}
+    return by_parity.get(expr.atom.facts.parity, lattice.span)(inner)
+
+
+def _factor(group: Group) -> list[list[bool]]:
+    """Which independent Gaussians each member holds: the exact factor L D L^T of the covariance."""
+    count = len(group.mean)
+    if group.cov is None:
+        return [[i == j for j in range(count)] for i in range(count)]
+    if count > LARGEST:  # every direction that may occur
+        return [[j <= i for j in range(count)] for i in range(count)]
+    left = [[Fraction(entry) for entry in row] for row in group.cov]
+    used = [[False] * count for _ in range(count)]
+    for j in range(count):
+        pivot = left[j][j]
+        if pivot == 0:
+            continue
+        column = [left[i][j] / pivot for i in range(count)]
+        for i in range(j, count):
+            used[i][j] = column[i] != 0
+            for k in range(j, count):
+                left[i][k] -= column[i] * column[k] * pivot
+    return used

@@ -1,0 +1,110 @@
+"""Functions of series: the terms of an expanded function as pieces over limit-graph nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, const, substitute
+from tpcalc.limit.context import Context, Piece, Template, is_hidden
+from tpcalc.limit.expand import Setting, expand
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.series import Series
+from tpcalc.orders.chamber import Power
+from tpcalc.program.nodes import Ref
+
+__all__ = ["Value", "collected", "expanded"]
+
+Value = Series[LRef]
+
+
+def expanded(
+    context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
+) -> tuple[list[Piece], Template]:
+    """Substitute series into a function; one template serves all arguments of the same shape.
+
+    Args:
+        context: The graph under construction.
+        fn: The function.
+        vectors: The series of its vector arguments.
+        scalars: Those of its scalar arguments.
+        ref: The node, for messages.
+
+    Returns:
+        The terms of the result, and a template that holds the bounds on the rest.
+    """
+    all_vectors = tuple(node for value in vectors for _, node in value.terms)
+    smooth = tuple(context.smooth[node] for node in all_vectors)
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), smooth)
+    found = context.templates.get(key)
+    if found is None:
+        found = _template(context, fn, vectors, scalars, ref)
+        if not any(is_hidden(part.fn) for part in found.parts):  # each of those is its own
+            context.templates[key] = found
+    all_scalars = tuple(node for value in scalars for _, node in value.terms)
+    pieces, cancelled = [], False
+    for part in found.parts:
+        raw = Piece(
+            part.power,
+            part.fn,
+            tuple(all_vectors[i] for i in part.vectors),
+            tuple(all_scalars[i] for i in part.scalars),
+        )
+        piece = collected(raw)
+        cancelled = cancelled or (piece is not raw and isinstance(raw.fn.expr, Add))
+        if piece is not None:
+            pieces.append(piece)
+    if cancelled and found.drift is not None:
+        rest = context.ranking.larger(found.rest, found.drift)
+        found = Template(found.parts, rest, found.soft, None)
+    return pieces, found
+
+
+def collected(piece: Piece) -> Piece | None:
+    """One argument for each node, so that equal terms cancel; None where all do.
+
+    Args:
+        piece: A term of an expanded function.
+    """
+    vectors, scalars = tuple(dict.fromkeys(piece.vectors)), tuple(dict.fromkeys(piece.scalars))
+    if len(vectors) == len(piece.vectors) and len(scalars) == len(piece.scalars):
+        return piece
+    same: dict[Expr, Expr] = {Var(i): Var(vectors.index(v)) for i, v in enumerate(piece.vectors)}
+    same.update({Par(i): Par(scalars.index(s)) for i, s in enumerate(piece.scalars)})
+    expr = substitute(piece.fn.expr, same)
+    if expr == const(0):
+        return None
+    fn, keep_v, keep_s = Fn(expr, len(vectors), len(scalars)).compact()
+    kept = tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
+    return Piece(piece.power, fn, *kept)
+
+
+def _template(
+    context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
+) -> Template:
+    """The expansion of a function, over numbered terms of its arguments' series."""
+    arguments: dict[Expr, Series[Expr]] = {}
+    fresh_vector = fresh_scalar = 0
+    for index, value in enumerate(vectors):
+        terms: list[tuple[Power, Expr]] = []
+        for power, _ in value.terms:
+            terms.append((power, Var(fresh_vector)))
+            fresh_vector += 1
+        arguments[Var(index)] = Series(tuple(terms), value.rest, value.soft, value.drift)
+    for index, value in enumerate(scalars):
+        terms = []
+        for power, _ in value.terms:
+            terms.append((power, Par(fresh_scalar)))
+            fresh_scalar += 1
+        arguments[Par(index)] = Series(tuple(terms), value.rest, value.soft, value.drift)
+    dense = (node for value in vectors for _, node in value.terms)
+    smooth = frozenset(Var(i) for i, node in enumerate(dense) if context.smooth[node])
+    setting = Setting(
+        context.ranking, smooth, context.program.place(ref), context.exploded, context.fresh
+    )
+    found = expand(fn.expr, arguments, setting)
+    parts = []
+    for power, expr in found.terms:
+        compact, keep_v, keep_s = Fn(expr, fresh_vector, fresh_scalar).compact()
+        parts.append(Piece(power, compact, keep_v, keep_s))
+    return Template(tuple(parts), found.rest, found.soft, found.drift)

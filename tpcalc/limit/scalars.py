@@ -1,0 +1,97 @@
+"""The rule of functions of scalars: numbers are put in, and what sums share cancels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpcalc.functions import Const, Expr, Fn, Par
+from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.context import Context, Piece
+from tpcalc.limit.graph import LRef, Number, ScalarApply
+from tpcalc.limit.pieces import Value, collected, expanded
+from tpcalc.orders.chamber import Power
+from tpcalc.program.nodes import Ref, ScalarFn
+
+__all__ = ["scalar_fn"]
+
+
+def scalar_fn(node: ScalarFn, ref: Ref, values: list[Any], context: Context) -> Value:
+    """The series of a function of scalars.
+
+    Args:
+        node: The node.
+        ref: Its number in the program.
+        values: The series of the nodes before it.
+        context: The graph under construction.
+
+    Source: Hajjar, Chizat, Giraud, section B.2 (scalars of a program).
+    """
+    pieces, bounds = expanded(context, node.fn, [], [values[r] for r in node.scalars], ref)
+    terms: list[tuple[Power, LRef]] = []
+    cancelled = False
+    for piece in pieces:
+        opened = _flat(context, piece)
+        one = collected(opened)
+        cancelled = cancelled or one is not opened
+        item = _function(context, one)
+        if item is not None:
+            terms.append((piece.power, item))
+    rests, drifts = [bounds.rest, bounds.soft], [bounds.drift]
+    if cancelled:
+        rests, drifts = rests + drifts, []
+    return context.ranking.keep(dict(terms), rests, (), drifts, lambda items: items[0])
+
+
+def _flat(context: Context, piece: Piece) -> Piece:
+    """A sum of scalars that are sums themselves, opened so that what they share cancels."""
+    linear = isinstance(piece.fn.expr, Add)
+    inner = [context.nodes[scalar] for scalar in piece.scalars]
+    sums = [n for n in inner if isinstance(n, ScalarApply) and isinstance(n.fn.expr, Add)]
+    if not linear or not sums:
+        return piece
+    given: dict[Expr, Expr] = {}
+    scalars: list[LRef] = []
+    for place, (scalar, node) in enumerate(zip(piece.scalars, inner, strict=True)):
+        start = len(scalars)
+        if isinstance(node, ScalarApply) and isinstance(node.fn.expr, Add):
+            scalars += node.scalars
+            moved: dict[Expr, Expr] = {Par(i): Par(start + i) for i in range(len(node.scalars))}
+            given[Par(place)] = substitute(node.fn.expr, moved)
+        else:
+            scalars.append(scalar)
+            given[Par(place)] = Par(start)
+    expr = add(_spread(substitute(term, given)) for term in _terms(piece.fn.expr))
+    return Piece(piece.power, Fn(expr, 0, len(scalars)), (), tuple(scalars))
+
+
+def _terms(expr: Expr) -> tuple[Expr, ...]:
+    return expr.terms if isinstance(expr, Add) else (expr,)
+
+
+def _spread(expr: Expr) -> Expr:
+    """A number times a sum, multiplied out."""
+    if isinstance(expr, Mul) and len(expr.factors) == 2 and isinstance(expr.factors[0], Const):
+        number, inner = expr.factors
+        return add(mul((number, term)) for term in _terms(inner))
+    return expr
+
+
+def _function(context: Context, piece: Piece | None) -> LRef | None:
+    """The node of a function of scalars; numbers are put in; None where it is 0."""
+    if piece is None:
+        return None
+    given: dict[Expr, Expr] = {}
+    for place, scalar in enumerate(piece.scalars):
+        node = context.nodes[scalar]
+        if isinstance(node, Number):
+            given[Par(place)] = const(node.value)
+    expr = substitute(piece.fn.expr, given) if given else piece.fn.expr
+    if len(given) == len(piece.scalars):
+        value = expr.value if isinstance(expr, Const) else float(evaluate(Fn(expr, 0), []))
+        return context.number(value) if value != 0 else None
+    fn, _, keep = Fn(expr, 0, len(piece.scalars)).compact()
+    scalars = tuple(piece.scalars[i] for i in keep)
+    if fn.expr == Par(0):
+        return scalars[0]
+    return context.add(ScalarApply(fn, scalars), None)

@@ -1,0 +1,219 @@
+"""``scales``: the size of every output of a program, as powers of n, from its limit graph.
+
+The same derivation as that of the limit, with symbols in the exponents if there are any: they are
+compared at a sample point, and the comparisons made are the region where the answer holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.errors import ScaleError
+from tpcalc.limit.certainty import Certainty
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import LRef, Noise
+from tpcalc.limit.rules import LIMIT_RULES
+from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
+from tpcalc.orders import Ex, as_ex
+from tpcalc.orders.chamber import Chamber, Power, Region
+from tpcalc.program.nodes import Ref
+from tpcalc.program.program import Program
+from tpcalc.program.rules import interpret_from
+
+__all__ = ["Scale", "Scales", "scales"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The size of one output.
+
+    Args:
+        power: The growth exponent: the output is Theta(n^power), or O(n^power) if ``bound``. None:
+            identically 0 (or, with ``bound``, nothing is known).
+        node: The leading coefficient in the limit graph; None for a bound or a zero.
+        bound: Whether only an upper bound is known.
+        strict: Whether the bound is o(n^power).
+        certain: Whether the leading coefficient is provably not 0.
+        noise: Whether it is an average that is 0 in the limit and fluctuates.
+    """
+
+    power: Power | None
+    node: LRef | None = None
+    bound: bool = False
+    strict: bool = False
+    certain: bool = False
+    noise: bool = False
+
+
+@dataclass
+class Scales:
+    """A derivation at one depth: the series of every node of a program.
+
+    Args:
+        program: The program.
+        context: The limit graph with the chamber.
+        values: The series by node.
+        solved: The exponents found for the unknowns, in order.
+    """
+
+    program: Program
+    context: Context
+    values: list[Any]
+    solved: dict[str, Ex] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._certainty = Certainty(self.context)
+
+    @property
+    def region(self) -> Region:
+        """Where the comparisons made so far have the same answers."""
+        return self.context.ranking.chamber.region
+
+    def series(self, name: str) -> Series[LRef]:
+        """The series of an output.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            UnknownName: No such output.
+        """
+        found: Series[LRef] = self.values[self.program.ref(name)]
+        return found
+
+    def scale(self, name: str) -> Scale:
+        """The size of an output.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            UnknownName: No such output.
+        """
+        series = self.series(name)
+        ranking = self.context.ranking
+        try:
+            lead = ranking.leading(series)
+        except NeedsMore:
+            bounds = [rest for rest in (series.rest, series.soft) if rest is not None]
+            if series.terms:
+                bounds.append(Rest(series.terms[0][0]))
+            largest: Rest | None = None
+            for rest in bounds:
+                largest = ranking.larger(largest, rest)
+            assert largest is not None
+            return Scale(largest.power, bound=True, strict=largest.strict)
+        if lead is None:
+            return Scale(None, certain=True)
+        power, node = lead
+        noise = isinstance(self.context.nodes[node], Noise)
+        return Scale(power, node, certain=self._certainty.holds(node), noise=noise)
+
+
+def scales(
+    program: Program,
+    *,
+    values: Mapping[str, Ex | Fraction] | None = None,
+    at: Mapping[str, Fraction] | None = None,
+    depth: Fraction = Fraction(0),
+    unknowns: Mapping[str, str] | None = None,
+) -> Scales:
+    """Derive the size of every output.
+
+    Args:
+        program: The program.
+        values: What stands for symbols of its exponents.
+        at: The sample point for the symbols that stay.
+        depth: Terms down to this power of n below the leading ones are followed.
+        unknowns: For names of outputs the symbol to solve for: it is chosen so that the output is
+            of order one. A symbol must not be compared before the node of its output.
+
+    Raises:
+        ScaleError: A symbol without a value, or an output whose order does not hold its unknown.
+        NeedsMore: An unknown depends on terms below ``depth``.
+
+    Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     h = tp.n ** -tp.symbol("a") * (t.matrix("W") @ tp.relu(t.gaussian("g")))
+        ...     t.output("h", h)
+        >>> str(scales(layer.build(), at={"a": Fraction(1)}).scale("h").power)
+        '1/2 - a'
+    """
+    point = dict(at or {})
+    given = dict(values or {})
+    pending = {program.ref(name): symbol for name, symbol in (unknowns or {}).items()}
+    for name in sorted(program.symbols - given.keys() - point.keys() - set(pending.values())):
+        raise ScaleError(
+            f"an exponent of the program holds the symbol {name!r}, which has no value here.",
+            hint=f"Give a number (values={{{name!r}: Fraction(1, 2)}}), or a sample point to keep "
+            f"it as a symbol (at={{{name!r}: Fraction(1, 2)}}).",
+        )
+    context = Context(program, Ranking(Chamber(point), depth), given)
+    found = Scales(program, context, [])
+    for ref in interpret_from(program, LIMIT_RULES, context, found.values):
+        symbol = pending.get(ref)
+        if symbol is not None and symbol not in context.values:
+            _solve(found, ref, symbol)
+    return found
+
+
+def _solve(found: Scales, ref: Ref, symbol: str) -> None:
+    """Bind an unknown so that the value of a node is of order one."""
+    context = found.context
+    lead = context.ranking.leading(found.values[ref])
+    power = None if lead is None else as_ex(lead[0])
+    slope = None if power is None else _slope(power, symbol)
+    if power is None or slope is None or slope == 0:
+        raise ScaleError(
+            f"the order of this output does not hold the unknown {symbol!r}: it is "
+            + ("identically 0." if power is None else f"n^({power})."),
+            where=found.program.place(ref),
+            hint="The update of this layer does not reach its output; check data and loss.",
+        )
+    free = power - slope * Ex.symbol(symbol)
+    solution = -free / slope
+    context.values[symbol] = solution
+    found.solved[symbol] = solution
+    replaced = {symbol: solution}
+    for index, value in enumerate(found.values):
+        if isinstance(value, Series):
+            found.values[index] = _put(value, replaced)
+
+
+def _slope(power: Ex, symbol: str) -> Fraction | None:
+    """The coefficient of a symbol that occurs on its own only; None if it occurs otherwise."""
+    total = Fraction(0)
+    for monomial, coefficient in power.terms:
+        if (symbol, 1) in monomial and len(monomial) == 1:
+            total += coefficient
+        elif any(name == symbol for name, _ in monomial):
+            return None
+    return total
+
+
+def _put(series: Series[LRef], values: Mapping[str, Ex]) -> Series[LRef]:
+    terms = tuple((_power(power, values), node) for power, node in series.terms)
+    rest, soft = (
+        bound
+        if bound is None or bound.power is None
+        else Rest(_power(bound.power, values), bound.strict)
+        for bound in (series.rest, series.soft)
+    )
+    if (terms, rest, soft) == (series.terms, series.rest, series.soft):
+        return series
+    return Series(terms, rest, soft)
+
+
+def _power(power: Power, values: Mapping[str, Ex]) -> Power:
+    if isinstance(power, Fraction):
+        return power
+    put = power.put(values)
+    constant = put.constant
+    return put if constant is None else constant

@@ -1,0 +1,173 @@
+"""Affine subspaces of F_2^k: which sign flips a random variable may feel.
+
+The law of an infinite network does not change when one of its independent symmetric directions
+changes sign. A variable expands in characters of these flips; its ``Coset`` (an affine subspace
+over F_2, a bit for each direction) contains every character that occurs. Where the coset does not
+contain 0 the variable has mean 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["ALL", "EVEN", "Coset", "Lattice"]
+
+Coset = tuple[int, int]  # (representative reduced by the space, number of the space)
+EVEN: Coset = (0, 0)  # what no flip changes: constants
+ALL: Coset = (0, 1)  # may feel every flip
+
+
+@dataclass
+class Lattice:
+    """Interned subspaces in reduced echelon form, with remembered joins.
+
+    Args:
+        largest: Dimension up to which a subspace is followed; beyond it ``ALL`` stands for it,
+            which claims fewer zeros.
+
+    Example:
+        >>> lattice = Lattice()
+        >>> x, y = lattice.single(0), lattice.single(1)
+        >>> lattice.has_zero(lattice.product(x, y)), lattice.has_zero(lattice.product(x, x))
+        (False, True)
+        >>> lattice.has_zero(lattice.product(lattice.hull(x, y), x))
+        True
+    """
+
+    largest: int = 512
+    _tables: list[dict[int, int]] = field(default_factory=lambda: [{}, {}])  # pivot bit -> row
+    _pivots: list[int] = field(default_factory=lambda: [0, 0])
+    _numbers: dict[frozenset[int], int] = field(default_factory=lambda: {frozenset(): 0})
+    _inserted: dict[tuple[int, int], int] = field(default_factory=dict)
+    _joined: dict[tuple[int, int], int] = field(default_factory=dict)
+    _products: dict[tuple[Coset, Coset], Coset] = field(default_factory=dict)
+    _hulls: dict[tuple[Coset, Coset], Coset] = field(default_factory=dict)
+
+    def single(self, direction: int) -> Coset:
+        """The coset of a direction itself.
+
+        Args:
+            direction: Its number.
+        """
+        return (1 << direction, 0)
+
+    def has_zero(self, coset: Coset) -> bool:
+        """Whether the coset contains 0; if not, the mean is 0.
+
+        Args:
+            coset: A coset.
+        """
+        return coset[0] == 0
+
+    def product(self, a: Coset, b: Coset) -> Coset:
+        """The coset of a product: the sum of the cosets.
+
+        Args:
+            a: Of one factor.
+            b: Of the other.
+        """
+        key = (a, b)
+        found = self._products.get(key)
+        if found is None:
+            space = self._join(a[1], b[1])
+            found = self._products[key] = (self._reduce(a[0] ^ b[0], space), space)
+        return found
+
+    def hull(self, a: Coset, b: Coset) -> Coset:
+        """The coset of a sum: the affine hull.
+
+        Args:
+            a: Of one term.
+            b: Of the other.
+        """
+        if a == b:
+            return a
+        key = (a, b)
+        found = self._hulls.get(key)
+        if found is None:
+            space = self._insert(self._join(a[1], b[1]), a[0] ^ b[0])
+            found = self._hulls[key] = (self._reduce(a[0], space), space)
+        return found
+
+    def even(self, coset: Coset) -> Coset:
+        """The coset of an even function: the directions of the space.
+
+        Args:
+            coset: Of the argument.
+        """
+        return (0, coset[1])
+
+    def span(self, coset: Coset) -> Coset:
+        """The coset of any function: the space spanned by the coset.
+
+        Args:
+            coset: Of the argument.
+        """
+        return (0, self._insert(coset[1], coset[0]))
+
+    def support(self, coset: Coset) -> int:
+        """The bits of all directions that occur; every bit (-1) where they are not followed.
+
+        Args:
+            coset: A coset.
+        """
+        if coset[1] == ALL[1]:
+            return -1
+        bits = coset[0]
+        for row in self._tables[coset[1]].values():
+            bits |= row
+        return bits
+
+    def _reduce(self, vector: int, space: int) -> int:
+        if space == ALL[1]:
+            return 0
+        table = self._tables[space]
+        hit = vector & self._pivots[space]
+        while hit:  # rows hold no pivot but their own, so one pass is enough
+            low = hit & -hit
+            vector ^= table[low]
+            hit ^= low
+        return vector
+
+    def _insert(self, space: int, vector: int) -> int:
+        vector = self._reduce(vector, space)
+        if not vector:
+            return space
+        key = (space, vector)
+        found = self._inserted.get(key)
+        if found is None:
+            pivot = vector & -vector
+            table = {
+                own: row ^ vector if row & pivot else row
+                for own, row in self._tables[space].items()
+            }
+            table[pivot] = vector
+            found = self._inserted[key] = self._intern(table)
+        return found
+
+    def _intern(self, table: dict[int, int]) -> int:
+        if len(table) > self.largest:
+            return ALL[1]
+        rows = frozenset(table.values())
+        found = self._numbers.get(rows)
+        if found is None:
+            found = self._numbers[rows] = len(self._tables)
+            self._tables.append(table)
+            self._pivots.append(sum(table))
+        return found
+
+    def _join(self, a: int, b: int) -> int:
+        if a == b or b == 0:
+            return a
+        if a == 0:
+            return b
+        if ALL[1] in (a, b):
+            return ALL[1]
+        key = (a, b) if a < b else (b, a)
+        found = self._joined.get(key)
+        if found is None:
+            small, found = sorted(key, key=lambda space: len(self._tables[space]))
+            for row in self._tables[small].values():
+                found = self._insert(found, row)  # ALL takes every row
+            self._joined[key] = found
+        return found

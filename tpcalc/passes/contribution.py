@@ -1,0 +1,187 @@
+"""What the last update of a parameter adds to a node of the forward pass.
+
+A node that is linear in a parameter w, such as W x for the weights W, changes by the same function
+of the change of w: (W_t - W_{t-1}) x_t. That function is read off the template, so that its powers
+of n stay written out, and its nodes come before those that it is a part of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions.expr import Expr, mul, walk
+from tpcalc.functions.fn import derivative
+from tpcalc.passes.instance import Instance
+from tpcalc.passes.weights import Form
+from tpcalc.program.nodes import (
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Ref,
+    ScalarFn,
+    Scale,
+)
+from tpcalc.program.program import Builder
+from tpcalc.program.typing import node_refs
+
+__all__ = ["Contribution", "Contributions"]
+
+Change = Ref | Form
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What the last update of some parameters adds to a node of the template.
+
+    Args:
+        label: Its name in the unrolled program, ``{t}`` for the step and ``{i}`` for the input
+            (left out where every input has the same): ``"dW_x[2,{t},{i}]"``.
+        ref: The node, linear in each of the parameters.
+        parameters: What was updated.
+    """
+
+    label: str
+    ref: Ref
+    parameters: tuple[Ref, ...]
+
+    @property
+    def kind(self) -> str:
+        """The name before the indices."""
+        return self.label.partition("[")[0]
+
+
+class Contributions:
+    """The contributions of a template, each made before its parameters are read.
+
+    Args:
+        template: The forward and backward program of one sample.
+        forward: Number of its nodes that are the forward pass.
+        wanted: The contributions.
+    """
+
+    def __init__(self, template: Builder, forward: int, wanted: Sequence[Contribution]) -> None:
+        self._due: dict[Ref, list[tuple[Contribution, frozenset[Ref]]]] = {}
+        for item in wanted:
+            inside = set(item.parameters)
+            for ref in range(forward):
+                if inside.intersection(node_refs(template.node(ref))):
+                    inside.add(ref)
+            self._due.setdefault(min(item.parameters), []).append((item, frozenset(inside)))
+        self._forward = forward
+
+    @property
+    def pieces(self) -> tuple[tuple[Ref, Ref], ...]:
+        """The forward pass cut where contributions are due: pairs (start, stop).
+
+        All samples take a piece before any takes the next, so that the contribution for every
+        sample comes before what the parameters are added to for any of them.
+        """
+        return tuple(pairwise((0, *sorted({*self._due} - {0}), self._forward)))
+
+    def before(
+        self, ref: Ref, instance: Instance, step: int, index: int
+    ) -> Iterator[tuple[str, Ref]]:
+        """Names and nodes of what is due before a template node is copied.
+
+        Args:
+            ref: The template node, the start of a piece.
+            instance: The copy that is being made.
+            step: The step t.
+            index: The input i.
+
+        Raises:
+            ProgramError: A node on the way is not linear in the parameters, or what a parameter is
+                multiplied with comes after it in the template.
+        """
+        for item, inside in self._due.get(ref, ()):
+            change = _change(item.ref, instance, frozenset(item.parameters), inside)
+            if change is not None:
+                node = instance.weights.node_of(change) if isinstance(change, Form) else change
+                yield item.label.format(t=step, i=index), node
+
+
+def _change(
+    ref: Ref, instance: Instance, parameters: frozenset[Ref], inside: frozenset[Ref]
+) -> Change | None:
+    """The change of a template node by the last update; None where it does not change."""
+    if ref not in inside:
+        return None
+    node = instance.template.node(ref)
+    if isinstance(node, MatMul) and node.matrix in parameters and node.vector not in inside:
+        return instance.weights.last_product(node, instance.ref(node.vector))
+    if isinstance(node, InputVector | InputScalar):
+        return instance.weights.last_change(ref)
+    changes = {
+        other: change
+        for other in node_refs(node)
+        if (change := _change(other, instance, parameters, inside)) is not None
+    }
+    if not changes:
+        return None
+    if isinstance(node, LinComb) and not any(scalar in changes for scalar in node.scalars):
+        return _sum(node, instance, changes)
+    if isinstance(node, Scale):
+        of = _node(changes[node.of], instance)
+        return instance.builder.add(Scale(of, node.n_power, node.depth_power))
+    if isinstance(node, Moment | ScalarFn) and len(changes) == 1:
+        return _applied(node, ref, instance, changes)
+    raise _not_linear(ref, node)
+
+
+def _not_linear(ref: Ref, node: Node) -> ProgramError:
+    return ProgramError(
+        f"template node %{ref} ({type(node).__name__}) is not a linear function of one updated "
+        "parameter, so that no contribution of its update can be told apart.",
+        hint="Ask for the contribution to a sum of products with the parameters.",
+    )
+
+
+def _node(change: Change, instance: Instance) -> Ref:
+    return instance.weights.node_of(change) if isinstance(change, Form) else change
+
+
+def _sum(node: LinComb, instance: Instance, changes: dict[Ref, Change]) -> Form:
+    total = Form()
+    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        change = changes.get(vector)
+        if change is None:
+            continue
+        number, coefficient = instance.coefficient(number, scalar)
+        if isinstance(change, Form) and coefficient is None:
+            total.add(change, number)
+        else:
+            total.add_term(coefficient, _node(change, instance), number)
+    return total
+
+
+def _applied(
+    node: Moment | ScalarFn, ref: Ref, instance: Instance, changes: dict[Ref, Change]
+) -> Ref:
+    """A moment or a function of scalars: its slope in the one changed argument times the change."""
+    filled = instance.filled_in(node)
+    assert isinstance(filled, Moment | ScalarFn)
+    vectors = filled.vectors if isinstance(filled, Moment) else ()
+    arguments: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(vectors)]
+    arguments += [(Par(i), s) for i, s in enumerate(filled.scalars)]
+    changed = [argument for argument, other in arguments if other in changes]
+    slope = derivative(filled.fn.expr, changed[0])
+    if len(changed) != 1 or changed[0] in walk(slope):
+        raise _not_linear(ref, node)
+    fn, keep_v, keep_s = Fn(
+        mul((slope, changed[0])), filled.fn.vectors, filled.fn.scalars
+    ).compact()
+
+    def part(other: Ref) -> Ref:
+        return _node(changes[other], instance) if other in changes else instance.ref(other)
+
+    scalars = tuple(part(filled.scalars[i]) for i in keep_s)
+    if keep_v:
+        return instance.builder.add(Moment(fn, tuple(part(vectors[i]) for i in keep_v), scalars))
+    return scalars[0] if fn.expr == Par(0) else instance.builder.add(ScalarFn(fn, scalars))

@@ -1,0 +1,115 @@
+"""Copies of a template: what its nodes become for one sample and the current weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Expr, Fn, Par
+from tpcalc.functions.expr import const, substitute
+from tpcalc.passes.weights import Form, Weights
+from tpcalc.program.nodes import (
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    ScalarFn,
+    Scale,
+)
+from tpcalc.program.program import Builder
+from tpcalc.program.rename import with_refs
+
+__all__ = ["Instance"]
+
+Value = Ref | Form | Fraction | float
+
+
+@dataclass
+class Instance:
+    """One copy of the template: forward (and backward, once asked) for one sample.
+
+    Args:
+        builder: The program being written.
+        template: The program that is copied.
+        weights: The parameters as they are now.
+        data: The sample: numbers for the data nodes of the template.
+        values: For each template node that has been copied, what it became.
+    """
+
+    builder: Builder
+    template: Builder
+    weights: Weights
+    data: Mapping[Ref, float]
+    values: dict[Ref, Value | None] = field(default_factory=dict)
+
+    def run(self, start: int, stop: int) -> None:
+        """Copy the template nodes ``start`` to ``stop - 1``."""
+        for ref in range(start, stop):
+            self.values[ref] = self._value(ref, self.template.node(ref))
+
+    def ref(self, ref: Ref) -> Ref:
+        """The node of a template node, made if it is a linear form so far."""
+        value = self.values.get(ref)
+        if isinstance(value, Form):
+            return self.weights.node_of(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise ProgramError(f"template node %{ref} has no node of its own, or none yet.")
+
+    def _value(self, ref: Ref, node: Node) -> Value | None:
+        if ref in self.data:
+            return float(self.data[ref])
+        if isinstance(node, InputVector | InputScalar):
+            return self.weights.current(ref, node)
+        if isinstance(node, LinComb):
+            return self._lincomb(node)
+        if isinstance(node, MatMul):
+            return self.weights.multiply(node, self.ref(node.vector))
+        if isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin):
+            node = self.filled_in(node)
+        if isinstance(node, Scale) and isinstance(self.values[node.of], float | Fraction):
+            raise ProgramError(f"a power of n in front of the datum %{node.of}.")
+        return self.builder.add(with_refs(node, self.ref))
+
+    def coefficient(
+        self, number: Fraction | float, scalar: Ref | None
+    ) -> tuple[Fraction | float, Ref | None]:
+        """The factor of a term of a sum: data are multiplied into its number."""
+        if scalar is None:
+            return number, None
+        value = self.values[scalar]
+        if isinstance(value, float | Fraction):
+            return number * value, None
+        return number, self.ref(scalar)
+
+    def _lincomb(self, node: LinComb) -> Form:
+        total = Form()
+        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            number, coefficient = self.coefficient(number, scalar)
+            item = self.values[vector]
+            if isinstance(item, Form) and coefficient is None:
+                total.add(item, number)
+            else:
+                total.add_term(coefficient, self.ref(vector), number)
+        return total
+
+    def filled_in(self, node: Nonlin | Moment | ScalarFn | OuterNonlin) -> Node:
+        """Put data into the function where a scalar argument is a datum."""
+        given: dict[Expr, Expr] = {
+            Par(index): const(value)
+            for index, ref in enumerate(node.scalars)
+            if isinstance(value := self.values.get(ref), float)
+        }
+        if not given:
+            return node
+        keep = [i for i in range(len(node.scalars)) if Par(i) not in given]
+        given.update({Par(old): Par(new) for new, old in enumerate(keep)})
+        fn = Fn(substitute(node.fn.expr, given), node.fn.vectors, len(keep))
+        return replace(node, fn=fn, scalars=tuple(node.scalars[i] for i in keep))

@@ -1,0 +1,229 @@
+"""Orders of size and learning-rate exponents as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from tpcalc.report.labels import index, symbol
+from tpcalc.report.tables import Cell, Table, name, number
+from tpcalc.results import Key, OrderRow, OrderTable, Solution
+from tpcalc.results.orders import order_key
+
+__all__ = ["order_tables", "region_lines", "row_tables", "size", "solution_tables"]
+
+_LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
+_HIDDEN = ("h", "x", "dh", "dx")
+_LEGEND = "1: neither grows nor vanishes with n. 0: identically 0."
+Place = tuple[int, int]  # input and output
+Cells = dict[int, OrderRow]  # by layer
+
+
+def size(n: str, status: str = "exact") -> str:
+    """A size as a power of n; a bound is never written as an equality.
+
+    Args:
+        n: The growth exponent, ``"-oo"`` for what is identically 0.
+        status: ``"exact"``, or else it is an upper bound.
+
+    Example:
+        >>> size("-1/2"), size("0"), size("-oo"), size("-1", "upper"), size("1/2 - a")
+        ('n^(-1/2)', '1', '0', '<= n^-1', 'n^(1/2 - a)')
+    """
+    n = n.strip()
+    if n == "-oo":
+        return "0"
+    if n == "0":
+        text = "1"
+    elif n == "1":
+        text = "n"
+    else:
+        text = f"n^{n}" if re.fullmatch(r"-?\d+", n) else f"n^({n})"
+    return text if status == "exact" else f"<= {text}"
+
+
+def region_lines(region: Sequence[str], point: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Where formulas with symbols hold; nothing where there are no symbols.
+
+    Args:
+        region: The conditions.
+        point: The values at which comparisons were decided.
+
+    Example:
+        >>> region_lines(("a > 1/2", "b > 0"), (("a", "1"), ("b", "1")))
+        ('Holds where a > 1/2, b > 0.', 'Comparisons were decided at a = 1, b = 1.')
+    """
+    lines = []
+    if region:
+        lines.append(f"Holds where {', '.join(region)}.")
+    elif point:
+        lines.append(f"Holds for all values of {', '.join(name for name, _ in point)}.")
+    if point:
+        values = ", ".join(f"{name} = {value}" for name, value in point)
+        lines.append(f"Comparisons were decided at {values}.")
+    return tuple(lines)
+
+
+def order_tables(table: OrderTable) -> tuple[Table, ...]:
+    """All orders of a program.
+
+    Args:
+        table: The orders.
+    """
+    return row_tables(table.rows, "Order of size of a coordinate")
+
+
+def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
+    """Orders by layer where their names say so, else one by one; then bounds, then slopes.
+
+    Args:
+        rows: The orders.
+        caption: The caption of the first table.
+    """
+    keyed = [(order_key(row.name), row) for row in rows]
+    hidden = [key.layer or 0 for key, _ in keyed if key.name in _HIDDEN]
+    layered = any(key.name in _LETTERS for key, _ in keyed)
+    placed: list[tuple[Key, OrderRow]] = []
+    others: list[tuple[Key, OrderRow]] = []
+    for key, row in keyed:
+        fits = key.name in _LETTERS or (key.name == "f" and bool(hidden))
+        (placed if layered and fits and key.step is not None else others).append((key, row))
+    tables = []
+    if placed:
+        tables.append(_by_layer(placed, max(hidden, default=0), caption))
+        bounds = [row for _, row in placed if row.status != "exact" and row.reason]
+        if bounds:
+            tables.append(_bounds(bounds))
+    if others:
+        tables.append(_one_by_one([row for _, row in others], "Others" if placed else caption))
+    measured = [row for row in rows if row.slope is not None or row.note]
+    if measured:
+        tables.append(_slopes(measured))
+    return tuple(tables)
+
+
+def _by_layer(rows: Sequence[tuple[Key, OrderRow]], depth: int, caption: str) -> Table:
+    """A row for each step and quantity, a column for each layer; the output is layer L + 1."""
+    groups: dict[tuple[int, str], dict[Place, Cells]] = {}
+    for key, row in rows:
+        layer = depth + 1 if key.layer is None else key.layer
+        places = groups.setdefault((key.step or 0, key.name), {})
+        places.setdefault((key.input or 0, key.output or 0), {})[layer] = row
+    layers = sorted({layer for places in groups.values() for c in places.values() for layer in c})
+    order = [*_LETTERS, "f"]
+    lines = [
+        (step, letter, place, cells)
+        for step, letter in sorted(groups, key=lambda group: (group[0], order.index(group[1])))
+        for place, cells in _merged(groups[step, letter])
+    ]
+    inputs = any(place is not None for _, _, place, _ in lines)
+    head = [number("Step"), Cell("Quantity"), *([number("Input")] if inputs else [])]
+    head += [number("output" if depth and k > depth else f"l = {k}") for k in layers]
+    body = []
+    for step, letter, place, cells in lines:
+        line = [number(str(step)), Cell(symbol(Key(letter)))]
+        line += [number(_where(letter, place))] if inputs else []
+        found = [cells.get(layer) for layer in layers]
+        line += [number(size(row.n, row.status) if row else "") for row in found]
+        body.append(tuple(line))
+    return Table(caption, tuple(head), tuple(body), _LEGEND)
+
+
+def _merged(places: dict[Place, Cells]) -> list[tuple[Place | None, Cells]]:
+    """One entry, without a place, where the orders are the same for every input."""
+    together: Cells = {}
+    for cells in places.values():
+        for layer, row in cells.items():
+            other = together.setdefault(layer, row)
+            if (row.n, row.status) != (other.n, other.status):
+                return list(places.items())
+    return [(None, together)]
+
+
+def _where(letter: str, place: Place | None) -> str:
+    if place is None:
+        return "all"
+    return index(Key(letter, None, 0, place[0], place[1] or None))
+
+
+def _bounds(rows: Iterable[OrderRow]) -> Table:
+    head = (Cell("Name"), number("Size"), Cell("Why no more is known"))
+    return Table(
+        "Upper bounds",
+        head,
+        tuple((name(row.name), number(size(row.n, row.status)), Cell(row.reason)) for row in rows),
+    )
+
+
+def _one_by_one(rows: Sequence[OrderRow], caption: str) -> Table:
+    reasons = any(row.reason for row in rows)
+    head = (Cell("Name"), number("Size"), Cell("Status"), *([Cell("Why")] if reasons else []))
+    body = []
+    for row in rows:
+        status = "upper bound" if row.status == "upper" else row.status
+        line = (name(row.name), number(size(row.n, row.status)), Cell(status))
+        body.append((*line, Cell(row.reason)) if reasons else line)
+    return Table(caption, head, tuple(body))
+
+
+def _slopes(rows: Sequence[OrderRow]) -> Table:
+    remarks = any(row.note for row in rows)
+    body = []
+    for row in rows:
+        tone = "warn" if _beside(row) else ""
+        known = row.low is not None and row.high is not None
+        line = (
+            name(row.name),
+            number(size(row.n, row.status)),
+            number("" if row.slope is None else f"{row.slope:.2f}", tone),
+            number(f"{row.low:.2f} to {row.high:.2f}" if known else "", tone),
+        )
+        body.append((*line, Cell(row.note)) if remarks else line)
+    head = (Cell("Name"), number("Size"), number("Slope"), number("95 % interval"))
+    return Table(
+        "Slope of log size against log n at finite widths",
+        (*head, Cell("Remark")) if remarks else head,
+        tuple(body),
+    )
+
+
+def _beside(row: OrderRow) -> bool:
+    """Whether a slope and its interval exclude the exponent; a bound excludes nothing below it."""
+    try:
+        n = float(Fraction(row.n))
+    except (ValueError, ZeroDivisionError):
+        return False
+    if row.low is None or row.high is None:
+        return False
+    return row.low > n or (row.status == "exact" and row.high < n)
+
+
+def solution_tables(solution: Solution) -> tuple[Table, ...]:
+    """Learning-rate exponents, a row for each step and a column for each layer.
+
+    Args:
+        solution: The exponents.
+    """
+    tables = []
+    for what, rows in (
+        ("weights", [(step.step, step.c) for step in solution.steps if step.c]),
+        ("biases", [(step.step, step.bias_c) for step in solution.steps if step.bias_c]),
+    ):
+        if rows:
+            caption = f"Learning rates of {what}: exponents c_l of eta n^(-c_l)"
+            tables.append(_exponents(rows, caption))
+    if solution.closed:
+        body = tuple((name(left), number(right)) for left, right in solution.closed)
+        tables.append(Table("Formulas", (Cell("Name"), number("Exponent")), body))
+    return tuple(tables)
+
+
+def _exponents(rows: Sequence[tuple[int, tuple[str, ...]]], caption: str) -> Table:
+    width = max(len(values) for _, values in rows)
+    head = (number("Step"), *(number(f"l = {k + 1}") for k in range(width)))
+    body = tuple(
+        (number(str(step)), *map(number, values), *[number("")] * (width - len(values)))
+        for step, values in rows
+    )
+    return Table(caption, head, body)

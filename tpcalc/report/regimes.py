@@ -1,0 +1,160 @@
+"""Verdicts on training, of one network and over a phase diagram, as sentences and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tpcalc.report.orders import row_tables
+from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.verdict import Verdict as Judgement
+from tpcalc.results import LayerFacts, PhaseCell, PhaseDiagram, Verdict
+
+__all__ = ["VERDICTS", "by_verdict", "check_tables", "judged", "phase_lead", "phase_tables"]
+
+VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
+"""In the order in which tables and legends list them."""
+
+_WORDS = {
+    "feature-learning": ("good", "Feature learning: outputs and features move"),
+    "kernel": ("good", "Kernel regime: outputs move, features do not"),
+    "trivial": ("bad", "Trivial: no output moves"),
+    "unstable": ("bad", "Unstable: something grows without bound with the width"),
+    "undecided": ("warn", "Undecided"),
+}
+
+
+def judged(found: Verdict) -> Judgement:
+    """The headline of a verdict, with the facts that it rests on.
+
+    Args:
+        found: The verdict.
+
+    Example:
+        >>> from tpcalc.results import Provenance
+        >>> parts = (("the output does not move",), (), (), ())
+        >>> made = Provenance("0", "ab")
+        >>> judged(Verdict("trivial", "exact", False, "ok", *parts, "all t", 3, (), made)).headline
+        'Trivial: no output moves, for all t'
+    """
+    level, words = _WORDS.get(found.verdict, ("info", found.verdict))
+    scope = "" if found.verdict == "undecided" else f", for {found.valid_for}"
+    return Judgement(level, words + scope, found.facts)
+
+
+def check_tables(found: Verdict) -> tuple[Table, ...]:
+    """What a verdict rests on: the layers, the updates, the outputs.
+
+    Args:
+        found: The verdict.
+    """
+    facts = (
+        ("Verdict", found.verdict + (f" ({found.status})" if found.status else "")),
+        ("Valid for", found.valid_for),
+        ("Steps followed", str(found.steps)),
+        ("Network at the start", found.initial),
+        ("Stationary start", "yes" if found.stationary_start else "no"),
+    )
+    body = tuple((Cell(left), Cell(right)) for left, right in facts)
+    tables = [Table("What was decided", (Cell("Fact"), Cell("Answer")), body)]
+    if found.layers:
+        tables.append(_layers(found.layers))
+    tables += row_tables(found.updates, "Updates: order of what each adds to its preactivation")
+    tables += row_tables(found.outputs, "Outputs and their changes")
+    return tuple(tables)
+
+
+def _layers(layers: Sequence[LayerFacts]) -> Table:
+    reasons = any(layer.reason for layer in layers)
+    head = [number("Layer"), Cell("Update is Θ(1)"), Cell("Features move"), Cell("Kernel evolves")]
+    head += [number("From step"), *([Cell("Why")] if reasons else [])]
+    body = []
+    for layer in layers:
+        line = [number(str(layer.layer))]
+        line += [_answer(value) for value in (layer.moves, layer.features, layer.kernel)]
+        line.append(number("" if layer.step is None else str(layer.step)))
+        body.append((*line, Cell(layer.reason)) if reasons else tuple(line))
+    return Table("Layer by layer", tuple(head), tuple(body))
+
+
+def _answer(value: bool | None) -> Cell:
+    return Cell("not known" if value is None else "yes" if value else "no")
+
+
+def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
+    """The cells of each verdict, largest dimension first.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    names = sorted(
+        {cell.verdict for cell in diagram.cells},
+        key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
+    )
+    return tuple(
+        (
+            word,
+            tuple(
+                sorted(
+                    (cell for cell in diagram.cells if cell.verdict == word),
+                    key=lambda cell: -cell.dimension,
+                )
+            ),
+        )
+        for word in names
+    )
+
+
+def phase_lead(diagram: PhaseDiagram) -> str:
+    """A phase diagram in a sentence or two.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    box = ", ".join(f"{low} <= {symbol} <= {high}" for symbol, low, high in diagram.box)
+    parts = [
+        f"{word} on {_counted(cells, len(diagram.symbols))}" for word, cells in by_verdict(diagram)
+    ]
+    text = f"For {box}: {'; '.join(parts) or 'no cell'}."
+    runs = f" {diagram.runs} points were decided"
+    if diagram.complete:
+        return f"{text}{runs}; the cells cover the whole box."
+    return f"{text}{runs}; the list is not exhaustive."
+
+
+def _counted(cells: Sequence[PhaseCell], symbols: int) -> str:
+    found = Counter(cell.dimension for cell in cells)
+    parts = []
+    for dimension in sorted(found, reverse=True):
+        word = _kind(dimension, symbols)
+        parts.append(f"{found[dimension]} {word}{'' if found[dimension] == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def _kind(dimension: int, symbols: int) -> str:
+    if dimension == symbols:
+        return "region"
+    if dimension == 0:
+        return "point"
+    return "wall" if dimension == symbols - 1 else f"{dimension}-dimensional wall"
+
+
+def phase_tables(diagram: PhaseDiagram) -> tuple[Table, ...]:
+    """The cells of a phase diagram, those of one verdict together.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    body = tuple(
+        (
+            Cell(word),
+            Cell(_kind(cell.dimension, len(diagram.symbols))),
+            Cell(", ".join(cell.conditions) or "everywhere"),
+            Cell(", ".join(f"{symbol} = {value}" for symbol, value in cell.sample)),
+            Cell(cell.fact),
+        )
+        for word, cells in by_verdict(diagram)
+        for cell in cells
+    )
+    head = ("Verdict", "Kind", "Where", "For example", "What decides")
+    return (Table("Cells", tuple(map(Cell, head)), body),)

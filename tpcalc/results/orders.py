@@ -1,0 +1,283 @@
+"""Answers about exponents: orders of size, verdicts on training, learning rates, phase diagrams.
+
+Exponents are texts, as formulas print them (``"-1/2"``, ``"1/2 - 3*a"``); the field ``n`` holds a
+growth exponent e: size ~ n^e. Names follow ``Key``; an update may leave its input out
+(``dW_x[2,1]``), and a change is written as a difference (``f[1,0]-f[0,0]``): see ``order_key``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tpcalc.results.tables import Key, Provenance
+
+__all__ = [
+    "LayerFacts",
+    "OrderRow",
+    "OrderTable",
+    "PhaseCell",
+    "PhaseDiagram",
+    "Solution",
+    "SolvedStep",
+    "Verdict",
+    "order_key",
+]
+
+_SHORT = re.compile(
+    r"^(?P<name>dW_x|d?[hx]|f|chi|loss)\[(?P<first>\d+)(?:\s*,\s*(?P<second>\d+))?\]$"
+)
+_CHANGE = re.compile(r"^(?P<now>[^-\]]+\])\s*-\s*[^-\]]+\]$")
+
+
+def order_key(name: str) -> Key:
+    """A name of an order taken apart: as ``Key.of``, and the short and difference forms besides.
+
+    Args:
+        name: ``h[2,1,0]``, ``dW_x[2,1]`` (layer, step), ``f[1]`` (step) or ``f[1,0]-f[0,0]``, which
+            keeps its whole name and has the place of its first part.
+
+    Example:
+        >>> order_key("dW_x[2,1]")
+        Key(name='dW_x', layer=2, step=1, input=None, output=None)
+        >>> order_key("f[1,0]-f[0,0]")
+        Key(name='f[1,0]-f[0,0]', layer=None, step=1, input=0, output=None)
+    """
+    found = Key.of(name)
+    if found.step is not None:
+        return found
+    if change := _CHANGE.match(name):
+        now = order_key(change["now"].strip())
+        return Key(name, now.layer, now.step, now.input, now.output)
+    short = _SHORT.match(name)
+    if short is None:
+        return found
+    letter, first, second = short["name"], int(short["first"]), short["second"]
+    layered = letter not in ("f", "chi", "loss")
+    if layered != (second is not None):
+        return found
+    if layered:
+        return Key(letter, first, int(second))
+    return Key(letter, None, first)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRow:
+    """The order of size of one quantity.
+
+    Args:
+        name: Which quantity.
+        n: The growth exponent of a coordinate's size; ``"-oo"`` where it is identically 0.
+        status: ``"exact"``, or ``"upper"`` where n is an upper bound.
+        reason: What decided it.
+        slope: The log-log slope measured at finite widths, where it was.
+        low: Lower end of its 95 % interval.
+        high: Upper end of it.
+        note: Why there is no slope, or what to know of it.
+
+    Example:
+        >>> OrderRow("h[2,0,0]", "-1/2", "exact").n
+        '-1/2'
+    """
+
+    name: str
+    n: str
+    status: str
+    reason: str = ""
+    slope: float | None = None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTable:
+    """Orders of the outputs of a program.
+
+    Args:
+        rows: In the order of the outputs.
+        region: Conditions on the symbols, all of which hold where the formulas do.
+        point: The values of the symbols at which comparisons were decided.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> row = OrderRow("f[0,0]", "1/2 - a", "exact")
+        >>> table = OrderTable((row,), ("a > 1/2",), (("a", "1"),), Provenance("0", "ab"))
+        >>> table.region
+        ('a > 1/2',)
+    """
+
+    rows: tuple[OrderRow, ...]
+    region: tuple[str, ...]
+    point: tuple[tuple[str, str], ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFacts:
+    """What training does to one layer; None where it is not known.
+
+    Args:
+        layer: From 1; L + 1 is the output.
+        moves: Whether its update contributes Theta(1) to its own preactivations.
+        features: Whether its features change by Theta(1).
+        kernel: Whether its kernel evolves.
+        step: The first step at which it does.
+        reason: What decided it.
+
+    Example:
+        >>> LayerFacts(2, True, True, None, 1, "dW_x[2,1,0] is of size 1").kernel is None
+        True
+    """
+
+    layer: int
+    moves: bool | None
+    features: bool | None
+    kernel: bool | None
+    step: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of training at infinite width.
+
+    Args:
+        verdict: ``"trivial"``, ``"unstable"``, ``"kernel"``, ``"feature-learning"`` or
+            ``"undecided"``.
+        status: ``"exact"``, or what it rests on.
+        stationary_start: Whether the start is a stationary point in the limit.
+        initial: ``"ok"``, ``"vanishes"`` or ``"explodes"``: the network at the start.
+        facts: What decides, the first fact first.
+        layers: One entry for each layer.
+        updates: Orders of the contributions of updates, ``dW_x``.
+        outputs: Orders of f and of the changes of f and of the last features.
+        valid_for: ``"all t"``, or the steps that were followed (``"t<=3"``).
+        steps: The steps that were followed.
+        region: Conditions on the symbols under which all of this holds.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> fact = "the update of layer 3 is of size n^(-1/2)"
+        >>> made = Provenance("0", "ab")
+        >>> found = Verdict(
+        ...     "trivial", "exact", True, "vanishes", (fact,), (), (), (), "all t", 3, (), made
+        ... )
+        >>> found.facts[0]
+        'the update of layer 3 is of size n^(-1/2)'
+    """
+
+    verdict: str
+    status: str
+    stationary_start: bool
+    initial: str
+    facts: tuple[str, ...]
+    layers: tuple[LayerFacts, ...]
+    updates: tuple[OrderRow, ...]
+    outputs: tuple[OrderRow, ...]
+    valid_for: str
+    steps: int
+    region: tuple[str, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SolvedStep:
+    """Learning-rate exponents of one step, eta n^(-c_l).
+
+    Args:
+        step: The step t that updates the weights of time t.
+        c: Of the weights of layers 1..L+1.
+        bias_c: Of their biases; empty if there are none.
+
+    Example:
+        >>> SolvedStep(0, ("-2", "-5/2", "-5/2", "-2")).c[1]
+        '-5/2'
+    """
+
+    step: int
+    c: tuple[str, ...]
+    bias_c: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The learning-rate exponents at which every update contributes Theta(1).
+
+    Args:
+        steps: One entry for each step.
+        region: Conditions on the symbols under which the formulas hold.
+        point: The values of the symbols at which comparisons were decided.
+        closed: Names with formulas in the depth L, where it is symbolic, or of multipliers.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> steps = (SolvedStep(0, ("-1", "-1")),)
+        >>> Solution(steps, (), (), (("c_1", "-(L + 1)/2"),), Provenance("0", "ab")).closed
+        (('c_1', '-(L + 1)/2'),)
+    """
+
+    steps: tuple[SolvedStep, ...]
+    region: tuple[str, ...]
+    point: tuple[tuple[str, str], ...]
+    closed: tuple[tuple[str, str], ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCell:
+    """A piece of a phase diagram on which the verdict does not change.
+
+    Args:
+        dimension: 2 a polygon, 1 a wall, 0 a point (of two symbols; up to k of k symbols).
+        verdict: As in ``Verdict``.
+        conditions: Equations and inequalities that describe it.
+        vertices: Its corners, in order around it, as rational coordinates; of two symbols.
+        sample: A point in its interior, by name.
+        fact: The first fact that decides its verdict.
+
+    Example:
+        >>> PhaseCell(0, "kernel", ("a = 1/2",), (("1/2", "0"),), (("a", "1/2"),), "").dimension
+        0
+    """
+
+    dimension: int
+    verdict: str
+    conditions: tuple[str, ...]
+    vertices: tuple[tuple[str, str], ...]
+    sample: tuple[tuple[str, str], ...]
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseDiagram:
+    """Every verdict over a box of symbols.
+
+    Args:
+        symbols: Their names; the first two are the axes of a picture.
+        box: Name, lowest and highest value of each.
+        cells: Polygons, walls and points.
+        complete: Whether the cells cover the whole box.
+        runs: How many points were decided.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> box = (("a", "0", "1"), ("c", "-1", "1"))
+        >>> PhaseDiagram(("a", "c"), box, (), True, 0, Provenance("0", "ab")).complete
+        True
+    """
+
+    symbols: tuple[str, ...]
+    box: tuple[tuple[str, str, str], ...]
+    cells: tuple[PhaseCell, ...]
+    complete: bool
+    runs: int
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
