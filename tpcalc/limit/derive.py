@@ -37,7 +37,7 @@ from tpcalc.program.nodes import InputMatrix
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 
-__all__ = ["derive"]
+__all__ = ["derive", "graph_of", "unknown"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 
@@ -77,7 +77,7 @@ def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> Li
         except NeedsMore:
             exploded = context.exploded
             continue
-        return _finish(context, targets)
+        return graph_of(context, targets)
     if exploded:
         first = exploded[0]
         raise ScaleError(
@@ -112,8 +112,16 @@ def _target(context: Context, value: Any, name: str) -> Target:
     return Target(power, node)
 
 
-def _finish(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:
-    """Keep what the outputs need."""
+def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:
+    """The part of a graph under construction that some targets need.
+
+    Args:
+        context: The graph.
+        targets: Name and target.
+
+    Raises:
+        LimitError: It takes fluctuations that may be correlated.
+    """
     needed = [False] * len(context.nodes)
     for _, target in targets:
         if target.node is not None and not _vanishes(context, target):
@@ -152,7 +160,7 @@ def _computable(context: Context, name: str, target: Target) -> Target:
         NeedsMore: It takes a value that is not followed at this depth.
         LimitError: It takes such an average.
     """
-    noisy = None if target.node is None else _unknown(context, target.node)
+    noisy = None if target.node is None else unknown(context, target.node)
     if noisy is None or _vanishes(context, target):
         return target
     if target.power < 0:
@@ -169,8 +177,13 @@ def _computable(context: Context, name: str, target: Target) -> Target:
     )
 
 
-def _unknown(context: Context, node: LRef) -> LNode | None:
-    """The first node below a target that has no value; what is not followed comes first."""
+def unknown(context: Context, node: LRef) -> LNode | None:
+    """A node that has no value and that a node depends on; what is not followed comes first.
+
+    Args:
+        context: The graph.
+        node: The node.
+    """
     noisy: LNode | None = None
     seen, stack = {node}, [node]
     while stack:

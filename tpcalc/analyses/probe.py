@@ -1,0 +1,177 @@
+"""``probe``: the program that questions about a training run are asked of.
+
+The network is trained on its data, and watched at one more input that is no training sample: what
+moves there is learned, not memorised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate, train
+from tpcalc.functions import Fn, Par
+from tpcalc.program.nodes import Kind, LinComb, ScalarFn
+from tpcalc.program.program import Builder, Program
+from tpcalc.results import Samples
+
+__all__ = ["Probe", "generic", "probe"]
+
+# No two inputs are orthogonal or collinear, no target is 0 or repeated; exponents do not depend
+# on such numbers, only on what is exactly 0.
+INPUTS = (
+    (0.6, -0.3, 0.5, 0.2),
+    (0.1, 0.7, -0.2, 0.9),
+    (0.5, 0.5, -0.6, -0.1),
+    (-0.4, 0.3, 0.8, 0.3),
+    (0.7, -0.6, -0.1, 0.4),
+)
+TARGETS = (1.0, -0.7, 1.3, 0.6, -1.1)
+QUERY = (-0.2, 0.4, 0.3, 0.5)
+DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A training run with the changes that decide a verdict.
+
+    Args:
+        program: Outputs ``f[t,i]``, ``h[l,t,i]``, ``x``, ``dh``, ``dx``, ``dW_x``, ``dB``, and the
+            changes ``f[t,q]-f[0,q]`` and ``x[l,t,q]-x[l,0,q]`` at the query q.
+        depth: Number of hidden layers L.
+        steps: Number of updates T.
+        query: The input q that is watched: its number after the samples of a batch.
+        outputs: Number of outputs K.
+    """
+
+    program: Program
+    depth: int
+    steps: int
+    query: int
+    outputs: int
+
+    def f(self, step: int) -> tuple[str, ...]:
+        """The names of the outputs at the query.
+
+        Args:
+            step: The step t.
+        """
+        if self.outputs == 1:
+            return (f"f[{step},{self.query}]",)
+        return tuple(f"f[{step},{self.query},{k}]" for k in range(self.outputs))
+
+    def changes(self, step: int) -> tuple[str, ...]:
+        """The names of the changes of the outputs since the start.
+
+        Args:
+            step: The step t, from 1.
+        """
+        return tuple(f"{now}-{then}" for now, then in zip(self.f(step), self.f(0), strict=True))
+
+    def features(self, layer: int, step: int) -> str:
+        """The name of the change of the features of a layer since the start.
+
+        Args:
+            layer: The layer l, from 1 to L.
+            step: The step t, from 1.
+        """
+        return f"x[{layer},{step},{self.query}]-x[{layer},0,{self.query}]"
+
+
+def generic(rows: int, outputs: int = 1) -> Samples:
+    """Data without accidents, for questions whose answer does not depend on the data.
+
+    Args:
+        rows: Number of samples.
+        outputs: Number of outputs.
+
+    Example:
+        >>> generic(2).dimension
+        4
+    """
+    count = len(INPUTS)
+    inputs = tuple(INPUTS[i % count] for i in range(rows))
+    targets = tuple(tuple(TARGETS[(i + k) % count] for k in range(outputs)) for i in range(rows))
+    return Samples(inputs, targets)
+
+
+def probe(
+    architecture: MLP,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    steps: int = 3,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    batch: int = 1,
+    optimizer: str = "sgd",
+    query: Sequence[float] | None = None,
+    watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB"),
+) -> Probe:
+    """Write out a training run with the changes of outputs and features.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        steps: Number of updates.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        batch: Samples in a step.
+        optimizer: Catalogue name.
+        query: The input that is watched; None: one that is no sample.
+        watch: Which vectors are outputs.
+
+    Returns:
+        The program and the names in it.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+
+    Example:
+        >>> found = probe(MLP(2, "relu"), "mup", steps=1)
+        >>> found.changes(1), found.features(2, 1)
+        (('f[1,1]-f[0,1]',), 'x[2,1,1]-x[2,0,1]')
+    """
+    if data is None:
+        data = generic((steps + 1) * batch)
+    if query is None:
+        fill = QUERY * (data.dimension // len(QUERY) + 1)
+        query = tuple(fill[: data.dimension])
+    program = train(
+        architecture,
+        parameterization,
+        data,
+        steps=steps,
+        optimizer=optimizer,
+        lr=lr,
+        loss=loss,
+        batch=batch,
+        queries=[query],
+        watch=watch,
+    )
+    found = Probe(program, architecture.depth, steps, batch, data.outputs)
+    pairs = []
+    for step in range(1, steps + 1):
+        pairs += list(zip(found.f(step), found.f(0), strict=True))
+        if "x" in watch:
+            pairs += [
+                (f"x[{layer},{step},{batch}]", f"x[{layer},0,{batch}]")
+                for layer in range(1, architecture.depth + 1)
+            ]
+    return Probe(_with_changes(program, pairs), architecture.depth, steps, batch, data.outputs)
+
+
+def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program:
+    builder = Builder.copy(program)
+    for now, then in pairs:
+        refs = program.ref(now), program.ref(then)
+        if program.types[refs[0]].kind is Kind.SCALAR:
+            change = builder.add(ScalarFn(DIFFERENCE, refs))
+        else:
+            change = builder.add(LinComb((Fraction(1), Fraction(-1)), (None, None), refs))
+        builder.output(f"{now}-{then}", change)
+    return builder.finish(keep_unused=False)
