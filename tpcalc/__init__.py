@@ -1,14 +1,15 @@
 """tpcalc: the infinite-width limit of neural-network computations.
 
 A person writes a Tensor Program, or names an architecture, a parameterization and data, and learns
-what it converges to, with error bars, and whether networks of finite width agree.
+how large everything is (exact powers of the width), what it converges to, with error bars, and
+whether networks of finite width agree.
 
 Language:
     program, n, L, symbol, Tracer, function, mean, extend
 Programs of training runs:
     train, MLP, Samples, digits, csv
 Questions:
-    limit, simulate, compare, report
+    orders, check, solve, phases, measure, limit, simulate, compare, report
 Reading and writing programs:
     Program, parse, save, load
 Activations:
@@ -24,7 +25,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tpcalc.analyses.check import check as check
     from tpcalc.analyses.compare import compare as compare
+    from tpcalc.analyses.measure import measure as measure
+    from tpcalc.analyses.orders import Orders as Orders
+    from tpcalc.analyses.orders import orders as orders
+    from tpcalc.analyses.phases import phases as phases
+    from tpcalc.analyses.solve import solve as solve
     from tpcalc.catalog.architectures.mlp import MLP as MLP
     from tpcalc.catalog.public import function as function
     from tpcalc.catalog.training import train as train
@@ -53,9 +60,11 @@ _HOMES = {
     "Limit": "tpcalc.evaluate.limit",
     "FiniteTable": "tpcalc.results",
     "MLP": "tpcalc.catalog.architectures.mlp",
+    "Orders": "tpcalc.analyses.orders",
     "Program": "tpcalc.program.program",
     "Samples": "tpcalc.results",
     "Tracer": "tpcalc.dsl",
+    "check": "tpcalc.analyses.check",
     "compare": "tpcalc.analyses.compare",
     "csv": "tpcalc.data",
     "digits": "tpcalc.data",
@@ -64,12 +73,16 @@ _HOMES = {
     "limit": "tpcalc.evaluate.limit",
     "load": "tpcalc.catalog.files",
     "mean": "tpcalc.dsl",
+    "measure": "tpcalc.analyses.measure",
     "n": "tpcalc.dsl",
+    "orders": "tpcalc.analyses.orders",
     "parse": "tpcalc.catalog.files",
+    "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
     "report": "tpcalc.report.public",
     "save": "tpcalc.catalog.files",
     "simulate": "tpcalc.finite.simulate",
+    "solve": "tpcalc.analyses.solve",
     "symbol": "tpcalc.dsl",
     "train": "tpcalc.catalog.training",
 }
@@ -107,7 +120,7 @@ def __dir__() -> list[str]:
 
 
 class _Face(ModuleType):
-    """Three public functions share their name with a room (``program``, ``limit``, ``report``).
+    """Some public functions share their name with a room (``program``, ``limit``, ``report``...).
 
     Importing a room binds its name here; the public name wins. ``from tpcalc.limit.derive import
     derive`` is not affected, ``import tpcalc.limit.derive as d`` is: write the former.
@@ -123,6 +136,11 @@ sys.modules[__name__].__class__ = _Face
 # What a notebook shows as a table.
 _SHOWN = (
     ("tpcalc.evaluate.limit", "Limit"),
+    ("tpcalc.analyses.orders", "Orders"),
+    ("tpcalc.results.orders", "OrderTable"),
+    ("tpcalc.results.orders", "PhaseDiagram"),
+    ("tpcalc.results.orders", "Solution"),
+    ("tpcalc.results.orders", "Verdict"),
     ("tpcalc.results.tables", "LimitTable"),
     ("tpcalc.results.tables", "FiniteTable"),
     ("tpcalc.results.tables", "Comparison"),

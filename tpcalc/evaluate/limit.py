@@ -99,7 +99,8 @@ class Limit:
 
     def __repr__(self) -> str:
         lines = [
-            f"{row.name} -> {row.estimate}" + (f", {row.note}" if row.note else "")
+            f"{row.name} -> {_power(row.n_power)}{row.estimate}"
+            + (f", {row.note}" if row.note else "")
             for row in self.table.scalars
         ]
         lines += [
@@ -260,6 +261,7 @@ def limit(
     storage: str = "float64",
     memory_limit: int | None = None,
     formulas: bool | Sequence[str] = False,
+    rescale: bool | Sequence[str] = False,
     progress: Progress | None = None,
 ) -> Limit:
     """The infinite-width limit of a program.
@@ -280,6 +282,9 @@ def limit(
         memory_limit: Bytes to stay within (default: what is available).
         formulas: Whether the table holds formulas, or patterns of the names that get one;
             ``result[name].formula`` has them anyway.
+        rescale: Whether scalars that vanish or explode are given after their power of n is taken
+            out (``n_power`` in the table), or patterns of the names that are. Without it what
+            vanishes is 0 and what explodes is refused; vectors are always given that way.
         progress: Called with a fraction and a text.
 
     Returns:
@@ -288,7 +293,8 @@ def limit(
     Raises:
         UsageError: An argument that is of the wrong kind or out of range.
         UnknownName: An output or a symbol that the program does not have.
-        ScaleError: Powers of n that need rescaling first, or a scalar that grows.
+        ScaleError: A scalar that grows, or a vector that explodes where a function that is not
+            homogeneous reads it.
         LimitError: A rule is missing.
         OutOfMemory: It does not fit; said before the run.
 
@@ -301,10 +307,14 @@ def limit(
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
+    if not isinstance(rescale, bool):
+        rescale = checks.names(rescale, "rescale")
     program = _selected(source, outputs)
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}
-    graph = derive(program, values)
+    names = [name for name, _ in program.outputs]
+    rescaled = _matching(names, rescale)
+    graph = derive(program, values, rescaled)
     compiled = compile_graph(graph)
     if replicates is None:
         replicates = RANDOM_REPLICATES if compiled.random else 16
@@ -327,10 +337,12 @@ def limit(
         power = str(target.power)
         if program.types[program.ref(name)].kind is Kind.SCALAR:
             found = _scalar(name, target, draws, compiled.scalars, name in compiled.random)
-            note = f"of size n^({power}) as written" if target.power < 0 else ""
-            scalars.append(ScalarRow(name, found, "0", printed.get(name), note))
+            gone = target.power < 0 and target.node is None
+            note = f"of size n^({power}) as written" if gone else ""
+            power = "0" if target.node is None else power
+            scalars.append(ScalarRow(name, found, power, printed.get(name), note))
         elif target.node is None or draws is None:
-            vectors.append(VectorRow(name, EXACT_ZERO, EXACT_ZERO, power))
+            vectors.append(VectorRow(name, EXACT_ZERO, EXACT_ZERO))
         else:
             mean, second = (estimate(draws, column) for column in compiled.moments[name])
             vectors.append(VectorRow(name, mean, second, power, printed.get(name)))
@@ -358,8 +370,14 @@ def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
 def _formulas(graph: LimitGraph, wanted: bool | Sequence[str]) -> dict[str, Formula]:
     if isinstance(wanted, bool):
         return express(graph) if wanted else {}
-    names = [name for name, _ in graph.targets]
-    return express(graph, [name for name in names if any(_fits(name, p) for p in wanted)])
+    return express(graph, _matching([name for name, _ in graph.targets], wanted))
+
+
+def _matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
+    """The names that are wanted: all, none, or those that fit a pattern."""
+    if isinstance(wanted, bool):
+        return list(names) if wanted else []
+    return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
 
 
 def _growth_notes(graph: LimitGraph) -> list[str]:

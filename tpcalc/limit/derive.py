@@ -7,7 +7,7 @@ answer that depends on it is refused or derived again with more terms, never sil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -42,12 +42,18 @@ __all__ = ["derive", "graph_of", "unknown"]
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 
 
-def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> LimitGraph:
+def derive(
+    program: Program,
+    values: Mapping[str, Fraction] | None = None,
+    rescaled: Container[str] = (),
+) -> LimitGraph:
     """The limit graph of a program.
 
     Args:
         program: The program; all its outputs are derived.
         values: Numbers for the symbols in exponents.
+        rescaled: Names of scalar outputs whose limit is taken after their power of n is taken out;
+            that of a vector always is.
 
     Returns:
         The graph, with for each output the power of n it carries and its node.
@@ -71,7 +77,7 @@ def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> Li
         try:
             found = interpret(program, LIMIT_RULES, context)
             targets = tuple(
-                (name, _computable(context, name, _target(context, found[ref], name)))
+                (name, _target(context, found[ref], name, name in rescaled))
                 for name, ref in program.outputs
             )
         except NeedsMore:
@@ -94,22 +100,37 @@ def derive(program: Program, values: Mapping[str, Fraction] | None = None) -> Li
     )
 
 
-def _target(context: Context, value: Any, name: str) -> Target:
+def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
+    """What an output becomes; its node is None where the limit is 0.
+
+    Raises:
+        NeedsMore: It depends on terms that are not followed at this depth.
+    """
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
-    lead = context.ranking.leading(value)
+    try:
+        lead = context.ranking.leading(value)
+    except NeedsMore:
+        bound = context.ranking.bound(value)
+        if rescaled or bound is None or not isinstance(bound.power, Fraction) or bound.power >= 0:
+            raise
+        return Target(bound.power, None)
     if lead is None:
         return Target(Fraction(0), None)
     power, node = lead
     assert isinstance(power, Fraction)
-    if context.dims[node] is None and power > 0:
-        raise ScaleError(
-            f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
-            "its moment vanishes.",
-            where=context.program.place(context.program.ref(name)),
-            hint="Check the powers of n (learning-rate exponents included).",
-        )
-    return Target(power, node)
+    if context.dims[node] is None and not rescaled:
+        if power > 0:
+            raise ScaleError(
+                f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
+                "its moment vanishes.",
+                where=context.program.place(context.program.ref(name)),
+                hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
+                "rescale=True) gives the limit after n^(-power).",
+            )
+        if power < 0:
+            return Target(power, None)
+    return _computable(context, name, Target(power, node), rescaled)
 
 
 def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:
@@ -124,7 +145,7 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
     """
     needed = [False] * len(context.nodes)
     for _, target in targets:
-        if target.node is not None and not _vanishes(context, target):
+        if target.node is not None:
             needed[target.node] = True
     for ref in range(len(context.nodes) - 1, -1, -1):
         if needed[ref]:
@@ -140,8 +161,7 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
             dims.append(context.dims[ref])
     _check_fluctuations(context, new)
     kept = tuple(
-        (name, Target(t.power, None if _vanishes(context, t) else new[t.node or 0]))
-        for name, t in targets
+        (name, Target(t.power, None if t.node is None else new[t.node])) for name, t in targets
     )
     matrices = tuple(
         (node.name, node.rows, node.cols)
@@ -153,25 +173,25 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
     )
 
 
-def _computable(context: Context, name: str, target: Target) -> Target:
+def _computable(context: Context, name: str, target: Target, rescaled: bool) -> Target:
     """A target that takes no average whose law is unknown: what vanishes needs none.
 
     Raises:
         NeedsMore: It takes a value that is not followed at this depth.
         LimitError: It takes such an average.
     """
-    noisy = None if target.node is None else unknown(context, target.node)
-    if noisy is None or _vanishes(context, target):
+    missing = None if target.node is None else unknown(context, target.node)
+    if missing is None:
         return target
-    if target.power < 0:
-        return Target(target.power, None)
-    if not isinstance(noisy, Noise) or is_hidden(noisy.fn):
+    if not isinstance(missing, Noise) or is_hidden(missing.fn):
         raise NeedsMore
+    if target.power < 0 and not rescaled:
+        return Target(target.power, None)
     raise LimitError(
         f"{name} depends on an average whose expectation is 0 by symmetry and which is raised to "
-        f"order one by the powers of n: the average of {noisy.fn.text}. It fluctuates, and the law "
-        "of such a fluctuation is computed only for a start vector times something that does not "
-        "depend on it.",
+        f"order one by the powers of n: the average of {missing.fn.text}. It fluctuates, and the "
+        "law of such a fluctuation is computed only for a start vector times something that does "
+        "not depend on it.",
         where=context.program.place(context.program.ref(name)),
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
@@ -196,11 +216,6 @@ def unknown(context: Context, node: LRef) -> LNode | None:
         seen |= fresh
         stack.extend(fresh)
     return noisy
-
-
-def _vanishes(context: Context, target: Target) -> bool:
-    """Whether an output is 0 in the limit, identically or (a scalar) by its power of n."""
-    return target.node is None or (context.dims[target.node] is None and target.power < 0)
 
 
 def _check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:

@@ -98,12 +98,7 @@ class Scales:
         try:
             lead = ranking.leading(series)
         except NeedsMore:
-            bounds = [rest for rest in (series.rest, series.soft) if rest is not None]
-            if series.terms:
-                bounds.append(Rest(series.terms[0][0]))
-            largest: Rest | None = None
-            for rest in bounds:
-                largest = ranking.larger(largest, rest)
+            largest = ranking.bound(series)
             assert largest is not None
             return Scale(largest.power, bound=True, strict=largest.strict)
         if lead is None:

@@ -141,6 +141,15 @@ class Ranking:
             raise NeedsMore
         return series.terms[0]
 
+    def bound(self, series: Series[T]) -> Rest | None:
+        """A bound on a whole series; None for an identical zero."""
+        out: Rest | None = None
+        for rest in (series.rest, series.soft):
+            out = self.larger(out, rest)
+        if series.terms:
+            out = self.larger(out, Rest(series.terms[0][0]))
+        return out
+
     def keep(
         self,
         terms: Mapping[Power, T],
