@@ -13,13 +13,12 @@ from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
 from tpcalc.limit.context import Context
-from tpcalc.limit.derive import graph_of, unknown
+from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import (
     Draw,
     Fluctuation,
     LimitGraph,
     LRef,
-    Noise,
     Target,
     graph_refs,
 )
@@ -65,10 +64,10 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     found: dict[LRef, Finding] = {}
     ready = []
     for ref in asked:
-        missing = unknown(context, ref)
-        if missing is None:
+        missing = context.missing[ref]
+        if not missing:
             ready.append(ref)
-        elif isinstance(missing, Noise):
+        elif missing == "noise":
             found[ref] = Finding(None, "it depends on an average that is 0 in the limit")
         else:
             text = "it depends on gates that smaller terms decide"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 
 from tpcalc.functions import Call, Fn, Var
@@ -29,6 +30,7 @@ from tpcalc.limit.parity import Parity
 from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
+from tpcalc.orders.coset import Lattice
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 
@@ -65,6 +67,7 @@ class Context:
     nodes: list[LNode] = field(default_factory=list)
     dims: list[str | None] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)  # a bit for each random input
+    missing: list[str] = field(default_factory=list)  # why a node has no value, or ""
     bits: dict[str, int] = field(default_factory=dict)
     known: dict[LNode, LRef] = field(default_factory=dict)
     smooth: list[bool] = field(default_factory=list)  # whether the law has a density
@@ -76,7 +79,9 @@ class Context:
     parity: Parity = field(init=False)
 
     def __post_init__(self) -> None:
-        self.parity = Parity(self.program.group)
+        # Cosets of long training runs are large, and their zeros are rarely asked for.
+        largest = 128 if len(self.program.nodes) < 10_000 else 16
+        self.parity = Parity(self.program.group, Lattice(largest))
 
     def add(self, node: LNode, dim: str | None) -> LRef:
         found = self.known.get(node)
@@ -88,9 +93,19 @@ class Context:
             self.anchors.setdefault(dim, len(self.nodes) - 1)
             self.parity.add(len(self.nodes) - 1, node)
         self.roots.append(self._roots(node))
+        self.missing.append(self._missing(node))
         self.smooth.append(self._has_density(node))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1
+
+    def _missing(self, node: LNode) -> str:
+        """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
+        if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
+            return "hidden"
+        below = {self.missing[ref] for ref in graph_refs(node)}
+        if "hidden" in below:
+            return "hidden"
+        return "noise" if isinstance(node, Noise) or "noise" in below else ""
 
     def _roots(self, node: LNode) -> int:
         """All random inputs that the finite-width value of a node depends on."""
@@ -161,6 +176,7 @@ class Context:
         return self.add(Number(value), None)
 
 
+@lru_cache(maxsize=2**14)
 def is_hidden(fn: Fn) -> bool:
     """Whether a function holds a value that is not followed."""
     return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.context import Context, is_hidden, start_root
+from tpcalc.limit.context import Context, start_root
 from tpcalc.limit.expand import Explosion
 from tpcalc.limit.graph import (
     Apply,
@@ -37,7 +37,7 @@ from tpcalc.program.nodes import InputMatrix
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 
-__all__ = ["derive", "graph_of", "unknown"]
+__all__ = ["derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 
@@ -180,42 +180,32 @@ def _computable(context: Context, name: str, target: Target, rescaled: bool) -> 
         NeedsMore: It takes a value that is not followed at this depth.
         LimitError: It takes such an average.
     """
-    missing = None if target.node is None else unknown(context, target.node)
-    if missing is None:
+    missing = "" if target.node is None else context.missing[target.node]
+    if not missing:
         return target
-    if not isinstance(missing, Noise) or is_hidden(missing.fn):
+    if missing == "hidden":
         raise NeedsMore
     if target.power < 0 and not rescaled:
         return Target(target.power, None)
     raise LimitError(
         f"{name} depends on an average whose expectation is 0 by symmetry and which is raised to "
-        f"order one by the powers of n: the average of {missing.fn.text}. It fluctuates, and the "
-        "law of such a fluctuation is computed only for a start vector times something that does "
-        "not depend on it.",
+        f"order one by the powers of n: {_noise(context, target.node)}. It fluctuates, and the law "
+        "of such a fluctuation is computed only for a start vector times something that does not "
+        "depend on it.",
         where=context.program.place(context.program.ref(name)),
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
 
 
-def unknown(context: Context, node: LRef) -> LNode | None:
-    """A node that has no value and that a node depends on; what is not followed comes first.
-
-    Args:
-        context: The graph.
-        node: The node.
-    """
-    noisy: LNode | None = None
-    seen, stack = {node}, [node]
+def _noise(context: Context, node: LRef | None) -> str:
+    """The first fluctuating average that a node depends on, in words."""
+    stack = [] if node is None else [node]
     while stack:
         found = context.nodes[stack.pop()]
-        if isinstance(found, Apply | Expect | Noise) and is_hidden(found.fn):
-            return found
         if isinstance(found, Noise):
-            noisy = found
-        fresh = set(graph_refs(found)) - seen
-        seen |= fresh
-        stack.extend(fresh)
-    return noisy
+            return f"the average of {found.fn.text}"
+        stack += [ref for ref in graph_refs(found) if context.missing[ref]]
+    return "an average"
 
 
 def _check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:

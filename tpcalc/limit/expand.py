@@ -44,6 +44,7 @@ __all__ = ["Explosion", "Setting", "expand"]
 ZERO = Fraction(0)
 TINY = 1e-12
 HERE = Var(-1)  # the argument, in templates of a function of one variable
+COARSE = Fraction(1, 4)
 MOST = 8  # derivatives at 0 that are looked at
 
 
@@ -166,7 +167,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     """
     moved: Terms = Series(inner.terms[1:], inner.rest)
     size = _size(moved, inner.soft, setting)
-    if moved.is_zero or size is None:
+    if moved.is_zero or size is None or size.power is None:
         return _taylor(function, inner, setting, smooth=True)
     slope: Expr | None = None
     with suppress(NotDifferentiable):
@@ -176,7 +177,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
         return _hidden(function, inner, size, setting)
     assert isinstance(degree, Fraction)
     if not followed:  # f(rest) where the leading term is 0, f'(c) rest elsewhere
-        rest = Rest(times(min(Fraction(1), degree), size))
+        rest = Rest(times(min(Fraction(1), degree), size.power), size.strict)
         return _sum([_taylor(function, inner, setting), Series((), rest)], setting)
     if degree >= 2:
         return _taylor(function, inner, setting, smooth=True)
@@ -189,11 +190,11 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     there = [_homogeneous(function, degree, moved, setting)]
     if slope is None:
         there.append(Series(((ZERO, const(-_at_zero(function))),)))
-        pieces.append(Series((), None, Rest(times(Fraction(1, 2), size))))
+        pieces.append(Series((), None, _flipped(size)))
     else:
         pieces.append(_times(Series(((ZERO, substitute(slope, at)),)), moved, setting))
         there.append(_times(Series(((ZERO, const(-linear)),)), moved, setting))
-        pieces.append(Series((), Rest(times(Fraction(2), size))))
+        pieces.append(Series((), Rest(times(Fraction(2), size.power), size.strict)))
     gate: Terms = Series(((ZERO, AT_ZERO(inner.terms[0][1])),))
     on_zero = _sum([piece for piece in there if not _null(piece)], setting)
     pieces.append(_times(gate, on_zero, setting))
@@ -311,12 +312,12 @@ def _at_zero(function: Expr) -> Fraction | float:
     return Fraction(int(value)) if value.is_integer() else value
 
 
-def _hidden(function: Expr, inner: Terms, size: Power, setting: Setting) -> Terms:
+def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms:
     """The leading order of a gate that some coordinates decide by terms that are not kept."""
     leading = inner.terms[0][1]
     gate = mul((AT_ZERO(leading), hidden(next(setting.fresh))(leading)))
     value = add((substitute(function, {HERE: leading}), gate))
-    return Series(((ZERO, value),), None, _flipped(Rest(size)), _flipped(inner.drift))
+    return Series(((ZERO, value),), None, _flipped(size), _flipped(inner.drift))
 
 
 def _taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = False) -> Terms:
@@ -358,20 +359,22 @@ def _taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fa
 
 
 def _flipped(bound: Rest | None) -> Rest | None:
-    """How far a jump moves where its argument moves by that much: it flips on a small share."""
+    """How far a jump moves where its argument moves by that much: it flips on a small share.
+
+    In mean square the square root; below n^(-1/4) only "o(1)" is kept, or the steps of a training
+    run would each have powers of their own.
+    """
     if bound is None or bound.power is None:
         return bound
-    return Rest(times(Fraction(1, 2), bound.power), bound.strict)
+    half = times(Fraction(1, 2), bound.power)
+    if isinstance(half, Fraction) and -COARSE < half < 0:
+        return Rest(ZERO, strict=True)
+    return Rest(half, bound.strict)
 
 
-def _size(moved: Terms, soft: Rest | None, setting: Setting) -> Power | None:
-    """A power that bounds all that is added to a leading term of order one."""
-    if moved.is_zero:
-        return None if soft is None else soft.power
-    if soft is None or moved.lead is None:
-        return moved.lead
-    found = setting.ranking.larger(soft, Rest(moved.lead))
-    return None if found is None else found.power
+def _size(moved: Terms, soft: Rest | None, setting: Setting) -> Rest | None:
+    """A bound on all that is added to a leading term of order one."""
+    return setting.ranking.larger(soft, setting.ranking.bound(moved))
 
 
 def _higher(

@@ -78,21 +78,25 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
         else:
             smooth.append(summand)
     if smooth:
-        fn, vectors, scalars = _part(smooth, piece)
+        fn, vectors, scalars = _part(smooth, summands, piece)
         if not vectors:  # the moment of a constant
             node = context.add(ScalarApply(fn, scalars), None)
         else:
             node = context.add(Expect(fn, vectors, scalars), None)
         out.append((piece.power, node))
     if noise:
-        item = context.add(Noise(*_part(noise, piece)), None)
+        item = context.add(Noise(*_part(noise, summands, piece)), None)
         out.append((minus(piece.power, HALF), item))
     return out
 
 
-def _part(summands: list[Expr], piece: Piece) -> tuple[Fn, tuple[LRef, ...], tuple[LRef, ...]]:
+def _part(
+    chosen: Sequence[Expr], summands: Sequence[Expr], piece: Piece
+) -> tuple[Fn, tuple[LRef, ...], tuple[LRef, ...]]:
     """Some of the summands of a piece, as a function of what they use."""
-    expr = summands[0] if len(summands) == 1 else Add(tuple(summands))
+    if len(chosen) == len(summands):
+        return piece.fn, piece.vectors, piece.scalars
+    expr = chosen[0] if len(chosen) == 1 else Add(tuple(chosen))
     fn, keep_v, keep_s = Fn(expr, piece.fn.vectors, piece.fn.scalars).compact()
     vectors = tuple(piece.vectors[i] for i in keep_v)
     return fn, vectors, tuple(piece.scalars[i] for i in keep_s)

@@ -6,7 +6,7 @@ compared at a sample point, and the comparisons made are the region where the an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -141,8 +141,8 @@ def scales(
         >>> str(scales(layer.build(), at={"a": Fraction(1)}).scale("h").power)
         '1/2 - a'
     """
-    point = dict(at or {})
     given = dict(values or {})
+    point = dict(at or {})
     pending = {program.ref(name): symbol for name, symbol in (unknowns or {}).items()}
     for name in sorted(program.symbols - given.keys() - point.keys() - set(pending.values())):
         raise ScaleError(
@@ -150,13 +150,43 @@ def scales(
             hint=f"Give a number (values={{{name!r}: Fraction(1, 2)}}), or a sample point to keep "
             f"it as a symbol (at={{{name!r}: Fraction(1, 2)}}).",
         )
-    context = Context(program, Ranking(Chamber(point), depth), given)
+    context = Context(program, Ranking(_Solving(point, pending.values(), given), depth), given)
     found = Scales(program, context, [])
     for ref in interpret_from(program, LIMIT_RULES, context, found.values):
         symbol = pending.get(ref)
         if symbol is not None and symbol not in context.values:
             _solve(found, ref, symbol)
     return found
+
+
+class _Solving(Chamber):
+    """A chamber with unknowns: terms that share one are sorted, and its sign is never asked."""
+
+    def __init__(
+        self,
+        point: Mapping[str, Fraction],
+        unknowns: Iterable[str],
+        solved: Mapping[str, Ex | Fraction],
+    ) -> None:
+        super().__init__(point)
+        self._unknowns = frozenset(unknowns)
+        self._solved = solved
+
+    def sign(self, value: Power) -> int:
+        if isinstance(value, Ex):
+            open_ = sorted(value.symbols & self._unknowns - self._solved.keys())
+            if open_:
+                raise ScaleError(
+                    f"the size of something hangs on whether n^({value}) grows, before the output "
+                    f"that decides the unknown {open_[0]!r}.",
+                    hint="Name an output that comes before all that depends on the unknown.",
+                )
+        return super().sign(value)
+
+    def at(self, value: Power) -> Fraction:
+        if isinstance(value, Ex):
+            return value.at({**dict.fromkeys(self._unknowns, Fraction(0)), **self.point})
+        return value
 
 
 def _solve(found: Scales, ref: Ref, symbol: str) -> None:
@@ -195,15 +225,15 @@ def _slope(power: Ex, symbol: str) -> Fraction | None:
 
 def _put(series: Series[LRef], values: Mapping[str, Ex]) -> Series[LRef]:
     terms = tuple((_power(power, values), node) for power, node in series.terms)
-    rest, soft = (
+    rest, soft, drift = (
         bound
         if bound is None or bound.power is None
         else Rest(_power(bound.power, values), bound.strict)
-        for bound in (series.rest, series.soft)
+        for bound in (series.rest, series.soft, series.drift)
     )
-    if (terms, rest, soft) == (series.terms, series.rest, series.soft):
+    if (terms, rest, soft, drift) == (series.terms, series.rest, series.soft, series.drift):
         return series
-    return Series(terms, rest, soft)
+    return Series(terms, rest, soft, drift)
 
 
 def _power(power: Power, values: Mapping[str, Ex]) -> Power:

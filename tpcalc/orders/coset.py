@@ -34,7 +34,7 @@ class Lattice:
         True
     """
 
-    largest: int = 512
+    largest: int = 128
     _tables: list[dict[int, int]] = field(default_factory=lambda: [{}, {}])  # pivot bit -> row
     _pivots: list[int] = field(default_factory=lambda: [0, 0])
     _numbers: dict[frozenset[int], int] = field(default_factory=lambda: {frozenset(): 0})
