@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, const, substitute
+from tpcalc.functions.expr import Add, const, substitute, walk
 from tpcalc.limit.context import Context, Piece, Template, is_hidden
 from tpcalc.limit.expand import Setting, expand
 from tpcalc.limit.graph import LRef
@@ -51,7 +51,8 @@ def expanded(
             tuple(all_scalars[i] for i in part.scalars),
         )
         piece = collected(raw)
-        cancelled = cancelled or (piece is not raw and isinstance(raw.fn.expr, Add))
+        sums = any(isinstance(part, Add) for part in walk(raw.fn.expr))
+        cancelled = cancelled or (piece is not raw and sums)
         if piece is not None:
             pieces.append(piece)
     if cancelled and found.drift is not None:

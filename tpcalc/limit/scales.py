@@ -12,6 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError
+from tpcalc.functions import Call
+from tpcalc.functions.expr import walk
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, Noise
@@ -19,11 +21,11 @@ from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Power, Region
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref, ScalarFn
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from
 
-__all__ = ["Scale", "Scales", "scales"]
+__all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,81 @@ class Scales:
         noise = isinstance(self.context.nodes[node], Noise)
         return Scale(power, node, certain=self._certainty.holds(node), noise=noise)
 
+    def bound(self, ref: Ref) -> Scale:
+        """The bound on a node whose leading term is not known."""
+        series = self.values[ref]
+        bounds = [rest for rest in (series.rest, series.soft) if rest is not None]
+        if series.terms:
+            bounds.append(Rest(series.terms[0][0]))
+        largest: Rest | None = None
+        for rest in bounds:
+            largest = self.context.ranking.larger(largest, rest)
+        assert largest is not None
+        return Scale(largest.power, bound=True, strict=largest.strict)
+
+
+class Unsettled(NeedsMore):
+    """An unknown that terms below the depth decide.
+
+    Args:
+        symbol: The unknown.
+        bound: What its output is O of, as a power of n, where the unknown is 0; None: no bound.
+    """
+
+    def __init__(self, symbol: str, bound: Power | None) -> None:
+        self.symbol = symbol
+        self.bound = bound
+        super().__init__()
+
+
+class Unsolved(ScaleError):
+    """An unknown for which no value is known, whatever the depth.
+
+    Args:
+        symbol: The unknown.
+        reason: What its output is instead of order one, where the unknown is 0.
+        where: The output.
+        hint: What to do about it.
+    """
+
+    def __init__(self, symbol: str, reason: str, *, where: str, hint: str) -> None:
+        self.symbol = symbol
+        self.reason = reason
+        message = f"no {symbol} is known to make this output of order one: at {symbol} = 0 {reason}"
+        super().__init__(message, where=where, hint=hint)
+
+
+def symbols(program: Program) -> frozenset[str]:
+    """The symbols in the exponents of a program: in its powers of n, and in those of functions.
+
+    Args:
+        program: The program.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     x = tp.relu_pow("p")(t.gaussian("g"))
+        ...     t.output("h", tp.n ** -tp.symbol("a") * (t.matrix("W") @ x))
+        >>> sorted(symbols(layer.build()))
+        ['a', 'p']
+    """
+    return program.symbols | _degrees(program)
+
+
+def _degrees(program: Program) -> frozenset[str]:
+    """The symbols in degrees of homogeneity."""
+    functions = {
+        node.fn
+        for node in program.nodes
+        if isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin)
+    }
+    atoms = {part.atom for fn in functions for part in walk(fn.expr) if isinstance(part, Call)}
+    degrees = [atom.facts.homogeneity for atom in atoms]
+    return frozenset(
+        name for degree in degrees if isinstance(degree, Ex) for name in degree.symbols
+    )
+
 
 def scales(
     program: Program,
@@ -127,8 +204,9 @@ def scales(
             of order one. A symbol must not be compared before the node of its output.
 
     Raises:
-        ScaleError: A symbol without a value, or an output whose order does not hold its unknown.
-        NeedsMore: An unknown depends on terms below ``depth``.
+        ScaleError: A symbol without a value.
+        Unsolved: An output whose order does not hold its unknown, or is not known.
+        Unsettled: An unknown depends on terms below ``depth``.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
 
@@ -144,7 +222,14 @@ def scales(
     given = dict(values or {})
     point = dict(at or {})
     pending = {program.ref(name): symbol for name, symbol in (unknowns or {}).items()}
-    for name in sorted(program.symbols - given.keys() - point.keys() - set(pending.values())):
+    degrees = _degrees(program)
+    for name in sorted(degrees & given.keys()):
+        raise ScaleError(
+            f"the symbol {name!r} is the power of a function, not of n: no number can be put in.",
+            hint="Write the function with the number, as in relu^2, or keep the symbol (at=...).",
+        )
+    known = given.keys() | point.keys() | set(pending.values())
+    for name in sorted((program.symbols | degrees) - known):
         raise ScaleError(
             f"an exponent of the program holds the symbol {name!r}, which has no value here.",
             hint=f"Give a number (values={{{name!r}: Fraction(1, 2)}}), or a sample point to keep "
@@ -174,14 +259,18 @@ class _Solving(Chamber):
 
     def sign(self, value: Power) -> int:
         if isinstance(value, Ex):
-            open_ = sorted(value.symbols & self._unknowns - self._solved.keys())
-            if open_:
+            early = sorted(self.unsolved(value))
+            if early:
                 raise ScaleError(
                     f"the size of something hangs on whether n^({value}) grows, before the output "
-                    f"that decides the unknown {open_[0]!r}.",
+                    f"that decides the unknown {early[0]!r}.",
                     hint="Name an output that comes before all that depends on the unknown.",
                 )
         return super().sign(value)
+
+    def unsolved(self, value: Ex) -> frozenset[str]:
+        """The unknowns in an exponent that have no value yet."""
+        return value.symbols & self._unknowns - self._solved.keys()
 
     def at(self, value: Power) -> Fraction:
         if isinstance(value, Ex):
@@ -191,18 +280,29 @@ class _Solving(Chamber):
 
 def _solve(found: Scales, ref: Ref, symbol: str) -> None:
     """Bind an unknown so that the value of a node is of order one."""
-    context = found.context
-    lead = context.ranking.leading(found.values[ref])
-    power = None if lead is None else as_ex(lead[0])
-    slope = None if power is None else _slope(power, symbol)
-    if power is None or slope is None or slope == 0:
-        raise ScaleError(
-            f"the order of this output does not hold the unknown {symbol!r}: it is "
-            + ("identically 0." if power is None else f"n^({power})."),
-            where=found.program.place(ref),
-            hint="The update of this layer does not reach its output; check data and loss.",
+    context, chamber = found.context, found.context.ranking.chamber
+    try:
+        lead = context.ranking.leading(found.values[ref])
+    except NeedsMore:
+        raise Unsettled(symbol, _without(found.bound(ref), symbol)) from None
+    where = found.program.place(ref)
+    if lead is None:
+        hint = "Check the data and the loss: no update reaches it."
+        raise Unsolved(symbol, "it is identically 0.", where=where, hint=hint)
+    power = as_ex(lead[0])
+    free = power.put({symbol: Fraction(0)})
+    if context.missing[lead[1]] == "noise":
+        raise Unsolved(
+            symbol,
+            f"it is at most n^({free}), and its leading part holds an average whose expectation is "
+            "0 by symmetry.",
+            where=where,
+            hint="What is left of that average fluctuates, and only a bound of it is known.",
         )
-    free = power - slope * Ex.symbol(symbol)
+    slope = _slope(power, symbol)
+    if not slope or isinstance(chamber, _Solving) and chamber.unsolved(free):
+        hint = "Name an output with a power of n that holds the unknown, and no later one."
+        raise Unsolved(symbol, f"it is of size n^({free}).", where=where, hint=hint)
     solution = -free / slope
     context.values[symbol] = solution
     found.solved[symbol] = solution
@@ -210,6 +310,10 @@ def _solve(found: Scales, ref: Ref, symbol: str) -> None:
     for index, value in enumerate(found.values):
         if isinstance(value, Series):
             found.values[index] = _put(value, replaced)
+
+
+def _without(scale: Scale, symbol: str) -> Power | None:
+    return None if scale.power is None else _power(scale.power, {symbol: Ex()})
 
 
 def _slope(power: Ex, symbol: str) -> Fraction | None:

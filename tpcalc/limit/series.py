@@ -110,8 +110,14 @@ class Ranking:
         """The larger of two bounds."""
         if a is None or b is None:
             return a if b is None else b
+        if a is b:
+            return a
         if a.power is None or b.power is None:
             return UNBOUNDED
+        if isinstance(a.power, Fraction) and isinstance(b.power, Fraction):
+            if a.power == b.power:
+                return Rest(a.power, a.strict and b.strict)
+            return a if a.power > b.power else b
         sign = self.chamber.sign(minus(a.power, b.power))
         if sign == 0:
             return Rest(a.power, a.strict and b.strict)
@@ -198,7 +204,10 @@ class Ranking:
         """A scalar as a factor of vectors: its leading terms stand for its value at finite n."""
         if not scalar.terms or scalar.rest is None or scalar.rest.power is None:
             return scalar
-        drift = self._joined([r for r in (scalar.rest, scalar.drift) if r], scalar.terms[0][0])
+        bounds = [scalar.rest, *(Rest(power) for power, _ in scalar.terms[1:2])]
+        if scalar.drift is not None:
+            bounds.append(scalar.drift)
+        drift = self._joined(bounds, scalar.terms[0][0])
         return Series(scalar.terms[:1], None, None, drift)
 
     def whole(self, series: Series[T], merge: Callable[[list[T]], T]) -> Series[T]:
