@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.particles.compile import compile_graph
-from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
+from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
+from tpcalc.functions import Fn
+from tpcalc.functions.expr import Add
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import (
+    Combine,
     Draw,
     Fluctuation,
     LimitGraph,
     LRef,
+    ScalarApply,
     Target,
     graph_refs,
 )
@@ -26,10 +29,11 @@ from tpcalc.results import Estimate
 
 __all__ = ["Finding", "nonzero"]
 
-BUDGET = Budget(samples=2**11, replicates=16)
-ROUGH = Budget(samples=2**6, replicates=16)  # sampling errors squared are 32 times larger
+BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**7, 2**11, 2**14))
+ROUGH = Budget(samples=2**4, replicates=16)  # sampling errors squared are larger
+MOST = 2**24  # samples times nodes: what a test of a long program may cost
 STRONG = 5.0
-TINY = 1e-20
+ROUNDING = 1e-26  # of mean squares
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,9 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
 
     Source: Hajjar, Chizat, Giraud, Lemma C.1 (positive finite moments), by numbers.
     """
-    asked = list(dict.fromkeys(refs))
     found: dict[LRef, Finding] = {}
     ready = []
-    for ref in asked:
+    for ref in dict.fromkeys(refs):
         missing = context.missing[ref]
         if not missing:
             ready.append(ref)
@@ -72,32 +75,72 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
         else:
             text = "it depends on gates that smaller terms decide"
             found[ref] = Finding(None, text, deeper=True)
-    if not ready:
-        return found
-    try:
-        found.update(_run(context, ready, seed))
-    except (LimitError, EvaluationError) as error:
-        found.update({ref: Finding(None, f"not evaluated: {error.message}") for ref in ready})
+    for budget in BUDGETS:
+        if not ready or budget.samples * len(context.nodes) > MOST:
+            break
+        try:
+            found.update(_run(context, ready, budget, seed))
+        except (LimitError, EvaluationError) as error:
+            found.update({ref: Finding(None, f"not evaluated: {error.message}") for ref in ready})
+        ready = [ref for ref in ready if found[ref].nonzero is False]
     return found
 
 
-def _run(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Finding]:
-    graph = graph_of(context, tuple((str(ref), Target(Fraction(0), ref)) for ref in refs))
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """A target in both runs, beside the mean squares of the terms that it is the sum of."""
+
+    value: Estimate
+    square: float
+    before: float
+    terms: float
+    vector: bool
+
+
+def _run(context: Context, refs: Sequence[LRef], budget: Budget, seed: int) -> dict[LRef, Finding]:
+    terms = {ref: _terms(context, ref) for ref in refs}
+    asked = dict.fromkeys([*refs, *(term for own in terms.values() for term in own)])
+    graph = graph_of(context, tuple((str(ref), Target(Fraction(0), ref)) for ref in asked))
     compiled = compile_graph(graph)
-    draws = run_particles(compiled, BUDGET, seed, None)
+    draws = run_particles(compiled, budget, seed, None)
     drawn = _drawn(graph)
     rough = run_particles(compiled, ROUGH, seed, None) if drawn else draws
+    node = {name: target.node for name, target in graph.targets}
+
+    def column(name: str) -> int:
+        return compiled.scalars[name] if name in compiled.scalars else compiled.moments[name][1]
+
+    def square(run: Draws, ref: LRef) -> float:
+        values = run.values[:, column(str(ref))]
+        return float(np.mean(values**2 if str(ref) in compiled.scalars else values))
+
     found = {}
-    for name, target in graph.targets:
-        ref = int(name)
-        column = compiled.scalars[name] if name in compiled.scalars else compiled.moments[name][1]
-        values, before = draws.values[:, column], rough.values[:, column]
-        square = name not in compiled.scalars
-        if target.node in drawn:
-            found[ref] = _random(values, before, square)
-        else:
-            found[ref] = _fixed(estimate(draws, column), square)
+    for ref in refs:
+        sizes = _Sizes(
+            estimate(draws, column(str(ref))),
+            square(draws, ref),
+            square(rough, ref),
+            max((square(draws, term) for term in terms[ref]), default=0.0),
+            str(ref) not in compiled.scalars,
+        )
+        found[ref] = _random(sizes) if node[str(ref)] in drawn else _fixed(sizes)
     return found
+
+
+def _terms(context: Context, ref: LRef) -> list[LRef]:
+    """The terms of a sum as nodes of their own: what is left of them may be rounding only."""
+    node = context.nodes[ref]
+    if isinstance(node, Combine) and len(node.vectors) > 1:
+        parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
+        dim = context.dims[ref]
+        return [context.add(Combine((c,), (s,), (v,)), dim) for c, s, v in parts]
+    if isinstance(node, ScalarApply) and isinstance(node.fn.expr, Add):
+        count = len(node.scalars)
+        return [
+            context.add(ScalarApply(Fn(term, 0, count), node.scalars), None)
+            for term in node.fn.expr.terms
+        ]
+    return []
 
 
 def _drawn(graph: LimitGraph) -> frozenset[LRef]:
@@ -110,15 +153,16 @@ def _drawn(graph: LimitGraph) -> frozenset[LRef]:
     return frozenset(drawn)
 
 
-def _fixed(value: Estimate, square: bool) -> Finding:
-    what = "mean square " if square else ""
+def _fixed(sizes: _Sizes) -> Finding:
+    value = sizes.value
+    what = "mean square " if sizes.vector else ""
     text = f"particles: {what}{value.value:.3g} +- {value.stderr:.1g}"
     strong = abs(value.value) > STRONG * value.stderr
-    return Finding(strong and abs(value.value) > TINY, text)
+    return Finding(strong and sizes.square > ROUNDING * sizes.terms, text)
 
 
-def _random(values: NDArray[np.float64], rough: NDArray[np.float64], square: bool) -> Finding:
+def _random(sizes: _Sizes) -> Finding:
     """A random number is not 0 if its size does not fall with the sampling error."""
-    sizes = [float(np.mean(v if square else v * v)) for v in (values, rough)]
-    text = f"particles: random, of mean square {sizes[0]:.3g}"
-    return Finding(sizes[0] > TINY and sizes[0] > sizes[1] / 4, text)
+    text = f"particles: random, of mean square {sizes.square:.3g}"
+    steady = sizes.square > sizes.before / 4
+    return Finding(steady and sizes.square > ROUNDING * sizes.terms, text)

@@ -194,7 +194,9 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     else:
         pieces.append(_times(Series(((ZERO, substitute(slope, at)),)), moved, setting))
         there.append(_times(Series(((ZERO, const(-linear)),)), moved, setting))
-        pieces.append(Series((), Rest(times(Fraction(2), size.power), size.strict)))
+        second = setting.ranking.bound(moved)
+        assert second is not None and second.power is not None
+        pieces.append(Series((), Rest(times(Fraction(2), second.power), second.strict)))
     gate: Terms = Series(((ZERO, AT_ZERO(inner.terms[0][1])),))
     on_zero = _sum([piece for piece in there if not _null(piece)], setting)
     pieces.append(_times(gate, on_zero, setting))
