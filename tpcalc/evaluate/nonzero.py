@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,7 +30,6 @@ from tpcalc.results import Estimate
 __all__ = ["Finding", "nonzero"]
 
 BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**7, 2**11, 2**14))
-ROUGH = Budget(samples=2**4, replicates=16)  # sampling errors squared are larger
 MOST = 2**24  # samples times nodes: what a test of a long program may cost
 STRONG = 5.0
 ROUNDING = 1e-26  # of mean squares
@@ -104,7 +103,8 @@ def _run(context: Context, refs: Sequence[LRef], budget: Budget, seed: int) -> d
     compiled = compile_graph(graph)
     draws = run_particles(compiled, budget, seed, None)
     drawn = _drawn(graph)
-    rough = run_particles(compiled, ROUGH, seed, None) if drawn else draws
+    fewer = replace(budget, samples=budget.samples // 8)  # sampling errors squared fall by 8
+    rough = run_particles(compiled, fewer, seed, None) if drawn else draws
     node = {name: target.node for name, target in graph.targets}
 
     def column(name: str) -> int:
