@@ -6,6 +6,8 @@ import tpcalc as tp
 
 XI0 = (0.6, -0.3, 0.5, 0.2)
 XI1 = (0.1, 0.7, -0.2, 0.9)
+XI2 = (0.5, 0.5, -0.6, -0.1)
+XIO = (-0.2, 0.4, 0.3, 0.5)
 K01 = 0.93  # xi0 . xi1 + 1: the first-layer bias is included
 K00 = 1.74
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.nonzero import Finding, nonzero
-from tpcalc.limit.scales import Scale, Scales, scales
+from tpcalc.limit.scales import Scale, Scales, scales, symbols
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Region
 from tpcalc.program.program import Program
@@ -138,8 +138,9 @@ def orders(
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
-    given = checks.powers(values, source.symbols) if values is not None else {}
-    point = checks.powers(at, source.symbols) if at is not None else {}
+    known = symbols(source)
+    given = checks.powers(values, known) if values is not None else {}
+    point = checks.powers(at, known) if at is not None else {}
     limit = BUDGET if budget is None else Fraction(str(checks.real(budget, "budget")))
     if limit < 0:
         raise UsageError(f"budget is {budget}.", hint="It is a power of 1/n, such as 1.")

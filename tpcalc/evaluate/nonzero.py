@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError, LimitError
+from tpcalc.errors import EvaluationError, LimitError, ScaleError
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.functions import Fn
@@ -79,7 +79,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
             break
         try:
             found.update(_run(context, ready, budget, seed))
-        except (LimitError, EvaluationError) as error:
+        except (LimitError, EvaluationError, ScaleError) as error:
             found.update({ref: Finding(None, f"not evaluated: {error.message}") for ref in ready})
         ready = [ref for ref in ready if found[ref].nonzero is False]
     return found

@@ -31,6 +31,7 @@ from tpcalc.limit.graph import (
     graph_refs,
 )
 from tpcalc.limit.rules import LIMIT_RULES
+from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking
 from tpcalc.orders.chamber import Chamber
 from tpcalc.program.nodes import InputMatrix
@@ -66,10 +67,11 @@ def derive(
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
-    for name in sorted(program.symbols - (values or {}).keys()):
+    for name in sorted(symbols(program) - (values or {}).keys()):
         raise ScaleError(
             f"an exponent of the program holds the symbol {name!r}, which has no value here.",
-            hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}; tp.orders takes symbols.",
+            hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}} (the power of relu^p is "
+            "written in the program); tp.orders takes symbols.",
         )
     exploded: list[Explosion] = []
     for depth in DEPTHS:

@@ -300,7 +300,7 @@ def _solve(found: Scales, ref: Ref, symbol: str) -> None:
             hint="What is left of that average fluctuates, and only a bound of it is known.",
         )
     slope = _slope(power, symbol)
-    if not slope or isinstance(chamber, _Solving) and chamber.unsolved(free):
+    if not slope or (isinstance(chamber, _Solving) and chamber.unsolved(free)):
         hint = "Name an output with a power of n that holds the unknown, and no later one."
         raise Unsolved(symbol, f"it is of size n^({free}).", where=where, hint=hint)
     solution = -free / slope

@@ -9,7 +9,7 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.errors import EvaluationError, Exploded, OutOfMemory
+from tpcalc.errors import EvaluationError, Exploded, OutOfMemory, ScaleError
 from tpcalc.results import Status
 
 DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (-1.0,)))
@@ -214,18 +214,29 @@ def test_a_hundred_thousand_nodes() -> None:
     assert np.isfinite(found["h"].second_moment.value)
 
 
-def test_division_by_a_sampled_zero_is_refused() -> None:
-    """E tanh u tanh v is 0 by parity; its estimate is not, and its inverse looks like a number."""
+def quotient(below: str) -> tp.Limit:
+    @tp.program
+    def divide(t: tp.Tracer) -> None:
+        u, v = t.gaussian("u"), t.gaussian("v")
+        x, y = tp.tanh(u), tp.tanh(v)
+        divisor = {
+            "odd": lambda: t.inner(x, y),
+            "accident": lambda: t.inner(u, u) - 1,
+            "one": lambda: t.inner(x, x),
+        }[below]
+        t.output("q", t.inner(y, y) / divisor())
 
-    def quotient(divisor: str) -> tp.Limit:
-        @tp.program
-        def divide(t: tp.Tracer) -> None:
-            x, y = tp.tanh(t.gaussian("u")), tp.tanh(t.gaussian("v"))
-            below = t.inner(x, y) if divisor == "zero" else t.inner(x, x)
-            t.output("q", t.inner(y, y) / below)
+    return tp.limit(divide, samples=2**10)
 
-        return tp.limit(divide, samples=2**10)
 
-    with pytest.raises(EvaluationError, match="divides by a scalar that is 0"):
-        quotient("zero")
+def test_division_by_an_average_that_vanishes_is_refused() -> None:
+    """E tanh u tanh v is 0 by symmetry: the quotient grows like n^(1/2)."""
+    with pytest.raises(ScaleError, match=r"q grows like n\^\(1/2\)"):
+        quotient("odd")
     assert quotient("one")["q"].z(1.0) < 5
+
+
+def test_division_by_a_sampled_zero_is_refused() -> None:
+    """E u^2 - 1 is 0, but not by symmetry; its estimate is not, and has an inverse."""
+    with pytest.raises(EvaluationError, match="divides by a scalar that is 0"):
+        quotient("accident")

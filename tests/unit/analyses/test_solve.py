@@ -1,0 +1,282 @@
+"""solve: what it refuses, what it says of its answers, and the unknowns of ``scales`` below it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import pytest
+
+import tpcalc as tp
+from tpcalc.analyses.rates import Run
+from tpcalc.analyses.solve import solve
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.errors import ScaleError, UnknownName, UsageError
+from tpcalc.limit.scales import Unsettled, Unsolved, scales, symbols
+from tpcalc.orders import parse_ex
+from tpcalc.results import Samples
+
+HALF = Fraction(1, 2)
+
+
+def unknown_rates(act: str, depth: int, steps: int = 1) -> Run:
+    return Run(MLP(depth, act), lookup("naive-ip"), None, steps)
+
+
+def test_an_update_that_fluctuates_only_is_refused_by_name() -> None:
+    """lambda_2 = 0: the features of a tanh network of vanishing size are linear and independent."""
+    with pytest.raises(ScaleError) as caught:
+        solve(MLP(5, "tanh"), "naive-ip")
+    text = str(caught.value)
+    assert "layer 3 at step 0" in text
+    assert "dW_x[3,1,1]" in text
+    # dh^3 / n ~ n^-2 times <x_0^2, x_1^2> / n, at most n^-1/2 n^-1/2, times n^-2 n.
+    assert "at c_3(0) = 0 it is at most n^(-4)" in text
+    assert "0 by symmetry" in text
+
+
+def test_an_update_that_is_0_is_refused() -> None:
+    data = Samples(((0.0, 0.0), (1.0, 0.0)), ((1.0,), (1.0,)))
+    with pytest.raises(ScaleError, match=r"layer 1 at step 0: .* identically 0"):
+        solve(MLP(2, "relu"), "mup", data, steps=1)
+
+
+def test_an_update_behind_all_depths_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = unknown_rates("tanh", 3)
+    program = run.program()
+    asked = {u.output: u.symbol for u in run.unknowns()}
+    with pytest.raises(Unsettled) as caught:
+        scales(program, unknowns=asked)
+    assert (caught.value.symbol, caught.value.bound) == ("c_3_0__", Fraction(-3))
+    monkeypatch.setattr("tpcalc.analyses.rates.DEPTHS", (Fraction(0),))
+    with pytest.raises(ScaleError) as refused:
+        run.derive(program, {})
+    assert "layer 3 at step 0" in str(refused.value)
+    assert "at most n^(-3), and with terms down to n^(-0)" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        ("tanh", "the degree of homogeneity of tanh is none"),
+        ("abs", "abs is none: the degree of homogeneity of abs is 1"),
+        ("poly:0,0,1", "the degree of homogeneity of x0\\*\\*2 is none"),
+    ],
+)
+def test_p_is_the_power_of_relu(act: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        solve(MLP(2, act), "naive-ip", symbolic=("p",))
+
+
+def test_relu_as_a_function_has_a_power_too() -> None:
+    for act in (tp.relu, tp.relu_pow(3), lambda z: tp.relu(z)):
+        found = solve(MLP(2, act), "naive-ip", symbolic="p", steps=1, verify=False)
+        assert found.steps[0].c[0] == "-1 - 1/2*p"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"symbolic": ("q",)}, "symbolic names 'q'"),
+        ({"multipliers": 1}, "multipliers is 1"),
+        ({"verify": "no"}, "verify is 'no'"),
+        ({"steps": 0}, "steps is 0"),
+        ({"batch": 0}, "batch is 0"),
+        ({"symbolic": ("p",), "at": {"p": HALF}}, r"relu\^\(1/2\)"),
+        ({"symbolic": ("p", "L"), "at": {"p": HALF}}, r"relu\^\(1/2\)"),
+        ({"symbolic": ("L",), "multipliers": True}, "multipliers of a network of symbolic depth"),
+    ],
+)
+def test_arguments_that_make_no_sense(given: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        solve(MLP(2, "relu"), "mup", **given)
+
+
+def test_other_arguments_that_make_no_sense() -> None:
+    with pytest.raises(UsageError, match="the architecture is 'mlp'"):
+        solve("mlp", "mup")
+    with pytest.raises(UnknownName, match="'q'"):
+        solve(MLP(2, "relu"), "mup", at={"q": 1})
+    with pytest.raises(UsageError, match="no a_l is decided"):
+        solve(MLP(2, "relu", "all"), "ip-bias", multipliers=True)
+
+
+@pytest.mark.parametrize(
+    ("network", "table", "message"),
+    [
+        (MLP(3, "relu", "all"), "mup", "biases in all layers"),
+        (MLP(3, "relu"), "ac:0,1,1/2,1;0", r"at every depth"),
+        (MLP(3, "relu"), "ip-non-centered", "not centred"),
+        (MLP(3, "relu"), "ac:0,L,1;0", "called 'L'"),
+    ],
+)
+def test_networks_without_one_rule_for_all_depths(network: MLP, table: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        solve(network, table, symbolic=("L",))
+
+
+@pytest.mark.parametrize(
+    ("act", "table", "message"),
+    [
+        ("tanh", "naive-ip", "with tanh no learning rate is known"),
+        ("gelu", "naive-ip", "gelu"),
+        ("linear", "naive-ip", "as at L = 2 no power c_3"),
+        ("relu", "ac:0,1/4,1;0", "it takes a_l >= 1/2"),
+        ("relu", "ac:-1,1,1;0", "it takes a_1 >= 0"),
+        ("relu", "ac:0,1,1/4;0", r"it takes a_\(L\+1\) >= 1/2"),
+    ],
+)
+def test_depths_that_follow_no_rule(act: str, table: str, message: str) -> None:
+    with pytest.raises(ScaleError, match=message):
+        solve(MLP(3, act), table, symbolic=("L",))
+
+
+def test_multipliers() -> None:
+    for bias in ("none", "all"):
+        found = solve(MLP(3, "relu", bias), "naive-ip", multipliers=True, steps=1, verify=False)
+        assert found.closed == (("a_1", "0"), ("a_2", "1/2"), ("a_3", "1/2"))
+        # With a_(L+1) = 1 these are the scales of muP.
+        assert found.steps[0].c == ("-1", "-1", "-1", "-1")
+    free = solve(
+        MLP(2, "tanh"), "ac:1,1,b;0", multipliers=True, at={"b": HALF + 1}, steps=1, verify=False
+    )
+    assert free.closed == (("a_1", "0"), ("a_2", "1/2"))
+    assert free.steps[0].c == ("-b", "-b", "1 - 2*b")
+    assert dict(free.point) == {"b": "3/2"}
+
+
+def test_biases_take_the_rates_of_their_weights_where_they_share_powers() -> None:
+    found = solve(MLP(2, "relu", "all"), "mup", steps=1, verify=False)
+    assert found.steps[0].bias_c == found.steps[0].c == ("-1", "-1", "-1")
+    found = solve(MLP(2, "relu", "first"), "naive-ip", steps=1, verify=False)
+    assert found.steps[0].bias_c == found.steps[0].c[:1]
+    assert solve(MLP(2, "relu"), "naive-ip", steps=1, verify=False).steps[0].bias_c == ()
+    own = solve(MLP(2, "relu", "all"), "ac:0,1,1;-1;0,1/2,0;-1", steps=1, verify=False)
+    # n^(-2 b_l - c) dh^l of order one: the gradients dh^2, dh^1 are n^-1 and n^(-3/2).
+    assert own.steps[0].bias_c == ("-3/2", "-2", "0")
+
+
+def test_the_rates_of_the_parameterization_are_not_looked_at() -> None:
+    rates = {
+        solve(MLP(2, "relu"), name, steps=2, verify=False).steps
+        for name in ("naive-ip", "ip-llr:1")
+    }
+    assert len(rates) == 1
+
+
+def test_batches_and_outputs() -> None:
+    rows = ((1.0, 0.5), (0.5, -1.0), (-0.3, 0.2), (0.4, 0.9))
+    data = Samples(rows, ((1.0, 0.0), (0.0, 1.0), (1.0, 0.0), (0.0, 1.0)))
+    found = solve(
+        MLP(3, "relu", "all"), "naive-ip", data, steps=2, batch=2, loss="xent", verify=False
+    )
+    assert [step.c for step in found.steps] == [
+        ("-2", "-5/2", "-5/2", "-2"),
+        ("-1", "-2", "-2", "-1"),
+    ]
+
+
+def test_what_a_note_says_of_leading_coefficients() -> None:
+    said = re.compile(
+        r"of 6 leading coefficients, (\d) are not 0 by their form and (\d) by a test with the "
+        r"particle engine(?: at p = 1)?(?:; of (\d) this is assumed)?"
+    )
+    found = solve(MLP(2, "relu"), "naive-ip", steps=2)
+    symbolic = solve(MLP(2, "relu"), "naive-ip", symbolic="p", steps=2)
+    assert symbolic.notes[0].count(" at p = 1") == 1
+    for solution in (found, symbolic):
+        (note,) = solution.notes
+        match = said.fullmatch(note)
+        assert match is not None
+        form, tested, left = (int(part or 0) for part in match.groups())
+        assert form >= 1 and tested >= 3 and form + tested + left == 6
+    (assumed,) = solve(MLP(2, "relu"), "naive-ip", steps=2, verify=False).notes
+    assert "assumed" in assumed
+    assert dict(found.provenance.settings)["verify"] == "True"
+
+
+def test_a_power_outside_the_region_is_noted() -> None:
+    """f_0 is n^(p/4 - 1/2): from p = 2 on it explodes, and so does the derivative of the loss."""
+    network, table = MLP(1, "relu"), "ac:-1/4,1;0"
+    high = solve(network, table, symbolic="p", at={"p": 4}, steps=1, verify=False)
+    assert "-2 + p > 0" in high.region
+    assert "the formulas do not hold at p = 1" in high.notes[0]
+    low = solve(network, table, symbolic="p", at={"p": HALF + 1}, steps=1, verify=False)
+    assert "2 - p > 0" in low.region
+    assert len(low.notes) == 1
+    assert high.steps != low.steps
+    for act, formulas, p in (("relu", low, 1), ("relu^3", high, 3)):
+        numbers = solve(MLP(1, act), table, steps=1, verify=False).steps[0].c
+        at = {"p": Fraction(p)}
+        assert [parse_ex(c).at(at) for c in formulas.steps[0].c] == [Fraction(c) for c in numbers]
+
+
+def test_the_sample_point_decides_the_chamber() -> None:
+    """With a_out < 1 the output explodes at the first update, and the next rates follow it."""
+    table = "ac:0,3/4,b;0"
+    above = solve(MLP(2, "relu"), table, steps=2, verify=False)
+    below = solve(MLP(2, "relu"), table, at={"b": Fraction(9, 10)}, steps=2, verify=False)
+    assert above.steps[0] == below.steps[0]
+    assert "-1 + b > 0" in above.region
+    assert above.steps[1].c == ("-1", "-3/2", "1 - 2*b")
+    assert below.steps[1].c != above.steps[1].c
+    number = solve(MLP(2, "relu"), "ac:0,3/4,9/10;0", steps=2, verify=False)
+    at = {"b": Fraction(9, 10)}
+    assert [parse_ex(c).at(at) for c in below.steps[1].c] == [
+        Fraction(c) for c in number.steps[1].c
+    ]
+
+
+# ``scales`` with unknowns.
+
+
+@tp.program
+def chain(t: tp.Tracer) -> None:
+    a, b = tp.symbol("a"), tp.symbol("b")
+    x = t.gaussian("x")
+    h = tp.n**-a * (t.matrix("W") @ x)
+    t.output("h", h)
+    t.output("g", tp.n**-b * (t.matrix("V") @ tp.relu(h)) + tp.n ** (-b) * h)
+
+
+def test_unknowns_are_solved_in_the_order_of_the_program() -> None:
+    found = scales(chain.build(), unknowns={"g": "b", "h": "a"})
+    assert {name: str(value) for name, value in found.solved.items()} == {"a": "1/2", "b": "1/2"}
+    assert found.region.lines == ()
+    assert found.scale("g").power == 0
+
+
+def test_an_unknown_that_is_compared_too_early_is_refused() -> None:
+    @tp.program
+    def early(t: tp.Tracer) -> None:
+        x, y = t.gaussian("x"), t.gaussian("y")
+        h = x + tp.n ** -tp.symbol("a") * y
+        t.output("h", h)
+
+    with pytest.raises(ScaleError, match="before the output that decides the unknown 'a'"):
+        scales(early.build(), unknowns={"h": "a"})
+
+
+def test_an_unknown_that_its_output_does_not_hold_is_refused() -> None:
+    program = chain.build()
+    with pytest.raises(Unsolved, match="it is of size n\\^\\(1/2 - a\\)"):
+        scales(program, at={"a": Fraction(1)}, unknowns={"h": "b"})
+    with pytest.raises(Unsolved):
+        scales(program, unknowns={"h": "b", "g": "a"})
+
+
+def test_symbols_of_functions_need_a_point_and_take_no_number() -> None:
+    @tp.program
+    def layer(t: tp.Tracer) -> None:
+        x = tp.relu_pow("p")(tp.n ** -tp.symbol("a") * t.gaussian("g"))
+        t.output("h", t.matrix("W") @ x)
+
+    program = layer.build()
+    assert symbols(program) == {"a", "p"}
+    with pytest.raises(ScaleError, match="'p', which has no value"):
+        scales(program, at={"a": HALF})
+    with pytest.raises(ScaleError, match="'p' is the power of a function"):
+        scales(program, values={"a": HALF, "p": Fraction(2)})
+    found = scales(program, at={"a": HALF, "p": Fraction(2)})
+    assert str(found.scale("h").power) == "1/2 - a*p"

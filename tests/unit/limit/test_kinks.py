@@ -1,0 +1,124 @@
+"""Functions with kinks where the leading term is 0 on a part of the coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from agree import agree
+
+import tpcalc as tp
+from tpcalc.dsl import Scalar
+from tpcalc.dsl.vectors import Vector
+from tpcalc.errors import LimitError
+from tpcalc.limit.derive import derive
+from tpcalc.results import Estimate
+
+HALF_NORMAL = 1 / math.sqrt(2 * math.pi)  # E relu(w), w ~ N(0, 1)
+Build = Callable[[tp.Tracer, Vector, Vector, Vector], Scalar]
+small = tp.n**-0.5
+
+
+def number(build: Build, samples: int = 2**12) -> Estimate:
+    """The limit of a scalar made of three independent N(0, 1) vectors."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w, u = (t.gaussian(name) for name in "vwu")
+        t.output("q", build(t, v, w, u))
+
+    found: Estimate = tp.limit(made, samples=samples, seed=1)["q"]
+    return found
+
+
+def moved(t: tp.Tracer, act: Callable[..., Vector], x: Vector, by: Vector) -> Scalar:
+    """n^(1/2) times the mean of act(x + n^(-1/2) by) - act(x)."""
+    return tp.n**0.5 * t.mean(act(x + small * by) - act(x))
+
+
+@pytest.mark.parametrize(
+    ("build", "value"),
+    [
+        # relu(v) >= 0, so that a positive term moves every coordinate by itself.
+        (lambda t, v, w, u: moved(t, tp.relu, tp.relu(v), w * w), 1.0),
+        # v - relu(v) is 0 for v > 0, negative elsewhere.
+        (lambda t, v, w, u: moved(t, tp.relu, v - tp.relu(v), w * w), 0.5),
+        # Where v < 0 the term decides, elsewhere it counts with the slope 1 and has mean 0.
+        (lambda t, v, w, u: moved(t, tp.relu, tp.relu(v), w), HALF_NORMAL / 2),
+        (lambda t, v, w, u: moved(t, tp.abs, tp.relu(v), w), HALF_NORMAL),
+        (lambda t, v, w, u: moved(t, tp.leaky_relu(0.2), tp.relu(v), w), 0.4 * HALF_NORMAL),
+        # relu(v) (relu(w) - 1) is 0 where v < 0, and only there.
+        (lambda t, v, w, u: moved(t, tp.abs, tp.relu(v) * tp.relu(w) - tp.relu(v), u), HALF_NORMAL),
+        # 0 on a quarter of the coordinates.
+        (lambda t, v, w, u: moved(t, tp.relu, tp.relu(v) + tp.relu(w), u), HALF_NORMAL / 4),
+        # No coordinate is 0: the first order is linear.
+        (lambda t, v, w, u: moved(t, tp.relu, v, w * w), 0.5),
+        (lambda t, v, w, u: moved(t, tp.relu, v + tp.relu(w), u * u), 0.625),
+    ],
+    ids=["above", "below", "even", "abs", "leaky", "product", "quarter", "dense", "shifted"],
+)
+def test_the_next_term_decides_where_the_leading_one_is_zero(build: Build, value: float) -> None:
+    agree(number(build), value)
+
+
+def test_a_gate_at_zero_is_decided_by_the_next_term() -> None:
+    """1/2 of the gates are open, and half of the others, where relu(v) = 0 and w > 0."""
+    agree(number(lambda t, v, w, u: t.mean(tp.step(tp.relu(v) + small * w))), 0.75)
+    agree(number(lambda t, v, w, u: t.mean(tp.sign(tp.relu(v) + small * w))), 0.5)
+
+
+def test_terms_decide_one_after_the_other() -> None:
+    """relu(v) + n^(-1/2) relu(w) + n^(-3/4) u: u decides where v < 0 and w < 0, a quarter."""
+
+    def build(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        first = tp.relu(v) + small * tp.relu(w)
+        return tp.n**0.75 * t.mean(tp.relu(first + tp.n**-0.75 * u) - tp.relu(first))
+
+    agree(number(build), HALF_NORMAL / 4)
+
+
+def test_a_number_that_tends_to_a_jump_is_drawn() -> None:
+    """u.tanh(v) is symmetric about 0: its step is a fair coin, and not the value at 0."""
+
+    @tp.program
+    def vote(t: tp.Tracer) -> None:
+        mean = t.inner(t.gaussian("u"), tp.tanh(t.gaussian("v")))
+        t.output("step", tp.step(mean))
+        t.output("sign", tp.sign(mean))
+
+    found = tp.limit(vote, samples=2**6, replicates=256)
+    step, sign = found["step"], found["sign"]
+    assert step.random and set(step.draws) == {0.0, 1.0} and set(sign.draws) == {-1.0, 1.0}
+    assert [2 * draw - 1 for draw in step.draws] == list(sign.draws)
+    assert abs(step.value - 0.5) < 5 * 0.5 / math.sqrt(256)
+
+
+def test_a_kink_of_a_number_that_vanishes_is_drawn() -> None:
+    """n^(1/2) mean(x) relu(mean(a)) with E x = 2 and n^(1/2) mean(a) = g ~ N(0, 1): 2 relu(g)."""
+
+    @tp.program
+    def kink(t: tp.Tracer) -> None:
+        a, x = t.gaussian("a"), t.gaussian("x", mean=2)
+        mean = t.mean(a)
+        t.output("k", tp.n**0.5 * t.moment(lambda z, p: z * tp.relu(p), x, scalars=[mean]))
+        t.output("g", tp.n**0.5 * mean)
+
+    found = tp.limit(kink, samples=2**8, replicates=64)
+    assert found["k"].random
+    for drawn, g in zip(found["k"].draws, found["g"].draws, strict=True):
+        # E x is one number; its estimate has an error of its own.
+        assert drawn == pytest.approx(2 * max(g, 0.0), rel=0.05)
+
+
+def test_a_moved_jump_is_large_in_mean_square() -> None:
+    """Gates differ on a part n^(-1/2) of the coordinates, and so does their squared difference."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        u, v = t.gaussian("u"), t.gaussian("v")
+        change = tp.step(v + small * u) - tp.step(v)
+        t.output("q", tp.n**0.5 * t.inner(change, change) + 1)
+
+    with pytest.raises(LimitError, match="depends on terms"):  # and not 1
+        derive(made.build())

@@ -1,0 +1,159 @@
+"""Gauges: parameterizations that are written differently and train the same network.
+
+Moving a power of n from the multiplier of a layer to the initial scale of its weights, and the
+learning rate with it, changes nothing: theta_l in a_l += theta_l, b_l -= theta_l and, for SGD,
+c_l -= 2 theta_l; for Adam, whose steps do not feel the size of a gradient, c_l -= theta_l.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpcalc.catalog.parameterizations import REGISTRY, Exponents, Parameterization
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.parameterizations.custom import table
+from tpcalc.errors import UsageError
+from tpcalc.orders import Ex
+from tpcalc.results import checks
+
+__all__ = ["Gauge", "equivalent_gauge", "known_as"]
+
+STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """How one parameterization is turned into another.
+
+    Args:
+        same: Whether they train the same network.
+        theta: For each layer the exponent that moves from its initial scale to its multiplier;
+            empty if they are not the same.
+        text: The same in words.
+    """
+
+    same: bool
+    theta: tuple[Ex, ...]
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.same
+
+
+def equivalent_gauge(
+    a: Parameterization | str, b: Parameterization | str, depth: int, optimizer: str = "sgd"
+) -> Gauge:
+    """Whether two parameterizations are the same up to the gauge, and the change between them.
+
+    Args:
+        a: A catalogue name or a parameterization.
+        b: Another.
+        depth: Number of hidden layers L.
+        optimizer: ``"sgd"`` or ``"adam"``: whether steps grow with the gradient.
+
+    Raises:
+        UsageError: Another optimizer.
+        StudyError: A depth that makes no sense, or tables for another depth.
+
+    Source: Yang and Hu, Feature learning in infinite-width neural networks, section 3 (symmetries
+        of abc-parametrizations).
+
+    Example:
+        >>> mine = "abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"
+        >>> found = equivalent_gauge(mine, "mup", 3)
+        >>> found.same, [str(theta) for theta in found.theta]
+        (True, ['1/2', '1/2', '1/2', '1/2'])
+    """
+    if optimizer not in ("sgd", "adam"):
+        raise UsageError(f"optimizer is {optimizer!r}.", hint="It is 'sgd' or 'adam'.")
+    first, second = lookup(a), lookup(b)
+    depth = checks.whole(depth, "depth", least=1, hint="It counts the hidden layers.")
+    scales = _scales(first, depth), _scales(second, depth)
+    adam = optimizer == "adam"
+    for step in range(STEPS):
+        tables = [
+            _invariants(found.exponents(depth, step), scale, adam)
+            for found, scale in zip((first, second), scales, strict=True)
+        ]
+        if tables[0] != tables[1]:
+            place = _difference(tables[0], tables[1])
+            return Gauge(False, (), f"they differ at step {step}: {place}")
+    theta = tuple(x - y for x, y in zip(*scales, strict=True))
+    return Gauge(True, theta, _words(theta, adam))
+
+
+def known_as(parameterization: Parameterization, depth: int, biases: bool = False) -> list[str]:
+    """Other names of the catalogue under which a network of this depth is the same.
+
+    Args:
+        parameterization: The one to recognise, with its own exponents.
+        depth: Number of hidden layers L.
+        biases: Whether the network has biases, whose exponents count then.
+
+    Raises:
+        StudyError: Tables for another depth.
+
+    Example:
+        >>> known_as(lookup("abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"), 3)
+        ['mup']
+    """
+
+    def tables(found: Parameterization) -> list[tuple[object, ...]]:
+        rows = [found.exponents(depth, step) for step in range(STEPS)]
+        return [
+            (row.a, row.c, _mean(row), (row.bias_a, row.bias_c) if biases else None) for row in rows
+        ]
+
+    own = tables(parameterization)
+    names = []
+    for name, family in REGISTRY.items():
+        if any(argument.required for argument in family.parameters):
+            continue
+        if name != parameterization.name and tables(family()) == own:
+            names.append(name)
+    return names
+
+
+def _mean(row: Exponents) -> tuple[object, ...]:
+    return tuple(row.mean) if any(mean != 0 for mean in row.mean) else ()
+
+
+def _scales(found: Parameterization, depth: int) -> tuple[Ex, ...]:
+    """The exponents b of the initial scales as they were written; 0 for ac tables."""
+    written = dict(found.values).get("b") if found.name == "abc" else None
+    if written is None:
+        return (Ex(),) * (depth + 1)
+    return table(written.strip("()"), "b")(depth, 0)
+
+
+def _invariants(
+    row: Exponents, scale: tuple[Ex, ...], adam: bool
+) -> list[tuple[str, tuple[object, ...]]]:
+    """What no change of gauge moves: a + b, and c - 2 b or, for Adam, c - b."""
+    found: list[tuple[str, tuple[object, ...]]] = []
+    kept = "c - b" if adam else "c - 2 b"
+    for what, weights, rates in (("", row.a, row.c), (" of biases", row.bias_a, row.bias_c)):
+        if adam:  # the ac form has c - 2 b
+            rates = tuple(c + b for c, b in zip(rates, scale, strict=True))
+        found += [(f"a + b{what}", weights), (f"{kept}{what}", rates)]
+    return [*found, ("the mean of the weights", _mean(row))]
+
+
+def _difference(
+    first: list[tuple[str, tuple[object, ...]]], second: list[tuple[str, tuple[object, ...]]]
+) -> str:
+    for (what, x), (_, y) in zip(first, second, strict=True):
+        for layer, (left, right) in enumerate(zip(x, y, strict=False), start=1):
+            if left != right:
+                return f"{what} in layer {layer} is {left} and {right}"
+        if x != y:
+            return f"{what} is given in one of them only"
+    return "nothing"
+
+
+def _words(theta: tuple[Ex, ...], adam: bool) -> str:
+    if all(t == Ex() for t in theta):
+        return "the tables are the same"
+    moved = "c_l -= theta_l" if adam else "c_l -= 2 theta_l"
+    values = ", ".join(str(t) for t in theta)
+    return f"a_l += theta_l, b_l -= theta_l, {moved} with theta = ({values})"

@@ -1,0 +1,232 @@
+"""``solve``: the learning rates, as powers of the width, at which every layer learns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.analyses.depths import in_depth
+from tpcalc.analyses.rates import ASSUMED, Rates, Run, function_of, power_of, sample_point
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterization import Exponents
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.parameterizations import lookup as parameterization_of
+from tpcalc.errors import LimitError, ScaleError, UsageError
+from tpcalc.evaluate.nonzero import nonzero
+from tpcalc.functions import Call
+from tpcalc.limit.scales import scales, symbols
+from tpcalc.limit.series import NeedsMore
+from tpcalc.orders import Ex, as_ex
+from tpcalc.results import Samples, Solution, SolvedStep, checks
+from tpcalc.results.provenance import provenance
+
+__all__ = ["solve"]
+
+SYMBOLS = ("p", "L")
+DEEPER = Fraction(1, 2)
+
+
+def solve(
+    architecture: MLP,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    steps: int = 3,
+    symbolic: Sequence[str] = (),
+    multipliers: bool = False,
+    at: Mapping[str, object] | None = None,
+    loss: str = "mse",
+    batch: int = 1,
+    verify: bool = True,
+    seed: int = 0,
+) -> Solution:
+    """The learning rates eta n^(-c_l(t)) at which every update contributes at order one.
+
+    From the first layer and step on, each c_l(t) is chosen so that what the update of step t adds
+    to layer l at step t + 1, (W^l(t+1) - W^l(t)) x^{l-1}, is Theta(1). The powers a_l of the
+    weights are those of the parameterization; its learning rates are not looked at, except that
+    biases take the rate of their weights where it gives both the same powers.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization; its a_l may hold symbols.
+        data: Training data; None: generic data.
+        steps: Number of updates T; exponents are found for the steps 0..T-1.
+        symbolic: What to keep as a symbol: ``"p"``, the power of ReLU; ``"L"``, the depth.
+        multipliers: Whether the a_l of layers 1..L are solved for as well, so that h^l is
+            Theta(1) at the start; a_{L+1} stays as it is given.
+        at: A sample point for the symbols, at which comparisons are decided. By default p = 7/3,
+            a_1 = 1/10, a_l = 3/4, a_{L+1} = 14/13, with small differences between them.
+        loss: Catalogue name.
+        batch: Samples in a step.
+        verify: Whether leading coefficients that are not provably different from 0 are tested at
+            the sample point with the particle engine.
+        seed: Of that test.
+
+    Returns:
+        The exponents with the region of the symbols where they hold.
+
+    Raises:
+        UsageError: Arguments that make no sense together.
+        ScaleError: A layer to which no learning rate is known to give an update of order one.
+
+    Source: Hajjar, Chizat, Giraud, Definition 3.2, Lemmas F.4 and H.4, Theorem 3.2.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> found = tp.solve(tp.MLP(3, "relu"), "naive-ip", steps=2, verify=False)
+        >>> found.steps[0].c, found.steps[1].c
+        (('-2', '-5/2', '-5/2', '-2'), ('-1', '-2', '-2', '-1'))
+        >>> found = tp.solve(tp.MLP(2, "relu"), "naive-ip", symbolic="p", verify=False)
+        >>> found.steps[0].c[0], found.region
+        ('-1 - 1/2*p', ('1 + p > 0',))
+    """
+    started = time.perf_counter()
+    if not isinstance(architecture, MLP):
+        raise UsageError(
+            f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
+        )
+    kept = _kept(symbolic)
+    for name, value in (("multipliers", multipliers), ("verify", verify)):
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
+    run = Run(
+        _with_power(architecture) if "p" in kept else architecture,
+        parameterization_of(parameterization),
+        data,
+        checks.whole(steps, "steps", least=1, hint="It counts updates."),
+        loss,
+        checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."),
+        "multipliers" if multipliers else "rates",
+    )
+    seed = checks.whole(seed, "seed", least=0)
+    if "L" in kept:
+        return in_depth(run, at, started)
+    program = run.program()
+    unknowns = {unknown.symbol for unknown in run.unknowns()}
+    given = checks.powers(at, symbols(program) - unknowns)
+    point = sample_point(run, program, given)
+    found = run.derive(program, point)
+    notes = [_own_power(architecture, found) if "p" in kept else ""]
+    notes.append(_tested(found, point, seed) if verify else ASSUMED)
+    settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
+    depth = str(found.found.context.ranking.depth)
+    return Solution(
+        tuple(
+            SolvedStep(step, _texts(found.weights(step)), _texts(found.biases(step)))
+            for step in range(run.steps)
+        ),
+        found.found.region.lines,
+        tuple((name, str(value)) for name, value in sorted(point.items())),
+        tuple((f"a_{layer}", str(a)) for layer, a in enumerate(found.multipliers, 1)),
+        provenance(
+            program.digest,
+            seed if verify else None,
+            {**settings, "depth": depth, "verify": str(verify)},
+            time.perf_counter() - started,
+        ),
+        tuple(note for note in notes if note),
+    )
+
+
+def _kept(symbolic: Sequence[str]) -> tuple[str, ...]:
+    names = checks.names(symbolic, "symbolic")
+    for name in names:
+        if name not in SYMBOLS:
+            raise UsageError(
+                f"symbolic names {name!r}.",
+                hint="It takes 'p', the power of ReLU, and 'L', the depth. Powers of the width "
+                "are symbols where the parameterization has them: 'ac:0,a,1;0'.",
+            )
+    return names
+
+
+def _texts(powers: Sequence[Ex]) -> tuple[str, ...]:
+    return tuple(str(power) for power in powers)
+
+
+def _with_power(network: MLP) -> MLP:
+    """The same network with relu^p for a power of ReLU."""
+    if power_of(network) is None:
+        found = function_of(network)
+        name = found.atom.text if isinstance(found, Call) else found.text
+        degree = found.atom.facts.homogeneity if isinstance(found, Call) else None
+        raise UsageError(
+            f"p stands for the power of an activation relu^p, and {name} is none: the degree of "
+            f"homogeneity of {name} is {'none' if degree is None else degree}.",
+            hint="Take relu or relu^2, or leave p out.",
+        )
+    return replace(network, act="relu^p")
+
+
+def _own_power(network: MLP, found: Rates) -> str:
+    """A note where the formulas do not hold for the power that was given."""
+    power = power_of(network)
+    own = None if power is None else power.constant
+    if own is None:
+        return ""
+    point = {**found.found.context.ranking.chamber.point, "p": own}
+    if found.found.region.contains(point):
+        return ""
+    return f"the formulas do not hold at p = {own}, the power of the activation that was given"
+
+
+def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
+    """The same training run with numbers for all symbols but the unknowns."""
+
+    def number(powers: Sequence[Ex]) -> tuple[Ex, ...]:
+        return tuple(as_ex(power.at(point)) for power in powers)
+
+    def table(depth: int, step: int) -> Exponents:
+        found = run.parameterization.rule(depth, step)
+        return replace(found, a=number(found.a), bias_a=number(found.bias_a))
+
+    power = power_of(run.network)
+    network = run.network
+    if power is not None and power.symbols:
+        network = replace(network, act=f"relu^{power.at(point)}")
+    return replace(run, network=network, parameterization=replace(run.parameterization, rule=table))
+
+
+def _tested(rates: Rates, point: Mapping[str, Fraction], seed: int) -> str:
+    """A note on a second derivation, with numbers and more terms, and a test of its leads."""
+    run, region = rates.run, rates.found.region
+    degrees = _degrees(run.network)
+    ones = {**point, **dict.fromkeys(degrees, Fraction(1))}
+    place = ones if region.contains(ones) else point  # high powers are hard to average
+    program = (_at_point(run, place) if place else run).program()
+    values = {u.symbol: rates.value(u).at(place) for u in rates.unknowns}
+    depth = rates.found.context.ranking.depth + DEEPER
+    try:
+        found = scales(program, values=values, depth=depth)
+        sizes = {u: found.scale(u.output) for u in rates.unknowns}
+        doubtful = [s.node for s in sizes.values() if s.node is not None and not s.certain]
+        tests = nonzero(found.context, doubtful, seed)
+    except (NeedsMore, ScaleError, LimitError):
+        return ASSUMED
+    known = {u: size for u, size in sizes.items() if not size.bound}
+    for unknown, size in known.items():
+        if size.power != 0:
+            shown = "0" if size.power is None else f"n^({size.power})"
+            return (
+                f"with more terms {unknown.subject}, of {unknown.words}, is {shown}, not of order "
+                "one: what leads at first is 0"
+            )
+    form = sum(size.certain for size in known.values())
+    tested = sum(bool(tests[s.node].nonzero) for s in known.values() if s.node in tests)
+    at = ", ".join(f"{name} = {value}" for name, value in sorted(place.items()))
+    left = len(sizes) - form - tested
+    return (
+        f"of {len(sizes)} leading coefficients, {form} are not 0 by their form and {tested} by a "
+        "test with the particle engine"
+        + (f" at {at}" if at else "")
+        + (f"; of {left} this is assumed" if left else "")
+    )
+
+
+def _degrees(network: MLP) -> frozenset[str]:
+    """The symbols in the power of the activation."""
+    power = power_of(network)
+    return frozenset() if power is None else power.symbols

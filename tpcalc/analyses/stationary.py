@@ -1,0 +1,357 @@
+"""Bounds for all steps of a training run at once: a fixed point of the exponents in t.
+
+A program of T steps is followed with ``Bounds``: of every vector the parts (exponent, coset). The
+sign flips are coarse and finite in number, one for each Gaussian group and one for each side of a
+random matrix (all Gaussian parts of that side flip together, which leaves the law of the limit as
+it is), so the values of a later step can equal those of an earlier one. Nodes of the first forward
+pass at the query stay exact: a later node is "that node plus a change", so what did not move
+cancels.
+
+**What is proved.** Call the roles of a step h, x, f at every input and dh, dx at the batch. Suppose
+that at steps T - 1 and T >= 2 all roles have equal values, that no vector with a new coset met a
+matrix in step T, and that the learning-rate exponents no longer change from step T - 1 on. Then all
+later steps have the values of step T. For unrolled training the nodes of step t + 1 are those of
+step t with other data and with one more summand, that of update t, in each sum over the history.
+Every operation is a function of the bounds of its arguments alone, a sum is a function of the *set*
+of bounds of its summands (the canonical form is idempotent), and data enter only by numbers that
+are not 0. Take the nodes of step T + 1 in order: update T is made of roles of step T, hence its
+summand has the bound of that of update T - 1, which the sum of step T already holds. So each sum
+has the same set of bounds, and each node the same value, as at step T. Induction over t.
+
+**What is used.** Bounds are those of the exponent calculus: a product with a matrix keeps the order
+of each part, corrections have the order of the part they come from, an average of mean 0 by parity
+is smaller by n^(1/2). Data may have no zeros that later samples do not have: the run that is
+followed has generic data, which can only make bounds larger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.analyses.graded import Bound, Bounds, Split, Unbounded
+from tpcalc.analyses.probe import Probe
+from tpcalc.functions.expr import Par, Var
+from tpcalc.orders.coset import EVEN, Coset
+from tpcalc.program.nodes import (
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    ScalarFn,
+    Scale,
+)
+from tpcalc.program.rules import Rules, interpret
+from tpcalc.program.typing import node_refs
+
+__all__ = ["Later", "later"]
+
+ZERO, HALF = Fraction(0), Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Upper bounds that hold at every step t >= 1, as growth exponents; None: identically 0.
+
+    Args:
+        step: The step T from which the table repeats.
+        largest: Of every h and f.
+        output: Of f_t - f_0 at the query.
+        features: Of x^L_t - x^L_0 at the query.
+    """
+
+    step: int
+    largest: Fraction | None
+    output: Fraction | None
+    features: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A node: one of the nodes of the first pass at the query (or none) plus a change."""
+
+    base: Ref | None
+    change: Bound
+
+
+@dataclass
+class _State:
+    """What the rules share."""
+
+    found: Probe
+    values: Mapping[str, Fraction]
+    bounds: Bounds = field(default_factory=Bounds)
+    fixed: dict[Node, Ref] = field(default_factory=dict)  # the first pass at the query
+    sums: dict[frozenset[tuple[Ref, object]], Ref] = field(default_factory=dict)
+    sizes: dict[Ref, Bound] = field(default_factory=dict)
+    flips: dict[object, int] = field(default_factory=dict)
+    met: dict[tuple[Ref, bool], dict[Coset, Ref]] = field(default_factory=dict)
+
+    def flip(self, what: object) -> Coset:
+        """The coset of one of the coarse sign flips."""
+        return self.bounds.lattice.single(self.flips.setdefault(what, len(self.flips)))
+
+    def total(self, value: _Value) -> Bound:
+        """The bound on a node as a whole."""
+        if value.base is None:
+            return value.change
+        return self.bounds.sum(self.sizes[value.base], value.change)
+
+    def split(self, value: _Value) -> Split:
+        """A node as a value and a change."""
+        if value.base is None:
+            return value.change, ()
+        return self.sizes[value.base], value.change
+
+    def made(self, node: Node, ref: Ref, bases: Iterable[Ref | None], split: Split) -> _Value:
+        """The value of a node from bounds on it at the bases of its arguments and on its change."""
+        value, change = split
+        if self.fixed.get(node) == ref:
+            self.sizes[ref] = self.bounds.sum(value, change)
+            return _Value(ref, ())
+        base = self.same(node, bases)
+        if base is None:
+            return _Value(None, self.bounds.sum(value, change))
+        return _Value(base, change)
+
+    def same(self, node: Node, bases: Iterable[Ref | None]) -> Ref | None:
+        """The node of the first pass that does the same to the bases of the arguments."""
+        found = list(bases)
+        if None in found:
+            return None
+        return self.fixed.get(_moved(node, dict(zip(node_refs(node), found, strict=True))))
+
+
+def _moved(node: Node, refs: Mapping[Ref, Any]) -> Node:
+    """The node with other arguments."""
+    new: dict[str, Any] = {}
+    for entry in fields(node):
+        value = getattr(node, entry.name)
+        if entry.name in ("of", "vector"):
+            new[entry.name] = refs[value]
+        elif entry.name in ("vectors", "scalars"):
+            new[entry.name] = tuple(ref if ref is None else refs[ref] for ref in value)
+    return replace(node, **new)
+
+
+def later(found: Probe, values: Mapping[str, Fraction], rates: tuple[object, object]) -> Later | None:
+    """Bounds for all steps, if the table of the last two steps of a run is the same.
+
+    Args:
+        found: A run on generic data that watches h, x, dh and dx.
+        values: Numbers for the symbols of its exponents.
+        rates: The learning-rate exponents of its last two steps.
+
+    Returns:
+        None where the bounds still grow, or nothing is known.
+
+    Source: Hajjar, Chizat, Giraud, Appendix L (the same induction, for tanh by hand).
+
+    Example:
+        >>> from tpcalc.analyses.probe import probe
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> run = probe(MLP(2, "tanh"), "ntk", watch=("h", "x", "dh", "dx"))
+        >>> bound = later(run, {}, (0, 0))
+        >>> bound.largest, bound.output, bound.features
+        (Fraction(0, 1), Fraction(0, 1), Fraction(-1, 2))
+    """
+    if found.steps < 2 or rates[0] != rates[1]:
+        return None
+    state = _State(found, values)
+    _mark(state)
+    try:
+        table = interpret(found.program, RULES, state)
+    except Unbounded:
+        return None
+    now, before = (_roles(found, step, table) for step in (found.steps, found.steps - 1))
+    first_new = min(found.program.ref(name) for name in _names(found, found.steps))
+    grown = any(ref >= first_new for met in state.met.values() for ref in met.values())
+    if now != before or grown:
+        return None
+    return _summary(found, state, table)
+
+
+def _mark(state: _State) -> None:
+    """Find the nodes of the first pass at the query."""
+    found = state.found
+    program = found.program
+    names = [*found.f(0), *(f"x[{l},0,{found.query}]" for l in range(1, found.depth + 1))]
+    stack, seen = [program.ref(name) for name in names], set[Ref]()
+    while stack:
+        ref = stack.pop()
+        if ref not in seen:
+            seen.add(ref)
+            stack += node_refs(program.nodes[ref])
+    for ref in sorted(seen):
+        node = program.nodes[ref]
+        state.fixed[node] = ref
+        if isinstance(node, LinComb) and not any(s is not None for s in node.scalars):
+            state.sums[frozenset(zip(node.vectors, node.numbers, strict=True))] = ref
+
+
+def _names(found: Probe, step: int) -> list[str]:
+    """The outputs that are roles of a step."""
+    suffix = f",{step},"
+    return [
+        name
+        for name, _ in found.program.outputs
+        if "-" not in name
+        and (suffix in name if not name.startswith("f[") else name.startswith(f"f[{step},"))
+    ]
+
+
+def _roles(found: Probe, step: int, table: list[_Value]) -> dict[str, _Value]:
+    """The values of the roles of a step, by their names without the step."""
+    out = {}
+    for name in _names(found, step):
+        role = name.replace(f"[{step},", "[", 1) if name.startswith("f[") else None
+        out[role or name.replace(f",{step},", ",", 1)] = table[found.program.ref(name)]
+    return out
+
+
+def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
+    program, size = found.program, state.bounds.size
+
+    def largest(bounds: Iterable[Bound]) -> Fraction | None:
+        return max((p for bound in bounds if (p := size(bound)) is not None), default=None)
+
+    def change(now: str, then: str) -> Bound:
+        value = table[program.ref(now)]
+        if value.base == program.ref(then):
+            return value.change
+        return state.bounds.sum(state.total(value), state.sizes[program.ref(then)])
+
+    steps = range(1, found.steps + 1)
+    watched = [ref for name, ref in program.outputs if name[:2] in ("h[", "f[") and "-" not in name]
+    last = f"x[{found.depth},0,{found.query}]"
+    return Later(
+        found.steps,
+        largest(state.total(table[ref]) for ref in watched),
+        largest(
+            change(now, then)
+            for step in steps
+            for now, then in zip(found.f(step), found.f(0), strict=True)
+        ),
+        largest(change(f"x[{found.depth},{step},{found.query}]", last) for step in steps),
+    )
+
+
+def _input_vector(node: InputVector, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    group = state.found.program.group[node.group]
+    coset = state.flip(("group", node.group))
+    if any(mean != 0 for mean in group.mean):
+        coset = state.bounds.lattice.hull(coset, EVEN)
+    return state.made(node, ref, (), (((ZERO, coset),), ()))
+
+
+def _input_scalar(node: InputScalar, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    bound: Bound = ((ZERO, EVEN),) if node.value != 0 or node.std != 0 else ()
+    return state.made(node, ref, (), (bound, ()))
+
+
+def _input_matrix(node: InputMatrix, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    return _Value(ref, ())  # it stands for itself
+
+
+def _matmul(node: MatMul, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    x = values[node.vector]
+    seen = state.met.setdefault((node.matrix, node.transpose), {})
+    for _, coset in state.total(x):
+        seen.setdefault(coset, ref)
+    value, change = state.split(x)
+    image = _image(node, value, state), _image(node, change, state)
+    return state.made(node, ref, (node.matrix, x.base), image)
+
+
+def _image(node: MatMul, bound: Bound, state: _State) -> Bound:
+    """Each part becomes a Gaussian part, and a correction along what met the other side."""
+    lattice = state.bounds.lattice
+    hat = state.flip((node.matrix, node.transpose))
+    other = state.flip((node.matrix, not node.transpose))
+    met = state.met.get((node.matrix, not node.transpose), {})
+    parts = []
+    for power, coset in bound:
+        parts.append((power + HALF, hat))
+        if lattice.has_zero(lattice.product(coset, other)):
+            parts += [(power + HALF, along) for along in met]
+    return state.bounds.reduced(parts)
+
+
+def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    parts: list[Bound] = []
+    bases: dict[Ref, Any] = {}
+    changes: list[Bound] = []
+    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        if number == 0:
+            continue
+        x = values[vector]
+        if scalar is not None:
+            factor = state.bounds.size(state.total(values[scalar]))
+            if factor is not None:
+                parts.append(state.bounds.shift(state.total(x), factor))
+            continue
+        if x.base is not None:
+            bases[x.base] = bases.get(x.base, 0) + number
+        changes.append(x.change)
+    bases = {base: number for base, number in bases.items() if number != 0}
+    rest = state.bounds.sum(*changes, *parts)
+    own = state.bounds.sum(*(state.sizes[base] for base in bases))
+    if state.fixed.get(node) == ref:
+        state.sizes[ref] = state.bounds.sum(own, rest)
+        return _Value(ref, ())
+    base = next(iter(bases)) if list(bases.values()) == [1] else state.sums.get(
+        frozenset(bases.items())
+    )
+    return _Value(base, rest) if base is not None else _Value(None, state.bounds.sum(own, rest))
+
+
+def _scale(node: Scale, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    if node.depth_power.terms:
+        raise Unbounded
+    power = node.n_power.at(state.values)
+    x = values[node.of]
+    value, change = state.split(x)
+    shift = state.bounds.shift
+    return state.made(node, ref, (x.base,), (shift(value, power), shift(change, power)))
+
+
+def _function(
+    node: Nonlin | Moment | ScalarFn, ref: Ref, values: list[_Value], state: _State
+) -> _Value:
+    vectors = () if isinstance(node, ScalarFn) else node.vectors
+    arguments = {Var(i): state.split(values[v]) for i, v in enumerate(vectors)}
+    scalars = {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
+    value, change = state.bounds.function(node.fn.expr, {**arguments, **scalars})
+    if isinstance(node, Moment):
+        value, change = state.bounds.average(value), state.bounds.average(change)
+    bases = [values[r].base for r in (*vectors, *node.scalars)]
+    return state.made(node, ref, bases, (value, change))
+
+
+def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    raise Unbounded
+
+
+RULES: Rules[_Value, _State] = Rules(
+    "bounds for all steps",
+    {
+        InputVector: _input_vector,
+        InputMatrix: _input_matrix,
+        InputScalar: _input_scalar,
+        MatMul: _matmul,
+        Nonlin: _function,
+        LinComb: _lincomb,
+        Scale: _scale,
+        Moment: _function,
+        ScalarFn: _function,
+        OuterNonlin: _outer,
+    },
+)
