@@ -34,7 +34,7 @@ class ABC:
     @property
     def r(self) -> Fraction:
         """How fast the features move: by n^(-r)."""
-        hidden = min(2 * a + (l == 0) for l, a in enumerate(self.a[:-1]))
+        hidden = min(2 * a + (k == 0) for k, a in enumerate(self.a[:-1]))
         return min(self.a[-1] + self.b[-1], 2 * self.a[-1] + self.c) + self.c - 1 + hidden
 
     @property
@@ -74,7 +74,7 @@ def drawn(rng: Any, depth: int) -> ABC:
     out = pick(ONE, ONE, ONE, *(1 + q for q in QUARTERS), ONE - QUARTERS[1])
     r = pick(0, 0, 1 - scales[-1], 1 - scales[-1], *QUARTERS, -QUARTERS[1])
     least = r + 1 - min(scales[-1], out)
-    alphas = [least + pick(*QUARTERS, 0, 0) - (l == 0) for l in range(depth)]
+    alphas = [least + pick(*QUARTERS, 0, 0) - (k == 0) for k in range(depth)]
     chosen = int(rng.integers(depth))
     alphas[chosen] = least - (chosen == 0)
     c = pick(*QUARTERS, *(-q for q in QUARTERS))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpcalc.catalog.parameterizations import REGISTRY, Exponents, Parameterization
-from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.parameterizations import REGISTRY, Exponents, Parameterization, lookup
 from tpcalc.catalog.parameterizations.custom import table
 from tpcalc.errors import UsageError
 from tpcalc.orders import Ex

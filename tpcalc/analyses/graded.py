@@ -60,7 +60,9 @@ class Bounds:
             known = by_coset.get(coset)
             if known is None or power > known:
                 by_coset[coset] = power
-        ordered = sorted(((p, c) for c, p in by_coset.items()), key=lambda part: (-part[0], part[1]))
+        ordered = sorted(
+            ((p, c) for c, p in by_coset.items()), key=lambda part: (-part[0], part[1])
+        )
         kept: list[tuple[Fraction, Coset]] = []
         for power, coset in ordered:
             if power < ordered[0][0] - FLOOR:
@@ -71,9 +73,7 @@ class Bounds:
         return tuple(
             (power, coset)
             for power, coset in kept
-            if not any(
-                power <= p and coset != c and self._within(coset, c) for p, c in kept
-            )
+            if not any(power <= p and coset != c and self._within(coset, c) for p, c in kept)
         )
 
     def _within(self, inner: Coset, outer: Coset) -> bool:
@@ -239,8 +239,8 @@ class Bounds:
 
 def _number(degree: object) -> Fraction:
     """A degree of homogeneity that is a number."""
-    with suppress(TypeError, ValueError):
-        return Fraction(degree)  # type: ignore[arg-type]
+    with suppress(ValueError):
+        return Fraction(str(degree))
     raise Unbounded
 
 

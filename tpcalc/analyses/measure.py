@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import Slope, slope
 from tpcalc.finite.widths import check_widths
 from tpcalc.limit.scales import symbols
+from tpcalc.program.program import Program, prune
 from tpcalc.results import FiniteRow, OrderRow, OrderTable, checks
 from tpcalc.results.provenance import provenance
 
@@ -35,7 +36,8 @@ ROUNDING = 1e-13
 # Two numbers that are printed with two digits differ if they are apart by more.
 SHOWN = 0.01
 
-Sizes = Mapping[int, NDArray[np.float64]]
+Values = NDArray[np.float64]
+Sizes = Mapping[int, Values]
 
 
 def measure(
@@ -94,27 +96,24 @@ def measure(
     count = SEEDS if seeds is None else checks.whole(seeds, "seeds", least=2)
     seed = checks.whole(seed, "seed", least=0)
     values = _numbers(found)
-    sizes: dict[str, dict[int, NDArray[np.float64]]] = {row.name: {} for row in found.table.rows}
-    notes: list[str] = []
+    sizes: dict[str, dict[int, Values]] = {row.name: {} for row in found.table.rows}
+    lost: dict[str, list[int]] = {}
+    programs = [found.program, _calm(found)]
+    options: dict[str, Any] = {"values": values, "threads": threads, "memory_limit": memory_limit}
     for index, width in enumerate(asked):
-        try:
-            table = simulate(
-                found.program,
-                [width],
-                count,
-                seed=seed,
-                values=values,
-                threads=threads,
-                memory_limit=memory_limit,
-                progress=_part(progress, index, len(asked)),
-            )
-        except Exploded as error:
-            notes.append(f"width {width}: {error.message} It is left out.")
-            continue
-        for row in table.rows:
-            size = _size(row)
-            if size is not None and np.all(np.isfinite(size)):
-                sizes[row.name][width] = size
+        report = _part(progress, index, len(asked))
+        for program in programs:
+            try:
+                table = simulate(program, [width], count, seed=seed, progress=report, **options)
+            except Exploded as error:
+                lost.setdefault(error.message, []).append(width)
+                continue
+            for row in table.rows:
+                size = _size(row)
+                if size is not None and np.all(np.isfinite(size)):
+                    sizes[row.name][width] = size
+            break
+    notes = [f"at width {', '.join(map(str, at))}: {text}" for text, at in lost.items()]
     settings = {
         **dict(found.table.provenance.settings),
         "widths": ",".join(map(str, asked)),
@@ -147,6 +146,13 @@ def _numbers(found: Orders) -> dict[str, Fraction]:
     return known
 
 
+def _calm(found: Orders) -> Program:
+    """The program without the outputs that grow: where those overflow, the others are measured."""
+    at = {name: order.n.at(found.point) for name, order in found.items() if order.n is not None}
+    kept = tuple((name, ref) for name, ref in found.program.outputs if at.get(name, 1) <= 0)
+    return prune(replace(found.program, outputs=kept or found.program.outputs))
+
+
 def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
     if progress is None:
         return None
@@ -157,7 +163,7 @@ def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
     return report
 
 
-def _size(row: FiniteRow) -> NDArray[np.float64] | None:
+def _size(row: FiniteRow) -> Values | None:
     """The size of an output in each network: of a vector the root of its second moment."""
     values = np.asarray(row.values, dtype=np.float64)
     if row.statistic == "value":
@@ -181,12 +187,11 @@ class _Measured:
         if missing:
             return replace(self.derived, note=missing)
         fit = _fit(mine)
-        if fit.value is None:
-            return replace(self.derived, note="; ".join(filter(None, (fit.reason, self._part(mine)))))
-        notes = [self._verdict(fit), self._drift(fit, mine), self._part(mine)]
-        return replace(
-            self.derived, slope=fit.value, low=fit.low, high=fit.high, note="; ".join(filter(None, notes))
-        )
+        notes = [fit.reason, self._beyond(mine)]
+        if fit.value is not None:
+            notes = [self._verdict(fit), self._drift(fit, mine), self._beyond(mine)]
+        note = "; ".join(filter(None, notes))
+        return replace(self.derived, slope=fit.value, low=fit.low, high=fit.high, note=note)
 
     def _missing(self, mine: Sizes) -> str:
         if not mine:
@@ -201,7 +206,7 @@ class _Measured:
                     return f"below the rounding of what it is a difference of, at width {width}"
         return ""
 
-    def _part(self, mine: Sizes) -> str:
+    def _beyond(self, mine: Sizes) -> str:
         if len(mine) == self.widths:
             return ""
         return f"of the {len(mine)} widths up to {max(mine)}: beyond, not all numbers are finite"
@@ -229,13 +234,10 @@ class _Measured:
         local = _fit({width: mine[width] for width in last})
         if local.value is None or local.low is None or local.high is None or fit.value is None:
             return ""
-        apart = abs(local.value - fit.value)
-        if local.low - SHOWN <= fit.value <= local.high + SHOWN or apart < SHOWN:
+        half, whole = (local.high - local.low) / 2, ((fit.high or 0.0) - (fit.low or 0.0)) / 2
+        if abs(local.value - fit.value) < max(math.hypot(half, whole), SHOWN):
             return ""
-        half = (local.high - local.low) / 2
-        return (
-            f"it drifts: {local.value:.2f} +- {half:.2f} over the widths {last[0]} to {last[-1]}"
-        )
+        return f"it drifts: {local.value:.2f} +- {half:.2f} over the widths {last[0]} to {last[-1]}"
 
 
 def _fit(sizes: Sizes) -> Slope:
@@ -243,5 +245,5 @@ def _fit(sizes: Sizes) -> Slope:
     return slope(widths, [sizes[width].tolist() for width in widths])
 
 
-def _rms(size: NDArray[np.float64]) -> float:
+def _rms(size: Values) -> float:
     return math.sqrt(float(np.mean(size**2)))

@@ -128,9 +128,7 @@ def phases(
     )
 
 
-def _given(
-    program: Program, box: Box, values: Mapping[str, object] | None
-) -> dict[str, Fraction]:
+def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> dict[str, Fraction]:
     known = symbols(program)
     given = checks.powers(values, known)
     for name in box:
@@ -174,7 +172,7 @@ class _Stages:
 
     @staticmethod
     def of(found: Probe) -> _Stages:
-        """h and f of each step, the changes of f, the changes of the last features.
+        """Of each step h and f; the changes of f; those of the last features.
 
         Besides the updates, each with the preactivation that it is added to.
         """

@@ -19,7 +19,7 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Region
 from tpcalc.program.program import Program, prune
 
-__all__ = ["Judge", "Regime", "decide", "known", "power", "regime", "size"]
+__all__ = ["Judge", "Regime", "decide", "known", "power", "regime"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 SEEDS = 3  # a test that finds nothing is repeated: it misses small numbers, and invents none
@@ -67,7 +67,13 @@ class _Known:
         return self.found[name]
 
     def strict(self, name: str) -> bool:
-        return False
+        order = self.found[name]
+        if order.status == "exact":
+            return False
+        scales_found = (run.scale(name) for run in self.found.runs)
+        return any(
+            s.strict and s.power is not None and as_ex(s.power) == order.n for s in scales_found
+        )
 
     def exact(self, name: str) -> bool:
         return self.found[name].status == "exact"
@@ -213,6 +219,34 @@ class Judge:
                 best, value = name, here
         return best
 
+    def largest_words(self, names: Iterable[str]) -> str:
+        """The largest size in words.
+
+        Args:
+            names: Outputs.
+        """
+        every = list(names)
+        largest = self.largest(every)
+        if largest is None:
+            return "identically 0"
+        found = {order.n for order in map(self.order, every) if order.n is not None}
+        fixed = len(found) == 1 or all(n.constant is not None for n in found)
+        return self.words(largest) + ("" if fixed else " (the largest at the sample point)")
+
+    def words(self, name: str) -> str:
+        """The size of an output in words.
+
+        Args:
+            name: The output.
+        """
+        order = self.order(name)
+        if order.n is None:
+            return "identically 0" if order.zero else "of a size that is not known"
+        how = "" if order.status == "exact" else "at most "
+        if self.sizes.strict(name):
+            how = "smaller than "
+        return f"{how}{power(order.n)}"
+
 
 def known(found: Orders) -> Judge:
     """Comparisons of orders that are there.
@@ -234,21 +268,6 @@ def power(exponent: Ex) -> str:
         ('n^(-1/2)', 'order one')
     """
     return "order one" if exponent == Ex() else f"n^({exponent})"
-
-
-def size(order: Order) -> str:
-    """A size in words.
-
-    Args:
-        order: The order of a quantity.
-
-    Example:
-        >>> size(Order(Ex.number(-1), "upper", ""))
-        'at most n^(-1)'
-    """
-    if order.n is None:
-        return "identically 0" if order.zero else "not known"
-    return power(order.n) if order.status == "exact" else f"at most {power(order.n)}"
 
 
 def regime(judge: Judge, run: Probe) -> Regime:
@@ -337,7 +356,7 @@ def _initial(judge: Judge, run: Probe) -> tuple[str, tuple[str, ...]]:
     vanishing = False
     for what, name in _levels(run, 0):
         if judge.is_exactly(name, 1):
-            fact = f"{what} grow like {size(judge.order(name))} at the start"
+            fact = f"{what} grow like {judge.words(name)} at the start"
             return "explodes", (fact.replace("output grow", "output grows"),)
         if what != "the output" and judge.vanishes(name):
             vanishing = True
@@ -345,7 +364,6 @@ def _initial(judge: Judge, run: Probe) -> tuple[str, tuple[str, ...]]:
 
 
 def _training(judge: Judge, run: Probe) -> tuple[str, tuple[str, ...]]:
-    found = judge.order
     steps = range(1, run.steps + 1)
     doubt: str | None = None
     for step in range(run.steps + 1):
@@ -354,16 +372,15 @@ def _training(judge: Judge, run: Probe) -> tuple[str, tuple[str, ...]]:
                 continue
             if judge.is_exactly(name, 1):
                 grow = "grows" if what == "the output" else "grow"
-                return "unstable", (f"{what} {grow} like {size(found(name))} at step {step}",)
+                return "unstable", (f"{what} {grow} like {judge.words(name)} at step {step}",)
             at = f" at step {step}" if step else " at the start"
-            doubt = doubt or f"{what}: whether this explodes{at} is open ({size(found(name))})"
+            doubt = doubt or f"{what}: whether this explodes{at} is open ({judge.words(name)})"
     if doubt is not None:
         return "undecided", (doubt,)
     changes = [name for step in steps for name in run.changes(step)]
     if all(judge.vanishes(name) for name in changes):
-        largest = judge.largest(changes)
-        bound = "is identically 0" if largest is None else f"is {size(found(largest))}"
-        return "trivial", (f"the output does not move: f_t - f_0 {bound} {_until(run.steps)}",)
+        bound = judge.largest_words(changes)
+        return "trivial", (f"the output does not move: f_t - f_0 is {bound} {_until(run.steps)}",)
     moved = _first(judge, [(step, run.changes(step)) for step in steps])
     if moved is None:
         name = next(name for name in changes if not judge.vanishes(name))
@@ -376,8 +393,7 @@ def _training(judge: Judge, run: Probe) -> tuple[str, tuple[str, ...]]:
         return "feature-learning", (layer, output)
     names = [name for _, (name,) in features]
     if all(judge.vanishes(name) for name in names):
-        largest = judge.largest(names)
-        bound = "identically 0" if largest is None else size(found(largest))
+        bound = judge.largest_words(names)
         fact = f"layer {run.depth}: its features do not move, x_t - x_0 is {bound}"
         return "kernel", (f"{fact} {_until(run.steps)}", output)
     name = next(name for name in names if not judge.vanishes(name))
@@ -395,7 +411,7 @@ def _first(judge: Judge, steps: Iterable[tuple[int, Iterable[str]]]) -> tuple[in
 
 def _doubt(judge: Judge, name: str) -> str:
     order = judge.order(name)
-    return f"{name} is {size(order)}" + (f"; {order.reason}" if order.reason else "")
+    return f"{name} is {judge.words(name)}" + (f"; {order.reason}" if order.reason else "")
 
 
 def _until(steps: int) -> str:

@@ -33,7 +33,7 @@ from typing import Any
 
 from tpcalc.analyses.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.analyses.probe import Probe
-from tpcalc.functions.expr import Par, Var
+from tpcalc.functions import Expr, Par, Var
 from tpcalc.orders.coset import EVEN, Coset
 from tpcalc.program.nodes import (
     InputMatrix,
@@ -142,7 +142,9 @@ def _moved(node: Node, refs: Mapping[Ref, Any]) -> Node:
     return replace(node, **new)
 
 
-def later(found: Probe, values: Mapping[str, Fraction], rates: tuple[object, object]) -> Later | None:
+def later(
+    found: Probe, values: Mapping[str, Fraction], rates: tuple[object, object]
+) -> Later | None:
     """Bounds for all steps, if the table of the last two steps of a run is the same.
 
     Args:
@@ -183,7 +185,7 @@ def _mark(state: _State) -> None:
     """Find the nodes of the first pass at the query."""
     found = state.found
     program = found.program
-    names = [*found.f(0), *(f"x[{l},0,{found.query}]" for l in range(1, found.depth + 1))]
+    names = [*found.f(0), *(f"x[{k},0,{found.query}]" for k in range(1, found.depth + 1))]
     stack, seen = [program.ref(name) for name in names], set[Ref]()
     while stack:
         ref = stack.pop()
@@ -307,8 +309,10 @@ def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _State) -> _V
     if state.fixed.get(node) == ref:
         state.sizes[ref] = state.bounds.sum(own, rest)
         return _Value(ref, ())
-    base = next(iter(bases)) if list(bases.values()) == [1] else state.sums.get(
-        frozenset(bases.items())
+    base = (
+        next(iter(bases))
+        if list(bases.values()) == [1]
+        else state.sums.get(frozenset(bases.items()))
     )
     return _Value(base, rest) if base is not None else _Value(None, state.bounds.sum(own, rest))
 
@@ -327,9 +331,9 @@ def _function(
     node: Nonlin | Moment | ScalarFn, ref: Ref, values: list[_Value], state: _State
 ) -> _Value:
     vectors = () if isinstance(node, ScalarFn) else node.vectors
-    arguments = {Var(i): state.split(values[v]) for i, v in enumerate(vectors)}
-    scalars = {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
-    value, change = state.bounds.function(node.fn.expr, {**arguments, **scalars})
+    arguments: dict[Expr, Split] = {Var(i): state.split(values[v]) for i, v in enumerate(vectors)}
+    arguments |= {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
+    value, change = state.bounds.function(node.fn.expr, arguments)
     if isinstance(node, Moment):
         value, change = state.bounds.average(value), state.bounds.average(change)
     bases = [values[r].base for r in (*vectors, *node.scalars)]

@@ -153,6 +153,8 @@ class Chamber:
         return known
 
     def _decide(self, value: Ex) -> int:
+        if value.constant is not None:
+            return self.sign(value.constant)
         here = value.at(self.point)
         size = value.terms[-1][1]  # one fixed coefficient: a condition is recorded once
         if here == 0:

@@ -1,0 +1,189 @@
+"""Verdicts on training against published classes: Hajjar et al., Yang and Hu, and their traps."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from oracles.yang_hu import drawn
+
+from tpcalc.analyses.check import check
+from tpcalc.analyses.gauge import equivalent_gauge
+from tpcalc.analyses.probe import probe
+from tpcalc.analyses.regime import decide
+from tpcalc.analyses.watched import far_query, plain_data
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.results import Verdict
+
+
+def row(found: Verdict, name: str) -> tuple[str, str]:
+    """The exponent of an output and its status."""
+    (entry,) = (r for r in (*found.updates, *found.outputs) if r.name == name)
+    return entry.n, entry.status
+
+
+def changes(found: Verdict) -> list[str]:
+    return [entry.n for entry in found.outputs if entry.name.startswith("f") and "-" in entry.name]
+
+
+@pytest.mark.parametrize(
+    ("parameterization", "verdict", "initial"),
+    [
+        ("mup", "feature-learning", "ok"),
+        ("ntk", "kernel", "ok"),
+        ("ac:0,1/2,1/2;-1,-1,-1", "unstable", "ok"),
+        ("naive-ip", "trivial", "vanishes"),
+    ],
+)
+def test_orders_case7(parameterization: str, verdict: str, initial: str) -> None:
+    """tanh, L = 3; standard scales with a learning rate of order one explode."""
+    found = check(MLP(3, "tanh"), parameterization)
+    assert (found.verdict, found.initial, found.valid_for) == (verdict, initial, "all t")
+
+
+def test_orders_case8() -> None:
+    """The first rates of IP-LLR kept for all steps, relu^2, L = 3: f_2 grows like n^42."""
+    found = check(MLP(3, "relu^2"), "ip:-4,-9/2,-4", steps=2)
+    assert found.verdict == "unstable"
+    assert row(found, "f[2,1]") == ("42", "exact")
+
+
+@pytest.mark.parametrize(
+    ("depth", "act", "verdict"),
+    [
+        (2, "tanh", "feature-learning"),
+        (3, "tanh", "trivial"),
+        (2, "relu", "feature-learning"),
+        (3, "relu", "trivial"),
+        (4, "relu", "trivial"),
+        (2, "relu^2", "trivial"),
+        (3, "relu^2", "trivial"),
+        (5, "gelu", "trivial"),
+    ],
+)
+def test_S0_cases_14_to_16(depth: int, act: str, verdict: str) -> None:
+    """Naive-IP: not trivial at L = 2 with tanh and relu; trivial for all t from L = 3 on."""
+    found = check(MLP(depth, act), "naive-ip")
+    assert (found.verdict, found.initial, found.valid_for) == (verdict, "vanishes", "all t")
+    assert found.stationary_start is (verdict == "trivial")
+
+
+@pytest.mark.parametrize(
+    ("depth", "updates", "outputs"),
+    [
+        (3, ["-1", "-1/2", "-1", "-2"], ["-3/2", "-1"]),
+        (4, ["-3/2", "-1", "-3/2", "-2", "-3"], ["-2", "-2"]),
+    ],
+)
+def test_S0_cases_10_and_11(depth: int, updates: list[str], outputs: list[str]) -> None:
+    """Naive-IP with relu: contributions of the first updates, f_0 and f_1."""
+    found = check(MLP(depth, "relu"), "naive-ip", steps=1)
+    for layer, power in enumerate(updates, start=1):
+        assert row(found, f"dW_x[{layer},1,1]") == (power, "exact")
+    assert [row(found, f"f[{t},1]")[0] for t in (0, 1)] == outputs
+
+
+@pytest.mark.parametrize(("p", "act"), [(2, "relu^2"), (1, "relu")])
+def test_S0_case17(p: int, act: str) -> None:
+    """IP-LLR at the degree of its activation learns, and stays stable, for all t."""
+    found = check(MLP(3, act, bias="first"), lookup("ip-llr", p=p))
+    assert (found.verdict, found.valid_for) == ("feature-learning", "all t")
+    assert all(layer.moves for layer in found.layers)
+
+
+@pytest.mark.parametrize(
+    ("depth", "act", "verdict", "moved"),
+    [
+        (2, "tanh", "feature-learning", ["0", "0", "0"]),
+        (3, "tanh", "feature-learning", ["-1/2", "0", "0"]),
+        (4, "tanh", "feature-learning", ["-1", "0", "0"]),
+        (5, "tanh", "trivial", ["-3/2", "-1", "-1"]),
+        (5, "gelu", "trivial", ["-1", "-1", "-1"]),
+        (2, "identity", "feature-learning", ["0", "0", "0"]),
+        (3, "identity", "feature-learning", ["-1/2", "0", "0"]),
+        (5, "identity", "trivial", ["-3/2", "-1", "-1"]),
+        (2, "relu", "feature-learning", ["0", "0", "0"]),
+        (5, "relu", "feature-learning", ["0", "0", "0"]),
+    ],
+)
+def test_trap_T1(depth: int, act: str, verdict: str, moved: list[str]) -> None:
+    """Linearizable activations in IP-LLR: L = 3, 4 learn from t = 2 on, L = 5 never does."""
+    found = check(MLP(depth, act), "ip-llr")
+    assert (found.verdict, found.valid_for) == (verdict, "all t")
+    assert changes(found) == moved
+    if verdict == "trivial":
+        assert [layer.features for layer in found.layers[:3]] == [True, True, False]
+        assert not found.stationary_start
+        assert found.facts[0].startswith("layer 3: its updates contribute at most n^(-1/2)")
+
+
+def test_S0_case42() -> None:
+    """Yang-Hu muP in its own words is muP; with b = 1 between it is Naive-IP."""
+    first = "abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"
+    assert [str(t) for t in equivalent_gauge(first, "mup", 3).theta] == ["1/2"] * 4
+    second = "abc:-1/2,0,1/2;1/2,1,1/2;0,0,0"
+    assert equivalent_gauge(second, "naive-ip", 3).same
+    assert not equivalent_gauge(second, "mup", 3).same
+    note = "at this depth it is the parameterization naive-ip, in another gauge"
+    assert note in check(MLP(3, "relu"), second, steps=1).notes
+
+
+def test_peers_adam_rows() -> None:
+    """The hidden layers of MuAdam and of unit scaling: one network in two gauges, for Adam only."""
+    muadam = "abc:0,0,0;0,1/2,1;0,1,1"
+    unit = "abc:0,1/2,1;0,0,0;0,1/2,0"
+    assert equivalent_gauge(muadam, unit, 4, optimizer="adam").same
+    assert not equivalent_gauge(muadam, unit, 4).same
+
+
+POINTS = [
+    (Fraction(a, 4), Fraction(c, 4)) for a in (1, 2, 3, 4) for c in (-10, -8, -6, -5, -4, -3, -1, 0)
+]
+
+
+@pytest.mark.parametrize(("a", "c"), POINTS)
+def test_orders_case10(a: Fraction, c: Fraction) -> None:
+    """The slice (a_hidden, c): one point learns, and the answer holds on a region around it."""
+    found = decide(
+        probe(MLP(3, "tanh"), "ac:0,a,1;c,c,c", DATA, query=QUERY, steps=2, watch=("h", "x")),
+        at={"a": a, "c": c},
+    )
+    expected = "trivial"
+    if a < Fraction(1, 2) or 2 * a + c < 0:
+        expected = "unstable"
+    elif (a, c) == (Fraction(1, 2), Fraction(-1)):
+        expected = "feature-learning"
+    assert found.verdict == expected
+    assert found.region.contains({"a": a, "c": c})
+
+
+DATA = plain_data("mse", 3)
+QUERY = far_query(DATA)
+
+
+def test_orders_case11() -> None:
+    """200 abc-parametrizations of depth 2 to 5, most of them on walls, against the closed rule."""
+    started = time.perf_counter()
+    rng = np.random.default_rng(20)
+    classes: Counter[str] = Counter()
+    for number in range(200):
+        depth, act = 2 + number % 4, ("tanh", "relu")[number // 4 % 2]
+        abc = drawn(rng, depth)
+        run = probe(MLP(depth, act), abc.word, DATA, query=QUERY, steps=2, watch=("h", "x"))
+        assert decide(run).verdict == abc.verdict, (act, abc.word)
+        classes[abc.verdict] += 1
+    assert min(classes.values()) >= 25 and len(classes) == 4
+    assert time.perf_counter() - started < 60
+
+
+def test_whole_answers_follow_the_closed_rule() -> None:
+    """The same through ``check``, which follows all outputs."""
+    rng = np.random.default_rng(21)
+    for number in range(8):
+        abc = drawn(rng, 2 + number % 2)
+        found = check(MLP(abc.depth, ("tanh", "relu")[number % 2]), abc.word, steps=2)
+        assert (found.verdict, found.valid_for) == (abc.verdict, "all t"), abc.word

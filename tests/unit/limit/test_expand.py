@@ -1,0 +1,163 @@
+"""Expansions against numbers: what is left after the terms is as small as the bound says."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import count
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tpcalc.catalog.activations import atom
+from tpcalc.errors import ScaleError
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.expand import Explosion, Setting, expand
+from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
+from tpcalc.orders.chamber import Chamber
+
+HALF = Fraction(1, 2)
+NAMES = ("tanh", "sin", "gelu", "relu", "abs", "leaky_relu", "relu_pow", "elu", "sigmoid", "step")
+ATOMS = [atom("relu_pow", (Fraction(2),)) if n == "relu_pow" else atom(n) for n in NAMES[:-1]]
+POWERS = ((Fraction(0), -HALF), (-HALF, Fraction(-1)), (Fraction(0), Fraction(-1)))
+SERIES = {
+    Var(i): Series(tuple((power, Var(2 * i + k)) for k, power in enumerate(powers)))
+    for i, powers in enumerate(POWERS)
+}
+
+
+def setting(depth: Fraction, smooth: bool) -> Setting:
+    dense: frozenset[Expr] = frozenset(Var(i) for i in range(6)) if smooth else frozenset()
+    exploded: list[Explosion] = []
+    return Setting(Ranking(Chamber(), depth), dense, "here", exploded, count())
+
+
+def expressions() -> st.SearchStrategy[Expr]:
+    leaves: st.SearchStrategy[Expr] = st.one_of(
+        st.integers(0, 2).map(Var), st.sampled_from([2, -1, HALF]).map(const)
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=3).map(add),
+            st.lists(inner, min_size=2, max_size=2).map(mul),
+            inner.map(lambda part: part**2),
+            st.tuples(st.sampled_from(ATOMS), inner).map(lambda pair: pair[0](pair[1])),
+        ),
+        max_leaves=6,
+    )
+
+
+COEFFICIENTS = st.lists(
+    st.floats(0.25, 1.5).flatmap(lambda size: st.sampled_from([size, -size])),
+    min_size=6,
+    max_size=6,
+)
+
+
+def value(expr: Expr, numbers: list[float]) -> float:
+    return float(np.squeeze(evaluate(Fn(expr, len(numbers)), [np.array([x]) for x in numbers])))
+
+
+def gap(expr: Expr, found: Series[Expr], numbers: list[float], n: float) -> float:
+    """The distance at one n between a function and the terms of its expansion."""
+    arguments = [
+        sum(n ** float(power) * numbers[2 * i + k] for k, power in enumerate(powers))
+        for i, powers in enumerate(POWERS)
+    ]
+    terms = sum(n ** float(power) * value(part, numbers) for power, part in found.terms)
+    return abs(value(expr, arguments) - terms)
+
+
+@pytest.mark.parametrize("smooth", [True, False], ids=["dense", "atoms"])
+@given(expr=expressions(), numbers=COEFFICIENTS, depth=st.sampled_from([HALF, 1, 2]))
+def test_the_rest_is_as_small_as_its_bound(
+    smooth: bool, expr: Expr, numbers: list[float], depth: Fraction
+) -> None:
+    """Of two values of n, the larger one has the smaller gap, by the power of the bound."""
+    try:
+        found = expand(expr, SERIES, setting(Fraction(depth), smooth))
+    except (ScaleError, NeedsMore):
+        assume(False)
+    bounds = [rest.power for rest in (found.rest, found.soft) if rest is not None]
+    small, large = 2.0**18, 2.0**24
+    rounding = 1e-13 * (1 + abs(value(expr, [0.5, 0.5, 0.5])))
+    before, after = (gap(expr, found, numbers, n) for n in (small, large))
+    if not bounds:
+        assert after < rounding
+        return
+    assert all(isinstance(power, Fraction) for power in bounds)
+    power = float(max(power for power in bounds if isinstance(power, Fraction)))
+    scaled = max(before / small**power, 1e-3)
+    assert after < 4 * scaled * large**power + rounding
+
+
+@given(expr=expressions(), numbers=COEFFICIENTS)
+def test_more_depth_leaves_less(expr: Expr, numbers: list[float]) -> None:
+    """The terms that are kept at a small depth are the first ones at a larger depth."""
+    runs = []
+    for depth in (HALF, Fraction(2)):
+        try:
+            runs.append(expand(expr, SERIES, setting(depth, True)))
+        except (ScaleError, NeedsMore):
+            assume(False)
+    shallow, deep = runs
+    kept = dict(deep.terms)
+    for power, part in shallow.terms:
+        if power in kept:
+            mine, theirs = value(part, numbers), value(kept[power], numbers)
+            assert math.isclose(mine, theirs, rel_tol=1e-9, abs_tol=1e-12)
+
+
+X, Y = Var(0), Var(1)
+
+
+@pytest.mark.parametrize(
+    ("expr", "power", "size", "number"),
+    [
+        (atom("relu")(X), -HALF, -HALF, 0.7),
+        (atom("relu")(X), HALF, HALF, 0.7),
+        (atom("relu_pow", (Fraction(2),))(X), -HALF, -1, 0.49),
+        (atom("step")(X), -3, 0, 1.0),
+        (atom("tanh")(X), -HALF, -HALF, 0.7),
+        (atom("tanh")(X) - X, -HALF, Fraction(-3, 2), -(0.7**3) / 3),
+        (atom("gelu")(X), -HALF, -HALF, 0.35),
+        (atom("sigmoid")(X), -HALF, 0, 0.5),
+        (atom("cos")(X) - 1, -HALF, -1, -0.245),
+        (X**-1, HALF, -HALF, 1 / 0.7),
+        (X**HALF, -1, -HALF, 0.7**0.5),
+    ],
+)
+def test_leading_terms(expr: Expr, power: Fraction, size: Fraction, number: float) -> None:
+    """Of a function of n^power x, at x = 0.7."""
+    arguments = {X: Series(((Fraction(power), X),))}
+    found = expand(expr, arguments, setting(Fraction(2), True)).terms[0]
+    assert found[0] == size
+    assert value(found[1], [0.7]) == pytest.approx(number, rel=1e-9)
+
+
+def test_an_argument_that_explodes_leaves_the_growth_as_a_bound() -> None:
+    arguments = {X: Series(((HALF, X),))}
+    for name, power in (("tanh", Fraction(0)), ("gelu", HALF)):
+        here = setting(Fraction(1), True)
+        found = expand(atom(name)(X), arguments, here)
+        assert (found.terms, found.rest) == ((), Rest(power))
+        assert [explosion.power for explosion in here.exploded] == [HALF]
+    with pytest.raises(ScaleError, match="faster than any power"):
+        expand(atom("exp")(X), arguments, setting(Fraction(1), True))
+
+
+def test_a_jump_at_an_unknown_argument_is_only_bounded() -> None:
+    found = expand(atom("step")(X), {X: Series((), Rest(-HALF))}, setting(Fraction(1), True))
+    assert (found.terms, found.rest) == ((), Rest(Fraction(0)))
+
+
+def test_the_inverse_of_a_bound_needs_more() -> None:
+    with pytest.raises(NeedsMore):
+        expand(X**-1, {X: Series((), Rest(-HALF))}, setting(Fraction(1), True))
+    with pytest.raises(ScaleError, match="identically 0"):
+        expand(X**-1, {X: Series(())}, setting(Fraction(1), True))

@@ -1,0 +1,203 @@
+"""Parity: what is claimed to have mean 0 has, when the signs of all directions are flipped."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from agree import agree
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tpcalc as tp
+from tpcalc.catalog.activations import atom
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.graph import Product, Start
+from tpcalc.limit.parity import Parity
+from tpcalc.limit.scales import scales
+from tpcalc.program.nodes import Group
+
+ATOMS = [atom(name) for name in ("tanh", "sin", "abs", "relu", "sign", "step", "gelu")]
+COUNT = 4
+
+
+def expressions() -> st.SearchStrategy[Expr]:
+    leaves: st.SearchStrategy[Expr] = st.one_of(
+        st.integers(0, COUNT - 1).map(Var),
+        st.sampled_from([Fraction(2), Fraction(-1)]).map(const),
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=3).map(add),
+            st.lists(inner, min_size=2, max_size=3).map(mul),
+            inner.map(lambda part: part**2),
+            st.tuples(st.sampled_from(ATOMS), inner).map(lambda pair: pair[0](pair[1])),
+        ),
+        max_leaves=7,
+    )
+
+
+ROWS = st.lists(
+    st.lists(st.integers(-1, 2), min_size=COUNT, max_size=COUNT), min_size=COUNT, max_size=COUNT
+)
+
+
+@given(expressions(), ROWS, st.lists(st.booleans(), min_size=COUNT, max_size=COUNT))
+def test_claimed_zeros_are_zeros(expr: Expr, rows: list[list[int]], shifted: list[bool]) -> None:
+    """Members of a group are sums of independent Gaussians; flip the sign of each of those."""
+    cov = tuple(
+        tuple(Fraction(sum(a * b for a, b in zip(x, y, strict=True))) for y in rows) for x in rows
+    )
+    mean = tuple(Fraction(int(up)) for up in shifted)
+    parity = Parity({"g": Group("g", "n", mean, cov)})
+    for index in range(COUNT):
+        parity.add(index, Start("g", index))
+    if not parity.zero_mean(Fn(expr, COUNT), range(COUNT)):
+        return
+    # The law of the group is that of L z for any L with L L^T = cov: the exact triangular one.
+    factor = _triangular(cov)
+    directions = np.random.default_rng(0).standard_normal((COUNT, 32))
+    total, size = np.zeros(32), np.zeros(32)
+    for signs in product((1.0, -1.0), repeat=COUNT):
+        flipped = factor @ (np.array(signs)[:, None] * directions)
+        arguments = [row + float(up) for row, up in zip(flipped, mean, strict=True)]
+        value = np.broadcast_to(evaluate(Fn(expr, COUNT), arguments), 32)
+        total, size = total + value, size + abs(value)
+    np.testing.assert_array_less(abs(total), 1e-9 * (1 + size))
+
+
+def _triangular(cov: tuple[tuple[Fraction, ...], ...]) -> np.ndarray:
+    """The lower triangular root of a covariance, computed with exact pivots."""
+    left = [list(row) for row in cov]
+    out = np.zeros((COUNT, COUNT))
+    for j in range(COUNT):
+        pivot = left[j][j]
+        if pivot == 0:
+            continue
+        column = [left[i][j] / pivot for i in range(COUNT)]
+        for i in range(j, COUNT):
+            out[i, j] = float(column[i]) * float(pivot) ** 0.5
+            for k in range(j, COUNT):
+                left[i][k] -= column[i] * column[k] * pivot
+    return out
+
+
+@pytest.mark.parametrize("name", ["tanh", "sin", "sign", "abs", "step"])
+def test_independent_functions_have_no_zero_but_those_of_parity(name: str) -> None:
+    """E f(x) f(y) of independent x, y is (E f)^2: 0 exactly for the odd ones."""
+    parity = Parity({"g": Group("g", "n", (Fraction(0), Fraction(0)))})
+    for index in (0, 1):
+        parity.add(index, Start("g", index))
+    f = atom(name)
+    claimed = parity.zero_mean(Fn(f(Var(0)) * f(Var(1)), 2), (0, 1))
+    assert claimed == (name in ("tanh", "sin", "sign"))
+    assert not parity.zero_mean(Fn(f(Var(0)) ** 2, 1), (0,))
+
+
+def powers(build: object) -> dict[str, tuple[Fraction, bool]]:
+    """For each output the power of its leading term, and whether it is a fluctuation."""
+    program = tp.program(build).build()  # type: ignore[call-overload]
+    run = scales(program, depth=Fraction(1))
+    found = {name: run.scale(name) for name, _ in program.outputs}
+    return {name: (scale.power, scale.noise) for name, scale in found.items()}
+
+
+def test_both_sides_of_a_matrix() -> None:
+    """W^T tanh(W v) holds v as a correction: it is not orthogonal to v, but to an even function."""
+
+    def chain(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (w @ v)
+        back = tp.n**-0.5 * (w.T @ tp.tanh(h))
+        even = tp.n**-0.5 * (w.T @ tp.abs(h))
+        t.output("correction", t.inner(back, v))  # E tanh'(h) E v^2
+        t.output("odd", t.inner(back, tp.abs(v)))
+        t.output("none", t.inner(even, v))  # E sign(h) = 0
+        t.output("cube", t.inner(back, v * v * v))
+        t.output("forward", t.inner(h, v))
+
+    half = Fraction(-1, 2)
+    assert powers(chain) == {
+        "correction": (0, False),
+        "odd": (half, True),
+        "none": (half, True),
+        "cube": (0, False),
+        "forward": (half, True),
+    }
+
+
+def test_claims_about_matrices_hold_in_networks() -> None:
+    """What fluctuates is of the size n^(-1/2): mean squares at two widths, 64 networks."""
+
+    @tp.program
+    def chain(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (w @ v)
+        back = tp.n**-0.5 * (w.T @ tp.tanh(h))
+        again = tp.n**-0.5 * (w @ tp.tanh(back))
+        t.output("a", t.inner(tp.n**-0.5 * (w.T @ tp.abs(h)), v))
+        t.output("b", t.mean(again * h * tp.tanh(again)))
+        t.output("c", t.inner(again, tp.abs(h)))
+
+    program = chain.build()
+    run = scales(program, depth=Fraction(0))
+    assert [run.scale(name).noise for name in "abc"] == [True, True, True]
+    table = tp.simulate(program, widths=[2**9, 2**15], seeds=64, seed=5)
+    for name in "abc":
+        small, large = (np.mean(np.square(row.values)) for row in table.rows if row.name == name)
+        assert 64 / 4 < small / large < 64 * 4  # the ratio of two chi squares of 64 degrees
+
+
+def test_a_second_product_shares_the_directions_of_the_first() -> None:
+    """W(x) and W(y) with E x y != 0 are correlated; with E x y = 0 they are not."""
+
+    def shared(t: tp.Tracer) -> None:
+        v, u, w = t.gaussian("v"), t.gaussian("u"), t.matrix("W")
+        first = tp.n**-0.5 * (w @ v)
+        second = tp.n**-0.5 * (w @ (v + u))
+        third = tp.n**-0.5 * (w @ (u * v))
+        t.output("same", t.inner(first, second))
+        t.output("other", t.inner(first, third))
+        t.output("square", t.inner(first * first, third * third))
+
+    assert powers(shared) == {
+        "same": (0, False),
+        "other": (Fraction(-1, 2), True),
+        "square": (0, False),
+    }
+
+
+def test_products_are_vectors_of_the_graph() -> None:
+    """A product whose vector is 0 by parity with an earlier one gets a direction of its own."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, u, w = t.gaussian("v"), t.gaussian("u"), t.matrix("W")
+        t.output("x", w @ v)
+        t.output("y", w @ u)
+
+    run = scales(made.build())
+    context = run.context
+    products = [ref for ref, node in enumerate(context.nodes) if isinstance(node, Product)]
+    first, second = (context.parity.coset(ref) for ref in products)
+    assert not context.parity.lattice.has_zero(context.parity.lattice.product(first, second))
+
+
+def test_zero_means_of_the_graph_agree_with_particles() -> None:
+    """The engine that draws coordinates finds 0 where parity does."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (w @ v)
+        t.output("odd", 1 + t.mean(tp.tanh(h) * tp.abs(h)))
+        t.output("even", t.mean(tp.tanh(h) * h) - t.mean(tp.abs(tp.tanh(h) * h)))
+
+    found = tp.limit(made, samples=2**10)
+    agree(found["odd"], 1.0)
+    agree(found["even"], 0.0)
