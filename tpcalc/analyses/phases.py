@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdicts import Answer, Judgement, explodes, judgement, moves
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.errors import ScaleError, UnknownName, UsageError
+from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.nonzero import Finding, nonzero
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
@@ -211,60 +211,105 @@ class _Judge:
 
     def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, Judgement]:
         self.runs += 1
-        used: list[Scales] = []
-        gaps: list[Power] = []
+        here = _Point(self, point)
         for stage in self.stages.steady:  # one step after the other: later ones hold more
-            exploded = self._ask(stage, explodes, point, gaps, used)
+            exploded = here.ask(stage, explodes)
             if exploded.holds is not False:
-                return _joined(used), judgement(exploded, None, None)
-        outputs = self._ask(self.stages.changes, moves, point, gaps, used)
-        features = None
-        if outputs.holds:
-            features = self._ask(self.stages.features, moves, point, gaps, used)
-        return _joined(used), judgement(exploded, outputs, features)
+                return here.region, judgement(exploded, None, None)
+        outputs = here.ask(self.stages.changes, moves)
+        features = here.ask(self.stages.features, moves) if outputs.holds else None
+        return here.region, judgement(exploded, outputs, features)
 
-    def _ask(
-        self,
-        stage: _Stage,
-        question: Question,
-        point: Mapping[str, Fraction],
-        gaps: list[Power],
-        used: list[Scales],
-    ) -> Answer:
-        """The answer of the first depth that has one; ``gaps`` are filled in when needed.
+    def checked(self, answer: Answer, run: Scales) -> Answer:
+        """An answer that rests on a coefficient, after a test that it is not 0."""
+        if answer.node is None or not self.verify:
+            return answer
+        finding = self._finding(run, answer.node)
+        if finding.nonzero is False:
+            return Answer(None, f"{answer.fact} or smaller ({finding.text})")
+        if finding.nonzero is None:
+            self.untested.add(f"{answer.fact}: {finding.text}")
+        return answer
+
+    def _finding(self, run: Scales, node: LRef) -> Finding:
+        """The same coefficient comes back at many sample points; it is tested once."""
+        try:
+            key = graph_of(run.context, (("", Target(ZERO, node)),))
+        except LimitError as error:
+            return Finding(None, f"not evaluated: {error.message}")
+        found = self.tested.get(key)
+        if found is None:
+            found = self.tested[key] = nonzero(run.context, (node,), self.seed)[node]
+        return found
+
+    def notes(self, steps: int) -> tuple[str, ...]:
+        """What a reader should know besides."""
+        notes = [f"verdicts on the steps t <= {steps}"]
+        if not self.verify:
+            return (*notes, "leading coefficients are assumed to be different from 0")
+        count = sum(finding.nonzero is not None for finding in self.tested.values())
+        notes.append(
+            f"{count} leading coefficients were tested with the particle engine; the others that "
+            "verdicts rest on are provably different from 0"
+        )
+        return (*notes, *sorted(f"assumed, not tested: {text}" for text in self.untested))
+
+
+@dataclass
+class _Point:
+    """The derivations at one sample point."""
+
+    judge: _Judge
+    at: Mapping[str, Fraction]
+    used: list[Scales] = field(default_factory=list)
+    depth: Power = ZERO
+
+    def ask(self, stage: _Stage, question: Question) -> Answer:
+        """The answer of the first depth that has one; that of the question before comes first.
 
         Where no depth has one, the region is that of the coarsest: nothing is claimed there.
         """
-        first = follow(stage.program, self.given, point, ZERO)
-        answer = self._answer(stage, question, first)
-        if answer.holds is not None:
-            used.append(first)
-            return self._tested(answer, first)
-        if not gaps:
-            gaps += self._gaps(point)
-        for depth in gaps:
-            with suppress(ScaleError):  # too many orders of a function that is not homogeneous
-                run = follow(stage.program, self.given, point, depth)
-                deeper = self._answer(stage, question, run)
-                if deeper.holds is not None:
-                    used.append(run)
-                    return self._tested(deeper, run)
-        used.append(first)
-        return answer
+        asked: list[Power] = []
+        for depth in self._depths():
+            if depth in asked:
+                continue
+            asked.append(depth)
+            try:
+                run = self._follow(stage, depth)
+            except ScaleError:  # the depth takes in more orders of a function than are followed
+                if depth == ZERO:
+                    raise
+                continue
+            sizes = {name: run.scale(name) for name in stage.names}
+            answer = question(sizes, run.context.ranking.chamber.sign)
+            if answer.holds is not None:
+                self.depth = depth
+                self.used.append(run)
+                return self.judge.checked(answer, run)
+            if depth == ZERO:
+                coarsest, unknown = run, answer
+        self.used.append(coarsest)
+        return unknown
 
-    def _answer(self, stage: _Stage, question: Question, run: Scales) -> Answer:
-        sizes = {name: run.scale(name) for name in stage.names}
-        return question(sizes, run.context.ranking.chamber.sign)
+    def _follow(self, stage: _Stage, depth: Power) -> Scales:
+        return follow(stage.program, self.judge.given, self.at, depth)
 
-    def _gaps(self, point: Mapping[str, Fraction]) -> list[Power]:
+    def _depths(self) -> Iterator[Power]:
+        yield self.depth
+        yield ZERO
+        yield from self._gaps
+
+    @cached_property
+    def _gaps(self) -> list[Power]:
         """How far updates, and fluctuations, lie below what they are added to; smallest first.
 
         Any depth gives a right answer; these are those at which something new is seen.
         """
-        run = follow(self.stages.updates.program, self.given, point, ZERO)
+        updates = self.judge.stages.updates
+        run = self._follow(updates, ZERO)
         at = run.context.ranking.chamber.at
         found: dict[Power, Fraction] = {HALF: HALF}
-        for total, part in self.stages.pairs:
+        for total, part in self.judge.stages.pairs:
             large, small = run.scale(total), run.scale(part)
             if large.power is None or large.bound:
                 continue
@@ -277,43 +322,13 @@ class _Judge:
         near = [gap for gap, value in positive.items() if value <= MOST_COPIES * least]
         return sorted(near, key=positive.__getitem__)
 
-    def _tested(self, answer: Answer, run: Scales) -> Answer:
-        if answer.node is None or not self.verify:
-            return answer
-        finding = self._finding(run, answer.node)
-        if finding.nonzero is False:
-            return Answer(None, f"{answer.fact} or smaller ({finding.text})")
-        if finding.nonzero is None:
-            self.untested.add(f"{answer.fact}: {finding.text}")
-        return answer
-
-    def _finding(self, run: Scales, node: LRef) -> Finding:
-        """The same coefficient comes back at many sample points; it is tested once."""
-        key = graph_of(run.context, (("", Target(Fraction(0), node)),))
-        found = self.tested.get(key)
-        if found is None:
-            found = self.tested[key] = nonzero(run.context, (node,), self.seed)[node]
-        return found
-
-    def notes(self, steps: int) -> tuple[str, ...]:
-        """What a reader should know besides."""
-        notes = [f"verdicts on the steps t <= {steps}"]
-        if self.verify:
-            notes.append(
-                f"{len(self.tested)} leading coefficients were tested with the particle engine; "
-                "the others that verdicts rest on are provably different from 0"
-            )
-            notes += sorted(f"assumed, not tested: {text}" for text in self.untested)
-        else:
-            notes.append("leading coefficients are assumed to be different from 0")
-        return tuple(notes)
-
-
-def _joined(runs: Sequence[Scales]) -> Region:
-    return Region(
-        tuple(dict.fromkeys(g for run in runs for g in run.region.positive)),
-        tuple(dict.fromkeys(g for run in runs for g in run.region.zero)),
-    )
+    @property
+    def region(self) -> Region:
+        """Where all derivations that were used hold."""
+        return Region(
+            tuple(dict.fromkeys(g for run in self.used for g in run.region.positive)),
+            tuple(dict.fromkeys(g for run in self.used for g in run.region.zero)),
+        )
 
 
 def _cell(cell: Cell[Judgement], box: Box) -> PhaseCell:

@@ -160,7 +160,7 @@ def later(
     Example:
         >>> from tpcalc.analyses.probe import probe
         >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> run = probe(MLP(2, "tanh"), "ntk", watch=("h", "x", "dh", "dx"))
+        >>> run = probe(MLP(2, "relu"), "ntk", watch=("h", "x", "dh", "dx"))
         >>> bound = later(run, {}, (0, 0))
         >>> bound.largest, bound.output, bound.features
         (Fraction(0, 1), Fraction(0, 1), Fraction(-1, 2))

@@ -14,7 +14,7 @@ from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program, prune
@@ -141,9 +141,15 @@ def watched(
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UsageError: The data are no samples.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
+    if not isinstance(data, Samples):
+        raise UsageError(
+            f"the data are of type {type(data).__name__}, not Samples.",
+            hint="Give tp.Samples(inputs, targets), or none for generic data.",
+        )
     found = probe(
         architecture,
         parameterization,
@@ -153,7 +159,7 @@ def watched(
         loss=loss,
         batch=batch,
         optimizer=optimizer,
-        query=far_query(data) if isinstance(data, Samples) else None,
+        query=far_query(data),
     )
     builder = Builder.copy(found.program)
     names = Run(found, found.program)

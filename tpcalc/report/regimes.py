@@ -70,8 +70,12 @@ def _layers(layers: Sequence[LayerFacts]) -> Table:
     head += [number("From step"), *([Cell("Why")] if reasons else [])]
     body = []
     for layer in layers:
-        line = [number(str(layer.layer))]
-        line += [_answer(value) for value in (layer.moves, layer.features, layer.kernel)]
+        line = [number(str(layer.layer)), _answer(layer.moves)]
+        known = layer.features is not None or layer.kernel is not None
+        if layer is layers[-1] and layer.moves is not None and not known:
+            line += [Cell("–"), Cell("–")]  # the output layer has no features
+        else:
+            line += [_answer(layer.features), _answer(layer.kernel)]
         line.append(number("" if layer.step is None else str(layer.step)))
         body.append((*line, Cell(layer.reason)) if reasons else tuple(line))
     return Table("Layer by layer", tuple(head), tuple(body))

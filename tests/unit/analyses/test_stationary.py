@@ -50,7 +50,7 @@ def settled(depth: int, act: str, parameterization: str) -> Later:
         (4, "tanh", "ip-llr", "0", "0"),
         (5, "tanh", "ip-llr", "-1", "-1"),
         (5, "gelu", "ip-llr", "-1", "-1"),
-        (7, "identity", "ip-llr", "-2", "-2"),
+        (7, "identity", "ip-llr", "-3/2", "-3/2"),
     ],
 )
 def test_known_tables(

@@ -1,0 +1,99 @@
+"""Certainty: what is said to be different from 0 by its form is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tpcalc.dsl.vectors import Vector
+from tpcalc.limit.scales import Scale, scales
+
+Build = Callable[[tp.Tracer, Vector, Vector], object]
+small = tp.n**-0.5
+
+
+def made(build: Build) -> tp.Program:
+    @tp.program
+    def program(t: tp.Tracer) -> None:
+        t.output("q", build(t, t.gaussian("v"), t.gaussian("w")))  # type: ignore[arg-type]
+
+    return program.build()
+
+
+def scale(build: Build) -> Scale:
+    return scales(made(build)).scale("q")
+
+
+def twice(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
+    """W (2 v) - 2 W v, which is 0."""
+    matrix = t.matrix("W")
+    return small * (matrix @ (2 * v)) - 2 * small * (matrix @ v)
+
+
+def split(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
+    """W (v + w) - W v - W w, which is 0."""
+    matrix = t.matrix("W")
+    return small * (matrix @ (v + w)) - small * (matrix @ v) - small * (matrix @ w)
+
+
+def layers(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
+    h = small * (t.matrix("W") @ tp.relu(v))
+    return small * (t.matrix("V") @ tp.tanh(h)) + v
+
+
+CERTAIN: dict[str, Build] = {
+    "start": lambda t, v, w: v,
+    "constant": lambda t, v, w: t.gaussian("c", mean=2, var=0),
+    "product": lambda t, v, w: t.matrix("W") @ v,
+    "sum": lambda t, v, w: 2 * v - w,
+    "gate": lambda t, v, w: tp.relu(v) * w,
+    "mean of a square": lambda t, v, w: t.inner(v, v),
+    "layers": layers,
+    "fluctuation": lambda t, v, w: t.inner(v, tp.tanh(w)),
+    "powers": lambda t, v, w: v**3 * w**2 / t.inner(v, v),
+}
+
+
+@pytest.mark.parametrize("name", list(CERTAIN))
+def test_certain(name: str) -> None:
+    """And not 0 in a network either."""
+    assert scale(CERTAIN[name]).certain
+    for row in tp.simulate(made(CERTAIN[name]), widths=[256], seeds=2).rows:
+        if row.statistic != "mean":
+            assert min(np.abs(row.values)) > 0
+
+
+OPEN: dict[str, Build] = {
+    "difference": lambda t, v, w: tp.relu(v) - tp.relu(-v) - v,
+    "equal members": lambda t, v, w: (lambda a, b: a - b)(
+        *t.gaussians(["a", "b"], cov=[[1, 1], [1, 1]])
+    ),
+    "variance zero": lambda t, v, w: t.gaussian("c", var=0),
+    "moment": lambda t, v, w: t.inner(v, v) - 1,
+    "moment of a cube": lambda t, v, w: t.moment(lambda z: z**3 + z, v - v**2),
+}
+
+
+@pytest.mark.parametrize("name", list(OPEN))
+def test_not_certain(name: str) -> None:
+    assert not scale(OPEN[name]).certain
+
+
+WRONG = pytest.mark.xfail(strict=True, reason="0 in every network, but called certain")
+ZERO: dict[str, Build] = {
+    "negative argument": lambda t, v, w: tp.relu(-(v * v)),
+    "twice": twice,
+    "split": split,
+    "between": lambda t, v, w: tp.relu(-tp.sigmoid(v)) * w,
+    "two gates": lambda t, v, w: tp.relu(v) * tp.relu(-v),
+    "gates of one sign": lambda t, v, w: tp.relu(v) * (tp.abs(v) - v),
+}
+
+
+@WRONG
+@pytest.mark.parametrize("name", list(ZERO))
+def test_zeros_are_not_certain(name: str) -> None:
+    assert not scale(ZERO[name]).certain
