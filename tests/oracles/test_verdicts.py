@@ -12,9 +12,9 @@ from oracles.yang_hu import drawn
 
 from tpcalc.analyses.check import check
 from tpcalc.analyses.gauge import equivalent_gauge
+from tpcalc.analyses.generic import far_query, generic
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.regime import decide
-from tpcalc.analyses.watched import far_query, plain_data
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.results import Verdict
@@ -161,7 +161,7 @@ def test_orders_case10(a: Fraction, c: Fraction) -> None:
     assert found.region.contains({"a": a, "c": c})
 
 
-DATA = plain_data("mse", 3)
+DATA = generic("mse", 3)
 QUERY = far_query(DATA)
 
 

@@ -13,11 +13,12 @@ from fractions import Fraction
 
 from tpcalc.analyses.facts import is_stationary, layer_facts, reasons
 from tpcalc.analyses.gauge import known_as
+from tpcalc.analyses.generic import far_query, generic, same_targets
 from tpcalc.analyses.orders import Orders, orders
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.regime import Judge, Regime, decide, known, regime
 from tpcalc.analyses.stationary import Later, later
-from tpcalc.analyses.watched import Run, far_query, plain_data, same_targets, watched
+from tpcalc.analyses.watched import Run, watched
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
@@ -91,7 +92,7 @@ layer 3; without this the first updates would not vanish
     steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
     chosen = find_parameterization(parameterization)
-    given = plain_data(loss, (steps + 1) * batch) if data is None else data
+    given = generic(loss, (steps + 1) * batch) if data is None else data
     run = watched(
         architecture,
         chosen,

@@ -32,6 +32,7 @@ class Order:
         n: The growth exponent; None where the quantity is identically 0, or nothing is known.
         status: ``"exact"`` or ``"upper"``.
         reason: What decided it.
+        strict: Whether an upper bound is not reached: o(n^n).
 
     Example:
         >>> Order(as_ex(Fraction(-1, 2)), "exact", "")
@@ -43,6 +44,7 @@ class Order:
     n: Ex | None
     status: str
     reason: str
+    strict: bool = False
 
     @property
     def zero(self) -> bool:
@@ -60,7 +62,7 @@ class Order:
         if self.zero:
             return "0"
         size = f"n**({self.text})"
-        return size if self.status == "exact" else f"O({size})"
+        return size if self.status == "exact" else f"{'o' if self.strict else 'O'}({size})"
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Orders(Mapping[str, Order]):
         region: Conditions on the symbols under which all of it holds.
         point: The sample point of the symbols.
         table: The same as a record, for reports.
+        runs: The derivations behind it, by increasing depth.
+
+    Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4.
     """
 
     program: Program

@@ -10,27 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tpcalc.analyses.generic import far_query, generic
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
+from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.program.nodes import Kind, LinComb, ScalarFn
 from tpcalc.program.program import Builder, Program
-from tpcalc.results import Samples
+from tpcalc.results import Samples, checks
 
-__all__ = ["Probe", "generic", "probe"]
+__all__ = ["Probe", "probe"]
 
-# No two inputs are orthogonal or collinear, no target is 0 or repeated; exponents do not depend
-# on such numbers, only on what is exactly 0.
-INPUTS = (
-    (0.6, -0.3, 0.5, 0.2),
-    (0.1, 0.7, -0.2, 0.9),
-    (0.5, 0.5, -0.6, -0.1),
-    (-0.4, 0.3, 0.8, 0.3),
-    (0.7, -0.6, -0.1, 0.4),
-)
-TARGETS = (1.0, -0.7, 1.3, 0.6, -1.1)
-QUERY = (-0.2, 0.4, 0.3, 0.5)
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 
 
@@ -81,23 +72,6 @@ class Probe:
         return f"x[{layer},{step},{self.query}]-x[{layer},0,{self.query}]"
 
 
-def generic(rows: int, outputs: int = 1) -> Samples:
-    """Data without accidents, for questions whose answer does not depend on the data.
-
-    Args:
-        rows: Number of samples.
-        outputs: Number of outputs.
-
-    Example:
-        >>> generic(2).dimension
-        4
-    """
-    count = len(INPUTS)
-    inputs = tuple(INPUTS[i % count] for i in range(rows))
-    targets = tuple(tuple(TARGETS[(i + k) % count] for k in range(outputs)) for i in range(rows))
-    return Samples(inputs, targets)
-
-
 def probe(
     architecture: MLP,
     parameterization: Parameterization | str,
@@ -130,6 +104,7 @@ def probe(
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UsageError: The data are no samples.
 
     Example:
         >>> found = probe(MLP(2, "relu"), "mup", steps=1)
@@ -137,10 +112,16 @@ def probe(
         (('f[1,1]-f[0,1]',), 'x[2,1,1]-x[2,0,1]')
     """
     if data is None:
-        data = generic((steps + 1) * batch)
+        steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
+        batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
+        data = generic(loss, (steps + 1) * batch)
+    if not isinstance(data, Samples):
+        raise UsageError(
+            f"the data are of type {type(data).__name__}, not Samples.",
+            hint="Give tp.Samples(inputs, targets), or none for generic data.",
+        )
     if query is None:
-        fill = QUERY * (data.dimension // len(QUERY) + 1)
-        query = tuple(fill[: data.dimension])
+        query = far_query(data)
     program = train(
         architecture,
         parameterization,

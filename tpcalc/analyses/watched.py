@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-import numpy as np
-
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
-from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import Samples
 
-__all__ = ["Run", "far_query", "plain_data", "same_targets", "watched"]
+__all__ = ["Run", "watched"]
 
 KERNEL = Fn(Var(0) * (Var(0) + 2 * Var(1)), 2)  # |x_t|^2 - |x_0|^2 from x_t - x_0 and x_0
-
-# Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
-INPUTS = (
-    (1.1, 0.5, 0.6, -0.1),
-    (0.6, 0.9, 0.1, 0.5),
-    (0.9, -0.2, 0.7, 0.6),
-    (0.4, 0.7, 0.9, 0.3),
-    (1.0, 0.3, -0.1, 0.7),
-)
-TARGETS = (1.0, 0.7, 1.3, 0.6, 1.1)
-CANDIDATES = 64
 
 
 @dataclass(frozen=True)
@@ -145,11 +129,6 @@ def watched(
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
-    if not isinstance(data, Samples):
-        raise UsageError(
-            f"the data are of type {type(data).__name__}, not Samples.",
-            hint="Give tp.Samples(inputs, targets), or none for generic data.",
-        )
     found = probe(
         architecture,
         parameterization,
@@ -159,7 +138,6 @@ def watched(
         loss=loss,
         batch=batch,
         optimizer=optimizer,
-        query=far_query(data),
     )
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
@@ -172,68 +150,3 @@ def watched(
     outputs = tuple((name, ref) for name, ref in whole.outputs if name in names.asked)
     kept = Program(whole.dims, whole.groups, whole.nodes, outputs, whole.where)
     return Run(found, prune(kept))
-
-
-def plain_data(loss: str, rows: int) -> Samples:
-    """Data without accidents, with targets that fit the loss: exponents do not depend on them.
-
-    Args:
-        loss: Catalogue name.
-        rows: Number of samples.
-
-    Raises:
-        UnknownName: No such loss.
-
-    Example:
-        >>> plain_data("logistic", 2).targets
-        ((1.0,), (1.0,))
-    """
-    inputs = tuple(INPUTS[row % len(INPUTS)] for row in range(rows))
-    numbers = tuple((TARGETS[row % len(TARGETS)],) for row in range(rows))
-    signs = tuple((1.0,) for _ in range(rows))
-    classes = tuple((1.0, 0.0) if row % 2 else (0.0, 1.0) for row in range(rows))
-    chosen = find_loss(loss)
-    for targets in (numbers, signs):
-        with suppress(StudyError):
-            chosen.check(Samples(inputs, targets))
-            return Samples(inputs, targets)
-    return Samples(inputs, classes)
-
-
-def same_targets(data: Samples, rows: int) -> Samples:
-    """Data without accidents, with the targets of other data, one after the other.
-
-    Args:
-        data: Gives the targets.
-        rows: Number of samples.
-
-    Example:
-        >>> same_targets(Samples(((1.0,),), ((2.0,),)), 2).targets
-        ((2.0,), (2.0,))
-    """
-    inputs = tuple(INPUTS[row % len(INPUTS)] for row in range(rows))
-    return Samples(inputs, tuple(data.targets[row % len(data)] for row in range(rows)))
-
-
-def far_query(data: Samples) -> tuple[float, ...]:
-    """An input at acute angles to all samples, if there is one, and collinear to none.
-
-    Args:
-        data: The samples.
-
-    Example:
-        >>> len(far_query(plain_data("mse", 3)))
-        4
-    """
-    rows = np.asarray(data.inputs, dtype=float)
-    rows = rows[np.linalg.norm(rows, axis=1) > 0]
-    drawn = np.random.default_rng(0).standard_normal((CANDIDATES, data.dimension))
-    candidates = np.round(np.concatenate([drawn, np.abs(drawn)]), 2)
-    if not len(rows):
-        return tuple(float(entry) for entry in candidates[0])
-    lengths = np.linalg.norm(candidates, axis=1)[:, None] * np.linalg.norm(rows, axis=1)
-    cosines = candidates @ rows.T / np.maximum(lengths, 1e-12)
-    apart = np.all(np.abs(cosines) < 0.95, axis=1)
-    worst = np.min(cosines, axis=1)
-    worth = np.where(worst > 0, 1 + worst, np.min(np.abs(cosines), axis=1))
-    return tuple(float(entry) for entry in candidates[int(np.argmax(worth + 2 * apart))])

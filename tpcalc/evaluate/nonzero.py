@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -78,7 +79,8 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
         if not ready or budget.samples * len(context.nodes) > MOST:
             break
         try:
-            found.update(_run(context, ready, budget, seed))
+            with np.errstate(all="ignore"):  # what overflows is not a finding
+                found.update(_run(context, ready, budget, seed))
         except (LimitError, EvaluationError, ScaleError) as error:
             found.update({ref: Finding(None, f"not evaluated: {error.message}") for ref in ready})
         ready = [ref for ref in ready if found[ref].nonzero is False]
@@ -154,6 +156,8 @@ def _drawn(graph: LimitGraph) -> frozenset[LRef]:
 
 
 def _fixed(sizes: _Sizes) -> Finding:
+    if not math.isfinite(sizes.square):
+        return Finding(None, "its estimate overflows")
     value = sizes.value
     what = "mean square " if sizes.vector else ""
     text = f"particles: {what}{value.value:.3g} +- {value.stderr:.1g}"
@@ -163,6 +167,8 @@ def _fixed(sizes: _Sizes) -> Finding:
 
 def _random(sizes: _Sizes) -> Finding:
     """A random number is not 0 if its size does not fall with the sampling error."""
+    if not math.isfinite(sizes.square):
+        return Finding(None, "its estimate overflows")
     text = f"particles: random, of mean square {sizes.square:.3g}"
     steady = sizes.square > sizes.before / 4
     return Finding(steady and sizes.square > ROUNDING * sizes.terms, text)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from oracles.yang_hu import drawn
 
+from tpcalc.analyses.generic import far_query, generic
 from tpcalc.analyses.graded import Bounds, Unbounded
 from tpcalc.analyses.orders import orders
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.stationary import Later, later
-from tpcalc.analyses.watched import far_query, plain_data
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.functions import Var
@@ -25,8 +25,8 @@ SAME = (0, 0)
 
 
 def run(depth: int, act: str, parameterization: str, steps: int, bias: str = "none") -> Probe:
-    data = plain_data("mse", steps + 1)
-    query = far_query(plain_data("mse", 5))
+    data = generic("mse", steps + 1)
+    query = far_query(generic("mse", 5))
     net = MLP(depth, act, bias=bias)
     return probe(net, parameterization, data, steps=steps, query=query, watch=WATCH)
 
