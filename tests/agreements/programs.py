@@ -141,6 +141,39 @@ def logistic() -> tp.Program:
     return tp.train(net, "mup", _data(4), steps=3, batch=2, loss="logistic", lr=2.0, watch=("dh",))
 
 
+def integrable(name: str, act: str, bias: str, **options: object) -> tp.Program:
+    """Raw powers of n: most layers vanish at the start, and the first rates grow with n."""
+    settings: dict[str, object] = {"steps": 2, "lr": 1.0, "watch": ("h",)}
+    settings.update(options)
+    return tp.train(tp.MLP(3, act, bias=bias), name, _data(2), **settings)  # type: ignore[arg-type]
+
+
+@tp.program
+def gates(t: tp.Tracer) -> None:
+    """Gates whose argument is exactly 0 at the leading order on a part of the coordinates."""
+    v, w, u = t.gaussian("v"), t.gaussian("w"), t.gaussian("u")
+    matrix = t.matrix("W")
+    x = tp.relu(tp.n**-0.5 * (matrix @ tp.relu(v)))
+    moved = x + tp.n**-0.5 * (matrix @ tp.tanh(w)) * tp.n**-0.5
+    gate = tp.step(moved)
+    t.output("open", t.mean(gate))
+    t.output("both", t.inner(gate, tp.relu(u)))
+    t.output("first", t.mean(tp.n**0.5 * (tp.relu(moved) - tp.relu(x))))
+    t.output("back", tp.n**-0.5 * (matrix.T @ (gate * u)))
+
+
+@tp.program
+def homogeneous(t: tp.Tracer) -> None:
+    """Vectors that vanish or explode, through functions that only take a power of n out of them."""
+    v, matrix = t.gaussian("v"), t.matrix("W")
+    tiny = tp.relu(tp.n**-1 * (matrix @ tp.relu(v)))
+    huge = tp.relu_pow(2)(matrix @ tp.tanh(v))
+    t.output("tiny", tp.n**0.5 * tp.mean(tiny))
+    t.output("huge", tp.n**-1 * tp.mean(huge))
+    t.output("same", tp.n**-0.5 * t.inner(tiny, huge))
+    t.output("sign", t.inner(tp.sign(matrix @ v), tp.n**0.5 * tp.tanh(tp.n**-1 * (matrix @ v))))
+
+
 PROGRAMS: dict[str, Callable[[], tp.Program]] = {
     "mup-tanh-8-steps": lambda: mup("tanh"),
     "mup-relu-8-steps": lambda: mup("relu"),
@@ -157,6 +190,12 @@ PROGRAMS: dict[str, Callable[[], tp.Program]] = {
     "random-scalar": chance.build,
     "fluctuations": fluctuations.build,
     "logistic-leaky": logistic,
+    "ip-llr": lambda: integrable("ip-llr", "relu", "first"),
+    "ip-llr-squares": lambda: integrable("ip-llr:2", "relu^2", "first", steps=1, lr=0.3),
+    "ip-bias": lambda: integrable("ip-bias", "relu", "all"),
+    "ip-non-centered": lambda: integrable("ip-non-centered", "relu", "all"),
+    "gates-at-zero": gates.build,
+    "homogeneous": homogeneous.build,
     "repeated-input": lambda: tp.train(
         tp.MLP(2, "relu"), "mup", _data(1), steps=4, lr=0.5, watch=("h",)
     ),

@@ -19,6 +19,7 @@ from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
 from tpcalc.limit.scales import Scale, Scales, symbols
 from tpcalc.orders.chamber import Power, Region, minus
+from tpcalc.orders.conditions import Axes
 from tpcalc.orders.cover import Cell, cover
 from tpcalc.program.program import Program, prune
 from tpcalc.results import PhaseCell, PhaseDiagram, Samples, checks
@@ -110,6 +111,7 @@ def phases(
     given = _given(watched.program, box, values)
     judge = _Judge(_Stages.of(watched), given, verify, seed)
     cells = cover(judge, box, most)
+    axes = Axes.of(box)
     settings = {
         "steps": str(steps),
         "loss": loss,
@@ -119,7 +121,10 @@ def phases(
     }
     return PhaseDiagram(
         tuple(box),
-        tuple((name, str(Fraction(low)), str(Fraction(high))) for name, (low, high) in box.items()),
+        tuple(
+            (name, str(low), str(high))
+            for name, (low, high) in zip(axes.names, axes.sides, strict=True)
+        ),
         tuple(_cell(cell, box) for cell in cells),
         True,
         judge.runs,

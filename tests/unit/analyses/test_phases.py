@@ -108,7 +108,10 @@ def test_three_symbols() -> None:
 
 
 def test_one_symbol_and_numbers_for_the_others() -> None:
-    found = phases(tp.MLP(2, "relu"), WORD, {"c": (-2, 0)}, steps=1, values={"a": 1}, verify=False)
+    found = phases(
+        tp.MLP(2, "relu"), WORD, {"c": (-2.1, 0)}, steps=1, values={"a": 1}, verify=False
+    )
+    assert found.box == (("c", "-21/10", "0"),)
     assert at(found, c=-1) == "feature-learning"
     assert at(found, c="-1/2") == "trivial"
     assert at(found, c="-3/2") == "unstable"

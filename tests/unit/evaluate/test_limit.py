@@ -240,3 +240,17 @@ def test_division_by_a_sampled_zero_is_refused() -> None:
     """E u^2 - 1 is 0, but not by symmetry; its estimate is not, and has an inverse."""
     with pytest.raises(EvaluationError, match="divides by a scalar that is 0"):
         quotient("accident")
+
+
+@pytest.mark.xfail(strict=True, reason="the estimate is on a random side of the jump")
+@pytest.mark.parametrize("jump", [tp.step, tp.sign])
+def test_a_jump_at_a_sampled_zero_is_refused(jump: object) -> None:
+    """E u^2 - 1 is 0, so that its step is a coin; the replicates differ, and no mean means much."""
+
+    @tp.program
+    def vote(t: tp.Tracer) -> None:
+        u = t.gaussian("u")
+        t.output("s", jump(t.inner(u, u) - 1))  # type: ignore[operator]
+
+    with pytest.raises(EvaluationError):
+        tp.limit(vote, samples=2**10)

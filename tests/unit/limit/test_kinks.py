@@ -9,15 +9,18 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
+from tpcalc.analyses.orders import orders
 from tpcalc.dsl import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import LimitError
 from tpcalc.limit.derive import derive
+from tpcalc.limit.series import NeedsMore
 from tpcalc.results import Estimate
 
 HALF_NORMAL = 1 / math.sqrt(2 * math.pi)  # E relu(w), w ~ N(0, 1)
 Build = Callable[[tp.Tracer, Vector, Vector, Vector], Scalar]
 small = tp.n**-0.5
+leaky = tp.leaky_relu(0.2)
 
 
 def number(build: Build, samples: int = 2**12) -> Estimate:
@@ -47,7 +50,7 @@ def moved(t: tp.Tracer, act: Callable[..., Vector], x: Vector, by: Vector) -> Sc
         # Where v < 0 the term decides, elsewhere it counts with the slope 1 and has mean 0.
         (lambda t, v, w, u: moved(t, tp.relu, tp.relu(v), w), HALF_NORMAL / 2),
         (lambda t, v, w, u: moved(t, tp.abs, tp.relu(v), w), HALF_NORMAL),
-        (lambda t, v, w, u: moved(t, tp.leaky_relu(0.2), tp.relu(v), w), 0.4 * HALF_NORMAL),
+        (lambda t, v, w, u: moved(t, leaky, tp.relu(v), w), 0.4 * HALF_NORMAL),
         # relu(v) (relu(w) - 1) is 0 where v < 0, and only there.
         (lambda t, v, w, u: moved(t, tp.abs, tp.relu(v) * tp.relu(w) - tp.relu(v), u), HALF_NORMAL),
         # 0 on a quarter of the coordinates.
@@ -141,19 +144,24 @@ SILENT = pytest.mark.xfail(strict=True, reason="a number is given, and it is wro
         (lambda t, v, w, u: moved(t, tp.relu, 2 * v - tp.relu(2 * v), u), HALF_NORMAL / 2),
         (lambda t, v, w, u: moved(t, tp.relu, v - tp.relu(tp.relu(v)), u), HALF_NORMAL / 2),
         (lambda t, v, w, u: moved(t, tp.relu, tp.relu(v + w) - (v + w), u), HALF_NORMAL / 2),
-        (lambda t, v, w, u: moved(t, tp.relu, tp.leaky_relu(0.2)(v + w) - (v + w), u), None),
+        (lambda t, v, w, u: moved(t, tp.relu, leaky(v + w) - (v + w), u), HALF_NORMAL / 2),
         # 0 where v > 0 and w > 0.
         (lambda t, v, w, u: moved(t, tp.relu, v - tp.relu(v) * tp.step(w), u), HALF_NORMAL / 4),
         # Equal members of a group.
         (lambda t, v, w, u: moved(t, tp.relu, equal(t), u), HALF_NORMAL),
+        # v + (-v), the second one a step of its own.
+        (lambda t, v, w, u: moved(t, tp.relu, v + tp.n**0 * (-v), u), HALF_NORMAL),
         # The mean square of what is left after the first order is n^(-3/2) (2 pi)^(-1/2) E |u|^3/3.
         (
-            lambda t, v, w, u: tp.n**1.5 * t.inner(left(v, u), left(v, u)),
+            lambda t, v, w, u: tp.n**1.5 * t.moment(lambda z: z**2, left(t, v, u)),
             2 * math.sqrt(2 / math.pi) / 3 * HALF_NORMAL,
         ),
         # Gates that flip, n^(-1/2) E |w| (2 pi)^(-1/2) of them, beside smaller terms.
         (
-            lambda t, v, w, u: tp.n**0.5 * t.inner(gap(tp.step, v, w) + small * u, gap(tp.step, v, w)),
+            lambda t, v, w, u: (
+                tp.n**0.5
+                * t.inner(gap(tp.step, v, w) + gap(tp.tanh, u, w) + small * w, gap(tp.step, v, w))
+            ),
             math.sqrt(2 / math.pi) * HALF_NORMAL,
         ),
         (
@@ -171,20 +179,20 @@ SILENT = pytest.mark.xfail(strict=True, reason="a number is given, and it is wro
         "leaky-sum",
         "two-gates",
         "equal",
+        "zero",
         "remainder",
         "flips",
         "fourth",
         "root",
     ],
 )
-def test_no_number_is_wrong(build: Build, value: float | None) -> None:
+def test_no_number_is_wrong(build: Build, value: float) -> None:
     """One is added, so that a bound on the rest is not an answer of its own."""
-    expected = HALF_NORMAL / 2 if value is None else value
     try:
         found = number(lambda t, v, w, u: 1 + build(t, v, w, u))
     except LimitError:
         return  # refusing is right as well
-    agree(found, 1 + expected)
+    agree(found, 1 + value)
 
 
 def equal(t: tp.Tracer) -> Vector:
@@ -193,12 +201,28 @@ def equal(t: tp.Tracer) -> Vector:
     return a - b
 
 
-def left(v: Vector, u: Vector) -> Vector:
-    """relu(v + n^(-1/2) u) - relu(v) - n^(-1/2) step(v) u, each difference as one step."""
-    t = v._recorder and v  # keeps the vectors of one program together
-    del t
-    return gap(tp.relu, v, u) - small * (tp.step(v) * u)
+def left(t: tp.Tracer, v: Vector, u: Vector) -> Vector:
+    """relu(v + n^(-1/2) u) - relu(v) - n^(-1/2) step(v) u, written so that the terms meet."""
+    both = t.nonlin(lambda x, y: tp.relu(x) - tp.relu(y), v + small * u, v)
+    return both - small * t.nonlin(lambda x, y: tp.step(x) * y, v, u)
 
 
 def root(v: Vector, w: Vector) -> Vector:
     return tp.sqrt(tp.relu(v) + small * (w * w)) - tp.sqrt(tp.relu(v))
+
+
+@pytest.mark.xfail(strict=True, raises=NeedsMore, reason="an exception of the derivation escapes")
+def test_the_inverse_of_what_may_vanish_has_no_known_order() -> None:
+    """Of the divisor only a bound is known."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        t.output("q", 1 / t.mean(gap(tp.step, v, w)))
+        t.output("v", v)
+
+    with pytest.raises(LimitError):
+        derive(made.build())
+    found = orders(made)
+    assert (found["q"].n, found["q"].status) == (None, "upper")
+    assert (found["v"].n, found["v"].status) == (0, "exact")
