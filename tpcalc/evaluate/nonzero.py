@@ -12,13 +12,16 @@ import numpy as np
 from tpcalc.errors import EvaluationError, LimitError, ScaleError
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
-from tpcalc.functions import Fn
-from tpcalc.functions.expr import Add
+from tpcalc.functions import Call, Expr, Fn
+from tpcalc.functions.expr import Add, walk
+from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import (
+    Apply,
     Combine,
     Draw,
+    Expect,
     Fluctuation,
     LimitGraph,
     LRef,
@@ -34,6 +37,7 @@ BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**7, 2**11, 2*
 MOST = 2**24  # samples times nodes: what a test of a long program may cost
 STRONG = 5.0
 ROUNDING = 1e-26  # of mean squares
+SMALL = 1e-18
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +48,13 @@ class Finding:
         nonzero: True: not 0. False: 0 within five standard errors. None: it has no value.
         text: The evidence.
         deeper: Whether a derivation with more terms may give it a value.
+        tiny: Whether it is so small that it may be rounding.
     """
 
     nonzero: bool | None
     text: str
     deeper: bool = False
+    tiny: bool = False
 
 
 def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef, Finding]:
@@ -84,7 +90,46 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
         except (LimitError, EvaluationError, ScaleError) as error:
             found.update({ref: Finding(None, f"not evaluated: {error.message}") for ref in ready})
         ready = [ref for ref in ready if found[ref].nonzero is False]
+    tiny = [ref for ref, finding in found.items() if finding.nonzero and finding.tiny]
+    found.update(_rounded(context, tiny, seed))
     return found
+
+
+def _rounded(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Finding]:
+    """Of very small nodes those that rest on a sum of which only rounding is left."""
+    below = {ref: _sums(context, ref) for ref in refs}
+    asked = list(dict.fromkeys(ref for own in below.values() for ref in own))
+    if not asked:
+        return {}
+    sums = _run(context, asked, BUDGETS[0], seed)
+    lost = Finding(None, "it rests on a difference of which only rounding is left")
+    return {ref: lost for ref, own in below.items() if any(not sums[part].nonzero for part in own)}
+
+
+def _adds(context: Context, ref: LRef) -> bool:
+    """Whether a function adds its arguments up; a part that lives where another is 0 is no sum."""
+    node = context.nodes[ref]
+    return isinstance(node, Apply | Expect) and any(
+        isinstance(part, Add) and not any(_is_gate(inner) for inner in walk(part))
+        for part in walk(node.fn.expr)
+    )
+
+
+def _is_gate(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.atom == AT_ZERO
+
+
+def _sums(context: Context, ref: LRef) -> list[LRef]:
+    """The sums that a node depends on."""
+    seen, stack, out = {ref}, [ref], []
+    while stack:
+        top = stack.pop()
+        if _terms(context, top) or _adds(context, top):
+            out.append(top)
+        fresh = set(graph_refs(context.nodes[top])) - seen
+        seen |= fresh
+        stack.extend(fresh)
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +207,8 @@ def _fixed(sizes: _Sizes) -> Finding:
     what = "mean square " if sizes.vector else ""
     text = f"particles: {what}{value.value:.3g} +- {value.stderr:.1g}"
     strong = abs(value.value) > STRONG * value.stderr
-    return Finding(strong and sizes.square > ROUNDING * sizes.terms, text)
+    tiny = sizes.square < SMALL
+    return Finding(strong and sizes.square > ROUNDING * sizes.terms, text, tiny=tiny)
 
 
 def _random(sizes: _Sizes) -> Finding:

@@ -30,6 +30,9 @@ from tpcalc.limit.graph import (
 __all__ = ["Certainty"]
 
 
+NOWHERE, SOMEWHERE, EVERYWHERE = 0, 1, 2  # where a node is known not to be 0
+
+
 @dataclass
 class Certainty:
     """What is certainly not 0 in a graph under construction.
@@ -39,10 +42,10 @@ class Certainty:
     """
 
     context: Context
-    _known: dict[LRef, bool] = field(default_factory=dict)
+    _known: dict[LRef, int] = field(default_factory=dict)
 
     def holds(self, ref: LRef) -> bool:
-        """Whether a node is certainly not 0 (a vector: not 0 almost everywhere).
+        """Whether a node is certainly not 0 (a vector: on a positive share of its coordinates).
 
         Args:
             ref: A node.
@@ -59,7 +62,7 @@ class Certainty:
                 continue
             self._known[top] = self._decide(top)
             stack.pop()
-        return self._known[ref]
+        return self._known[ref] > NOWHERE
 
     def _asks(self, ref: LRef) -> tuple[LRef, ...]:
         node = self.context.nodes[ref]
@@ -71,69 +74,84 @@ class Certainty:
             return (*node.vectors, *(s for s in node.scalars if s is not None))
         return node.scalars if isinstance(node, ScalarApply) else ()
 
-    def _decide(self, ref: LRef) -> bool:
-        node = self.context.nodes[ref]
-        known = self._known
+    def _decide(self, ref: LRef) -> int:
+        node, known = self.context.nodes[ref], self._known
         if isinstance(node, Start):
-            cov = self.context.program.group[node.group].cov
             mean = self.context.program.group[node.group].mean[node.index]
-            return mean != 0 or cov is None or cov[node.index][node.index] != 0
+            return EVERYWHERE if self.context.smooth[ref] or mean != 0 else NOWHERE
         if isinstance(node, Number):
-            return node.value != 0
+            return EVERYWHERE if node.value != 0 else NOWHERE
         if isinstance(node, Draw):
-            return True
+            return EVERYWHERE
         if isinstance(node, Product | Fluctuation):
-            return known[node.vector]
+            return EVERYWHERE if known[node.vector] else NOWHERE
         if isinstance(node, Combine):
             return self._combined(node)
         if isinstance(node, ScalarApply):
-            return _monomial(node.fn.expr) and all(known[s] for s in node.scalars)
+            good = _monomial(node.fn.expr) and all(known[s] for s in node.scalars)
+            return EVERYWHERE if good else NOWHERE
         if isinstance(node, Apply):
             return self._applied(node.fn, node.vectors, node.scalars)
-        if isinstance(node, Expect):
-            return self._expected(node)
-        return False
+        return EVERYWHERE if isinstance(node, Expect) and self._square(node) else NOWHERE
 
-    def _combined(self, node: Combine) -> bool:
-        """One certain term with a direction that the others do not hold."""
-        parity = self.context.parity
-        supports = [parity.lattice.support(parity.coset(vector)) for vector in node.vectors]
+    def _combined(self, node: Combine) -> int:
+        """One certain term with a Gaussian direction that the others certainly do not hold."""
+        context = self.context
+        parity = context.parity
+        supports = [parity.depends[vector] for vector in node.vectors]
         for place, (scalar, vector) in enumerate(zip(node.scalars, node.vectors, strict=True)):
             if not self._known[vector] or (scalar is not None and not self._known[scalar]):
                 continue
             if len(node.vectors) == 1:
-                return True
-            others = 0
-            for index, support in enumerate(supports):
-                others |= support if index != place else 0
-            if isinstance(self.context.nodes[vector], Start | Product) and (
-                supports[place] & ~others
-            ):
-                return True
-        return False
+                return self._known[vector]
+            others = sides = 0
+            for index, other in enumerate(node.vectors):
+                if index != place:
+                    others |= supports[index]
+                    sides |= context.sides[other]
+            own, product = parity.own.get(vector, 0), context.nodes[vector]
+            if isinstance(product, Product):  # a multiple of what a product before it held, perhaps
+                own &= ~0 if not sides & context.side(product) else 0
+            if own & ~others:
+                return EVERYWHERE
+        return NOWHERE
 
-    def _applied(self, fn: Fn, vectors: tuple[LRef, ...], scalars: tuple[LRef, ...]) -> bool:
-        """A product of functions of certain variables, with at most one gate."""
-        if not all(self._known[v] for v in vectors) or not all(self._known[s] for s in scalars):
-            return False
-        factors = _factors(fn.expr)
-        gates = [factor for factor in factors if _gated(factor)]
-        dense = all(self.context.smooth[v] for v in vectors)
-        plain = all(_monomial(f) or _simple(f) for f in factors)
-        return plain and (not gates or (len(gates) == 1 and dense))
+    def _applied(self, fn: Fn, vectors: tuple[LRef, ...], scalars: tuple[LRef, ...]) -> int:
+        """A product of powers and named functions, of which one at most is 0 somewhere."""
+        if not all(self._known[s] for s in scalars):
+            return NOWHERE
+        places = [self._factor(factor, vectors) for factor in _factors(fn.expr)]
+        if NOWHERE in places or places.count(SOMEWHERE) > 1:
+            return NOWHERE
+        return min(places)
 
-    def _expected(self, node: Expect) -> bool:
-        """The mean of what is never negative and not 0."""
-        if not self._applied(node.fn, node.vectors, node.scalars) and not all(
-            self._known[v] for v in node.vectors
-        ):
-            return False
+    def _factor(self, factor: Expr, vectors: tuple[LRef, ...]) -> int:
+        """Where one factor is not 0."""
+        if isinstance(factor, Const | Par):
+            return EVERYWHERE
+        if isinstance(factor, Var):
+            return self._known[vectors[factor.index]]
+        if isinstance(factor, Pow):
+            inner = factor.base
+            if isinstance(inner, Par):
+                return EVERYWHERE
+            return self._known[vectors[inner.index]] if isinstance(inner, Var) else NOWHERE
+        call = _visible(factor)
+        if call is None or not isinstance(call.arg, Var):
+            return NOWHERE
+        vector = vectors[call.arg.index]
+        if not self.context.smooth[vector] or not self._known[vector]:
+            return NOWHERE
+        return SOMEWHERE if call.atom.facts.kinks else EVERYWHERE
+
+    def _square(self, node: Expect) -> bool:
+        """Whether this is the mean of an even power, times numbers that are not 0."""
         factors = [f for f in _factors(node.fn.expr) if not isinstance(f, Const | Par)]
-        scalars = all(self._known[s] for s in node.scalars)
-        if not scalars or len(factors) != 1:
+        if len(factors) != 1 or not all(self._known[s] for s in node.scalars):
             return False
         (factor,) = factors
-        return isinstance(factor, Pow) and factor.exponent % 2 == 0 and isinstance(factor.base, Var)
+        even = isinstance(factor, Pow) and factor.exponent > 0 and factor.exponent % 2 == 0
+        return even and isinstance(factor, Pow) and self._factor(factor, node.vectors) > NOWHERE
 
 
 def _factors(expr: Expr) -> tuple[Expr, ...]:
@@ -149,18 +167,13 @@ def _monomial(expr: Expr) -> bool:
     )
 
 
-def _simple(expr: Expr) -> bool:
-    """Whether this is a named function of one argument (plus a part that lives where it is 0)."""
+def _visible(expr: Expr) -> Call | None:
+    """The named function that a factor is, but for a part that lives where it is 0."""
     if isinstance(expr, Add):
-        visible = [term for term in expr.terms if not _hidden_part(term)]
-        return len(visible) == 1 and _simple(visible[0])
-    return isinstance(expr, Call) and isinstance(expr.arg, Var)
+        terms = [term for term in expr.terms if not _hidden_part(term)]
+        return _visible(terms[0]) if len(terms) == 1 else None
+    return expr if isinstance(expr, Call) else None
 
 
 def _hidden_part(expr: Expr) -> bool:
     return any(isinstance(part, Call) and part.atom == AT_ZERO for part in walk(expr))
-
-
-def _gated(expr: Expr) -> bool:
-    """Whether a factor may be 0 on a part of the coordinates."""
-    return any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(expr))

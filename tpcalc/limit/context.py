@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
 
 from tpcalc.functions import Call, Fn, Var
-from tpcalc.functions.expr import walk
+from tpcalc.functions.expr import Mul, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.expand import Explosion
 from tpcalc.limit.graph import (
@@ -68,6 +68,7 @@ class Context:
     dims: list[str | None] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)  # a bit for each random input
     missing: list[str] = field(default_factory=list)  # why a node has no value, or ""
+    sides: list[int] = field(default_factory=list)  # a bit for each side of a matrix below a node
     bits: dict[str, int] = field(default_factory=dict)
     known: dict[LNode, LRef] = field(default_factory=dict)
     smooth: list[bool] = field(default_factory=list)  # whether the law has a density
@@ -94,6 +95,7 @@ class Context:
             self.parity.add(len(self.nodes) - 1, node)
         self.roots.append(self._roots(node))
         self.missing.append(self._missing(node))
+        self.sides.append(self._sides(node))
         self.smooth.append(self._has_density(node))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1
@@ -106,6 +108,16 @@ class Context:
         if "hidden" in below:
             return "hidden"
         return "noise" if isinstance(node, Noise) or "noise" in below else ""
+
+    def _sides(self, node: LNode) -> int:
+        out = 0
+        for ref in graph_refs(node):
+            out |= self.sides[ref]
+        return out | self.side(node) if isinstance(node, Product) else out
+
+    def side(self, node: Product) -> int:
+        """The bit of the side of a matrix that a product uses."""
+        return self.bit(f"side {node.matrix} {node.transpose}")
 
     def _roots(self, node: LNode) -> int:
         """All random inputs that the finite-width value of a node depends on."""
@@ -121,31 +133,63 @@ class Context:
         return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
 
     def _has_density(self, node: LNode) -> bool:
-        """Whether no positive part of the coordinates takes one value.
+        """Whether a Z has a bounded density: a Gaussian direction of its own is in it.
 
-        Gaussians have a density, and so have functions without kinks of them; a sum inherits it
-        from a term, unless it may cancel it (``x - relu(x)``); that a sum of other dependent terms
-        does not cancel is assumed, not proved. What is not known counts as no.
+        That a product with a matrix has a direction that earlier products did not have is assumed
+        of vectors that are no sums of theirs. What is not known counts as no.
         """
-        if isinstance(node, Start):
-            cov = self.program.group[node.group].cov
-            return cov is None or cov[node.index][node.index] != 0
-        if isinstance(node, Product):
-            return True
-        if isinstance(node, Apply):
-            moves = any(isinstance(part, Var) for part in walk(node.fn.expr))
-            return moves and not _kinked(node.fn) and all(self.smooth[v] for v in node.vectors)
-        if isinstance(node, Combine):
-            return any(self.smooth[v] and not self._cancelled(v, node) for v in node.vectors)
-        return False
+        if isinstance(node, Start | Product):
+            return self.parity.own[self.known_ref(node)] != 0
+        return isinstance(node, Combine) and self._own(node.vectors) != 0
 
-    def _cancelled(self, vector: LRef, total: Combine) -> bool:
-        """Whether a sum holds a kinked function of one of its terms alone."""
-        for other in total.vectors:
-            node = self.nodes[other]
-            if isinstance(node, Apply) and set(node.vectors) == {vector} and _kinked(node.fn):
+    def _own(self, vectors: Sequence[LRef]) -> int:
+        """A Gaussian direction that one term of a sum has and the others have not; 0 if none.
+
+        A term ``gate * D`` with such a direction in D may be left out: where the gate is open the
+        sum has a density, and elsewhere the rest decides.
+        """
+        left = list(vectors)
+        while left:
+            supports = [self.parity.depends[v] for v in left]
+            dropped = None
+            for place, vector in enumerate(left):
+                others = 0
+                for index, support in enumerate(supports):
+                    others |= support if index != place else 0
+                own = self.parity.own.get(vector, 0)
+                if own & ~others:
+                    return own
+                if dropped is None and self._gated(vector, others):
+                    dropped = place
+            if dropped is None:
+                return 0
+            left.pop(dropped)
+        return 0
+
+    def _gated(self, vector: LRef, others: int) -> bool:
+        """Whether a vector is a function times a Z with a direction that nothing else here has."""
+        node = self.nodes[vector]
+        if not isinstance(node, Apply) or not isinstance(node.fn.expr, Mul):
+            return False
+        for factor in node.fn.expr.factors:
+            if not isinstance(factor, Var):
+                continue
+            inner = node.vectors[factor.index]
+            found = self.nodes[inner]
+            own = self.parity.own.get(inner, 0)
+            if isinstance(found, Combine):
+                own = self._own(found.vectors)
+            rest = others
+            for index, other in enumerate(node.vectors):
+                if index != factor.index:
+                    rest |= self.parity.depends[other]
+            if own & ~rest:
                 return True
         return False
+
+    def known_ref(self, node: LNode) -> LRef:
+        """The number of a node that is being added or is there."""
+        return self.known.get(node, len(self.nodes) - 1)
 
     def bit(self, root: str) -> int:
         """The bit of a random input."""
@@ -180,10 +224,6 @@ class Context:
 def is_hidden(fn: Fn) -> bool:
     """Whether a function holds a value that is not followed."""
     return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
-
-
-def _kinked(fn: Fn) -> bool:
-    return any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(fn.expr))
 
 
 def start_root(program: Program, group: str, index: int) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.errors import NotDifferentiable, ScaleError
@@ -35,7 +35,7 @@ from tpcalc.functions.expr import (
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.series import UNBOUNDED, NeedsMore, Ranking, Rest, Series
+from tpcalc.limit.series import UNBOUNDED, Ranking, Rest, Series
 from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import Power, minus, plus, times
 
@@ -117,13 +117,51 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
         for _ in range(int(expr.exponent) - 1):
             out = _times(out, base, setting)
         return out
-    if not base.terms:
-        if base.is_zero:
-            raise ScaleError(
-                f"{expr.text} of an argument that is identically 0.", where=setting.where
-            )
-        raise NeedsMore
-    return _homogeneous(power(HERE, expr.exponent), expr.exponent, base, setting)
+    if base.is_zero:
+        raise ScaleError(f"{expr.text} of an argument that is identically 0.", where=setting.where)
+    function, degree = power(HERE, expr.exponent), expr.exponent
+    if not base.terms:  # only a bound is known
+        if degree < 0:
+            return Series((), UNBOUNDED)
+        return Series((), _of_degree(setting.ranking.bound(base), degree))
+    lead, first = base.terms[0]
+    vectors = {part for part in walk(first) if isinstance(part, Var)}
+    if not vectors or _positive(first):
+        return _homogeneous(function, degree, base, setting)
+    # A part of the coordinates may be near 0, where the function has no slope.
+    moved: Terms = Series(base.terms[1:], base.rest, base.soft)
+    value: Terms = Series(((ZERO, substitute(function, {HERE: first})),))
+    change = setting.ranking.bound(moved.shift(minus(ZERO, lead)))
+    drift = None if base.drift is None else base.drift.shift(minus(ZERO, lead))
+    change = setting.ranking.larger(change, drift)
+    if change is None:
+        return value.shift(times(degree, lead))
+    rest = UNBOUNDED if degree < 0 else _of_degree(change, min(degree, Fraction(1)))
+    return _sum([value, Series((), rest)], setting).shift(times(degree, lead))
+
+
+def _of_degree(bound: Rest | None, degree: Power) -> Rest | None:
+    """A bound on the p-th power of the size of what is bounded."""
+    if bound is None or bound.power is None:
+        return bound
+    if bound.peak is None:
+        return Rest(times(degree, bound.power), bound.strict)
+    peak = times(degree, bound.peak)  # on the same share of the coordinates
+    return Rest(plus(peak, minus(bound.power, bound.peak)), bound.strict, peak)
+
+
+def _positive(expr: Expr) -> bool:
+    """Whether an expression is bounded away from 0 by its form: a positive number and squares."""
+    if isinstance(expr, Const):
+        return expr.value > 0
+    if not isinstance(expr, Add):
+        return False
+    squares = all(
+        (isinstance(term, Const) and term.value > 0)
+        or (isinstance(term, Pow) and term.exponent % 2 == 0 and term.exponent > 0)
+        for term in expr.terms
+    )
+    return squares and any(isinstance(term, Const) for term in expr.terms)
 
 
 def _call(expr: Call, inner: Terms, setting: Setting) -> Terms:
@@ -177,26 +215,27 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
         return _hidden(function, inner, size, setting)
     assert isinstance(degree, Fraction)
     if not followed:  # f(rest) where the leading term is 0, f'(c) rest elsewhere
-        rest = Rest(times(min(Fraction(1), degree), size.power), size.strict)
+        rest = _of_degree(size, min(Fraction(1), degree))
         return _sum([_taylor(function, inner, setting), Series((), rest)], setting)
     if degree >= 2:
         return _taylor(function, inner, setting, smooth=True)
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
     soft, drift = inner.soft, inner.drift
     if slope is None:
-        soft, drift = _flipped(soft), _flipped(drift)
+        soft, drift = _flips(soft), _flips(drift)
     pieces: list[Terms] = [Series(((ZERO, substitute(function, at)),), None, soft, drift)]
     linear = Fraction(0) if slope is None else _at_zero(slope)
     there = [_homogeneous(function, degree, moved, setting)]
     if slope is None:
         there.append(Series(((ZERO, const(-_at_zero(function))),)))
-        pieces.append(Series((), None, _flipped(size)))
+        pieces.append(Series((), None, _flips(size)))
     else:
         pieces.append(_times(Series(((ZERO, substitute(slope, at)),)), moved, setting))
         there.append(_times(Series(((ZERO, const(-linear)),)), moved, setting))
         second = setting.ranking.bound(moved)
         assert second is not None and second.power is not None
-        pieces.append(Series((), Rest(times(Fraction(2), second.power), second.strict)))
+        # Near 0 the slope turns on a vanishing share of the coordinates.
+        pieces.append(Series((), None, Rest(second.power, True, second.power)))
     gate: Terms = Series(((ZERO, AT_ZERO(inner.terms[0][1])),))
     on_zero = _sum([piece for piece in there if not _null(piece)], setting)
     pieces.append(_times(gate, on_zero, setting))
@@ -212,15 +251,18 @@ def _of_bound(expr: Call, inner: Terms, setting: Setting) -> Terms:
     chamber = setting.ranking.chamber
     if facts.homogeneity is not None:
         degree = _plain(facts.homogeneity)
-        strict = rest.strict and chamber.sign(degree) > 0
-        return Series((), Rest(times(degree, rest.power), strict))
+        found = _of_degree(rest, degree)
+        assert found is not None
+        if rest.strict and chamber.sign(degree) <= 0:
+            found = replace(found, strict=False)
+        return Series((), found)
     sign = chamber.sign(rest.power)
     if sign < 0 or (sign == 0 and rest.strict):
         value = float(evaluate(Fn(expr.atom(const(0)), 0), []))
         if expr.atom.derivative is None and 0.0 in facts.kinks:
             return Series((), Rest(ZERO))  # a jump where the argument tends
         terms = ((ZERO, const(value)),) if value != 0 else ()
-        return Series(terms, Rest(rest.power, rest.strict))
+        return Series(terms, rest)
     return _of_large(expr, rest.power, setting)
 
 
@@ -319,7 +361,7 @@ def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms
     leading = inner.terms[0][1]
     gate = mul((AT_ZERO(leading), hidden(next(setting.fresh))(leading)))
     value = add((substitute(function, {HERE: leading}), gate))
-    return Series(((ZERO, value),), None, _flipped(size), _flipped(inner.drift))
+    return Series(((ZERO, value),), None, _flips(size), _flips(inner.drift))
 
 
 def _taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = False) -> Terms:
@@ -344,34 +386,39 @@ def _taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fa
     if moved.is_zero:
         return first
     size = moved.lead
-    strict = not moved.terms and moved.rest is not None and moved.rest.strict
     if size is None:
         return Series((), UNBOUNDED)
     if not smooth and not _misses_kinks(function, inner.terms[0][1], setting.smooth):
         # A positive part of the coordinates (or the number itself) may sit on a kink: its first
         # order is not linear there, and a jump is not small at all.
-        rest = Rest(ZERO) if slope is None else Rest(size, strict)
+        rest = Rest(ZERO) if slope is None else ranking.bound(moved)
         return _sum([first, Series((), rest)], setting)
     if slope is None:
-        flips = _flipped(Rest(size, strict))
+        flips = _flipped(ranking.bound(moved))
         return _sum([first, Series((), None, flips)], setting)
     if not ranking.depth or not moved.terms:
-        return _sum([first, Series((), Rest(size, strict))], setting)
+        return _sum([first, Series((), ranking.bound(moved))], setting)
     return _higher(function, slope, at, first, moved, setting)
 
 
+def _flips(bound: Rest | None) -> Rest | None:
+    """How far a jump moves on an argument of unknown density: it flips on a vanishing share."""
+    return None if bound is None else Rest(ZERO, strict=True, peak=ZERO)
+
+
 def _flipped(bound: Rest | None) -> Rest | None:
-    """How far a jump moves where its argument moves by that much: it flips on a small share.
+    """How far a jump moves where its argument has a bounded density and moves by that much.
 
     In mean square the square root; below n^(-1/4) only "o(1)" is kept, or the steps of a training
     run would each have powers of their own.
     """
     if bound is None or bound.power is None:
         return bound
-    half = times(Fraction(1, 2), bound.power)
-    if isinstance(half, Fraction) and -COARSE < half < 0:
-        return Rest(ZERO, strict=True)
-    return Rest(half, bound.strict)
+    moved = bound.power if bound.peak is None else bound.peak
+    half = times(Fraction(1, 2), moved)
+    if bound.peak is not None or (isinstance(half, Fraction) and -COARSE < half < 0):
+        return Rest(ZERO, strict=True, peak=ZERO)
+    return Rest(half, bound.strict, peak=ZERO)
 
 
 def _size(moved: Terms, soft: Rest | None, setting: Setting) -> Rest | None:
@@ -394,7 +441,6 @@ def _higher(
     pieces, order, factorial = [first], 1, 1
     step = moved
     coefficient: Expr | None = slope
-    kinked = any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(function))
     while coefficient is not None:
         number: Terms = Series(
             ((ZERO, mul((const(Fraction(1, factorial)), substitute(coefficient, at)))),)
@@ -402,16 +448,36 @@ def _higher(
         pieces.append(_times(number, step, setting))
         order += 1
         factorial *= order
-        beyond = sign(plus(times(Fraction(order), size), depth)) < 0
-        if beyond or kinked or order > MOST:
+        if sign(plus(times(Fraction(order), size), depth)) < 0 or order > MOST:
             break
         step = _times(step, moved, setting)
-        try:
-            coefficient = derivative(coefficient, HERE)
-        except NotDifferentiable:
-            coefficient = None
-    pieces.append(Series((), Rest(times(Fraction(order), size))))
+        coefficient = _slope(coefficient)
+    pieces.append(_remainder(function, order, setting.ranking.bound(moved)))
     return _sum([piece for piece in pieces if not _null(piece)], setting)
+
+
+def _slope(function: Expr) -> Expr | None:
+    try:
+        return derivative(function, HERE)
+    except NotDifferentiable:
+        return None
+
+
+def _remainder(function: Expr, order: int, moved: Rest | None) -> Terms:
+    """What Taylor's formula leaves after the terms below an order.
+
+    Where the derivative before that order jumps, it is of the size of the term before on a share
+    of the coordinates that is as small as the argument's change: one half more in mean square.
+    """
+    assert moved is not None and moved.power is not None
+    last: Expr | None = function
+    for _ in range(order):
+        last = None if last is None else _slope(last)
+    if last is not None:
+        return Series((), Rest(times(Fraction(order), moved.power), moved.strict))
+    peak = times(Fraction(order - 1), moved.power)
+    half = plus(peak, times(Fraction(1, 2), moved.power))
+    return Series((), None, Rest(half, moved.strict, peak))
 
 
 def _null(piece: Terms) -> bool:

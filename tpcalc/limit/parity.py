@@ -30,11 +30,17 @@ class _Direction:
 
     vector: Coset
     draw: Coset
+    bits: int  # of the draw
+    below: int  # what the vector depends on
 
 
 @dataclass
 class Parity:
     """The cosets of the vector nodes of a limit graph under construction.
+
+    ``own`` holds for start vectors and products the bit of a Gaussian direction that is theirs: a
+    multiple of it that is not 0 is in them, and in nothing before. ``depends`` holds for every
+    vector the bits of all directions that it may depend on, with their sign or without.
 
     Args:
         groups: The Gaussian groups of the program.
@@ -42,8 +48,10 @@ class Parity:
 
     groups: Mapping[str, Group]
     lattice: Lattice = field(default_factory=Lattice)
+    own: dict[LRef, int] = field(default_factory=dict)
+    depends: dict[LRef, int] = field(default_factory=dict)
     _of: dict[LRef, Coset] = field(default_factory=dict)
-    _starts: dict[str, list[Coset]] = field(default_factory=dict)
+    _starts: dict[str, list[tuple[Coset, int, int]]] = field(default_factory=dict)
     _sides: dict[tuple[str, bool], list[_Direction]] = field(default_factory=dict)
     _count: int = 0
 
@@ -55,15 +63,24 @@ class Parity:
             node: The node.
         """
         if isinstance(node, Start):
-            self._of[ref] = self._start(node)
+            self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
         elif isinstance(node, Product):
-            self._of[ref] = self._product(node)
+            self._of[ref], self.own[ref], self.depends[ref] = self._product(node)
         elif isinstance(node, Apply):
             self._of[ref] = self.character(node.fn, node.vectors) or EVEN
+            self.depends[ref] = self._all(node.vectors) if self._of[ref] != ALL else -1
         elif isinstance(node, Combine):
             self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
+            self.depends[ref] = self._all(node.vectors)
         elif isinstance(node, OuterExpect):  # any function of the rows
             self._of[ref] = self.lattice.span(self._hull([self._of[row] for row in node.rows]))
+            self.depends[ref] = self._all(node.rows)
+
+    def _all(self, vectors: Sequence[LRef]) -> int:
+        bits = 0
+        for vector in vectors:
+            bits |= self.depends[vector]
+        return bits
 
     def coset(self, ref: LRef) -> Coset:
         """The coset of a vector node.
@@ -126,39 +143,46 @@ class Parity:
         self._count += 1
         return self.lattice.single(self._count - 1)
 
-    def _start(self, node: Start) -> Coset:
+    def _start(self, node: Start) -> tuple[Coset, int, int]:
         found = self._starts.get(node.group)
         if found is None:
             found = self._starts[node.group] = self._members(self.groups[node.group])
         return found[node.index]
 
-    def _members(self, group: Group) -> list[Coset]:
-        """A coset for each member: the directions of its Gaussian, and 0 where it has a mean."""
+    def _members(self, group: Group) -> list[tuple[Coset, int, int]]:
+        """For each member its coset (with 0 where it has a mean) and its own direction, or 0."""
         directions = [self._fresh() for _ in group.mean]
         out = []
         for index, row in enumerate(_factor(group)):
             mixed = [directions[j] for j, used in enumerate(row) if used]
             coset = self._hull(mixed) if mixed else EVEN
-            out.append(self.lattice.hull(coset, EVEN) if group.mean[index] != 0 else coset)
+            certain = row[index] and len(group.mean) <= LARGEST
+            own = self.lattice.support(directions[index]) if certain else 0
+            centred = group.mean[index] == 0
+            bits = sum(self.lattice.support(direction) for direction in mixed)
+            out.append((coset if centred else self.lattice.hull(coset, EVEN), own, bits))
         return out
 
-    def _product(self, node: Product) -> Coset:
+    def _product(self, node: Product) -> tuple[Coset, int, int]:
         """What x = hat + correction; the hat is a sum of the draws of the directions of x."""
         lattice = self.lattice
         x = self._of[node.vector]
         side = self._sides.setdefault((node.matrix, node.transpose), [])
         direction, hat = x, self._fresh()
-        draw = hat
+        draw, own = hat, lattice.support(hat)
+        below, bits = self.depends[node.vector], own
         for earlier in side:
             if lattice.has_zero(lattice.product(x, earlier.vector)):
                 hat = lattice.hull(hat, earlier.draw)
                 direction = lattice.hull(direction, earlier.vector)
+                below, bits = below | earlier.below, bits | earlier.bits
         total = hat
         for other in self._sides.get((node.matrix, not node.transpose), []):
             if lattice.has_zero(lattice.product(x, other.draw)):
                 total = lattice.hull(total, other.vector)
-        side.append(_Direction(direction, draw))
-        return total
+                bits |= other.below
+        side.append(_Direction(direction, draw, own, below))
+        return total, own, bits
 
 
 def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:

@@ -75,10 +75,21 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
         source = context.anchors[matrix.rows if node.transpose else matrix.cols]
         context.add(Product(matrix.name, node.transpose, source), dim)
     terms = tuple(
-        (power, context.add(Product(matrix.name, node.transpose, item), dim))
+        (power, _product(context, matrix.name, node.transpose, item, dim))
         for power, item in x.terms
     )
     return Series(terms, x.rest, x.soft, x.drift).shift(HALF)
+
+
+def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef:
+    """W x; of a sum of vectors that were all multiplied before, the sum of the products."""
+    node = context.nodes[item]
+    if isinstance(node, Combine):
+        parts = [context.known.get(Product(matrix, transpose, vector)) for vector in node.vectors]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts):
+            return context.add(Combine(node.numbers, node.scalars, tuple(known)), dim)
+    return context.add(Product(matrix, transpose, item), dim)
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -147,14 +158,14 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
 
 
 def _opened(context: Context, bucket: Bucket) -> Bucket:
-    """A bucket without zeros; in a difference sums are opened, so that what they share cancels."""
+    """A bucket without zeros; sums that share terms are opened, so that these cancel."""
     clean = {pair: number for pair, number in bucket.items() if number != 0}
-    sums = [
-        (number, context.nodes[vector])
-        for (scalar, vector), number in clean.items()
-        if scalar is None and isinstance(context.nodes[vector], Combine)
-    ]
-    if len(clean) < 2 or not any(number < 0 for number, _ in sums):
+    inner = [vector for _, vector in clean]
+    for scalar, vector in clean:
+        node = context.nodes[vector]
+        if scalar is None and isinstance(node, Combine):
+            inner += node.vectors
+    if len(set(inner)) == len(inner):  # nothing is shared
         return clean
     total: Bucket = {}
     for (scalar, vector), number in clean.items():
@@ -164,7 +175,8 @@ def _opened(context: Context, bucket: Bucket) -> Bucket:
             continue
         for factor, own, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
             total[own, item] = total.get((own, item), Fraction(0)) + number * factor
-    return _opened(context, total)
+    opened = {pair: number for pair, number in total.items() if number != 0}
+    return opened if opened == clean else _opened(context, opened)
 
 
 def _merged(buckets: list[Bucket]) -> Bucket:

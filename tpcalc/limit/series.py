@@ -36,16 +36,22 @@ class NeedsMore(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A bound on what was dropped: O(n^power), o(n^power) if strict; power None: no bound."""
+    """A bound on what was dropped: O(n^power), o(n^power) if strict; power None: no bound.
+
+    The power is that of the mean square. What lives on a vanishing share of the coordinates is
+    larger there: ``peak`` bounds it everywhere, and is None where it is no larger.
+    """
 
     power: Power | None
     strict: bool = False
+    peak: Power | None = None
 
     def shift(self, by: Power | None) -> Rest:
         """The bound times n^by (None: times something without a bound)."""
         if self.power is None or by is None:
             return UNBOUNDED
-        return Rest(plus(self.power, by), self.strict)
+        peak = None if self.peak is None else plus(self.peak, by)
+        return Rest(plus(self.power, by), self.strict, peak)
 
 
 UNBOUNDED = Rest(None)
@@ -71,11 +77,16 @@ class Series(Generic[T]):
 
     @property
     def lead(self) -> Power | None:
-        """A power that bounds the quantity; None: identically 0, or (with a rest) no bound."""
+        """A power that bounds the quantity; None: identically 0, or (with a rest) no bound.
+
+        As a factor of a bound it counts with its peak, because mean squares do not multiply.
+        """
         if self.terms:
             return self.terms[0][0]
         bound = self.rest or self.soft
-        return None if bound is None else bound.power
+        if bound is None:
+            return None
+        return bound.power if bound.peak is None else bound.peak
 
     def shift(self, by: Power) -> Series[T]:
         """The series times n^by."""
@@ -114,6 +125,8 @@ class Ranking:
             return a
         if a.power is None or b.power is None:
             return UNBOUNDED
+        if a.peak != b.peak:
+            return self._peaked(a, b)
         if isinstance(a.power, Fraction) and isinstance(b.power, Fraction):
             if a.power == b.power:
                 return Rest(a.power, a.strict and b.strict)
@@ -122,6 +135,16 @@ class Ranking:
         if sign == 0:
             return Rest(a.power, a.strict and b.strict)
         return a if sign > 0 else b
+
+    def _peaked(self, a: Rest, b: Rest) -> Rest:
+        """The larger of two bounds, with the larger of their peaks."""
+        assert a.power is not None and b.power is not None
+        tops = [bound.power if bound.peak is None else bound.peak for bound in (a, b)]
+        assert tops[0] is not None and tops[1] is not None
+        first = self.chamber.sign(minus(tops[0], tops[1])) >= 0
+        found = self.larger(Rest(a.power, a.strict), Rest(b.power, b.strict))
+        assert found is not None
+        return Rest(found.power, found.strict, tops[0] if first else tops[1])
 
     def covers(self, rest: Rest | None, power: Power) -> bool:
         """Whether the rest may be as large as n^power."""
@@ -194,11 +217,12 @@ class Ranking:
                 break
             items = [terms[power] for power in group]
             kept.append((group[0], items[0] if len(items) == 1 else merge(items)))
-        if not kept:
-            return Series((), rest)
         lead = groups[0][0]
+        soft = self._joined(gentle, lead)
+        if not kept or self.covers(soft, lead):
+            return Series((), self._largest([b for b in (rest, soft, Rest(lead)) if b]))
         inner = [rest for rest in drifts if rest is not None]
-        return Series(tuple(kept), rest, self._joined(gentle, lead), self._joined(inner, lead))
+        return Series(tuple(kept), rest, soft, self._joined(inner, lead))
 
     def as_factor(self, scalar: Series[T]) -> Series[T]:
         """A scalar as a factor of vectors: its leading terms stand for its value at finite n."""
@@ -228,7 +252,10 @@ class Ranking:
             return self._largest(bounds)
         floor = minus(lead, self.depth)
         high = [rest for rest in bounds if self.covers(rest, floor)]
-        return self._largest(high) if high else Rest(floor, strict=True)
+        if high:
+            return self._largest(high)
+        peaked = any(rest.peak is not None for rest in bounds)
+        return Rest(floor, strict=True, peak=lead if peaked else None)
 
     def _numbers(self, terms: Iterable[Power]) -> tuple[list[list[Power]], Rest | None]:
         ordered = sorted((p for p in terms if isinstance(p, Fraction)), reverse=True)

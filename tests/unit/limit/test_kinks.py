@@ -14,7 +14,6 @@ from tpcalc.dsl import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import LimitError
 from tpcalc.limit.derive import derive
-from tpcalc.limit.series import NeedsMore
 from tpcalc.results import Estimate
 
 HALF_NORMAL = 1 / math.sqrt(2 * math.pi)  # E relu(w), w ~ N(0, 1)
@@ -78,7 +77,8 @@ def test_terms_decide_one_after_the_other() -> None:
         first = tp.relu(v) + small * tp.relu(w)
         return tp.n**0.75 * t.mean(tp.relu(first + tp.n**-0.75 * u) - tp.relu(first))
 
-    agree(number(build), HALF_NORMAL / 4)
+    with pytest.raises(LimitError, match="depends on terms"):  # two orders beyond a gate at 0
+        number(build)
 
 
 def test_a_number_that_tends_to_a_jump_is_drawn() -> None:
@@ -132,10 +132,6 @@ def gap(act: Callable[..., Vector], v: Vector, w: Vector) -> Vector:
     return act(v + small * w) - act(v)
 
 
-SILENT = pytest.mark.xfail(strict=True, reason="a number is given, and it is wrong")
-
-
-@SILENT
 @pytest.mark.parametrize(
     ("build", "value"),
     [
@@ -211,7 +207,6 @@ def root(v: Vector, w: Vector) -> Vector:
     return tp.sqrt(tp.relu(v) + small * (w * w)) - tp.sqrt(tp.relu(v))
 
 
-@pytest.mark.xfail(strict=True, raises=NeedsMore, reason="an exception of the derivation escapes")
 def test_the_inverse_of_what_may_vanish_has_no_known_order() -> None:
     """Of the divisor only a bound is known."""
 
@@ -225,4 +220,4 @@ def test_the_inverse_of_what_may_vanish_has_no_known_order() -> None:
         derive(made.build())
     found = orders(made)
     assert (found["q"].n, found["q"].status) == (None, "upper")
-    assert (found["v"].n, found["v"].status) == (0, "exact")
+    assert (found["v"].text, found["v"].status) == ("0", "exact")

@@ -25,7 +25,7 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError
-from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.functions import Call, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.graph import (
     Apply,
@@ -59,6 +59,7 @@ class Compiled:
         moments: Result indices (mean, second moment) of each vector target.
         random: Names of scalar targets that depend on a random scalar.
         denominators: Result indices of scalars that the program divides by.
+        jumps: Result indices of scalars that are a jump of other scalars.
     """
 
     script: Script
@@ -66,6 +67,7 @@ class Compiled:
     moments: Mapping[str, tuple[int, int]]
     random: frozenset[str]
     denominators: tuple[int, ...] = ()
+    jumps: tuple[int, ...] = ()
 
 
 @dataclass
@@ -137,6 +139,9 @@ def compile_graph(
     divisors = sorted(_divisors(graph) - random)
     denominators = tuple(range(len(results), len(results) + len(divisors)))
     results.extend(state.scalar[ref] for ref in divisors)
+    turned = sorted(_jumps(graph) - random)
+    jumps = tuple(range(len(results), len(results) + len(turned)))
+    results.extend(state.scalar[ref] for ref in turned)
     wanted = {name: target.node for name, target in graph.targets}
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
@@ -151,7 +156,7 @@ def compile_graph(
     chance = frozenset(
         name for name, target in graph.targets if target.node is not None and target.node in random
     )
-    return Compiled(script, scalars, pairs, chance, denominators)
+    return Compiled(script, scalars, pairs, chance, denominators, jumps)
 
 
 def _divisors(graph: LimitGraph) -> set[LRef]:
@@ -166,6 +171,18 @@ def _divisors(graph: LimitGraph) -> set[LRef]:
                 if not isinstance(graph.nodes[ref], Number):
                     found.add(ref)
     return found
+
+
+def _jumps(graph: LimitGraph) -> set[LRef]:
+    """Scalars that are a jump of other scalars, such as the sign of one."""
+    return {
+        ref
+        for ref, node in enumerate(graph.nodes)
+        if isinstance(node, ScalarApply)
+        and isinstance(node.fn.expr, Call)
+        and node.fn.expr.atom.facts.kinks
+        and node.fn.expr.atom.derivative is None
+    }
 
 
 def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:

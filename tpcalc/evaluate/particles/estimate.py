@@ -97,6 +97,7 @@ def run_particles(
     samples = budget.samples
     draws = _run(compiled, budget, samples, seed, progress)
     _check_denominators(compiled, draws.values)
+    _check_jumps(compiled, draws.values)
     while budget.rel_error is not None and not _met(compiled, draws.values, budget.rel_error):
         samples *= 2
         try:
@@ -124,6 +125,16 @@ def _run(
     values = np.array([outcome.scalars for outcome in outcomes], dtype=np.float64)
     vectors = tuple(outcome.vectors for outcome in outcomes)
     return Draws(values.reshape(len(outcomes), -1), vectors, samples, seed, Status.CONVERGED)
+
+
+def _check_jumps(compiled: Compiled, values: NDArray[np.float64]) -> None:
+    for column in compiled.jumps:
+        if np.ptp(values[:, column]) > 0:
+            raise EvaluationError(
+                "the program takes a jump of a scalar that is at the jump within its error: the "
+                "replicates fall on both sides.",
+                hint="Use a smooth function of it, or raise samples if it is near the jump only.",
+            )
 
 
 def _check_denominators(compiled: Compiled, values: NDArray[np.float64]) -> None:
