@@ -144,7 +144,10 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
         notes.append("the bias of the first layer takes c_1")
     return Solution(
         (),
-        _joined(chamber.region, found.values() if run.steps > 1 else ()),
+        (
+            *_joined(chamber.region, found.values() if run.steps > 1 else ()),
+            *(["p >= 1"] if "p" in point else []),
+        ),
         tuple((name, str(value)) for name, value in sorted(point.items())),
         tuple(formulas),
         provenance(

@@ -21,6 +21,7 @@ __all__ = ["Order", "Orders", "orders"]
 
 HALF = Fraction(1, 2)
 BUDGET = Fraction(2)
+DIVIDED = "it rests on a division by what may be 0: no bound is known"
 FLUCTUATES = "the average fluctuates around an expectation that is 0 by symmetry"
 
 
@@ -188,6 +189,8 @@ def _settle(
     left = []
     for name, size in sizes.items():
         order, settled = _order(size, None if size.node is None else tests.get(size.node))
+        if order.status == "upper" and run.program.ref(name) in run.divided:
+            order = Order(None, "upper", DIVIDED)
         found[name] = order
         if not settled:
             left.append(name)
@@ -218,7 +221,7 @@ def _order(size: Scale, test: Finding | None) -> tuple[Order, bool]:
     if test.nonzero is None:
         reason = f"the leading coefficient was not tested: {test.text}"
         return Order(power, "upper", reason), not test.deeper
-    reason = f"the leading coefficient is 0 within five standard errors ({test.text})"
+    reason = f"the leading coefficient may be 0 ({test.text})"
     return Order(power, "upper", reason), True
 
 

@@ -81,7 +81,7 @@ def solve(
         (('-2', '-5/2', '-5/2', '-2'), ('-1', '-2', '-2', '-1'))
         >>> found = tp.solve(tp.MLP(2, "relu"), "naive-ip", symbolic="p", verify=False)
         >>> found.steps[0].c[0], found.region
-        ('-1 - 1/2*p', ('1 + p > 0',))
+        ('-1 - 1/2*p', ('1 + p > 0', 'p >= 1'))
     """
     started = time.perf_counter()
     if not isinstance(architecture, MLP):
@@ -118,7 +118,7 @@ def solve(
             SolvedStep(step, _texts(found.weights(step)), _texts(found.biases(step)))
             for step in range(run.steps)
         ),
-        found.found.region.lines,
+        (*found.found.region.lines, *(["p >= 1"] if "p" in kept else [])),
         tuple((name, str(value)) for name, value in sorted(point.items())),
         tuple((f"a_{layer}", str(a)) for layer, a in enumerate(found.multipliers, 1)),
         provenance(

@@ -33,11 +33,13 @@ from tpcalc.results import Estimate
 
 __all__ = ["Finding", "nonzero"]
 
-BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**7, 2**11, 2**14))
-MOST = 2**24  # samples times nodes: what a test of a long program may cost
+BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**10, 2**13))
+MOST = 2**22  # samples times nodes: what a test of a long program may cost
 STRONG = 5.0
 ROUNDING = 1e-26  # of mean squares
 SMALL = 1e-18
+FALLS = 3.0
+STEADY = 0.35  # of a square, at 64 times the samples: that of a sampling error falls by 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +86,26 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     for budget in BUDGETS:
         if not ready or budget.samples * len(context.nodes) > MOST:
             break
-        try:
-            with np.errstate(all="ignore"):  # what overflows is not a finding
-                found.update(_run(context, ready, budget, seed))
-        except (LimitError, EvaluationError, ScaleError) as error:
-            found.update({ref: Finding(None, f"not evaluated: {error.message}") for ref in ready})
+        found.update(_tried(context, ready, budget, seed))
         ready = [ref for ref in ready if found[ref].nonzero is False]
     tiny = [ref for ref, finding in found.items() if finding.nonzero and finding.tiny]
     found.update(_rounded(context, tiny, seed))
     return found
+
+
+def _tried(
+    context: Context, refs: Sequence[LRef], budget: Budget, seed: int
+) -> dict[LRef, Finding]:
+    """A run for all nodes; where it fails, halves of them, so that one spoils no other."""
+    try:
+        with np.errstate(all="ignore"):  # what overflows is not a finding
+            return _run(context, refs, budget, seed)
+    except (LimitError, EvaluationError, ScaleError) as error:
+        if len(refs) == 1:
+            return {refs[0]: Finding(None, f"not evaluated: {error.message}")}
+    middle = len(refs) // 2
+    halves = (refs[:middle], refs[middle:])
+    return {k: v for half in halves for k, v in _tried(context, half, budget, seed).items()}
 
 
 def _rounded(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Finding]:
@@ -137,6 +150,7 @@ class _Sizes:
     """A target in both runs, beside the mean squares of the terms that it is the sum of."""
 
     value: Estimate
+    rough: Estimate
     square: float
     before: float
     terms: float
@@ -150,8 +164,8 @@ def _run(context: Context, refs: Sequence[LRef], budget: Budget, seed: int) -> d
     compiled = compile_graph(graph)
     draws = run_particles(compiled, budget, seed, None)
     drawn = _drawn(graph)
-    fewer = replace(budget, samples=budget.samples // 8)  # sampling errors squared fall by 8
-    rough = run_particles(compiled, fewer, seed, None) if drawn else draws
+    # What rests on a coefficient that is 0 falls with its sampling error, however strong it looks.
+    rough = run_particles(compiled, replace(budget, samples=budget.samples // 64), seed, None)
     node = {name: target.node for name, target in graph.targets}
 
     def column(name: str) -> int:
@@ -165,6 +179,7 @@ def _run(context: Context, refs: Sequence[LRef], budget: Budget, seed: int) -> d
     for ref in refs:
         sizes = _Sizes(
             estimate(draws, column(str(ref))),
+            estimate(rough, column(str(ref))),
             square(draws, ref),
             square(rough, ref),
             max((square(draws, term) for term in terms[ref]), default=0.0),
@@ -206,15 +221,24 @@ def _fixed(sizes: _Sizes) -> Finding:
     value = sizes.value
     what = "mean square " if sizes.vector else ""
     text = f"particles: {what}{value.value:.3g} +- {value.stderr:.1g}"
-    strong = abs(value.value) > STRONG * value.stderr
     tiny = sizes.square < SMALL
-    return Finding(strong and sizes.square > ROUNDING * sizes.terms, text, tiny=tiny)
+    if not abs(value.value) > STRONG * value.stderr or sizes.square <= ROUNDING * sizes.terms:
+        return Finding(False, text, tiny=tiny)
+    falls = sizes.square <= STEADY * sizes.before and value.z(sizes.rough) > FALLS
+    return (
+        Finding(False, text + ", falling with the samples")
+        if falls
+        else Finding(True, text, tiny=tiny)
+    )
 
 
 def _random(sizes: _Sizes) -> Finding:
-    """A random number is not 0 if its size does not fall with the sampling error."""
+    """A random number is not 0 if its size does not fall with the sampling error.
+
+    Both runs draw the same random scalars, so that their sizes can be compared.
+    """
     if not math.isfinite(sizes.square):
         return Finding(None, "its estimate overflows")
     text = f"particles: random, of mean square {sizes.square:.3g}"
-    steady = sizes.square > sizes.before / 4
+    steady = sizes.square > STEADY * sizes.before
     return Finding(steady and sizes.square > ROUNDING * sizes.terms, text)

@@ -83,8 +83,12 @@ class Certainty:
             return EVERYWHERE if node.value != 0 else NOWHERE
         if isinstance(node, Draw):
             return EVERYWHERE
-        if isinstance(node, Product | Fluctuation):
+        if isinstance(node, Product):
             return EVERYWHERE if known[node.vector] else NOWHERE
+        if isinstance(node, Fluctuation):
+            cov = self.context.program.group[node.group].cov
+            spread = cov is None or cov[node.index][node.index] != 0
+            return EVERYWHERE if spread and known[node.vector] else NOWHERE
         if isinstance(node, Combine):
             return self._combined(node)
         if isinstance(node, ScalarApply):
@@ -110,8 +114,8 @@ class Certainty:
                     others |= supports[index]
                     sides |= context.sides[other]
             own, product = parity.own.get(vector, 0), context.nodes[vector]
-            if isinstance(product, Product):  # a multiple of what a product before it held, perhaps
-                own &= ~0 if not sides & context.side(product) else 0
+            if isinstance(product, Product) and sides & context.side(product):
+                continue  # perhaps a multiple of what the product before it held
             if own & ~others:
                 return EVERYWHERE
         return NOWHERE
@@ -150,8 +154,9 @@ class Certainty:
         if len(factors) != 1 or not all(self._known[s] for s in node.scalars):
             return False
         (factor,) = factors
-        even = isinstance(factor, Pow) and factor.exponent > 0 and factor.exponent % 2 == 0
-        return even and isinstance(factor, Pow) and self._factor(factor, node.vectors) > NOWHERE
+        if not isinstance(factor, Pow) or factor.exponent <= 0 or factor.exponent % 2:
+            return False
+        return self._factor(factor, node.vectors) > NOWHERE
 
 
 def _factors(expr: Expr) -> tuple[Expr, ...]:

@@ -8,10 +8,13 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import count
 
+import numpy as np
+
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import Mul, walk
 from tpcalc.functions.indicator import HIDDEN
-from tpcalc.limit.expand import Explosion
+from tpcalc.limit.algebra import Explosion
+from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -67,11 +70,13 @@ class Context:
     nodes: list[LNode] = field(default_factory=list)
     dims: list[str | None] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)  # a bit for each random input
+    images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
     missing: list[str] = field(default_factory=list)  # why a node has no value, or ""
     sides: list[int] = field(default_factory=list)  # a bit for each side of a matrix below a node
     bits: dict[str, int] = field(default_factory=dict)
     known: dict[LNode, LRef] = field(default_factory=dict)
     smooth: list[bool] = field(default_factory=list)  # whether the law has a density
+    positive: list[bool] = field(default_factory=list)  # whether it stays away from 0 by its form
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     templates: dict[object, Template] = field(default_factory=dict)
     shapes: dict[object, int] = field(default_factory=dict)
@@ -96,7 +101,9 @@ class Context:
         self.roots.append(self._roots(node))
         self.missing.append(self._missing(node))
         self.sides.append(self._sides(node))
+        self.images.append(self._images(node))
         self.smooth.append(self._has_density(node))
+        self.positive.append(isinstance(node, Apply) and is_positive(node.fn.expr))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1
 
@@ -132,6 +139,20 @@ class Context:
             return -1
         return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
 
+    def _images(self, node: LNode) -> frozenset[LRef]:
+        """The start vectors, and sums of them, through which a node depends on the start."""
+        if isinstance(node, Start) or self._is_image(node):
+            return frozenset({len(self.nodes) - 1})
+        vectors = [ref for ref in graph_refs(node) if self.dims[ref] is not None]
+        return frozenset().union(*(self.images[ref] for ref in vectors))
+
+    def _is_image(self, node: LNode) -> bool:
+        return (
+            isinstance(node, Combine)
+            and all(scalar is None for scalar in node.scalars)
+            and all(isinstance(self.nodes[vector], Start) for vector in node.vectors)
+        )
+
     def _has_density(self, node: LNode) -> bool:
         """Whether a Z has a bounded density: a Gaussian direction of its own is in it.
 
@@ -140,52 +161,80 @@ class Context:
         """
         if isinstance(node, Start | Product):
             return self.parity.own[self.known_ref(node)] != 0
-        return isinstance(node, Combine) and self._own(node.vectors) != 0
+        return isinstance(node, Combine) and self._has_own(node.vectors)
 
-    def _own(self, vectors: Sequence[LRef]) -> int:
-        """A Gaussian direction that one term of a sum has and the others have not; 0 if none.
+    def _has_own(self, vectors: Sequence[LRef]) -> bool:
+        """Whether one term of a sum has a Gaussian direction that the others have not.
 
         A term ``gate * D`` with such a direction in D may be left out: where the gate is open the
         sum has a density, and elsewhere the rest decides.
         """
         left = list(vectors)
         while left:
-            supports = [self.parity.depends[v] for v in left]
             dropped = None
             for place, vector in enumerate(left):
-                others = 0
-                for index, support in enumerate(supports):
-                    others |= support if index != place else 0
-                own = self.parity.own.get(vector, 0)
-                if own & ~others:
-                    return own
-                if dropped is None and self._gated(vector, others):
+                others = [other for index, other in enumerate(left) if index != place]
+                if self._is_free(vector, others):
+                    return True
+                if dropped is None and self._is_gated(vector, others):
                     dropped = place
             if dropped is None:
-                return 0
+                return False
             left.pop(dropped)
-        return 0
+        return False
 
-    def _gated(self, vector: LRef, others: int) -> bool:
+    def _is_gated(self, vector: LRef, others: Sequence[LRef]) -> bool:
         """Whether a vector is a function times a Z with a direction that nothing else here has."""
         node = self.nodes[vector]
         if not isinstance(node, Apply) or not isinstance(node.fn.expr, Mul):
             return False
         for factor in node.fn.expr.factors:
-            if not isinstance(factor, Var):
-                continue
-            inner = node.vectors[factor.index]
-            found = self.nodes[inner]
-            own = self.parity.own.get(inner, 0)
-            if isinstance(found, Combine):
-                own = self._own(found.vectors)
-            rest = others
-            for index, other in enumerate(node.vectors):
-                if index != factor.index:
-                    rest |= self.parity.depends[other]
-            if own & ~rest:
-                return True
+            if isinstance(factor, Var):
+                own = [v for i, v in enumerate(node.vectors) if i != factor.index]
+                if self._is_free(node.vectors[factor.index], [*others, *own]):
+                    return True
         return False
+
+    def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
+        """Whether a Gaussian direction of a vector is in none of the others."""
+        node, parity = self.nodes[vector], self.parity
+        below = 0
+        for other in others:
+            below |= parity.depends[other]
+        if parity.own.get(vector, 0) & ~below:
+            return True
+        if self._is_image(node) or isinstance(node, Start):
+            return self._is_new_image(vector, others)
+        if isinstance(node, Combine):
+            for place, term in enumerate(node.vectors):
+                rest = [v for index, v in enumerate(node.vectors) if index != place]
+                if self._is_free(term, [*others, *rest]):
+                    return True
+        return False
+
+    def _is_new_image(self, image: LRef, others: Sequence[LRef]) -> bool:
+        """Whether a sum of start vectors is no sum of those that the others depend on."""
+        if any(self.parity.depends[other] == -1 for other in others):
+            return False
+        used = sorted(frozenset().union(*(self.images[other] for other in others)))
+        rows = [self._weights(ref) for ref in (*used, image)]
+        if any(row is None for row in rows):
+            return False
+        columns = sorted({start for row in rows if row for start in row})
+        table = np.array([[(row or {}).get(start, 0.0) for start in columns] for row in rows])
+        return bool(np.linalg.matrix_rank(table) > np.linalg.matrix_rank(table[:-1]))
+
+    def _weights(self, ref: LRef) -> dict[LRef, float] | None:
+        """The numbers in front of independent start vectors; None where they are not."""
+        node = self.nodes[ref]
+        pairs = zip(node.vectors, node.numbers, strict=True) if isinstance(node, Combine) else ()
+        weights = {vector: float(number) for vector, number in pairs} or {ref: 1.0}
+        starts = [self.nodes[vector] for vector in weights]
+        independent = all(
+            isinstance(start, Start) and self.program.group[start.group].cov is None
+            for start in starts
+        )
+        return weights if independent else None
 
     def known_ref(self, node: LNode) -> LRef:
         """The number of a node that is being added or is there."""

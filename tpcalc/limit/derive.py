@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.limit.algebra import Explosion
 from tpcalc.limit.context import Context, start_root
-from tpcalc.limit.expand import Explosion
 from tpcalc.limit.graph import (
     Apply,
     Combine,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, const, substitute, walk
+from tpcalc.functions.expr import const, substitute
+from tpcalc.limit.algebra import Setting
 from tpcalc.limit.context import Context, Piece, Template, is_hidden
-from tpcalc.limit.expand import Setting, expand
+from tpcalc.limit.expand import expand
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.series import Series
-from tpcalc.orders.chamber import Power
 from tpcalc.program.nodes import Ref
 
 __all__ = ["Value", "collected", "expanded"]
@@ -34,30 +34,25 @@ def expanded(
         The terms of the result, and a template that holds the bounds on the rest.
     """
     all_vectors = tuple(node for value in vectors for _, node in value.terms)
-    smooth = tuple(context.smooth[node] for node in all_vectors)
-    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), smooth)
+    all_scalars = tuple(node for value in scalars for _, node in value.terms)
+    # Equal nodes are one argument, so that what they share cancels before anything is concluded.
+    same = tuple(map(all_vectors.index, all_vectors)), tuple(map(all_scalars.index, all_scalars))
+    facts = tuple((context.smooth[node], context.positive[node]) for node in all_vectors)
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), facts, same)
     found = context.templates.get(key)
     if found is None:
-        found = _template(context, fn, vectors, scalars, ref)
+        found = _template(context, fn, vectors, scalars, ref, same)
         if not any(is_hidden(part.fn) for part in found.parts):  # each of those is its own
             context.templates[key] = found
-    all_scalars = tuple(node for value in scalars for _, node in value.terms)
-    pieces, cancelled = [], False
-    for part in found.parts:
-        raw = Piece(
+    pieces = [
+        Piece(
             part.power,
             part.fn,
             tuple(all_vectors[i] for i in part.vectors),
             tuple(all_scalars[i] for i in part.scalars),
         )
-        piece = collected(raw)
-        sums = any(isinstance(part, Add) for part in walk(raw.fn.expr))
-        cancelled = cancelled or (piece is not raw and sums)
-        if piece is not None:
-            pieces.append(piece)
-    if cancelled and found.drift is not None:
-        rest = context.ranking.larger(found.rest, found.drift)
-        found = Template(found.parts, rest, found.soft, None)
+        for part in found.parts
+    ]
     return pieces, found
 
 
@@ -81,31 +76,32 @@ def collected(piece: Piece) -> Piece | None:
 
 
 def _template(
-    context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
+    context: Context,
+    fn: Fn,
+    vectors: Sequence[Value],
+    scalars: Sequence[Value],
+    ref: Ref,
+    same: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> Template:
     """The expansion of a function, over numbered terms of its arguments' series."""
     arguments: dict[Expr, Series[Expr]] = {}
-    fresh_vector = fresh_scalar = 0
-    for index, value in enumerate(vectors):
-        terms: list[tuple[Power, Expr]] = []
-        for power, _ in value.terms:
-            terms.append((power, Var(fresh_vector)))
-            fresh_vector += 1
-        arguments[Var(index)] = Series(tuple(terms), value.rest, value.soft, value.drift)
-    for index, value in enumerate(scalars):
-        terms = []
-        for power, _ in value.terms:
-            terms.append((power, Par(fresh_scalar)))
-            fresh_scalar += 1
-        arguments[Par(index)] = Series(tuple(terms), value.rest, value.soft, value.drift)
-    dense = (node for value in vectors for _, node in value.terms)
-    smooth = frozenset(Var(i) for i, node in enumerate(dense) if context.smooth[node])
+    for kind, values, numbers in ((Var, vectors, same[0]), (Par, scalars, same[1])):
+        fresh = iter(numbers)
+        for index, value in enumerate(values):
+            terms = tuple((power, kind(next(fresh))) for power, _ in value.terms)
+            arguments[kind(index)] = Series(terms, value.rest, value.soft, value.drift)
+    nodes = [node for value in vectors for _, node in value.terms]
     setting = Setting(
-        context.ranking, smooth, context.program.place(ref), context.exploded, context.fresh
+        context.ranking,
+        frozenset(Var(i) for i, node in enumerate(nodes) if context.smooth[node]),
+        frozenset(Var(i) for i, node in enumerate(nodes) if context.positive[node]),
+        context.program.place(ref),
+        context.exploded,
+        context.fresh,
     )
     found = expand(fn.expr, arguments, setting)
     parts = []
     for power, expr in found.terms:
-        compact, keep_v, keep_s = Fn(expr, fresh_vector, fresh_scalar).compact()
+        compact, keep_v, keep_s = Fn(expr, len(same[0]), len(same[1])).compact()
         parts.append(Piece(power, compact, keep_v, keep_s))
     return Template(tuple(parts), found.rest, found.soft, found.drift)

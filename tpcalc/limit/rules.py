@@ -42,6 +42,7 @@ from tpcalc.program.rules import Rules
 __all__ = ["LIMIT_RULES"]
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
+ROUNDING = 1e-14
 
 
 def _input_vector(node: InputVector, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -74,11 +75,16 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
         # The product is 0, but functions that are constant on its dimension need a vector there.
         source = context.anchors[matrix.rows if node.transpose else matrix.cols]
         context.add(Product(matrix.name, node.transpose, source), dim)
+    x = context.ranking.spread(x, _first)  # what moves few coordinates of x moves all of W x
     terms = tuple(
         (power, _product(context, matrix.name, node.transpose, item, dim))
         for power, item in x.terms
     )
     return Series(terms, x.rest, x.soft, x.drift).shift(HALF)
+
+
+def _first(items: list[LRef]) -> LRef:
+    return items[0]
 
 
 def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef:
@@ -142,7 +148,7 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 if power is not last and power != last:  # most terms share one power
                     last, bucket = power, terms.setdefault(power, {})
                 known = bucket.get((coefficient, item))
-                bucket[coefficient, item] = factor if known is None else known + factor
+                bucket[coefficient, item] = factor if known is None else _added(known, factor)
         rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
         softs += [v.bounded_by(s.soft), s.bounded_by(v.soft)]
         drifts += [v.bounded_by(s.drift), s.bounded_by(v.drift)]
@@ -171,12 +177,20 @@ def _opened(context: Context, bucket: Bucket) -> Bucket:
     for (scalar, vector), number in clean.items():
         node = context.nodes[vector]
         if scalar is not None or not isinstance(node, Combine):
-            total[scalar, vector] = total.get((scalar, vector), Fraction(0)) + number
+            total[scalar, vector] = _added(total.get((scalar, vector), Fraction(0)), number)
             continue
         for factor, own, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            total[own, item] = total.get((own, item), Fraction(0)) + number * factor
+            total[own, item] = _added(total.get((own, item), Fraction(0)), number * factor)
     opened = {pair: number for pair, number in total.items() if number != 0}
     return opened if opened == clean else _opened(context, opened)
+
+
+def _added(a: Fraction | float, b: Fraction | float) -> Fraction | float:
+    """The sum of two numbers; what is left of floats by rounding only is 0."""
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return a + b
+    total = float(a) + float(b)
+    return total if abs(total) > ROUNDING * (abs(float(a)) + abs(float(b))) else Fraction(0)
 
 
 def _merged(buckets: list[Bucket]) -> Bucket:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from tpcalc.errors import ScaleError
-from tpcalc.functions import Call
-from tpcalc.functions.expr import walk
+from tpcalc.functions import Call, Par, Var
+from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
+from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import LRef, Noise
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
@@ -24,6 +26,7 @@ from tpcalc.orders.chamber import Chamber, Power, Region
 from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref, ScalarFn
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from
+from tpcalc.program.typing import node_refs
 
 __all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
 
@@ -73,6 +76,35 @@ class Scales:
     def region(self) -> Region:
         """Where the comparisons made so far have the same answers."""
         return self.context.ranking.chamber.region
+
+    @cached_property
+    def divided(self) -> frozenset[Ref]:
+        """The nodes of the program that rest on a divisor which is not provably different from 0.
+
+        A bound on a divisor says nothing of its inverse, so bounds on these nodes are none.
+        """
+        found: set[Ref] = set()
+        for ref, node in enumerate(self.program.nodes):
+            if any(other in found for other in node_refs(node)) or self._divides(node):
+                found.add(ref)
+        return frozenset(found)
+
+    def _divides(self, node: object) -> bool:
+        if not isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin):
+            return False
+        vectors = () if isinstance(node, ScalarFn) else _vectors(node)
+        for part in walk(node.fn.expr):
+            if isinstance(part, Pow) and part.exponent < 0 and not is_positive(part.base):
+                for inner in walk(part.base):
+                    if isinstance(inner, Var | Par):
+                        refs = vectors if isinstance(inner, Var) else node.scalars
+                        if not self._is_certain(refs[inner.index]):
+                            return True
+        return False
+
+    def _is_certain(self, ref: Ref) -> bool:
+        terms = self.values[ref].terms
+        return bool(terms) and self._certainty.holds(terms[0][1])
 
     def series(self, name: str) -> Series[LRef]:
         """The series of an output.
@@ -185,6 +217,10 @@ def _degrees(program: Program) -> frozenset[str]:
     )
 
 
+def _vectors(node: Nonlin | Moment | OuterNonlin) -> tuple[Ref, ...]:
+    return (*node.rows, *node.cols) if isinstance(node, OuterNonlin) else node.vectors
+
+
 def scales(
     program: Program,
     *,
@@ -233,7 +269,8 @@ def scales(
         raise ScaleError(
             f"an exponent of the program holds the symbol {name!r}, which has no value here.",
             hint=f"Give a number (values={{{name!r}: Fraction(1, 2)}}), or a sample point to keep "
-            f"it as a symbol (at={{{name!r}: Fraction(1, 2)}}).",
+            f"it as a symbol (at={{{name!r}: Fraction(1, 2)}}, on the command line --at "
+            f"{name}=1/2).",
         )
     context = Context(program, Ranking(_Solving(point, pending.values(), given), depth), given)
     found = Scales(program, context, [])

@@ -240,6 +240,14 @@ class Ranking:
             return series
         return self.keep(dict(series.terms), (series.rest, series.soft), (), (series.drift,), merge)
 
+    def spread(self, series: Series[T], merge: Callable[[list[T]], T]) -> Series[T]:
+        """What a matrix multiplies: nothing in it is soft, and nothing has a peak."""
+        bounds = [bound for bound in (series.rest, series.soft) if bound is not None]
+        if not bounds:
+            return series
+        flat = [Rest(bound.power, bound.strict) for bound in bounds]
+        return self.keep(dict(series.terms), flat, (), (series.drift,), merge)
+
     def _largest(self, bounds: list[Rest]) -> Rest | None:
         out: Rest | None = None
         for rest in bounds:

@@ -1,0 +1,294 @@
+"""Functions of one variable at a leading term of order one: Taylor's formula, and gates at 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
+
+from tpcalc.errors import NotDifferentiable
+from tpcalc.functions import Fn
+from tpcalc.functions.expr import (
+    Add,
+    Call,
+    Const,
+    Expr,
+    Mul,
+    Par,
+    Var,
+    add,
+    const,
+    mul,
+    substitute,
+    walk,
+)
+from tpcalc.functions.fn import derivative
+from tpcalc.functions.indicator import AT_ZERO, hidden
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.algebra import ZERO, Setting, Terms, is_null, multiplied, summed
+from tpcalc.limit.series import UNBOUNDED, Rest, Series
+from tpcalc.orders import as_ex
+from tpcalc.orders.chamber import Power, minus, plus, times
+
+__all__ = ["HERE", "MOST", "at_zero", "homogeneous", "of_degree", "plain", "taylor"]
+
+TINY = 1e-12
+HERE = Var(-1)  # the argument, in templates of a function of one variable
+COARSE = Fraction(1, 4)
+MOST = 8  # derivatives that are looked at
+
+
+def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -> Terms:
+    """f(n^e (c + rest)) = n^(p e) f(c + n^(-e) rest) for a function of degree p.
+
+    Args:
+        function: The function, of ``HERE``.
+        degree: Its degree of homogeneity.
+        inner: The series of its argument.
+        setting: Comparisons and facts about the arguments.
+    """
+    lead, first = inner.terms[0]
+    scaled = inner.shift(minus(ZERO, lead))
+    if _misses_kinks(function, first, setting.smooth):
+        found = taylor(function, scaled, setting)
+    else:
+        found = _on_kink(function, degree, scaled, setting)
+    return found.shift(times(degree, lead))
+
+
+def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> Terms:
+    """A homogeneous function where the leading term may be exactly 0: there the next one decides.
+
+    f(c + rest) = f(c) + f'(c) rest + [c = 0] (f(rest) - f'(0) rest) + ...
+    """
+    moved: Terms = Series(inner.terms[1:], inner.rest)
+    size = _size(moved, inner.soft, setting)
+    if moved.is_zero or size is None or size.power is None:
+        return taylor(function, inner, setting, smooth=True)
+    slope: Expr | None = None
+    with suppress(NotDifferentiable):
+        slope = derivative(function, HERE)
+    followed = bool(moved.terms) and setting.ranking.depth > 0 and isinstance(degree, Fraction)
+    if not followed and (slope is None or not isinstance(degree, Fraction)):
+        return _hidden(function, inner, size, setting)
+    assert isinstance(degree, Fraction)
+    if not followed:  # f(rest) where the leading term is 0, f'(c) rest elsewhere
+        rest = of_degree(size, min(Fraction(1), degree))
+        return summed([taylor(function, inner, setting), Series((), rest)], setting)
+    if degree >= 2:
+        return taylor(function, inner, setting, smooth=True)
+    at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
+    soft, drift = inner.soft, inner.drift
+    if slope is None:
+        soft, drift = _flips(soft), _flips(drift)
+    pieces: list[Terms] = [Series(((ZERO, substitute(function, at)),), None, soft, drift)]
+    linear = Fraction(0) if slope is None else at_zero(slope)
+    there = [homogeneous(function, degree, moved, setting)]
+    if slope is None:
+        there.append(Series(((ZERO, const(-at_zero(function))),)))
+        pieces.append(Series((), None, _flips(size)))
+    else:
+        pieces.append(multiplied(Series(((ZERO, substitute(slope, at)),)), moved, setting))
+        there.append(multiplied(Series(((ZERO, const(-linear)),)), moved, setting))
+        second = setting.ranking.bound(moved)
+        assert second is not None and second.power is not None
+        # Near 0 the slope turns on a vanishing share of the coordinates.
+        pieces.append(Series((), None, Rest(second.power, True, second.power)))
+    gate: Terms = Series(((ZERO, AT_ZERO(inner.terms[0][1])),))
+    on_zero = summed([piece for piece in there if not is_null(piece)], setting)
+    pieces.append(multiplied(gate, on_zero, setting))
+    return summed(pieces, setting)
+
+
+def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms:
+    """The leading order of a gate that some coordinates decide by terms that are not kept."""
+    leading = inner.terms[0][1]
+    gate = mul((AT_ZERO(leading), hidden(next(setting.fresh))(leading)))
+    value = add((substitute(function, {HERE: leading}), gate))
+    return Series(((ZERO, value),), None, _flips(size), _flips(inner.drift))
+
+
+def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = False) -> Terms:
+    """f(c + rest) = f(c) + f'(c) rest + ..., for a leading power 0.
+
+    Without a slope (a jump) no order after the first is a function, and the remainder is a jump on
+    a part O(rest) of the coordinates: O(rest^(1/2)) in mean square.
+
+    Args:
+        function: The function, of ``HERE``.
+        inner: The series of its argument.
+        setting: Comparisons and facts about the arguments.
+        smooth: Whether the first order is known to be right at the kinks.
+    """
+    ranking = setting.ranking
+    at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
+    moved: Terms = Series(inner.terms[1:], inner.rest)
+    value = substitute(function, at)
+    if moved.is_zero and inner.soft is None and inner.drift is None:
+        return Series(((ZERO, value),))
+    slope: Expr | None = None
+    with suppress(NotDifferentiable):
+        slope = derivative(function, HERE)
+    soft, drift = inner.soft, inner.drift
+    if slope is None:
+        soft, drift = _flipped(soft), _flipped(drift)
+    first: Terms = Series(((ZERO, value),), None, soft, drift)
+    if moved.is_zero:
+        return first
+    size = moved.lead
+    if size is None:
+        return Series((), UNBOUNDED)
+    if not smooth and not _misses_kinks(function, inner.terms[0][1], setting.smooth):
+        # A positive part of the coordinates (or the number itself) may sit on a kink: its first
+        # order is not linear there, and a jump is not small at all.
+        rest = Rest(ZERO) if slope is None else ranking.bound(moved)
+        return summed([first, Series((), rest)], setting)
+    if slope is None:
+        flips = _flipped(ranking.bound(moved))
+        return summed([first, Series((), None, flips)], setting)
+    if not ranking.depth or not moved.terms:
+        return summed([first, Series((), ranking.bound(moved))], setting)
+    return _higher(function, slope, at, first, moved, setting)
+
+
+def _flips(bound: Rest | None) -> Rest | None:
+    """How far a jump moves on an argument of unknown density: it flips on a vanishing share."""
+    return None if bound is None else Rest(ZERO, strict=True, peak=ZERO)
+
+
+def _flipped(bound: Rest | None) -> Rest | None:
+    """How far a jump moves where its argument has a bounded density and moves by that much.
+
+    In mean square the square root; below n^(-1/4) only "o(1)" is kept, or the steps of a training
+    run would each have powers of their own.
+    """
+    if bound is None or bound.power is None:
+        return bound
+    moved = bound.power if bound.peak is None else bound.peak
+    half = times(Fraction(1, 2), moved)
+    if bound.peak is not None or (isinstance(half, Fraction) and -COARSE < half < 0):
+        return Rest(ZERO, strict=True, peak=ZERO)
+    return Rest(half, bound.strict, peak=ZERO)
+
+
+def _size(moved: Terms, soft: Rest | None, setting: Setting) -> Rest | None:
+    """A bound on all that is added to a leading term of order one."""
+    return setting.ranking.larger(soft, setting.ranking.bound(moved))
+
+
+def _higher(
+    function: Expr,
+    slope: Expr,
+    at: Mapping[Expr, Expr],
+    first: Terms,
+    moved: Terms,
+    setting: Setting,
+) -> Terms:
+    """The terms of Taylor's formula down to the depth that is kept."""
+    sign, depth = setting.ranking.chamber.sign, setting.ranking.depth
+    size = moved.lead
+    assert size is not None
+    pieces, order, factorial = [first], 1, 1
+    step = moved
+    coefficient: Expr | None = slope
+    while coefficient is not None:
+        number: Terms = Series(
+            ((ZERO, mul((const(Fraction(1, factorial)), substitute(coefficient, at)))),)
+        )
+        pieces.append(multiplied(number, step, setting))
+        order += 1
+        factorial *= order
+        if sign(plus(times(Fraction(order), size), depth)) < 0 or order > MOST:
+            break
+        step = multiplied(step, moved, setting)
+        coefficient = _slope(coefficient)
+    pieces.append(_remainder(function, order, setting.ranking.bound(moved)))
+    return summed([piece for piece in pieces if not is_null(piece)], setting)
+
+
+def _slope(function: Expr) -> Expr | None:
+    try:
+        return derivative(function, HERE)
+    except NotDifferentiable:
+        return None
+
+
+def _remainder(function: Expr, order: int, moved: Rest | None) -> Terms:
+    """What Taylor's formula leaves after the terms below an order.
+
+    Where the derivative before that order jumps, it is of the size of the term before on a share
+    of the coordinates that is as small as the argument's change: one half more in mean square.
+    """
+    assert moved is not None and moved.power is not None
+    last: Expr | None = function
+    for _ in range(order):
+        last = None if last is None else _slope(last)
+    if last is not None:
+        return Series((), Rest(times(Fraction(order), moved.power), moved.strict))
+    peak = times(Fraction(order - 1), moved.power)
+    half = plus(peak, times(Fraction(1, 2), moved.power))
+    return Series((), None, Rest(half, moved.strict, peak))
+
+
+def _misses_kinks(function: Expr, leading: Expr, smooth: frozenset[Expr]) -> bool:
+    """Whether the leading argument is on a kink with probability 0."""
+    kinks = {
+        float(kink)
+        for part in walk(function)
+        if isinstance(part, Call)
+        for kink in part.atom.facts.kinks
+    }
+    if not kinks:
+        return True
+    if isinstance(leading, Const):
+        return float(leading.value) not in kinks
+    vectors = {part for part in walk(leading) if isinstance(part, Var)}
+    if not vectors:  # a number that is on a kink by accident only
+        return True
+    affine = isinstance(leading, Var) or all(
+        isinstance(part, Add | Mul | Const | Var | Par) for part in walk(leading)
+    )
+    products = any(
+        isinstance(part, Mul) and sum(isinstance(f, Var) for f in part.factors) > 1
+        for part in walk(leading)
+    )
+    return vectors <= smooth and affine and not products
+
+
+def of_degree(bound: Rest | None, degree: Power) -> Rest | None:
+    """A bound on the p-th power of the size of what is bounded.
+
+    Args:
+        bound: The bound.
+        degree: Its degree of homogeneity.
+    """
+    if bound is None or bound.power is None:
+        return bound
+    if bound.peak is None:
+        return Rest(times(degree, bound.power), bound.strict)
+    peak = times(degree, bound.peak)  # on the same share of the coordinates
+    return Rest(plus(peak, minus(bound.power, bound.peak)), bound.strict, peak)
+
+
+def at_zero(function: Expr) -> Fraction | float:
+    """The value of a function of one variable at 0.
+
+    Args:
+        function: The function, of ``HERE``.
+    """
+    value = float(evaluate(Fn(substitute(function, {HERE: const(0)}), 0), []))
+    if abs(value) < TINY or not math.isfinite(value):
+        return Fraction(0)
+    return Fraction(int(value)) if value.is_integer() else value
+
+
+def plain(degree: object) -> Power:
+    """A degree of homogeneity as an exponent.
+
+    Args:
+        degree: A fraction, or a polynomial in symbols.
+    """
+    found = as_ex(degree)  # type: ignore[arg-type]
+    constant = found.constant
+    return found if constant is None else constant
