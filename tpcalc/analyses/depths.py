@@ -140,14 +140,13 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
             if row
             else f"the powers of step {step} differ from depth to depth"
         )
+    if "p" in point:
+        notes.append("relu^p is followed for p >= 1: below that it has no gradient at 0")
     if run.network.bias == "first":
         notes.append("the bias of the first layer takes c_1")
     return Solution(
         (),
-        (
-            *_joined(chamber.region, found.values() if run.steps > 1 else ()),
-            *(["p >= 1"] if "p" in point else []),
-        ),
+        _joined(chamber.region, found.values() if run.steps > 1 else ()),
         tuple((name, str(value)) for name, value in sorted(point.items())),
         tuple(formulas),
         provenance(

@@ -28,6 +28,9 @@ SYMBOLS = ("p", "L")
 DEEPER = Fraction(1, 2)
 
 
+DEGREES = "relu^p is followed for p >= 1: below that it has no gradient at 0"
+
+
 def solve(
     architecture: MLP,
     parameterization: Parameterization | str,
@@ -81,7 +84,7 @@ def solve(
         (('-2', '-5/2', '-5/2', '-2'), ('-1', '-2', '-2', '-1'))
         >>> found = tp.solve(tp.MLP(2, "relu"), "naive-ip", symbolic="p", verify=False)
         >>> found.steps[0].c[0], found.region
-        ('-1 - 1/2*p', ('1 + p > 0', 'p >= 1'))
+        ('-1 - 1/2*p', ('1 + p > 0',))
     """
     started = time.perf_counter()
     if not isinstance(architecture, MLP):
@@ -111,6 +114,7 @@ def solve(
     found = run.derive(program, point)
     notes = [_own_power(architecture, found) if "p" in kept else ""]
     notes.append(_tested(found, point, seed) if verify else ASSUMED)
+    notes.append(DEGREES if "p" in kept else "")
     settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
     depth = str(found.found.context.ranking.depth)
     return Solution(
@@ -118,7 +122,7 @@ def solve(
             SolvedStep(step, _texts(found.weights(step)), _texts(found.biases(step)))
             for step in range(run.steps)
         ),
-        (*found.found.region.lines, *(["p >= 1"] if "p" in kept else [])),
+        found.found.region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),
         tuple((f"a_{layer}", str(a)) for layer, a in enumerate(found.multipliers, 1)),
         provenance(

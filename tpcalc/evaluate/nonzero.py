@@ -33,9 +33,9 @@ from tpcalc.results import Estimate
 
 __all__ = ["Finding", "nonzero"]
 
-BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**10, 2**13))
-MOST = 2**22  # samples times nodes: what a test of a long program may cost
-STRONG = 5.0
+BUDGETS = tuple(Budget(samples=size, replicates=16) for size in (2**10, 2**13, 2**15))
+MOST = 2**24  # samples times nodes: what a test of a long program may cost
+STRONG = 8.0  # of 16 replicates: as rare by chance as five standard deviations of a Gaussian
 ROUNDING = 1e-26  # of mean squares
 SMALL = 1e-18
 FALLS = 3.0
@@ -47,7 +47,7 @@ class Finding:
     """What a numerical test says of a node.
 
     Args:
-        nonzero: True: not 0. False: 0 within five standard errors. None: it has no value.
+        nonzero: True: not 0. False: perhaps 0. None: it has no value.
         text: The evidence.
         deeper: Whether a derivation with more terms may give it a value.
         tiny: Whether it is so small that it may be rounding.

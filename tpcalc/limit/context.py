@@ -156,12 +156,29 @@ class Context:
     def _has_density(self, node: LNode) -> bool:
         """Whether a Z has a bounded density: a Gaussian direction of its own is in it.
 
-        That a product with a matrix has a direction that earlier products did not have is assumed
-        of vectors that are no sums of theirs. What is not known counts as no.
+        Two things are assumed: that a product with a matrix has a direction that earlier products
+        did not have, unless its vector is a sum of theirs; and that a scalar which is no given
+        number does not cancel one term against others. What is not known counts as no.
         """
         if isinstance(node, Start | Product):
             return self.parity.own[self.known_ref(node)] != 0
-        return isinstance(node, Combine) and self._has_own(node.vectors)
+        if not isinstance(node, Combine):
+            return False
+        terms = self._terms(node)
+        given = [vector for vector, plain in terms if plain]
+        return (bool(given) and self._has_own(given)) or self._has_own([v for v, _ in terms])
+
+    def _terms(self, node: Combine, levels: int = 3) -> list[tuple[LRef, bool]]:
+        """The terms of a sum of sums, each with whether a given number is in front of it."""
+        out: list[tuple[LRef, bool]] = []
+        for vector, scalar in zip(node.vectors, node.scalars, strict=True):
+            inner = self.nodes[vector]
+            if isinstance(inner, Combine) and levels and not self._is_image(inner):
+                below = self._terms(inner, levels - 1)
+                out += [(term, plain and scalar is None) for term, plain in below]
+            else:
+                out.append((vector, scalar is None))
+        return out
 
     def _has_own(self, vectors: Sequence[LRef]) -> bool:
         """Whether one term of a sum has a Gaussian direction that the others have not.
@@ -195,7 +212,7 @@ class Context:
                     return True
         return False
 
-    def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
+    def _is_free(self, vector: LRef, others: Sequence[LRef], levels: int = 3) -> bool:
         """Whether a Gaussian direction of a vector is in none of the others."""
         node, parity = self.nodes[vector], self.parity
         below = 0
@@ -205,10 +222,10 @@ class Context:
             return True
         if self._is_image(node) or isinstance(node, Start):
             return self._is_new_image(vector, others)
-        if isinstance(node, Combine):
+        if isinstance(node, Combine) and levels:
             for place, term in enumerate(node.vectors):
                 rest = [v for index, v in enumerate(node.vectors) if index != place]
-                if self._is_free(term, [*others, *rest]):
+                if self._is_free(term, [*others, *rest], levels - 1):
                     return True
         return False
 

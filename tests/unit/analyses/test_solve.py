@@ -186,7 +186,7 @@ def test_what_a_note_says_of_leading_coefficients() -> None:
     symbolic = solve(MLP(2, "relu"), "naive-ip", symbolic="p", steps=2)
     assert symbolic.notes[0].count(" at p = 1") == 1
     for solution in (found, symbolic):
-        (note,) = solution.notes
+        note = solution.notes[0]
         match = said.fullmatch(note)
         assert match is not None
         form, tested, left = (int(part or 0) for part in match.groups())
@@ -204,7 +204,7 @@ def test_a_power_outside_the_region_is_noted() -> None:
     assert "the formulas do not hold at p = 1" in high.notes[0]
     low = solve(network, table, symbolic="p", at={"p": HALF + 1}, steps=1, verify=False)
     assert "2 - p > 0" in low.region
-    assert len(low.notes) == 1
+    assert not any("do not hold" in note for note in low.notes)
     assert high.steps != low.steps
     for act, formulas, p in (("relu", low, 1), ("relu^3", high, 3)):
         numbers = solve(MLP(1, act), table, steps=1, verify=False).steps[0].c

@@ -129,7 +129,6 @@ X, Y = Var(0), Var(1)
         (atom("gelu")(X), -HALF, -HALF, 0.35),
         (atom("sigmoid")(X), -HALF, 0, 0.5),
         (atom("cos")(X) - 1, -HALF, -1, -0.245),
-        (X**-1, HALF, -HALF, 1 / 0.7),
         (X**HALF, -1, -HALF, 0.7**0.5),
     ],
 )
