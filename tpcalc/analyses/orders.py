@@ -22,7 +22,7 @@ __all__ = ["Order", "Orders", "orders"]
 HALF = Fraction(1, 2)
 BUDGET = Fraction(2)
 DIVIDED = "it rests on a division by what may be 0: no bound is known"
-FLUCTUATES = "the average fluctuates around an expectation that is 0 by symmetry"
+FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
 
 
 @dataclass(frozen=True, slots=True)

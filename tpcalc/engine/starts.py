@@ -28,6 +28,8 @@ __all__ = ["draw_images", "factor", "members_factor"]
 
 RELATIVE_RANK = 1e-12
 
+HUGE = 1e100
+
 
 def factor(cov: NDArray[np.float64], name: str) -> tuple[tuple[float, ...], ...]:
     """A factor F with F F^T = cov, one column for each rank, in the order of the members.
@@ -116,6 +118,9 @@ def draw_images(script: Script) -> Script:
 
 
 def _constant(step: Sum, origin: dict[int, int]) -> bool:
+    """Whether a sum is of start vectors with given numbers, whose squares do not overflow."""
+    if any(abs(number) > HUGE for number in step.numbers):
+        return False
     return all(scalar is None for scalar in step.scalars) and all(
         register in origin for register in step.vectors
     )

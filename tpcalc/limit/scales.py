@@ -18,7 +18,7 @@ from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.expand import is_positive
-from tpcalc.limit.graph import LRef, Noise
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
 from tpcalc.orders import Ex, as_ex
@@ -42,7 +42,7 @@ class Scale:
         bound: Whether only an upper bound is known.
         strict: Whether the bound is o(n^power).
         certain: Whether the leading coefficient is provably not 0.
-        noise: Whether it is an average that is 0 in the limit and fluctuates.
+        noise: Whether it rests on an average that is 0 in the limit and fluctuates.
     """
 
     power: Power | None
@@ -138,7 +138,7 @@ class Scales:
         if lead is None:
             return Scale(None, certain=True)
         power, node = lead
-        noise = isinstance(self.context.nodes[node], Noise)
+        noise = self.context.missing[node] == "noise"
         return Scale(power, node, certain=self._certainty.holds(node), noise=noise)
 
     def bound(self, ref: Ref) -> Scale:

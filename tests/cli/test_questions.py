@@ -1,0 +1,82 @@
+"""The commands that ask about exponents, from the command line to the printed answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tpcalc.cli.app import app
+
+
+def answer(*words: str, code: int = 0) -> dict[str, Any]:
+    """The JSON object that a command prints."""
+    found = CliRunner().invoke(app, [*words, "--json"])
+    assert found.exit_code == code, found.output
+    read: dict[str, Any] = json.loads(found.stdout)
+    assert read["command"] == words[0]
+    result: dict[str, Any] = read["result"]
+    return result
+
+
+def test_check_says_that_the_start_is_stationary() -> None:
+    net = ("mlp", "--depth", "3", "--act", "relu", "--param", "naive-ip", "--steps", "1")
+    found = answer("check", *net, code=1)
+    assert found["verdict"] == "trivial" and found["stationary_start"] is True
+    assert found["valid_for"] == "all t"
+    assert "stationary point" in found["facts"][0]
+    rows = {(row["layer"], row["step"]): row["n"] for row in found["updates"]}
+    assert [rows[layer, 1] for layer in (1, 2, 3, 4)] == ["-1", "-1/2", "-1", "-2"]
+
+
+def test_check_of_mup_succeeds() -> None:
+    found = answer("check", "mlp", "--depth", "2", "--act", "tanh", "--param", "mup")
+    assert found["verdict"] == "feature-learning"
+
+
+def test_solve_prints_the_rates_of_the_paper() -> None:
+    net = ("mlp", "--depth", "3", "--act", "relu^2", "--param", "naive-ip")
+    steps = answer("solve", *net, "--steps", "2")["steps"]
+    assert steps[0]["c"] == ["-4", "-9/2", "-9/2", "-4"]
+    assert steps[1]["c"] == ["-1", "-2", "-2", "-1"]
+    symbolic = answer("solve", *net, "--symbolic", "p", "--steps", "1")["steps"][0]["c"]
+    assert symbolic[0] == "-1 - 1/2*p - 1/2*p**2"
+
+
+def test_orders_of_a_network_and_measured(tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("x1,x2,y\n0.6,-0.3,1\n0.5,0.9,-1\n")
+    net = ("mlp", "--depth", "2", "--act", "relu", "--param", "naive-ip", "--data", str(data))
+    run = ("--steps", "0", "--measure", "--widths", "256,1024,4096", "--seeds", "8")
+    rows = {(row["name"], row.get("layer")): row for row in answer("orders", *net, *run)["rows"]}
+    second = rows["h", 2]
+    assert second["n"] == "-1/2" and second["status"] == "exact"
+    assert second["low"] <= -0.5 <= second["high"]
+
+
+def test_phases_finds_the_two_points(tmp_path: Path) -> None:
+    picture = tmp_path / "diagram.svg"
+    net = ("mlp", "--depth", "1", "--act", "tanh", "--param", "ac:0,a;c", "--steps", "1")
+    box = ("--box", "a=1/4:5/4", "--box", "c=-3/2:1/2", "--svg", str(picture))
+    found = answer("phases", *net, *box)
+    points = [
+        (cell["verdict"], cell["sample"]) for cell in found["cells"] if cell["dimension"] == 0
+    ]
+    assert ("feature-learning", {"a": "1", "c": "-1"}) in points
+    assert ("kernel", {"a": "1/2", "c": "0"}) in points
+    assert sum(verdict == "feature-learning" for verdict, _ in points) == 1
+    assert picture.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize("command", ["check", "solve", "phases"])
+def test_a_program_file_has_no_network(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(
+        "import tpcalc as tp\n@tp.program\ndef p(t):\n    t.output('v', t.gaussian('v'))\n"
+    )
+    box = ["--box", "a=0:1", "--box", "c=0:1"] if command == "phases" else []
+    found = CliRunner().invoke(app, [command, f"{file}:p", *box])
+    assert found.exit_code == 2
