@@ -420,3 +420,34 @@ def test_S0_case22() -> None:
 def test_S0_case23(initial: bool) -> None:
     """HP and HPZ have the limit of IP-LLR (case 26)."""
     agree(limit(hybrid(10.0, initial))["f"], 17.3412, rounding=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("depth", "constant", "collapsed"), [(5, {2, 3, 4}, {3, 4}), (3, {2}, set())]
+)
+def test_S0_case24(depth: int, constant: set[int], collapsed: set[int]) -> None:
+    """IP-non-centered: which hidden layers, and which updates of weights, become constants."""
+    program = tp.train(
+        tp.MLP(depth, "relu", bias="all"),
+        "ip-non-centered:1",
+        tp.Samples((XI0, XI1), ((2.0,), (2.0,))),
+        steps=1,
+        lr=0.5,
+        loss="mse",
+        watch=("h", "x", "dh"),
+    )
+    found = limit(program)
+
+    def fixed(name: str) -> bool:
+        z = found[name]
+        spread = z.second_moment.value - z.mean.value**2  # holds that of the replicates, 1e-4
+        return spread <= 1e-4 * z.second_moment.value
+
+    layers = range(1, depth + 1)
+    assert {layer for layer in layers if fixed(f"h[{layer},1,0]")} == constant
+    moved = {
+        layer
+        for layer in layers[1:]
+        if all(fixed(f"x[{layer - 1},{t},0]") and fixed(f"dh[{layer},{t},0]") for t in (0, 1))
+    }
+    assert moved == collapsed

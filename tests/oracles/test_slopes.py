@@ -16,6 +16,7 @@ import tpcalc as tp
 from tpcalc.analyses.measure import measure
 from tpcalc.analyses.orders import Orders, orders
 from tpcalc.analyses.probe import probe
+from tpcalc.catalog.parameterizations import lookup
 from tpcalc.results import OrderRow
 
 XI2 = (0.5, 0.5, -0.6, -0.1)
@@ -284,3 +285,30 @@ def test_S0_case45_without_calibration() -> None:
     bounds = [order.n.constant for order in rows[2:] if order.n is not None]
     assert bounds[0] == Fraction(-1, 2)
     assert bounds[1] is not None and bounds[1] <= -1
+
+
+@pytest.mark.parametrize(
+    ("word", "displacement"), [("mup", Fraction(-1, 2)), ("ip-llr", Fraction(0))]
+)
+def test_S0_case12(word: str, displacement: Fraction) -> None:
+    """The first update of a hidden matrix beside the matrix, in Frobenius norm: -1/2, and 0.
+
+    |Delta W|_F = n^(-2a-c) |dh| |x| with norms n^(1/2) times a coordinate, |W|_F = n^(1-a).
+    """
+    run = probe(tp.MLP(3, "relu", "first"), word, steps=1, watch=("x", "dh"))
+    found = orders(run.program)
+    table = lookup(word).exponents(3, 0)
+    sizes = found["dh[2,0,0]"], found["x[1,0,0]"]
+    assert all(size.status == "exact" for size in sizes)
+    total = 1 - 2 * table.a[1] - table.c[1] + sizes[0].n + sizes[1].n - (1 - table.a[1])
+    assert total.constant == displacement
+
+
+@pytest.mark.parametrize(("depth", "act", "p"), [(4, "relu", 1), (3, "relu^2", 2)])
+def test_S0_case6(depth: int, act: str, p: int) -> None:
+    """Every first update of IP-LLR contributes Theta(1)."""
+    run = probe(tp.MLP(depth, act, "first"), lookup("ip-llr", p=p), steps=1, watch=("dW_x",))
+    found = orders(run.program)
+    for layer in range(1, depth + 2):
+        size = found[f"dW_x[{layer},1,{run.query}]"]
+        assert (size.text, size.status) == ("0", "exact")
