@@ -31,6 +31,7 @@ __all__ = ["check"]
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"
+SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
 
 
 def check(
@@ -127,6 +128,7 @@ layer 3; without this the first updates would not vanish
         (
             *_names_of(chosen, architecture),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
+            *((SAME_RATES,) if bound else ()),
             *(f"{name}: {why}" for name, why in decided.used.items() if "particles" in why),
             *(("the data are generic: no two inputs are orthogonal",) if data is None else ()),
             *found.table.notes,

@@ -27,13 +27,13 @@ FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0,
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The size of a quantity: Theta(n^n) if exact, O(n^n) if upper.
+    """The size of a quantity: of that order if exact, at most of it if upper.
 
     Args:
         n: The growth exponent; None where the quantity is identically 0, or nothing is known.
         status: ``"exact"`` or ``"upper"``.
         reason: What decided it.
-        strict: Whether an upper bound is not reached: o(n^n).
+        strict: Whether an upper bound is not reached: o(...) in place of O(...).
 
     Example:
         >>> Order(as_ex(Fraction(-1, 2)), "exact", "")

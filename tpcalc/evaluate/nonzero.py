@@ -115,9 +115,14 @@ def _rounded(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Fi
     asked = list(dict.fromkeys(ref for own in below.values() for ref in own))
     if not asked:
         return {}
-    sums = _run(context, asked, BUDGETS[0], seed)
-    lost = Finding(None, "it rests on a difference of which only rounding is left")
-    return {ref: lost for ref, own in below.items() if any(not sums[part].nonzero for part in own)}
+    plain = [ref for ref in asked if _is_sum(context, ref)]  # whose terms can be told apart
+    sums = _tried(context, plain, BUDGETS[0], seed) if plain else {}
+    lost = Finding(None, "it rests on a difference of which rounding may be all that is left")
+    return {
+        ref: lost
+        for ref, own in below.items()
+        if any(part not in sums or not sums[part].nonzero for part in own)
+    }
 
 
 def _adds(context: Context, ref: LRef) -> bool:
@@ -138,7 +143,7 @@ def _sums(context: Context, ref: LRef) -> list[LRef]:
     seen, stack, out = {ref}, [ref], []
     while stack:
         top = stack.pop()
-        if _terms(context, top) or _adds(context, top):
+        if _is_sum(context, top) or _adds(context, top):
             out.append(top)
         fresh = set(graph_refs(context.nodes[top])) - seen
         seen |= fresh
@@ -203,6 +208,13 @@ def _lasts(values: NDArray[np.float64], rough: NDArray[np.float64]) -> bool:
     sizes = [np.mean(np.log(np.abs(v[v != 0]))) if np.any(v) else -np.inf for v in (values, rough)]
     power = 1.0 if np.all(rough >= 0) else 2.0  # a mean square, or a value to be squared
     return bool(power * (sizes[0] - sizes[1]) > np.log(STEADY))
+
+
+def _is_sum(context: Context, ref: LRef) -> bool:
+    node = context.nodes[ref]
+    if isinstance(node, Combine):
+        return len(node.vectors) > 1
+    return isinstance(node, ScalarApply) and isinstance(node.fn.expr, Add)
 
 
 def _terms(context: Context, ref: LRef) -> list[LRef]:

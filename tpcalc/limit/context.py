@@ -10,8 +10,8 @@ from itertools import count
 
 import numpy as np
 
-from tpcalc.functions import Call, Fn, Var
-from tpcalc.functions.expr import Mul, walk
+from tpcalc.functions import Call, Fn, Par, Var
+from tpcalc.functions.expr import Mul, add, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.algebra import Explosion
 from tpcalc.limit.expand import is_positive
@@ -26,6 +26,7 @@ from tpcalc.limit.graph import (
     Noise,
     Number,
     Product,
+    ScalarApply,
     Start,
     graph_refs,
 )
@@ -281,6 +282,14 @@ class Context:
     def dim(self, ref: Ref) -> str:
         """The dimension class of a vector node of the program."""
         return self.program.types[ref].dims[0]
+
+    def scalar_sum(self, items: Sequence[LRef]) -> LRef:
+        """The node of a sum of scalars."""
+        if len(items) == 1:
+            return items[0]
+        refs = list(dict.fromkeys(items))
+        total = add(Par(refs.index(item)) for item in items)
+        return self.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
 
     def number(self, value: Fraction | float) -> LRef:
         return self.add(Number(value), None)

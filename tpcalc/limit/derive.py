@@ -1,7 +1,7 @@
 """``derive``: Program -> LimitGraph, by the Master Theorem with the powers of n taken out.
 
 Every node of the program gets a ``Series`` in n whose coefficients are limit-graph nodes. Nothing
-is dropped except by its explicit power, and what was dropped is remembered (``Series.cut``), so an
+is dropped except by its explicit power, and what was dropped stays as a bound (``Rest``), so an
 answer that depends on it is refused or derived again with more terms, never silently wrong.
 """
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, add, mul
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions.expr import Add, Mul, mul
 from tpcalc.limit.context import Context, Piece, start_root
 from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
 from tpcalc.limit.pieces import Value, expanded
@@ -40,20 +40,12 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
         for power, item in _expectations(context, piece, dim):
             total.setdefault(power, []).append(item)
     kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
-    sums = tuple((power, _scalar_sum(context, items)) for power, items in kept.terms)
+    sums = tuple((power, context.scalar_sum(items)) for power, items in kept.terms)
     return Series(sums, kept.rest, None, kept.drift)
 
 
 def _joined(lists: list[list[LRef]]) -> list[LRef]:
     return [item for items in lists for item in items]
-
-
-def _scalar_sum(context: Context, items: Sequence[LRef]) -> LRef:
-    if len(items) == 1:
-        return items[0]
-    refs = list(dict.fromkeys(items))
-    total = add(Par(refs.index(item)) for item in items)
-    return context.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
 
 
 def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power, LRef]]:

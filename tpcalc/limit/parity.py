@@ -73,7 +73,8 @@ class Parity:
             self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
             self.depends[ref] = self._all(node.vectors)
         elif isinstance(node, OuterExpect):  # any function of the rows
-            self._of[ref] = self.lattice.span(self._hull([self._of[row] for row in node.rows]))
+            rows = [self._of[row] for row in node.rows] or [EVEN]
+            self._of[ref] = self.lattice.span(self._hull(rows))
             self.depends[ref] = self._all(node.rows)
 
     def _all(self, vectors: Sequence[LRef]) -> int:

@@ -40,7 +40,7 @@ def scalar_fn(node: ScalarFn, ref: Ref, values: list[Any], context: Context) -> 
     rests, drifts = [bounds.rest, bounds.soft], [bounds.drift]
     if cancelled:
         rests, drifts = rests + drifts, []
-    return context.ranking.keep(dict(terms), rests, (), drifts, lambda items: items[0])
+    return context.ranking.keep(dict(terms), rests, (), drifts, context.scalar_sum)
 
 
 def _flat(context: Context, piece: Piece) -> Piece:

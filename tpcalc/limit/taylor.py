@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
 
-from tpcalc.errors import NotDifferentiable
+from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Fn
 from tpcalc.functions.expr import (
     Add,
@@ -276,9 +276,19 @@ def at_zero(function: Expr) -> Fraction | float:
 
     Args:
         function: The function, of ``HERE``.
+
+    Raises:
+        ScaleError: It has none.
     """
     value = float(evaluate(Fn(substitute(function, {HERE: const(0)}), 0), []))
-    if abs(value) < TINY or not math.isfinite(value):
+    if not math.isfinite(value):
+        raise ScaleError(
+            f"{substitute(function, {HERE: Var(0)}).text} has no finite value at 0, where its "
+            "argument tends.",
+            hint="Define the function at 0, or multiply the argument by a power of n that makes it "
+            "of order one.",
+        )
+    if abs(value) < TINY:
         return Fraction(0)
     return Fraction(int(value)) if value.is_integer() else value
 
