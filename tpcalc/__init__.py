@@ -7,9 +7,10 @@ whether networks of finite width agree.
 Language:
     program, n, L, symbol, Tracer, function, mean, extend
 Programs of training runs:
-    train, MLP, Samples, digits, csv
+    train, MLP, ResNet, RNN, Samples, digits, csv
 Questions:
-    orders, check, solve, phases, measure, limit, simulate, compare, report
+    orders, check, solve, phases, measure, limit, kernel, simulate, compare, report,
+    expect and closed_form (one Gaussian expectation)
 Reading and writing programs:
     Program, parse, save, load
 Activations:
@@ -27,12 +28,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tpcalc.analyses.check import check as check
     from tpcalc.analyses.compare import compare as compare
+    from tpcalc.analyses.kernels import kernel as kernel
     from tpcalc.analyses.measure import measure as measure
     from tpcalc.analyses.orders import Orders as Orders
     from tpcalc.analyses.orders import orders as orders
     from tpcalc.analyses.phases import phases as phases
     from tpcalc.analyses.solve import solve as solve
     from tpcalc.catalog.architectures.mlp import MLP as MLP
+    from tpcalc.catalog.architectures.resnet import ResNet as ResNet
+    from tpcalc.catalog.architectures.rnn import RNN as RNN
     from tpcalc.catalog.public import function as function
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
@@ -44,12 +48,15 @@ if TYPE_CHECKING:
     from tpcalc.dsl import n as n
     from tpcalc.dsl import program as program
     from tpcalc.dsl import symbol as symbol
+    from tpcalc.evaluate.expect import closed_form as closed_form
+    from tpcalc.evaluate.expect import expect as expect
     from tpcalc.evaluate.limit import Limit as Limit
     from tpcalc.evaluate.limit import limit as limit
     from tpcalc.finite.simulate import simulate as simulate
     from tpcalc.program.program import Program as Program
     from tpcalc.report.public import report as report
     from tpcalc.results import FiniteTable as FiniteTable
+    from tpcalc.results import Kernel as Kernel
     from tpcalc.results import Samples as Samples
 
 __version__ = "0.1.0"
@@ -59,17 +66,23 @@ _HOMES = {
     "L": "tpcalc.dsl",
     "Limit": "tpcalc.evaluate.limit",
     "FiniteTable": "tpcalc.results",
+    "Kernel": "tpcalc.results",
     "MLP": "tpcalc.catalog.architectures.mlp",
     "Orders": "tpcalc.analyses.orders",
     "Program": "tpcalc.program.program",
+    "RNN": "tpcalc.catalog.architectures.rnn",
+    "ResNet": "tpcalc.catalog.architectures.resnet",
     "Samples": "tpcalc.results",
     "Tracer": "tpcalc.dsl",
     "check": "tpcalc.analyses.check",
+    "closed_form": "tpcalc.evaluate.expect",
     "compare": "tpcalc.analyses.compare",
     "csv": "tpcalc.data",
     "digits": "tpcalc.data",
+    "expect": "tpcalc.evaluate.expect",
     "extend": "tpcalc.dsl",
     "function": "tpcalc.catalog.public",
+    "kernel": "tpcalc.analyses.kernels",
     "limit": "tpcalc.evaluate.limit",
     "load": "tpcalc.catalog.files",
     "mean": "tpcalc.dsl",
@@ -137,6 +150,7 @@ sys.modules[__name__].__class__ = _Face
 _SHOWN = (
     ("tpcalc.evaluate.limit", "Limit"),
     ("tpcalc.analyses.orders", "Orders"),
+    ("tpcalc.results.kernel", "Kernel"),
     ("tpcalc.results.orders", "OrderTable"),
     ("tpcalc.results.orders", "PhaseDiagram"),
     ("tpcalc.results.orders", "Solution"),

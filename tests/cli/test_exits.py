@@ -35,7 +35,7 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         (["limit", "mlp", "--particles", 1000], "such as 512 or 1024"),
         (
             ["limit", "mlp", "--watch", "q"],
-            "--watch: it should be 'h', 'x', 'dh', 'dx', 'dW_x' or 'dB'",
+            "--watch: it should be 'h', 'x', 'dh', 'dx', 'hhat', 'dhhat', 'dW_x' or 'dB'",
         ),
         (["simulate", "mlp", "--backend", "fast"], "--backend: it should be 'lazy' or 'dense'"),
         pytest.param(

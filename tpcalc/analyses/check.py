@@ -19,7 +19,7 @@ from tpcalc.analyses.probe import probe
 from tpcalc.analyses.regime import Judge, Regime, decide, known, regime
 from tpcalc.analyses.stationary import Later, later
 from tpcalc.analyses.watched import Run, watched
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate
@@ -35,7 +35,7 @@ SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as b
 
 
 def check(
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization | str,
     data: Samples | None = None,
     *,
@@ -76,12 +76,14 @@ def check(
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
         UnknownName: No such parameterization, loss or optimizer.
+        UsageError: A network that shares weights between layers.
         ScaleError: A symbol without a value.
 
     Source: Yang and Hu, Feature learning in infinite-width neural networks, section 3; Hajjar,
         Chizat, Giraud, Proposition 3.1 and Definitions B.1 and B.2.
 
     Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> found = check(MLP(3, "relu"), "naive-ip", steps=1)
         >>> found.verdict, found.stationary_start, found.initial, found.valid_for
         ('trivial', True, 'vanishes', 'all t')
@@ -147,7 +149,7 @@ def _decided(judge: Judge, run: Run, found: Orders, verify: bool, seed: int) -> 
 
 def _lasting(
     decided: Regime,
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization,
     data: Samples,
     batch: int,
@@ -159,7 +161,7 @@ def _lasting(
         return True
     if decided.verdict == "undecided":
         return False
-    rows = [parameterization.exponents(architecture.depth, step) for step in range(RATES)]
+    rows = [parameterization.exponents(architecture.hidden, step) for step in range(RATES)]
     rates = [(row.c, row.bias_c) for row in rows]
     for length in LENGTHS:
         if any(rate != rates[length] for rate in rates[length - 1 :]):
@@ -211,9 +213,9 @@ def _rows(found: Orders, asked: set[str]) -> tuple[OrderRow, ...]:
     return tuple(row for row in found.table.rows if row.name in asked)
 
 
-def _names_of(parameterization: Parameterization, architecture: MLP) -> tuple[str, ...]:
+def _names_of(parameterization: Parameterization, architecture: Architecture) -> tuple[str, ...]:
     """The names of the catalogue that stand for the same network."""
-    names = known_as(parameterization, architecture.depth, architecture.bias != "none")
+    names = known_as(parameterization, architecture.hidden, architecture.biased)
     if not names:
         return ()
     gauge = ", in another gauge" if parameterization.name == "abc" else ""

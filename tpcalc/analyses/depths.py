@@ -170,7 +170,12 @@ def _weights(run: Run) -> _Weights:
             "multipliers of a network of symbolic depth are not solved for.",
             hint="Ask for them at some depth; they are the same at every depth.",
         )
-    if run.network.bias == "all":
+    if run.network.norm != "none":
+        raise UsageError(
+            "normalised layers are not followed where the depth is a symbol.",
+            hint="Give the depth.",
+        )
+    if run.network.bias in ("hidden", "all"):
         raise UsageError(
             "biases in all layers keep the sizes of deep layers from following one rule.",
             hint="Take bias='none' or bias='first' where the depth is a symbol.",

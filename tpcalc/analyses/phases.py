@@ -11,7 +11,7 @@ from functools import cached_property
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdicts import Answer, Judgement, explodes, judgement, moves
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.nonzero import Finding, nonzero
@@ -36,7 +36,7 @@ Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
 
 
 def phases(
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization | str,
     box: Box,
     data: Samples | None = None,
@@ -84,6 +84,7 @@ def phases(
 
     Example:
         >>> box = {"a": (Fraction(1, 2), 1), "c": (-1, 0)}
+        >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> found = phases(MLP(2, "tanh"), "ac:0,1/2,a;c", box, steps=1, verify=False)
         >>> [(c.sample, c.verdict) for c in found.cells if c.verdict == "feature-learning"]
         [((('a', '1'), ('c', '-1')), 'feature-learning')]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.analyses.generic import far_query, generic
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.errors import UsageError
@@ -73,7 +74,7 @@ class Probe:
 
 
 def probe(
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization | str,
     data: Samples | None = None,
     *,
@@ -104,13 +105,15 @@ def probe(
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UsageError: The data are no samples.
+        UsageError: The data are no samples; a network that shares weights between layers.
 
     Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> found = probe(MLP(2, "relu"), "mup", steps=1)
         >>> found.changes(1), found.features(2, 1)
         (('f[1,1]-f[0,1]',), 'x[2,1,1]-x[2,0,1]')
     """
+    layered(architecture)
     if data is None:
         steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
         batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
@@ -134,16 +137,33 @@ def probe(
         queries=[query],
         watch=watch,
     )
-    found = Probe(program, architecture.depth, steps, batch, data.outputs)
+    found = Probe(program, architecture.hidden, steps, batch, data.outputs)
     pairs = []
     for step in range(1, steps + 1):
         pairs += list(zip(found.f(step), found.f(0), strict=True))
         if "x" in watch:
             pairs += [
                 (f"x[{layer},{step},{batch}]", f"x[{layer},0,{batch}]")
-                for layer in range(1, architecture.depth + 1)
+                for layer in range(1, architecture.hidden + 1)
             ]
-    return Probe(_with_changes(program, pairs), architecture.depth, steps, batch, data.outputs)
+    return Probe(_with_changes(program, pairs), architecture.hidden, steps, batch, data.outputs)
+
+
+def layered(architecture: Architecture) -> None:
+    """Refuse a network whose weights belong to no one layer.
+
+    Args:
+        architecture: The network.
+
+    Raises:
+        UsageError: It is recurrent.
+    """
+    if isinstance(checked(architecture), RNN):
+        raise UsageError(
+            "an rnn has one layer of weights for all tokens; this question is about layers with "
+            "weights of their own, and what their updates contribute.",
+            hint="tp.orders(tp.train(network, ...)) tells how large everything is.",
+        )
 
 
 def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program:

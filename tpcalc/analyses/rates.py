@@ -108,7 +108,8 @@ class Run:
     @property
     def biased(self) -> tuple[int, ...]:
         """The layers that have biases."""
-        every = {"none": 0, "first": 1, "all": self.network.depth + 1}
+        depth = self.network.depth
+        every = {"none": 0, "first": 1, "hidden": depth, "all": depth + 1}
         return tuple(range(1, every[self.network.bias] + 1))
 
     @property

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.depths import in_depth
 from tpcalc.analyses.rates import ASSUMED, Rates, Run, function_of, power_of, sample_point
+from tpcalc.catalog.architecture import Architecture, checked
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
@@ -32,7 +33,7 @@ DEGREES = "relu^p is followed for p >= 1: below that it has no gradient at 0"
 
 
 def solve(
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization | str,
     data: Samples | None = None,
     *,
@@ -89,7 +90,9 @@ def solve(
     started = time.perf_counter()
     if not isinstance(architecture, MLP):
         raise UsageError(
-            f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
+            "learning rates are solved for layer after layer of a multilayer perceptron, and this "
+            f"is {checked(architecture).words}.",
+            hint="tp.check takes residual networks; tp.orders takes any program.",
         )
     kept = _kept(symbolic)
     for name, value in (("multipliers", multipliers), ("verify", verify)):

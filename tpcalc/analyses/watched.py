@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.functions import Fn, Var
@@ -101,7 +101,7 @@ class Run:
 
 
 def watched(
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization,
     data: Samples,
     *,
@@ -142,7 +142,7 @@ def watched(
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:
-        for layer in range(1, architecture.depth + 1):
+        for layer in range(1, architecture.hidden + 1):
             change = found.program.ref(found.features(layer, step))
             start = found.program.ref(f"x[{layer},0,{found.query}]")
             builder.output(names.kernel(layer, step), builder.add(Moment(KERNEL, (change, start))))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from inspect import signature
 from typing import Any
 
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.loss import Loss
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.errors import StudyError, UsageError
-from tpcalc.functions import Par
+from tpcalc.functions import Expr, Par
 from tpcalc.orders import Ex
-from tpcalc.passes.unroll import Parameter, Schedule, unroll
+from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, checks
 
@@ -23,11 +25,12 @@ __all__ = ["train"]
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 NAMES = ("h", "x", "dh", "dx")
+NORMALISED = ("hhat", "dhhat")
 CONTRIBUTIONS = ("dW_x", "dB")
 
 
 def train(
-    architecture: MLP,
+    architecture: Architecture,
     parameterization: Parameterization | str,
     data: Samples,
     *,
@@ -45,9 +48,11 @@ def train(
     gradient is that of the mean loss over the batch.
 
     Args:
-        architecture: The network.
+        architecture: The network: ``MLP``, ``ResNet``, ``RNN``, or your own that follows the
+            protocol ``tpcalc.catalog.architecture.Architecture``.
         parameterization: A catalogue name or a parameterization: the exponents a_l and c_l(t).
-        data: Inputs and targets.
+        data: Inputs and targets; for a network that is read off at every token of a sequence the
+            targets of all tokens, token by token (the loss is the sum over the tokens).
         steps: Number of updates T; outputs are reported at t = 0..T.
         optimizer: Catalogue name; ``"sgd"``.
         lr: The factor eta of the learning rate eta n^(-c_l): a number, or a function of (layer,
@@ -55,14 +60,15 @@ def train(
         loss: Catalogue name.
         batch: Samples in a step.
         queries: Inputs evaluated at every step without training on them.
-        watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, and of the
-            contributions ``dW_x``, ``dB`` of updates (a plain text is one of them).
+        watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
+            ``dhhat`` where preactivations are normalised, and of the contributions ``dW_x``,
+            ``dB`` of updates (a plain text is one of them).
 
     Returns:
         A program with outputs ``f[t,i]``, ``h[l,t,i]``, ...; powers of n as the parameterization
         writes them. For t >= 1, ``dW_x[l,t,i]`` is (W^l(t) - W^l(t-1)) x^{l-1} for input i at
-        step t (a scalar for l = L + 1, ``dW_x[L+1,t,i,k]`` with several outputs), and ``dB[l,t]``
-        is B^l(t) - B^l(t-1).
+        step t (a scalar for the last layer, ``dW_x[L+1,t,i,k]`` with several outputs), and
+        ``dB[l,t]`` is B^l(t) - B^l(t-1). Of a recurrent network l is the token.
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
@@ -73,8 +79,8 @@ def train(
     find_optimizer(optimizer)
     found = find_parameterization(parameterization)
     chosen = find_loss(loss)
-    _check_kinds(architecture, data)
-    chosen.check(data)
+    architecture = checked(architecture)
+    _check_data(architecture, data, chosen)
     steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
     if callable(lr):
@@ -83,12 +89,17 @@ def train(
         lr = checks.real(lr, "lr")
     asked = _queries(queries, data)
     watched = _watched(watch)
-    depth = architecture.depth
+    depth = architecture.hidden
     start = found.exponents(depth, 0)
-    model = architecture.model(data.dimension, data.outputs, start.a, start.bias_a, start.mean)
+    model = architecture.model(
+        data.dimension,
+        data.outputs // architecture.positions,
+        start.a,
+        start.bias_a,
+        start.mean,
+    )
+    _check_watched(watched, model)
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
-    outputs = [Par(k) for k in range(data.outputs)]
-    targets = [Par(data.outputs + k) for k in range(data.outputs)]
 
     def rate(parameter: Parameter, step: int) -> tuple[Fraction | float, Ex]:
         exponents = found.exponents(depth, step)
@@ -99,7 +110,7 @@ def train(
         batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
         targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
         queries=asked,
-        chi=tuple(chosen.chi(outputs, targets)),
+        chi=_slopes(chosen, data.outputs, architecture.positions),
         rate=rate,
     )
     return unroll(model, schedule, keep=watched.__contains__)
@@ -123,16 +134,38 @@ def _check_rates(lr: Callable[..., Any]) -> None:
         pass  # some built-in functions do not say what they take
 
 
-def _check_kinds(architecture: Any, data: Any) -> None:
-    if not isinstance(architecture, MLP):
-        raise UsageError(
-            f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
-        )
+def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:
     if not isinstance(data, Samples):
         raise UsageError(
             f"the data are of type {type(data).__name__}, not Samples.",
             hint="Give tp.Samples(inputs, targets), tp.digits(...) or tp.csv(path).",
         )
+    positions = architecture.positions
+    if data.outputs % positions:
+        raise StudyError(
+            f"a sample has {data.outputs} targets, and the network is read off at {positions} "
+            "tokens.",
+            where=data.origin,
+            hint="Give the targets of every token, token by token.",
+        )
+    for part in _parts(data.outputs, positions):
+        loss.check(replace(data, targets=tuple(row[part] for row in data.targets)))
+
+
+def _parts(outputs: int, positions: int) -> list[slice]:
+    """The outputs at each place of the readout."""
+    size = outputs // positions
+    return [slice(start, start + size) for start in range(0, outputs, size)]
+
+
+def _slopes(loss: Loss, outputs: int, positions: int) -> tuple[Expr, ...]:
+    """The derivatives of the loss, the sum over the places of the readout, by the outputs."""
+    f = [Par(k) for k in range(outputs)]
+    targets = [Par(outputs + k) for k in range(outputs)]
+    slopes: list[Expr] = []
+    for part in _parts(outputs, positions):
+        slopes += loss.chi(f[part], targets[part])
+    return tuple(slopes)
 
 
 def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
@@ -148,7 +181,7 @@ def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
 
 def _watched(watch: Any) -> frozenset[str]:
     found = frozenset(checks.names(watch, "watch"))
-    known = (*NAMES, *CONTRIBUTIONS)
+    known = (*NAMES, *CONTRIBUTIONS, *NORMALISED)
     unknown = found - set(known)
     if unknown:
         raise StudyError(
@@ -156,3 +189,14 @@ def _watched(watch: Any) -> frozenset[str]:
             hint=f"It takes {', '.join(known)}, as in watch=['h', 'dh'].",
         )
     return found
+
+
+def _check_watched(watched: frozenset[str], model: Model) -> None:
+    """Contributions that do not exist are left out; vectors that do not exist are a mistake."""
+    there = {name for item in model.watch for name in (item.name, item.gradient)}
+    missing = watched - there - set(CONTRIBUTIONS)
+    if missing:
+        raise StudyError(
+            f"watch names {', '.join(sorted(missing))}, and the network has no such vectors.",
+            hint="hhat are normalised preactivations: those of norm='layer'.",
+        )

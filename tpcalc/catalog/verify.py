@@ -14,6 +14,7 @@ from typing import Any
 
 from tpcalc.catalog.activation import Activation
 from tpcalc.errors import NotDifferentiable
+from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
 
 __all__ = ["Violation", "verify"]
@@ -44,8 +45,8 @@ def verify(activation: Activation) -> tuple[Violation, ...]:
 
     Checked: value and slope at 0, parity and homogeneity (both ways: what holds must be declared),
     kinks (a polynomial through the values on one side must miss the other side at a kink and
-    nowhere else), growth, the derivative, and the sympy form. Features are seen on the scale of
-    one: a function that oscillates within 0.1 is not resolved.
+    nowhere else), growth, the derivative, the sympy form, and the pieces. Features are seen on the
+    scale of one: a function that oscillates within 0.1 is not resolved.
 
     Args:
         activation: The activation, its parameters bound.
@@ -280,6 +281,23 @@ def _display(activation: Activation) -> Iterator[str]:
         yield f"at {z[point]:.4f} the sympy form is {found[point]}, the value {here[point]}"
 
 
+def _pieces(activation: Activation) -> Iterator[str]:
+    import numpy as np
+
+    made_of = getattr(activation.function, "pieces", None)
+    if made_of is None:
+        return
+    # At a kink pieces may take another value: no Gaussian sees a point.
+    z = _grid(activation)
+    z = z[_distance(activation, z) > STEP]
+    found = np.broadcast_to(np.asarray(evaluate(Fn(made_of(Var(0)), 1), [z]), dtype=float), z.shape)
+    here = _values(activation, z)
+    bad = ~np.isclose(found, here, rtol=1e-11, atol=1e-13)
+    if bad.any():
+        point = int(np.argmax(bad))
+        yield f"at {z[point]:.4f} the pieces make {found[point]}, the value is {here[point]}"
+
+
 _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "value_at_zero": _value,
     "slope_at_zero": _slope,
@@ -289,4 +307,5 @@ _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "growth": _growth,
     "derivative": _derivative,
     "sympy": _display,
+    "pieces": _pieces,
 }

@@ -10,6 +10,7 @@ from tpcalc.cli.commands.catalogue import catalogue
 from tpcalc.cli.commands.check import check
 from tpcalc.cli.commands.compare import compare
 from tpcalc.cli.commands.doctor import doctor
+from tpcalc.cli.commands.kernel import kernel
 from tpcalc.cli.commands.limit import limit
 from tpcalc.cli.commands.orders import orders
 from tpcalc.cli.commands.phases import phases
@@ -36,6 +37,7 @@ app.command("check")(check)
 app.command("solve")(solve)
 app.command("phases")(phases)
 app.command("limit")(limit)
+app.command("kernel")(kernel)
 app.command("simulate")(simulate)
 app.command("compare")(compare)
 app.command("report")(report)

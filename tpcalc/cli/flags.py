@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA",
+    "INPUTS",
+    "KERNEL",
     "LIMIT",
     "MEASURE",
     "NETWORK",
@@ -43,7 +45,7 @@ ModelWord = Annotated[
     typer.Argument(
         metavar="MODEL",
         help="A study file (study.toml), a program in a file (file.py:name, file.json), or a "
-        "catalogue architecture (mlp) with the flags below.",
+        "catalogue architecture (mlp, resnet, rnn) with the flags below.",
         show_default=False,
     ),
 ]
@@ -51,7 +53,8 @@ NetworkWord = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A study file (study.toml), or a catalogue architecture (mlp) with the flags below.",
+        help="A study file (study.toml), or a catalogue architecture (mlp, resnet, rnn) with the "
+        "flags below.",
         show_default=False,
     ),
 ]
@@ -145,12 +148,19 @@ def _options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
 NETWORK = _options(
     "Network",
     [
-        ("--depth", "model.depth", int, "Number of hidden layers L (3 by default).", "L"),
+        (
+            "--depth",
+            "model.depth",
+            int,
+            "Number of hidden layers, or of residual blocks, L (3 by default).",
+            "L",
+        ),
+        ("--length", "model.length", int, "Number of tokens T of an rnn (3 by default).", "T"),
         (
             "--act",
             "model.act",
             str,
-            "Activation: relu, tanh, relu^2, leaky_relu:0.2 (relu by default).",
+            "Activation: relu, tanh, relu^2, leaky_relu:0.2 (relu by default; erf for an rnn).",
             "NAME",
         ),
         (
@@ -161,7 +171,55 @@ NETWORK = _options(
             "NAME",
         ),
         ("--p", "model.p", float, "Degree of homogeneity for ip-llr.", "P"),
-        ("--bias", "model.bias", str, "Layers with biases (none by default).", "none|first|all"),
+        (
+            "--bias",
+            "model.bias",
+            str,
+            "Layers of an mlp with biases (none by default).",
+            "none|first|hidden|all",
+        ),
+        (
+            "--weight-variance",
+            "model.weight_variance",
+            str,
+            "Variance of the weights of hidden layers, a factor in front of them (1 by default).",
+            "V",
+        ),
+        (
+            "--bias-variance",
+            "model.bias_variance",
+            str,
+            "The same for their biases; where there were none, hidden layers have some.",
+            "V",
+        ),
+        (
+            "--input-variance",
+            "model.input_variance",
+            str,
+            "The same for the input weights of an rnn (1 by default).",
+            "V",
+        ),
+        (
+            "--norm",
+            "model.norm",
+            str,
+            "Layer normalisation of preactivations, of an mlp or resnet (none by default).",
+            "layer|none",
+        ),
+        (
+            "--alpha",
+            "model.alpha",
+            str,
+            "Power of 1/L in front of a residual block (1/2 by default).",
+            "A",
+        ),
+        (
+            "--outputs",
+            "model.outputs",
+            str,
+            "Tokens at which an rnn is read off (last by default).",
+            "last|all",
+        ),
     ],
 )
 DATA = _options(
@@ -209,8 +267,8 @@ DATA = _options(
             "--watch",
             "training.watch",
             tuple,
-            "What is reported besides the outputs f: of h,x,dh,dx (all of them by default) and of "
-            "the contributions dW_x,dB of updates.",
+            "What is reported besides the outputs f: of h,x,dh,dx (all of them by default), of "
+            "hhat,dhhat (with --norm layer) and of the contributions dW_x,dB of updates.",
             "h,x,...",
         ),
         ("--classes", "training.classes", list, "Which digits (0,1 by default).", "A,B,..."),
@@ -220,6 +278,13 @@ DATA = _options(
 LIMIT = _options(
     "Limit",
     [
+        (
+            "--method",
+            "limit.method",
+            str,
+            "How expectations are found; auto: exact, else quadrature, else particles.",
+            "auto|exact|quadrature|particles",
+        ),
         ("--particles", "limit.samples", int, "Samples (particles) of each replicate.", "N"),
         ("--replicates", "limit.replicates", int, "Replicates behind a standard error.", "R"),
         (
@@ -298,6 +363,23 @@ MEASURE = tuple(
     for option in SIMULATE
     for name, text in (("--widths", "Widths."), ("--seeds", "Networks of each width."))
     if option.name == name
+)
+# A kernel is in the parameterization that it is named after unless another is asked for.
+KERNEL = tuple(
+    replace(option, help=option.help.replace("mup by default", "ntk by default"))
+    for option in NETWORK
+)
+# What a kernel is of: inputs alone, many of them.
+_INPUTS = {
+    "--data": "digits, or a CSV file with header x1,...,xd,y (digits by default).",
+    "--samples": "How many inputs (100 digits, all of a file by default).",
+    "--classes": "Which digits (all by default).",
+    "--data-seed": "Seed of the choice of digits (0 by default).",
+}
+INPUTS = tuple(
+    replace(option, help=_INPUTS[option.name], panel="Inputs")
+    for option in DATA
+    if option.name in _INPUTS
 )
 SEED = tuple(option for option in RUN if option.name == "--seed")
 

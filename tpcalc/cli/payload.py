@@ -13,6 +13,7 @@ from tpcalc.results import (
     Estimate,
     FiniteRow,
     FiniteTable,
+    Kernel,
     Key,
     LimitTable,
     OrderRow,
@@ -25,6 +26,7 @@ from tpcalc.results import (
     VectorRow,
     Verdict,
 )
+from tpcalc.results.kernel import KINDS
 from tpcalc.results.orders import order_key
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "comparison",
     "document",
     "finite",
+    "kernel",
     "limit",
     "orders",
     "phases",
@@ -199,6 +202,22 @@ def phases(found: PhaseDiagram) -> dict[str, Any]:
         "cells": cells,
         "complete": found.complete,
         "runs": found.runs,
+        "notes": found.notes,
+    }
+
+
+def kernel(found: Kernel) -> dict[str, Any]:
+    """The result of ``kernel``; a kernel that was not asked for is null."""
+    matrices = {kind: getattr(found, kind) for kind in KINDS}
+    return {
+        **{kind: None if part is None else part.tolist() for kind, part in matrices.items()},
+        "method": found.method.value,
+        "error": found.error,
+        "coincident_error": found.coincident_error,
+        "independent": found.independent,
+        "symmetric": found.symmetric,
+        "shape": found.shape,
+        "labels": found.labels,
         "notes": found.notes,
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from tpcalc.dsl import as_program
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.evaluate.chain import Chain, chosen, refuse
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
 from tpcalc.functions import Call, Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import Apply, Expect, LimitGraph, Target
+from tpcalc.limit.graph import Apply, Expect, LimitGraph, restricted
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
@@ -58,6 +60,7 @@ class Limit:
         draws: All replicates; None where everything is exact.
         table: All of it as a plain record.
         values: Numbers for symbols in exponents.
+        method: What evaluates expectations.
 
     Example:
         >>> from tpcalc.dsl import program
@@ -65,8 +68,8 @@ class Limit:
         ... def start(t):
         ...     v = t.gaussian("v")
         ...     t.output("square", t.inner(v, v))
-        >>> limit(start, samples=2**8, replicates=4)["square"].z(1.0) < 5
-        True
+        >>> print(limit(start)["square"])
+        1 (exact)
     """
 
     def __init__(
@@ -77,22 +80,44 @@ class Limit:
         draws: Draws | None,
         table: LimitTable,
         values: Mapping[str, Fraction] | None = None,
+        method: str = "auto",
     ) -> None:
         self.program = program
         self.graph = graph
         self.budget = budget
         self.table = table
         self.values = values
+        self.method = method
         self._draws = draws
         self._scalars = {row.name: row for row in table.scalars}
         self._vectors = {row.name: row for row in table.vectors}
 
     def __getitem__(self, name: str) -> Any:
         if name in self._scalars:
-            return self._scalars[name].estimate
+            return self._closed(name)
         if name in self._vectors:
             return LimitVector(self, self._vectors[name])
         raise UnknownName("limit", name, [*self._scalars, *self._vectors])
+
+    def _closed(self, name: str) -> Estimate:
+        """The estimate of a scalar; one that is exact carries its formula, and a rational no error.
+
+        Formulas are made when asked for: a table of a thousand outputs needs none.
+        """
+        found = self._scalars[name].estimate
+        known = found.method is Method.EXACT and dict(self.graph.targets)[name].node is not None
+        if not known or found.random or found.formula is not None:
+            return found
+        closed = self._chain.formula(name)
+        if closed is None:
+            return found
+        if closed.is_Rational:
+            found = replace(found, value=float(closed), stderr=0.0, status=Status.EXACT)
+        return replace(found, formula=str(closed))
+
+    @cached_property
+    def _chain(self) -> Chain:
+        return Chain(self.graph, chosen(self.method))
 
     def __iter__(self) -> Any:
         return iter([*self._scalars, *self._vectors])
@@ -181,6 +206,7 @@ class LimitVector:
             outputs=[asked],
             seed=owner.seed,
             values=owner.values,
+            method=owner.method,
             **_settings(owner.budget),
         )
         answer: Estimate = found[asked]
@@ -262,6 +288,7 @@ def limit(
     memory_limit: int | None = None,
     formulas: bool | Sequence[str] = False,
     rescale: bool | Sequence[str] = False,
+    method: str = "auto",
     progress: Progress | None = None,
 ) -> Limit:
     """The infinite-width limit of a program.
@@ -285,6 +312,9 @@ def limit(
         rescale: Whether scalars that vanish or explode are given after their power of n is taken
             out (``n_power`` in the table), or patterns of the names that are. Without it what
             vanishes is 0 and what explodes is refused; vectors are always given that way.
+        method: ``"auto"``: each expectation by a closed form where it has one, else by quadrature
+            (one or two dimensions), else by particles, and each answer says which. ``"exact"``,
+            ``"quadrature"``, ``"particles"``: that one alone.
         progress: Called with a fraction and a text.
 
     Returns:
@@ -296,6 +326,7 @@ def limit(
         ScaleError: A scalar that grows, or a vector that explodes where a function that is not
             homogeneous reads it.
         LimitError: A rule is missing.
+        EvaluationError: The method that was asked for does not give an output.
         OutOfMemory: It does not fit; said before the run.
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
@@ -315,7 +346,8 @@ def limit(
     names = [name for name, _ in program.outputs]
     rescaled = _matching(names, rescale)
     graph = derive(program, values, rescaled)
-    compiled = compile_graph(graph)
+    solved = _solved(graph, method)
+    compiled = compile_graph(restricted(graph, {name for name, _ in graph.targets} - solved.keys()))
     if replicates is None:
         replicates = RANDOM_REPLICATES if compiled.random else 16
     budget = Budget(
@@ -330,23 +362,28 @@ def limit(
     draws = None
     if compiled.script.results:
         draws = run_particles(compiled, budget, seed, progress)
+        for name, column in compiled.scalars.items():
+            solved[name] = (estimate(draws, column, random=name in compiled.random),)
+        for name, pair in compiled.moments.items():
+            solved[name] = tuple(estimate(draws, column) for column in pair)
     printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
     for name, target in graph.targets:
         power = str(target.power)
         if program.types[program.ref(name)].kind is Kind.SCALAR:
-            found = _scalar(name, target, draws, compiled.scalars, name in compiled.random)
+            (found,) = solved.get(name, (EXACT_ZERO,))
             gone = target.power < 0 and target.node is None
             note = f"of size n^({power}) as written" if gone else ""
             power = "0" if target.node is None else power
             scalars.append(ScalarRow(name, found, power, printed.get(name), note))
-        elif target.node is None or draws is None:
+        elif target.node is None:
             vectors.append(VectorRow(name, EXACT_ZERO, EXACT_ZERO))
         else:
-            mean, second = (estimate(draws, column) for column in compiled.moments[name])
+            mean, second = solved[name]
             vectors.append(VectorRow(name, mean, second, power, printed.get(name)))
     settings = {
+        "method": method,
         "samples": str(draws.samples if draws else 0),
         "replicates": str(replicates if draws else 0),
         "storage": storage,
@@ -354,7 +391,29 @@ def limit(
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = _notes(graph, scalars, draws)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes)
-    return Limit(program, graph, budget, draws, table, values)
+    return Limit(program, graph, budget, draws, table, values, method)
+
+
+def _solved(graph: LimitGraph, method: str) -> dict[str, tuple[Estimate, ...]]:
+    """The targets that need no samples: the estimate of a scalar, both moments of a vector.
+
+    Raises:
+        EvaluationError: A method was forced, and does not give one of them.
+    """
+    chain = Chain(graph, chosen(method))
+    out: dict[str, tuple[Estimate, ...]] = {}
+    for name, target in graph.targets:
+        if target.node is None:
+            continue
+        if graph.vector_dim[target.node] is not None:
+            moments = chain.moments(name)
+            if moments is not None:
+                out[name] = moments
+        elif (scalar := chain.scalar(name)) is not None:
+            out[name] = (scalar,)
+    if method not in ("auto", "particles") and chain.reasons:
+        raise refuse([*chain.reasons.items()], method)
+    return out
 
 
 def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
@@ -395,18 +454,6 @@ def _growth_notes(graph: LimitGraph) -> list[str]:
         f"{', '.join(sorted(fast))} grows faster than every polynomial: the limit theorem does not "
         "cover it, and an expectation may be infinite though an estimate is printed"
     ]
-
-
-def _scalar(
-    name: str,
-    target: Target,
-    draws: Draws | None,
-    columns: Mapping[str, int],
-    random: bool,
-) -> Estimate:
-    if draws is None or name not in columns:
-        return EXACT_ZERO  # its power of n is negative, or it is identically zero
-    return estimate(draws, columns[name], random=random)
 
 
 def _notes(graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None) -> tuple[str, ...]:

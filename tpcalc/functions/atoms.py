@@ -79,6 +79,10 @@ class Atom:
         params: Parameters, such as the slope of a leaky ReLU. One that holds symbols is printed;
             such a text is for reading alone.
         sympy: ``sympy(z)``: the function as a sympy expression, for display.
+        pieces: ``pieces(z)``: the same function, but for its values at kinks, made of sums and
+            products of ``step, normal_cdf, normal_pdf, exp, sin, cos``, powers and constants, from
+            which Gaussian expectations follow in closed form. None where there is no such form,
+            and for these functions themselves.
 
     Raises:
         TraceError: The name is not an identifier, so that a printed program could not be read back.
@@ -96,6 +100,7 @@ class Atom:
     facts: Facts = field(default=Facts(), repr=False)
     params: tuple[Number | Degree, ...] = ()
     sympy: Callable[[Any], Any] | None = field(default=None, repr=False)
+    pieces: Callable[[Expr], Expr] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         readable = self.name.isidentifier() and not keyword.iskeyword(self.name)
@@ -115,6 +120,7 @@ class Atom:
             self.text == other.text
             and _same(self.evaluate, other.evaluate)
             and _same(self.derivative, other.derivative)
+            and _same(self.pieces, other.pieces)
             and self.facts == other.facts
         )
 

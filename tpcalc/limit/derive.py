@@ -8,7 +8,6 @@ answer that depends on it is refused or derived again with more terms, never sil
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,19 +15,14 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.algebra import Explosion
 from tpcalc.limit.context import Context, start_root
 from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Expect,
     Fluctuation,
     LimitGraph,
     LNode,
     LRef,
     Noise,
-    OuterExpect,
-    Product,
-    ScalarApply,
     Target,
     graph_refs,
+    renamed,
 )
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
@@ -159,7 +153,7 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
     for ref, node in enumerate(context.nodes):
         if needed[ref]:
             new[ref] = len(nodes)
-            nodes.append(_renamed(node, new))
+            nodes.append(renamed(node, new))
             dims.append(context.dims[ref])
     _check_fluctuations(context, new)
     kept = tuple(
@@ -237,31 +231,3 @@ def _check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
                     "the program at finite width with tp.simulate.",
                 )
             first.setdefault((own, root), ref)
-
-
-def _renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:
-    if isinstance(node, Product | Fluctuation):
-        return replace(node, vector=new[node.vector])
-    if isinstance(node, Apply | Expect | Noise):
-        return replace(
-            node,
-            vectors=tuple(new[ref] for ref in node.vectors),
-            scalars=tuple(new[ref] for ref in node.scalars),
-        )
-    if isinstance(node, Combine):
-        return replace(
-            node,
-            scalars=tuple(None if ref is None else new[ref] for ref in node.scalars),
-            vectors=tuple(new[ref] for ref in node.vectors),
-        )
-    if isinstance(node, OuterExpect):
-        return replace(
-            node,
-            rows=tuple(new[ref] for ref in node.rows),
-            cols=tuple(new[ref] for ref in node.cols),
-            scalars=tuple(new[ref] for ref in node.scalars),
-            vector=new[node.vector],
-        )
-    if isinstance(node, ScalarApply):
-        return replace(node, scalars=tuple(new[ref] for ref in node.scalars))
-    return node

@@ -6,7 +6,8 @@ coordinate); its scalars are limits of moments. Powers of n are gone: ``derive``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.functions import Fn
@@ -29,6 +30,8 @@ __all__ = [
     "Start",
     "Target",
     "graph_refs",
+    "renamed",
+    "restricted",
 ]
 
 LRef = int
@@ -196,3 +199,72 @@ def graph_refs(node: LNode) -> tuple[LRef, ...]:
     if isinstance(node, ScalarApply):
         return node.scalars
     return ()
+
+
+def renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:
+    """A node with the nodes that it refers to renumbered.
+
+    Args:
+        node: The node.
+        new: For each number the new one.
+
+    Example:
+        >>> renamed(Product("W", False, 3), {3: 0}).vector
+        0
+    """
+    if isinstance(node, Product | Fluctuation):
+        return replace(node, vector=new[node.vector])
+    if isinstance(node, Apply | Expect | Noise):
+        return replace(
+            node,
+            vectors=tuple(new[ref] for ref in node.vectors),
+            scalars=tuple(new[ref] for ref in node.scalars),
+        )
+    if isinstance(node, Combine):
+        return replace(
+            node,
+            scalars=tuple(None if ref is None else new[ref] for ref in node.scalars),
+            vectors=tuple(new[ref] for ref in node.vectors),
+        )
+    if isinstance(node, OuterExpect):
+        return replace(
+            node,
+            rows=tuple(new[ref] for ref in node.rows),
+            cols=tuple(new[ref] for ref in node.cols),
+            scalars=tuple(new[ref] for ref in node.scalars),
+            vector=new[node.vector],
+        )
+    if isinstance(node, ScalarApply):
+        return replace(node, scalars=tuple(new[ref] for ref in node.scalars))
+    return node
+
+
+def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
+    """The part of a graph that some of its targets need.
+
+    Args:
+        graph: The graph.
+        names: The targets that are kept.
+
+    Example:
+        >>> target = Target(Fraction(0), 1)
+        >>> nodes = (Number(Fraction(1)), Number(Fraction(2)))
+        >>> graph = LimitGraph(nodes, (("a", target),), (None, None), (), (), ())
+        >>> restricted(graph, ["a"]).nodes
+        (Number(value=Fraction(2, 1)),)
+    """
+    targets = [(name, target) for name, target in graph.targets if name in names]
+    needed = {target.node for _, target in targets if target.node is not None}
+    for ref in range(len(graph.nodes) - 1, -1, -1):
+        if ref in needed:
+            needed.update(graph_refs(graph.nodes[ref]))
+    kept = sorted(needed)
+    new = {ref: index for index, ref in enumerate(kept)}
+    return replace(
+        graph,
+        nodes=tuple(renamed(graph.nodes[ref], new) for ref in kept),
+        targets=tuple(
+            (name, t if t.node is None else replace(t, node=new[t.node])) for name, t in targets
+        ),
+        vector_dim=tuple(graph.vector_dim[ref] for ref in kept),
+    )

@@ -3,6 +3,7 @@
 from tpcalc.report.notebook import check_html as check_html
 from tpcalc.report.notebook import comparison_html as comparison_html
 from tpcalc.report.notebook import finite_html as finite_html
+from tpcalc.report.notebook import kernel_html as kernel_html
 from tpcalc.report.notebook import limit_html as limit_html
 from tpcalc.report.notebook import orders_html as orders_html
 from tpcalc.report.notebook import phases_html as phases_html

@@ -1,11 +1,12 @@
-"""What a report says of orders, verdicts, learning rates and phase diagrams."""
+"""What a report says of orders, verdicts, learning rates, phase diagrams and kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpcalc.report.kernel import judge_kernel, kernel_lines, kernel_summary, kernel_tables
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
-from tpcalc.report.record import ReportInput
+from tpcalc.report.record import KINDS, ReportInput
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import Table
 from tpcalc.report.verdict import Verdict as Judgement
@@ -82,7 +83,24 @@ def exponent_parts(report: ReportInput) -> tuple[ExponentPart, ...]:
                 phases.provenance,
             )
         )
+    if (kernel := report.kernel) is not None:
+        found.append(
+            ExponentPart(
+                "kernel",
+                "Kernels",
+                "" if _only_kernel(report) else " ".join(kernel_lines(kernel)),
+                kernel_tables(kernel),
+                kernel.notes,
+                kernel.provenance,
+            )
+        )
     return tuple(found)
+
+
+def _only_kernel(report: ReportInput) -> bool:
+    """Whether nothing stands beside a kernel, so that the head of the report is about it."""
+    given = [name for name in KINDS if getattr(report, name) is not None]
+    return given == ["kernel"]
 
 
 def summarize_exponents(report: ReportInput) -> str:
@@ -102,6 +120,8 @@ def summarize_exponents(report: ReportInput) -> str:
         sentences.append(f"Learning-rate exponents of {steps} step{'' if steps == 1 else 's'}.")
     if report.phases is not None:
         sentences.append(phase_lead(report.phases))
+    if report.kernel is not None:
+        sentences.append(kernel_summary(report.kernel))
     return " ".join(sentences)
 
 
@@ -121,6 +141,8 @@ def judge_exponents(report: ReportInput) -> Judgement:
         return judged(report.check)
     if report.phases is not None and not report.phases.complete:
         return Judgement("warn", "The phase diagram is not exhaustive")
+    if report.kernel is not None and _only_kernel(report):
+        return judge_kernel(report.kernel)
     rows = report.orders.rows if report.orders is not None else ()
     bounds = [row.name for row in rows if row.status != "exact"]
     if bounds:

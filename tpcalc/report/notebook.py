@@ -7,6 +7,8 @@ import html
 from collections.abc import Callable
 from typing import Any
 
+from tpcalc.report.kernel import kernel_lines, kernel_summary, kernel_tables
+from tpcalc.report.kernel_plot import kernel_svgs
 from tpcalc.report.numbers import typeset
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.phase_plot import drawable, phase_svg
@@ -22,6 +24,7 @@ from tpcalc.report.tables import (
 from tpcalc.results import (
     Comparison,
     FiniteTable,
+    Kernel,
     LimitTable,
     OrderTable,
     PhaseDiagram,
@@ -33,6 +36,7 @@ __all__ = [
     "check_html",
     "comparison_html",
     "finite_html",
+    "kernel_html",
     "limit_html",
     "notebook_html",
     "orders_html",
@@ -120,11 +124,20 @@ def phases_html(diagram: PhaseDiagram) -> str:
     """
     picture = ""
     if drawable(diagram):
-        # An image of its own: a notebook has no style sheet of ours.
-        data = base64.b64encode(phase_svg(diagram).encode("utf-8")).decode("ascii")
-        words = html.escape(phase_lead(diagram))
-        picture = f'<p><img alt="{words}" src="data:image/svg+xml;base64,{data}"></p>'
+        picture = f"<p>{_image(phase_svg(diagram), phase_lead(diagram))}</p>"
     return picture + _lines((phase_lead(diagram),)) + "".join(map(_html, phase_tables(diagram)))
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """Kernels: how sure they are, the spectrum and the maps, the tables.
+
+    Args:
+        kernel: The kernels.
+    """
+    pictures = "".join(_image(svg, words) for svg, words in kernel_svgs(kernel))
+    tables = "".join(map(_html, kernel_tables(kernel)))
+    lines = (kernel_summary(kernel), *kernel_lines(kernel))
+    return f"{_lines(lines)}<p>{pictures}</p>{tables}{_lines(kernel.notes)}"
 
 
 _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
@@ -135,6 +148,7 @@ _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (Verdict, check_html),
     (Solution, solution_html),
     (PhaseDiagram, phases_html),
+    (Kernel, kernel_html),
 )
 
 
@@ -146,6 +160,12 @@ def notebook_html(result: Any) -> str:
     """
     table = getattr(result, "table", result)
     return next(show(table) for kind, show in _SHOWN if isinstance(table, kind))
+
+
+def _image(svg: str, words: str) -> str:
+    """An image of its own: a notebook has no style sheet of ours."""
+    data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
+    return f'<img alt="{html.escape(words)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _lines(lines: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tpcalc.errors import StudyError
 from tpcalc.report.content import compose
+from tpcalc.report.kernel_plot import draw_kernel, kernel_figure
 from tpcalc.report.mathml import formula_html, formula_markdown
 from tpcalc.report.numbers import typeset
 from tpcalc.report.panels import Figure, error_figure, feature_figure, output_figure
@@ -127,6 +128,7 @@ def write(report: ReportInput, path: str | Path) -> Path:
 def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure]:
     found = {
         "phases": phase_figure(report.phases) if report.phases is not None else None,
+        "kernel": kernel_figure(report.kernel) if report.kernel is not None else None,
         "outputs": output_figure(traces, report.input_names),
         "features": feature_figure(traces, report.input_names),
         "comparison": error_figure(traces, report.comparison, report.input_names),
@@ -142,6 +144,8 @@ def _pictures(report: ReportInput, key: str, figure: Figure) -> tuple[Markup, ..
     # Our own drawing, whose words are escaped where it is made.
     if key == "phases" and report.phases is not None:
         return (Markup(draw_phases(report.phases, key)),)
+    if key == "kernel" and report.kernel is not None:
+        return tuple(map(Markup, draw_kernel(report.kernel, key)))
     return tuple(Markup(draw(panel, f"{key}-{index}")) for index, panel in enumerate(figure.panels))
 
 

@@ -13,7 +13,7 @@ from tpcalc.report.svg import canvas, colour, on_page, written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MARKERS", "draw"]
+__all__ = ["MARKERS", "decades", "draw", "power_label", "round_ticks"]
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 _WIDTH, _HEIGHT = 400.0, 270.0
@@ -85,14 +85,14 @@ def _scale(axes: Axes, panel: Panel) -> None:
         low, high = min(heights) / 1.25, max(heights) * 1.25
         axes.set_yscale("log")
         axes.set_ylim(low, high)
-        ticks_y = _decades(low, high)
-        axes.set_yticks(ticks_y, [_power_label(tick) for tick in ticks_y])
+        ticks_y = decades(low, high)
+        axes.set_yticks(ticks_y, [power_label(tick) for tick in ticks_y])
         axes.minorticks_off()
     else:
         low, high = axes.get_ylim()
         if high - low < 1e-12 * max(abs(low), abs(high), 1.0):
             axes.set_ylim(low - 0.5, high + 0.5)
-        ticks_y, labels = _round_ticks(*axes.get_ylim())
+        ticks_y, labels = round_ticks(*axes.get_ylim())
         axes.set_yticks(ticks_y, labels)
 
 
@@ -114,7 +114,13 @@ def _widths(axes: Axes, widths: list[float]) -> None:
     axes.minorticks_off()
 
 
-def _decades(low: float, high: float) -> list[float]:
+def decades(low: float, high: float) -> list[float]:
+    """Where a logarithmic axis has its ticks.
+
+    Args:
+        low: Its lower end, above 0.
+        high: Its upper end.
+    """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     wide = math.log10(high / low) > 1.5
     leads = (1.0,) if wide else (1.0, 2.0, 5.0)
@@ -123,7 +129,13 @@ def _decades(low: float, high: float) -> list[float]:
     return inside if len(inside) < 7 else inside[:: math.ceil(len(inside) / 6)]
 
 
-def _power_label(value: float) -> str:
+def power_label(value: float) -> str:
+    """A tick of a logarithmic axis in words.
+
+    Example:
+        >>> power_label(0.01), power_label(2e-7)
+        ('0.01', '2·10⁻⁷')
+    """
     exponent = math.floor(math.log10(value) + 1e-9)
     lead = round(value / 10.0**exponent)
     if -3 <= exponent <= 3:
@@ -132,7 +144,13 @@ def _power_label(value: float) -> str:
     return power if lead == 1 else f"{lead}·{power}"
 
 
-def _round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+def round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Where a linear axis has its ticks, and what stands there.
+
+    Args:
+        low: Its lower end.
+        high: Its upper end.
+    """
     from matplotlib.ticker import MaxNLocator
 
     found = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)

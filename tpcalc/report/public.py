@@ -13,15 +13,17 @@ from tpcalc.results import checks
 __all__ = ["report"]
 
 _FIELDS = {kind: field for field, kind in KINDS.items()}
-_ANSWERS = "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve or tp.phases"
+_ANSWERS = (
+    "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve, tp.phases or tp.kernel"
+)
 
 
 def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit") -> Path:
     """Write a report.
 
     Args:
-        results: A limit, a simulation, a comparison, orders, a verdict, learning-rate exponents
-            or a phase diagram (one of them, or several in a list).
+        results: A limit, a simulation, a comparison, orders, a verdict, learning-rate exponents,
+            a phase diagram or a kernel (one of them, or several in a list).
         path: A file ending in ``.html`` (one self-contained page) or ``.md``.
         title: The heading.
 

@@ -10,6 +10,7 @@ from tpcalc.results import (
     Comparison,
     FiniteTable,
     Formula,
+    Kernel,
     LimitTable,
     OrderTable,
     PhaseDiagram,
@@ -28,6 +29,7 @@ KINDS = {
     "check": Verdict,
     "solution": Solution,
     "phases": PhaseDiagram,
+    "kernel": Kernel,
 }
 """The answers that a report can hold, by field."""
 
@@ -51,6 +53,7 @@ class ReportInput:
         check: A verdict on training.
         solution: Learning-rate exponents.
         phases: A phase diagram.
+        kernel: NNGP and NTK.
 
     Raises:
         StudyError: No answer is given, or one of them is not the record that its name asks for.
@@ -76,6 +79,7 @@ class ReportInput:
     check: Verdict | None = None
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
+    kernel: Kernel | None = None
 
     def __post_init__(self) -> None:
         given = [(name, kind, getattr(self, name)) for name, kind in KINDS.items()]

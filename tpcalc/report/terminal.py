@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import (
@@ -22,6 +23,7 @@ from tpcalc.report.tables import (
 from tpcalc.results import (
     Comparison,
     FiniteTable,
+    Kernel,
     LimitTable,
     OrderTable,
     PhaseDiagram,
@@ -38,6 +40,7 @@ __all__ = [
     "check_group",
     "comparison_group",
     "finite_group",
+    "kernel_group",
     "limit_group",
     "orders_group",
     "phases_group",
@@ -150,6 +153,21 @@ def phases_group(diagram: PhaseDiagram, most: int | None = None) -> Group:
     from rich.text import Text
 
     return _group(phase_tables(diagram), diagram.notes, most, [Text(phase_lead(diagram))])
+
+
+def kernel_group(kernel: Kernel, most: int | None = None) -> Group:
+    """Kernels for ``rich.console.Console.print``: how sure they are, statistics, first entries.
+
+    Args:
+        kernel: The kernels.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judge_kernel(kernel)
+    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(kernel_summary(kernel))]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    return _group(kernel_tables(kernel), kernel.notes, most, lead)
 
 
 def _group(

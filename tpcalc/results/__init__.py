@@ -4,6 +4,8 @@ from tpcalc.results import checks as checks
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status
+from tpcalc.results.kernel import Kernel as Kernel
+from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.orders import LayerFacts as LayerFacts
 from tpcalc.results.orders import OrderRow as OrderRow
 from tpcalc.results.orders import OrderTable as OrderTable

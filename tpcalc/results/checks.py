@@ -8,11 +8,25 @@ from fractions import Fraction
 from math import isfinite
 from numbers import Rational, Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import StudyError, UnknownName, UsageError
 
-__all__ = ["called", "file", "names", "powers", "real", "rows", "sequence", "text", "whole"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "called",
+    "file",
+    "inputs",
+    "names",
+    "powers",
+    "real",
+    "rows",
+    "sequence",
+    "text",
+    "whole",
+]
 
 
 def whole(value: Any, name: str, *, least: int | None = None, hint: str | None = None) -> int:
@@ -234,6 +248,63 @@ def rows(
             )
         found.append(row)
     return tuple(found)
+
+
+def inputs(value: Any, name: str, dimension: int | None = None) -> NDArray[Any]:
+    """Inputs of a network as float64, a row for each.
+
+    Args:
+        value: Lists, an array or a data frame.
+        name: The argument, for messages.
+        dimension: How many features each must have; any number if None.
+
+    Raises:
+        UsageError: It holds something else than numbers, is not two-dimensional or empty, or has
+            another number of features.
+        StudyError: An entry is not finite; the message has its row and column.
+
+    Example:
+        >>> inputs([[1, 0], [0, 1]], "X").shape
+        (2, 2)
+    """
+    import numpy as np
+
+    if hasattr(value, "inputs") and hasattr(value, "targets"):
+        raise UsageError(
+            f"{name} has targets besides.", hint=f"Pass its inputs: {name}=data.inputs."
+        )
+    try:
+        given = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    except ValueError:
+        raise UsageError(
+            f"{name} has rows of different lengths.", hint="Every input has the same features."
+        ) from None
+    if given.dtype.kind not in "buif":
+        raise UsageError(
+            f"{name} holds {given.dtype} entries; it must hold real numbers.",
+            hint="Convert it with numpy first.",
+        )
+    if given.ndim != 2 or given.size == 0:
+        raise UsageError(
+            f"{name} has shape {given.shape}; it must have a row of features for each input.",
+            hint=f"One input of d features is {name}[None, :], inputs of one feature are "
+            f"{name}[:, None]."
+            if given.ndim == 1 and given.size
+            else None,
+        )
+    found = np.ascontiguousarray(given, dtype=np.float64)
+    if not np.isfinite(found).all():
+        row, column = (int(index) for index in np.argwhere(~np.isfinite(found))[0])
+        raise StudyError(
+            f"row {row}, column {column} is {found[row, column]}; every number must be finite.",
+            where=name,
+            hint="Drop or repair that row.",
+        )
+    if dimension is not None and found.shape[1] != dimension:
+        raise UsageError(
+            f"the inputs of {name} have {found.shape[1]} features; {dimension} are needed."
+        )
+    return found
 
 
 def _row(row: Any, place: str, where: str) -> tuple[float, ...]:

@@ -25,6 +25,8 @@ __all__ = ["SCHEMA", "from_json", "load", "save", "to_json"]
 
 SCHEMA = 1
 
+# Matrices are kept as numpy writes them: ``Kernel.save``.
+_IN_THEIR_OWN_FILES = ("Kernel",)
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -47,7 +49,10 @@ def to_json(record: Any) -> dict[str, Any]:
     """
     name = type(record).__name__
     if _record_types().get(name) is not type(record):
-        raise StudyError(f"a {name} is not a result record, so it has no JSON.")
+        raise StudyError(
+            f"a {name} is not a result record, so it has no JSON.",
+            hint="Write it with its method save." if name in _IN_THEIR_OWN_FILES else None,
+        )
     return {"schema": SCHEMA, "type": name, **_encode_fields(record, name)}
 
 
@@ -113,7 +118,7 @@ def _record_types() -> dict[str, type]:
     return {
         name: value
         for name, value in vars(results).items()
-        if isinstance(value, type) and is_dataclass(value)
+        if isinstance(value, type) and is_dataclass(value) and name not in _IN_THEIR_OWN_FILES
     }
 
 

@@ -8,6 +8,8 @@ from enum import Enum
 
 __all__ = ["Estimate", "Method", "Status"]
 
+ROUNDING = 1e-9  # relative: the error of a closed form that six digits do not show
+
 
 class Method(Enum):
     """How a number was found."""
@@ -32,7 +34,8 @@ class Estimate:
 
     Args:
         value: The number. Of a random scalar: its mean over replicates.
-        stderr: One standard error; 0 only where the value is exact.
+        stderr: One standard error (particles, finite); a bound on the error (exact, quadrature),
+            which is 0 only where the value is a known number and not one computed in float64.
         method: How it was found.
         status: Whether the accuracy asked for was reached.
         samples: Samples (particles) or draws (finite) behind it; 0 if exact.
@@ -40,7 +43,7 @@ class Estimate:
         seed: The seed.
         std: Of a random scalar its standard deviation in the limit (or over seeds), else None.
         draws: The value of each replicate or seed.
-        formula: A printed formula where one exists.
+        formula: The value as a formula, where it has one that fits.
 
     Example:
         >>> Estimate(0.5, 0.01, Method.PARTICLES).z(0.53)
@@ -73,6 +76,7 @@ class Estimate:
         return round(gap / spread, 12) if spread > 0 else math.inf
 
     def __str__(self) -> str:
-        if self.stderr == 0:
+        rounding = self.method is Method.EXACT and self.stderr <= ROUNDING * abs(self.value)
+        if self.stderr == 0 or rounding:  # what is not shown is not in doubt
             return f"{self.value:.6g} ({self.method.value})"
         return f"{self.value:.6g} ± {self.stderr:.1e} ({self.method.value})"

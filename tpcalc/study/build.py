@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.training import train
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 from tpcalc.study.formulas import network_formulas
-from tpcalc.study.load import parameterization
+from tpcalc.study.load import architecture, parameterization
 from tpcalc.study.model import Model, Network
 from tpcalc.study.schema import Study, TrainingPart
 from tpcalc.study.words import facts, heading, program_words, title
 
 __all__ = ["build", "network_of"]
 
+# Settings of a network that are told where a study leaves them open, too.
+_SHOWN = {"depth", "length", "act", "bias"}
 # A few images show training at work; hundreds would make a long program.
 _DIGITS = 4
 
@@ -46,7 +49,7 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
     part = study.training
     data = _data(part)
     asked = queries(part.query, data.dimension) if part.query is not None else ()
-    network = MLP(study.model.depth, study.model.act, study.model.bias)
+    network = architecture(study.model)
     exponents = parameterization(study.model)
     program = train(
         network,
@@ -63,12 +66,12 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
     return Model(
         program=program,
         study=study,
-        title=title(study, exponents),
+        title=title(study, network, exponents),
         facts=facts(study, network, exponents, data, asked),
-        words=program_words(study, exponents, data.outputs),
-        formulas=network_formulas(study, exponents),
+        words=program_words(study, network, exponents, data.outputs),
+        formulas=network_formulas(study, network, exponents),
         input_names=_input_names(part, len(asked)),
-        description=_description(study, data),
+        description=_description(study, network, data),
     )
 
 
@@ -95,13 +98,14 @@ def network_of(study: Study) -> Network:
     if study.training.model_fields_set & {"data", "inputs", "samples", "classes", "seed"}:
         data = _data(study.training)
         find_loss(study.training.loss).check(data)
+    network = architecture(study.model)
     return Network(
-        architecture=MLP(study.model.depth, study.model.act, study.model.bias),
+        architecture=network,
         parameterization=exponents,
         data=data,
         study=study,
-        title=heading(study, exponents),
-        description=_description(study, data),
+        title=heading(network, exponents),
+        description=_description(study, network, data),
     )
 
 
@@ -139,8 +143,13 @@ def _input_names(part: TrainingPart, asked: int) -> tuple[str, ...]:
     return (*batch, *(f"query {index + 1}" for index in range(asked)))
 
 
-def _description(study: Study, data: Samples | None) -> dict[str, Any]:
-    model = study.model.model_dump(mode="json", exclude_none=True)
+def _description(study: Study, network: Architecture, data: Samples | None) -> dict[str, Any]:
+    part = study.model
+    given = {"architecture", "param", "p", *part.model_fields_set}
+    model = part.model_dump(mode="json", exclude_none=True, include=given)
+    own = _SHOWN.intersection(find_architecture(part.architecture).parameters)
+    model |= {name: getattr(network, name) for name in own}
+    model = {name: model[name] for name in type(part).model_fields if name in model}
     training = study.training.model_dump(
         mode="json",
         exclude_none=True,

@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
+from tpcalc.catalog.architecture import Architecture, deviation, named
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.resnet import ResNet
+from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.orders import Ex
 from tpcalc.results import Formula
@@ -23,45 +28,30 @@ class _Piece:
     mathml: str
 
 
-def network_formulas(study: Study, exponents: Parameterization) -> tuple[tuple[str, Formula], ...]:
+def network_formulas(
+    study: Study, network: Architecture, exponents: Parameterization
+) -> tuple[tuple[str, Formula], ...]:
     """Forward pass, output and update of a study, with the powers of n filled in.
 
     Args:
         study: The study.
+        network: Its network.
         exponents: Its parameterization.
 
     Returns:
-        Names with formulas. Hidden layers of different powers get a formula each.
+        Names with formulas. Hidden layers of different powers get a formula each. Of an
+        architecture that is not one of the package the update alone.
 
     Source: Hajjar, Chizat, Giraud, equations (2.1) and (2.2).
     """
-    depth, bias = study.model.depth, study.model.bias
-    table = exponents.exponents(depth)
-    made = [
-        (
-            "First layer",
-            _equation(
-                _index("h", "1"),
-                _layer(table, 0, "1", _name("ξ", r"\xi"), bias in ("first", "all")),
-            ),
-        ),
-        (
-            "Activation",
-            _equation(_index("x", "l"), _call(study.model.act, _index("h", "l"))),
-        ),
-    ]
-    hidden = {(table.a[k], table.bias_a[k]) for k in range(1, depth)}
-    if len(hidden) == 1 and depth > 2:
-        right = _layer(table, 1, "l", _index("x", "l-1"), bias == "all")
-        title = f"Hidden layers l = 2, ..., {depth}"
-        made.append((title, _equation(_index("h", "l"), right)))
-    else:
-        for k in range(1, depth):
-            right = _layer(table, k, str(k + 1), _index("x", str(k)), bias == "all")
-            made.append((f"Hidden layer {k + 1}", _equation(_index("h", str(k + 1)), right)))
-    last = str(depth + 1)
-    right = _layer(table, depth, last, _index("x", str(depth)), bias == "all")
-    made.append(("Output", _equation(_name("f"), right)))
+    table = exponents.exponents(network.hidden)
+    made: list[tuple[str, _Piece]] = []
+    if isinstance(network, MLP):
+        made += _mlp(network, table)
+    elif isinstance(network, ResNet):
+        made += _resnet(network, table)
+    elif isinstance(network, RNN):
+        made += _rnn(network, table)
     if study.training.steps:
         made.append(("Update", _update()))
     return tuple((title, Formula(*_parts(piece))) for title, piece in made)
@@ -71,11 +61,138 @@ def _parts(piece: _Piece) -> tuple[str, str, str]:
     return piece.text, piece.latex, f"<mrow>{piece.mathml}</mrow>"
 
 
-def _layer(table: Exponents, k: int, index: str, of: _Piece, biased: bool) -> _Piece:
-    terms = [*_power(-table.a[k]), _index("W", index), of]
-    if biased:
-        terms += [_sign("+"), *_power(-table.bias_a[k]), _index("b", index)]
-    return _row(*terms)
+def _mlp(network: MLP, table: Exponents) -> list[tuple[str, _Piece]]:
+    depth, every = network.depth, network.bias in ("hidden", "all")
+
+    def layer(k: int, index: str, of: _Piece) -> _Piece:
+        weights = _term(table.a[k], network.weight_variance, _index("W", index), of)
+        if not (every or (network.bias == "first" and k == 0)):
+            return weights
+        bias = _term(table.bias_a[k], network.bias_variance, _index("b", index))
+        return _row(weights, _sign("+"), bias)
+
+    made = [
+        ("First layer", _equation(_index("h", "1"), layer(0, "1", _name("ξ", r"\xi")))),
+        *_features(network.act, network.norm, "l"),
+    ]
+    hidden = {(table.a[k], table.bias_a[k]) for k in range(1, depth)}
+    if len(hidden) == 1 and depth > 2:
+        right = layer(1, "l", _index("x", "l-1"))
+        made.append((f"Hidden layers l = 2, ..., {depth}", _equation(_index("h", "l"), right)))
+    else:
+        for k in range(1, depth):
+            right = layer(k, str(k + 1), _index("x", str(k)))
+            made.append((f"Hidden layer {k + 1}", _equation(_index("h", str(k + 1)), right)))
+    last = str(depth + 1)
+    right = _term(table.a[depth], 1, _index("W", last), _index("x", str(depth)))
+    if network.bias == "all":
+        right = _row(right, _sign("+"), _term(table.bias_a[depth], 1, _index("b", last)))
+    return [*made, ("Output", _equation(_name("f"), right))]
+
+
+def _resnet(network: ResNet, table: Exponents) -> list[tuple[str, _Piece]]:
+    depth = network.depth
+    last = str(depth + 2)
+    size = str(depth)
+    power = f"-{network.alpha}"
+    factor = _Piece(
+        f"{size}^({power})",
+        f"{size}^{{{power}}}",
+        f"<msup><mn>{size}</mn>{_mathml_of(power)}</msup>",
+    )
+
+    def block(k: int, layer: str, below: str) -> _Piece:
+        parts = [_term(table.a[k], network.weight_variance, _index("W", layer), _index("x", below))]
+        if network.bias_variance:
+            bias = _term(table.bias_a[k], network.bias_variance, _index("b", layer))
+            parts += [_sign("+"), bias]
+        right = [_index("h", below), _sign("+"), factor, _sign("("), *parts, _sign(")")]
+        return _equation(_index("h", layer), _row(*right))
+
+    first = _term(table.a[0], 1, _index("W", "1"), _name("ξ", r"\xi"))
+    made = [
+        ("Input map", _equation(_index("h", "1"), first)),
+        *_features(network.act, network.norm, "l"),
+    ]
+    if len({(table.a[k], table.bias_a[k]) for k in range(1, depth + 1)}) == 1:
+        made.append((f"Blocks l = 1, ..., {depth}", block(1, "l+1", "l")))
+    else:
+        for k in range(1, depth + 1):
+            made.append((f"Block {k}", block(k, str(k + 1), str(k))))
+    output = _term(table.a[-1], 1, _index("W", last), _index("h", str(depth + 1)))
+    return [*made, ("Output", _equation(_name("f"), output))]
+
+
+def _rnn(network: RNN, table: Exponents) -> list[tuple[str, _Piece]]:
+    every = network.outputs == "all"
+    token = "s" if every else str(network.length)
+    state = [
+        _term(table.a[1], network.weight_variance, _name("W"), _index("x", "s-1")),
+        _sign("+"),
+        _term(table.a[0], network.input_variance, _name("U"), _index("ξ", "s", r"\xi")),
+    ]
+    if network.bias_variance:
+        state += [_sign("+"), _term(table.bias_a[0], network.bias_variance, _name("b"))]
+    output = _term(table.a[-1], 1, _name("v"), _index("x", token))
+    return [
+        (
+            f"State at the tokens s = 1, ..., {network.length}",
+            _equation(_index("h", "s"), _row(*state)),
+        ),
+        *_features(network.act, "none", "s"),
+        ("Start", _equation(_index("x", "0"), _number("0"))),
+        ("Output", _equation(_index("f", "s") if every else _name("f"), output)),
+    ]
+
+
+def _features(act: Any, norm: str, index: str) -> list[tuple[str, _Piece]]:
+    """Act of the preactivation, or of the normalised one."""
+    h, x = _index("h", index), _index("x", index)
+    if norm == "none":
+        return [("Activation", _equation(x, _call(named(act), h)))]
+    hat = _Piece(
+        f"hhat^{index}",
+        rf"\hat{{h}}^{{{index}}}",
+        f"<msup><mover><mi>h</mi><mo>^</mo></mover>{_mathml_of(index)}</msup>",
+    )
+    mean, spread = (
+        _Piece(
+            f"{word}({h.text})",
+            rf"\mathrm{{{word}}}({h.latex})",
+            f"<mtext>{word}</mtext><mo>(</mo>{h.mathml}<mo>)</mo>",
+        )
+        for word in ("mean", "sd")
+    )
+    quotient = _Piece(
+        f"({h.text} - {mean.text}) / {spread.text}",
+        rf"\frac{{{h.latex} - {mean.latex}}}{{{spread.latex}}}",
+        f"<mfrac><mrow>{h.mathml}<mo>-</mo>{mean.mathml}</mrow>"
+        f"<mrow>{spread.mathml}</mrow></mfrac>",
+    )
+    return [
+        ("Normalised, over coordinates", _equation(hat, quotient)),
+        ("Activation", _equation(x, _call(named(act), hat))),
+    ]
+
+
+def _term(power: Ex, variance: Any, *factors: _Piece) -> _Piece:
+    """Factors behind a power of n and a standard deviation."""
+    return _row(*_power(-power), *_deviation(variance), *factors)
+
+
+def _deviation(variance: Any) -> list[_Piece]:
+    text = deviation(variance).strip()
+    if not text:
+        return []
+    inside = text.removeprefix("sqrt(").removesuffix(")")
+    over, _, under = inside.partition("/")
+    latex, mathml = over, f"<mn>{over}</mn>"
+    if under:
+        latex = rf"\frac{{{over}}}{{{under}}}"
+        mathml = f"<mfrac>{mathml}<mn>{under}</mn></mfrac>"
+    if inside != text:
+        latex, mathml = rf"\sqrt{{{latex}}}", f"<msqrt>{mathml}</msqrt>"
+    return [_Piece(text, latex, mathml)]
 
 
 def _update() -> _Piece:
@@ -111,9 +228,14 @@ def _name(letter: str, latex: str = "") -> _Piece:
     return _Piece(letter, latex or letter, f"<mi>{letter}</mi>")
 
 
-def _index(letter: str, index: str) -> _Piece:
+def _number(number: str) -> _Piece:
+    return _Piece(number, number, f"<mn>{number}</mn>")
+
+
+def _index(letter: str, index: str, latex: str = "") -> _Piece:
     base, upper = f"<mi>{letter}</mi>", _mathml_of(index)
-    return _Piece(f"{letter}^{index}", f"{letter}^{{{index}}}", f"<msup>{base}{upper}</msup>")
+    made = f"{latex or letter}^{{{index}}}"
+    return _Piece(f"{letter}^{index}", made, f"<msup>{base}{upper}</msup>")
 
 
 def _sign(sign: str) -> _Piece:

@@ -11,11 +11,18 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.parameterizations import Parameterization, lookup
 from tpcalc.errors import StudyError, TpcalcError, UsageError
 from tpcalc.study.schema import ModelPart, Study
 
-__all__ = ["Flag", "load", "parameterization", "study_of"]
+__all__ = ["Flag", "architecture", "load", "parameterization", "study_of"]
+
+# Keys of a network that are not its architecture's.
+_OF_ALL = ("architecture", "param", "p")
+# What an architecture must be given, and a study need not say.
+_COUNTS = ("depth", "length")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,21 @@ def parameterization(model: ModelPart) -> Parameterization:
     return lookup(model.param, p=int(model.p) if model.p.is_integer() else model.p)
 
 
+def architecture(model: ModelPart) -> Architecture:
+    """The network of a study.
+
+    Raises:
+        StudyError: What it is given does not go together.
+    """
+    family = find_architecture(model.architecture)
+    given = {
+        name: getattr(model, name)
+        for name in family.parameters
+        if name in model.model_fields_set or name in _COUNTS
+    }
+    return family.make(**given)
+
+
 def _sections(path: Path) -> dict[str, Any]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -188,11 +210,27 @@ def _contradictions(study: Study) -> list[tuple[str, str]]:
         )
     if training.inputs is not None and training.data is not None:
         problems.append(("training.data", "data and inputs exclude each other; keep one."))
+    problems += _strange(study.model)
+    if not problems:
+        try:
+            architecture(study.model)
+        except TpcalcError as error:
+            problems.append(("model", " ".join(filter(None, (error.message, error.hint)))))
     try:
         parameterization(study.model)
     except TpcalcError as error:
         problems.append(("model.p", " ".join(filter(None, (error.message, error.hint)))))
     return problems
+
+
+def _strange(model: ModelPart) -> list[tuple[str, str]]:
+    """What was given and is no parameter of the architecture."""
+    family = find_architecture(model.architecture)
+    takes = [name for name in type(model).model_fields if name in family.parameters]
+    return [
+        (f"model.{name}", f"{family.name} has no {name}; it takes {', '.join(takes)}.")
+        for name in sorted(model.model_fields_set - {*_OF_ALL, *takes})
+    ]
 
 
 def _report(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import UsageError
 from tpcalc.program.program import Program
@@ -55,7 +55,7 @@ class Network:
         description: The same for JSON.
     """
 
-    architecture: MLP
+    architecture: Architecture
     parameterization: Parameterization
     data: Samples | None
     study: Study

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from tpcalc.catalog.architecture import bias_variance_of, variance_of
+from tpcalc.catalog.values import exact
 from tpcalc.errors import TpcalcError
 from tpcalc.study import names
 
@@ -27,10 +30,10 @@ def _as_rows(targets: Any) -> Any:
     return [row if isinstance(row, list) else [row] for row in targets]
 
 
-def _known(find: Callable[[str], object]) -> AfterValidator:
-    """A check that the catalogue has a name; what it says otherwise is the problem."""
+def _known(find: Callable[[Any], object]) -> AfterValidator:
+    """A check that the catalogue takes a value; what it says otherwise is the problem."""
 
-    def check(name: str) -> str:
+    def check(name: Any) -> Any:
         try:
             find(name)
         except TpcalcError as error:
@@ -53,6 +56,15 @@ def _power_of_two(samples: int) -> int:
 
 
 _Rows = list[list[_Finite]]
+# Numbers or their texts ("9/4"), which stay exact.
+_Weights = Annotated[
+    Any, _known(partial(variance_of, name="the variance", where="model.weight_variance"))
+]
+_Inputs = Annotated[
+    Any, _known(partial(variance_of, name="the variance", where="model.input_variance"))
+]
+_Biases = Annotated[Any, _known(partial(bias_variance_of, where="model.bias_variance"))]
+_Power = Annotated[Any, _known(partial(exact, what="alpha"))]
 # A Sobol sequence is balanced at powers of two only.
 _Particles = Annotated[int, Field(ge=2, le=2**40), AfterValidator(_power_of_two)]
 
@@ -66,19 +78,34 @@ class ModelPart(_Part):
 
     Args:
         architecture: A catalogue name.
-        depth: Number of hidden layers L.
-        act: An activation of the catalogue, with parameters (``relu^2``, ``leaky_relu:0.2``).
+        depth: Number of hidden layers, or of blocks, L.
+        length: Number of tokens T of a sequence.
+        act: An activation of the catalogue, with parameters (``relu^2``, ``leaky_relu:0.2``);
+            without it the one that the architecture starts with.
         param: A parameterization of the catalogue.
         p: Degree of homogeneity that ``ip-llr`` takes its learning rates for.
         bias: Which layers have biases.
+        weight_variance: Of the weights of hidden layers, a factor in front of them.
+        bias_variance: Of the biases of hidden layers.
+        input_variance: Of the input weights of a recurrent network.
+        norm: Whether preactivations are normalised.
+        alpha: The power of 1/L in front of a residual block.
+        outputs: The tokens at which a recurrent network is read off.
     """
 
     architecture: Annotated[str, _known(names.find_architecture)] = "mlp"
     depth: _Count = 3
-    act: Annotated[str, _known(names.find_activation)] = "relu"
+    length: _Count = 3
+    act: Annotated[str, _known(names.find_activation)] | None = None
     param: Annotated[str, _known(names.find_parameterization)] = "mup"
     p: Annotated[_Finite, Field(gt=0)] | None = None
-    bias: Literal["none", "first", "all"] = "none"
+    bias: Literal["none", "first", "hidden", "all"] = "none"
+    weight_variance: _Weights = None
+    bias_variance: _Biases = None
+    input_variance: _Inputs = None
+    norm: Literal["none", "layer"] = "none"
+    alpha: _Power = None
+    outputs: Literal["last", "all"] = "last"
 
 
 class TrainingPart(_Part):
@@ -95,8 +122,8 @@ class TrainingPart(_Part):
         samples: How many samples; without it 4 of the digits, all of a file.
         batch: Samples used by each step.
         query: The path of a CSV file with more inputs at which outputs are reported.
-        watch: What is a result besides the outputs f: of h, x, dh, dx, and of the contributions
-            dW_x, dB of updates.
+        watch: What is a result besides the outputs f: of h, x, dh, dx, of hhat, dhhat where
+            preactivations are normalised, and of the contributions dW_x, dB of updates.
         classes: Which digits.
         seed: Seed of the choice of digits.
     """
@@ -112,7 +139,8 @@ class TrainingPart(_Part):
     batch: _Count = 1
     query: str | None = None
     watch: Annotated[
-        tuple[Literal["h", "x", "dh", "dx", "dW_x", "dB"], ...], Field(strict=False)
+        tuple[Literal["h", "x", "dh", "dx", "hhat", "dhhat", "dW_x", "dB"], ...],
+        Field(strict=False),
     ] = (
         "h",
         "x",
@@ -135,6 +163,7 @@ class LimitPart(_Part):
             share of it.
         max_samples: Where the doubling stops.
         storage: Precision in which directions are kept.
+        method: How expectations are evaluated: auto tries closed forms, quadrature, particles.
         threads: Threads over replicates; the answer does not depend on them.
         seed: Seed of the draws.
     """
@@ -144,6 +173,7 @@ class LimitPart(_Part):
     rel_error: Annotated[float, Field(gt=0, lt=1)] | None = None
     max_samples: _Particles | None = None
     storage: Literal["float64", "float32"] = "float64"
+    method: Literal["auto", "exact", "quadrature", "particles"] = "auto"
     threads: _Count | None = None
     seed: _Seed = 0
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from tpcalc.catalog.architecture import Architecture, deviation, named
 from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.resnet import ResNet
+from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
-from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.orders import Ex
 from tpcalc.results import Samples
 from tpcalc.study.schema import Study
@@ -15,22 +19,29 @@ from tpcalc.study.schema import Study
 __all__ = ["count", "facts", "heading", "program_words", "title"]
 
 
-def title(study: Study, exponents: Parameterization) -> str:
+def title(study: Study, network: Architecture, exponents: Parameterization) -> str:
     """The heading of a report."""
     steps = study.training.steps
     trained = f"{count(steps, 'step')} of training" if steps else "at initialization"
-    return f"{heading(study, exponents)}, {trained}"
+    return f"{heading(network, exponents)}, {trained}"
 
 
-def heading(study: Study, exponents: Parameterization) -> str:
+def heading(network: Architecture, exponents: Parameterization) -> str:
     """The network alone."""
-    layers = count(study.model.depth, "hidden layer")
-    return f"{study.model.act} network of {layers}, {exponents.text}"
+    if isinstance(network, MLP):
+        text = f"{named(network.act)} network of {count(network.depth, 'hidden layer')}"
+    elif isinstance(network, ResNet):
+        text = f"{named(network.act)} residual network of {count(network.depth, 'block')}"
+    elif isinstance(network, RNN):
+        text = f"{named(network.act)} recurrent network over {count(network.length, 'token')}"
+    else:
+        text = network.words
+    return f"{text}, {exponents.text}"
 
 
 def facts(
     study: Study,
-    network: MLP,
+    network: Architecture,
     exponents: Parameterization,
     data: Samples,
     queries: Sequence[Sequence[float]],
@@ -42,8 +53,8 @@ def facts(
     made = {
         "Network": network.words[0].upper() + network.words[1:],
         "Parameterization": f"{exponents.text} ({exponents.source})",
-        "Powers of the weights": _row("a", exponents.exponents(study.model.depth).a),
-        "Powers of the learning rates": _rates(study, exponents),
+        "Powers of the weights": _row("a", exponents.exponents(network.hidden).a),
+        "Powers of the learning rates": _rates(study, network, exponents),
         "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
         "Loss": f"{loss.name}: {loss.text}",
         "Training": f"{count(training.steps, 'step')}, {_batches(training.batch)}",
@@ -54,32 +65,20 @@ def facts(
     return made
 
 
-def program_words(study: Study, exponents: Parameterization, outputs: int) -> tuple[str, ...]:
+def program_words(
+    study: Study, network: Architecture, exponents: Parameterization, outputs: int
+) -> tuple[str, ...]:
     """What the program computes, a sentence for each part."""
-    model, training = study.model, study.training
-    depth = model.depth
-    table = exponents.exponents(depth)
-    biases = [
-        model.bias == "all" or (model.bias == "first" and layer == 0) for layer in range(depth + 1)
-    ]
-    terms = [
-        f" + {_power(-power)}b[{{}}]" if has else ""
-        for has, power in zip(biases, table.bias_a, strict=True)
-    ]
-    also = " and of all biases b[l]" if any(biases) else ""
-    lines = [
-        f"All entries of the weights W[1], ..., W[{depth + 1}]{also} start as independent "
-        "N(0, 1) draws.",
-        f"Forward: h[1] = {_power(-table.a[0])}W[1] input{terms[0].format(1)}, "
-        f"x[l] = {model.act}(h[l]).",
-    ]
-    lines += [
-        f"{which}h[{layer}] = {_power(-a)}W[{layer}] x[{below}]{term.format(layer)}."
-        for which, layer, below, a, term in _hidden(depth, table.a, terms)
-    ]
-    lines.append(
-        f"Output: f = {_power(-table.a[-1])}W[{depth + 1}] x[{depth}]{terms[-1].format(depth + 1)}."
-    )
+    training = study.training
+    table = exponents.exponents(network.hidden)
+    if isinstance(network, MLP):
+        lines = _mlp(network, table)
+    elif isinstance(network, ResNet):
+        lines = _resnet(network, table)
+    elif isinstance(network, RNN):
+        lines = _rnn(network, table)
+    else:
+        lines = [f"Forward: {network.words}."]
     if training.steps:
         rule = find_optimizer(training.optimizer).rule.replace("w^l", "W[l]")
         lines += [
@@ -90,6 +89,84 @@ def program_words(study: Study, exponents: Parameterization, outputs: int) -> tu
             "one multiple of a gradient for each step and sample.",
         ]
     return tuple(lines)
+
+
+def _mlp(network: MLP, table: Exponents) -> list[str]:
+    depth, bias = network.depth, network.bias
+    biases = [bias != "none", *(bias in ("hidden", "all"),) * (depth - 1), bias == "all"]
+    factors = [deviation(network.bias_variance)] * depth + [""]
+    terms = [
+        f" + {_power(-power)}{factor}b[{{}}]" if has else ""
+        for has, power, factor in zip(biases, table.bias_a, factors, strict=True)
+    ]
+    weights = deviation(network.weight_variance)
+    first = f"h[1] = {_power(-table.a[0])}{weights}W[1] input{terms[0].format(1)}"
+    lines = [
+        _start(f"W[1], ..., W[{depth + 1}]", "of all biases b[l]" if any(biases) else ""),
+        f"Forward: {first}, {_features(network.act, network.norm, 'l')}.",
+    ]
+    lines += [
+        f"{which}h[{layer}] = {_power(-a)}{weights}W[{layer}] x[{below}]{term.format(layer)}."
+        for which, layer, below, a, term in _hidden(depth, table.a, terms)
+    ]
+    last = terms[-1].format(depth + 1)
+    return [*lines, f"Output: f = {_power(-table.a[-1])}W[{depth + 1}] x[{depth}]{last}."]
+
+
+def _resnet(network: ResNet, table: Exponents) -> list[str]:
+    depth = network.depth
+    last = depth + 2
+    bias = f" + {{}}{deviation(network.bias_variance)}b[{{}}]" if network.bias_variance else ""
+
+    def block(powers: tuple[Ex, Ex], layer: str, below: str) -> str:
+        own = f"{_power(-powers[0])}{deviation(network.weight_variance)}W[{layer}] x[{below}]"
+        added = own + bias.format(_power(-powers[1]), layer)
+        return f"h[{layer}] = h[{below}] + {depth}^(-{network.alpha}) ({added})"
+
+    blocks = list(zip(table.a[1:-1], table.bias_a[1:-1], strict=True))
+    lines = [
+        _start(f"W[1], ..., W[{last}]", "of all biases b[l]" if network.bias_variance else ""),
+        f"Forward: h[1] = {_power(-table.a[0])}W[1] input, "
+        f"{_features(network.act, network.norm, 'l')} for l = 1, ..., {depth}.",
+    ]
+    if len(set(blocks)) == 1:
+        lines.append(f"For l = 1, ..., {depth}: {block(blocks[0], 'l+1', 'l')}.")
+    else:
+        lines += [f"{block(own, str(k + 2), str(k + 1))}." for k, own in enumerate(blocks)]
+    return [*lines, f"Output: f = {_power(-table.a[-1])}W[{last}] h[{last - 1}]."]
+
+
+def _rnn(network: RNN, table: Exponents) -> list[str]:
+    bias = f" + {_power(-table.bias_a[0])}{deviation(network.bias_variance)}b"
+    state = (
+        f"h[s] = {_power(-table.a[1])}{deviation(network.weight_variance)}W x[s-1] + "
+        f"{_power(-table.a[0])}{deviation(network.input_variance)}U input[s]"
+        + bias
+        * bool(network.bias_variance)
+    )
+    every = network.outputs == "all"
+    read = f"{_power(-table.a[-1])}v.x[{'s' if every else network.length}]"
+    return [
+        _start("U, W and v", "of the bias b" if network.bias_variance else ""),
+        f"Forward, for the tokens s = 1, ..., {network.length}: {state}, "
+        f"{_features(network.act, 'none', 's')}, x[0] = 0.",
+        f"Output: {'f[s]' if every else 'f'} = {read}.",
+    ]
+
+
+def _start(weights: str, biases: str) -> str:
+    also = f" and {biases}" if biases else ""
+    return f"All entries of the weights {weights}{also} start as independent N(0, 1) draws."
+
+
+def _features(act: Any, norm: str, index: str) -> str:
+    name = named(act)
+    if norm == "none":
+        return f"x[{index}] = {name}(h[{index}])"
+    return (
+        f"hhat[{index}] = (h[{index}] - its mean over coordinates) / its standard deviation, "
+        f"x[{index}] = {name}(hhat[{index}])"
+    )
 
 
 def _hidden(
@@ -123,8 +200,8 @@ def _row(name: str, powers: Sequence[Ex]) -> str:
     return f"{name} = ({', '.join(map(str, powers))})"
 
 
-def _rates(study: Study, exponents: Parameterization) -> str:
-    depth, steps = study.model.depth, study.training.steps
+def _rates(study: Study, network: Architecture, exponents: Parameterization) -> str:
+    depth, steps = network.hidden, study.training.steps
     rows = [exponents.exponents(depth, step).c for step in range(max(steps, 1))]
     if all(row == rows[0] for row in rows):
         return _row("c", rows[0])

@@ -20,7 +20,7 @@ def test_results_are_registered_as_tables(monkeypatch: pytest.MonkeyPatch) -> No
     shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     reload(tp)
-    records = {"OrderTable", "Verdict", "Solution", "PhaseDiagram"}
+    records = {"Kernel", "OrderTable", "Verdict", "Solution", "PhaseDiagram"}
     tables = {"Limit", "Orders", "LimitTable", "FiniteTable", "Comparison"}
     assert {name for _, name in shown} == tables | records
 

@@ -38,7 +38,9 @@ from tpcalc.results import (
 from tpcalc.results.codec import from_json, load, save, to_json
 
 RECORDS = [
-    value for value in vars(results).values() if isinstance(value, type) and is_dataclass(value)
+    value
+    for value in vars(results).values()
+    if isinstance(value, type) and is_dataclass(value) and value is not results.Kernel
 ]
 
 

@@ -137,10 +137,10 @@ def test_formulas_have_the_powers_of_the_program() -> None:
     model = made(model={"depth": 3, "act": "leaky_relu:0.2", "param": "ntk", "bias": "all"})
     formulas = dict(model.formulas)
     hidden = formulas["Hidden layers l = 2, ..., 3"]
-    assert hidden.text == "h^l = n^(-1/2) W^l x^l-1 + n^(-1/2) b^l"
-    assert hidden.latex == "h^{l} = n^{-1/2} W^{l} x^{l-1} + n^{-1/2} b^{l}"
+    assert hidden.text == "h^l = n^(-1/2) W^l x^l-1 + b^l"
+    assert hidden.latex == "h^{l} = n^{-1/2} W^{l} x^{l-1} + b^{l}"
     assert formulas["First layer"].text == "h^1 = W^1 ξ + b^1"
-    assert formulas["Output"].latex == "f = n^{-1/2} W^{4} x^{3} + n^{-1/2} b^{4}"
+    assert formulas["Output"].latex == "f = n^{-1/2} W^{4} x^{3} + b^{4}"
     assert formulas["Activation"].latex == r"x^{l} = \text{leaky\_relu:0.2}(h^{l})"
     assert "Update" in formulas
 

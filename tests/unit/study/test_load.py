@@ -65,7 +65,7 @@ def problems(sections: dict[str, object], *flags: Flag) -> str:
 
 def test_every_key_is_read(tmp_path: Path) -> None:
     study = load(written(tmp_path, FULL))
-    assert study.model.model_dump() == {
+    assert study.model.model_dump(exclude_unset=True) == {
         "architecture": "mlp",
         "depth": 4,
         "act": "relu^2",
@@ -126,7 +126,7 @@ def test_all_problems_at_once_with_their_keys() -> None:
         "model.depth: it should be greater than or equal to 1; it is 0.",
         "model.act: there is no activation called 'rleu'. Did you mean 'relu'",
         "model.param: there is no parameterization called 'mupp'. Did you mean 'mup'",
-        "model.bias: it should be 'none', 'first' or 'all'; it is 'some'.",
+        "model.bias: it should be 'none', 'first', 'hidden' or 'all'; it is 'some'.",
         "training.lr: it should be a finite number; it is nan.",
         "training.steps: it should be a valid integer; it is '3'.",
         "training.loss: there is no loss called 'mce'. Did you mean 'mse'",

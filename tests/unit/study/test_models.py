@@ -183,7 +183,7 @@ def test_the_catalogue_lists_every_kind_with_sources() -> None:
     ]
     names = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}
     assert names["activations"] >= {"relu", "tanh", "gelu", "leaky_relu"}
-    assert names["architectures"] == {"mlp"}
+    assert names["architectures"] == {"mlp", "resnet", "rnn"}
     assert names["parameterizations"] >= {"ntk", "mup", "standard", "naive-ip", "ip-llr", "ac"}
     assert names["losses"] >= {"mse", "linear", "logistic", "xent"}
     for entries in found.values():

@@ -7,6 +7,7 @@ from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.sign import SIGN
+from tpcalc.catalog.activations.step import STEP
 from tpcalc.functions import Atom, Facts
 from tpcalc.sources import Source
 
@@ -23,6 +24,7 @@ ABS = Atom(
     derivative=SIGN,
     facts=Facts(parity="even", homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1)),
     sympy=_sympy,
+    pieces=lambda z: 2 * z * STEP(z) - z,
 )
 
 ENTRY = ActivationFamily(

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Parameter
+from tpcalc.catalog.activations.exp import EXP
 from tpcalc.catalog.activations.step import STEP
 from tpcalc.functions import Atom, Expr, Facts
 from tpcalc.sources import Source
@@ -23,6 +24,14 @@ def _elu(xp: Any, z: Any, alpha: float) -> Any:
 
 def _slope(xp: Any, z: Any, alpha: float) -> Any:
     return xp.where(z > 0, 1.0, alpha * xp.exp(xp.minimum(z, 0.0)))
+
+
+def _pieces(z: Expr, alpha: Fraction | float) -> Expr:
+    return z * STEP(z) + alpha * (EXP(z) - 1) * STEP(-z)
+
+
+def _slope_pieces(z: Expr, alpha: Fraction | float) -> Expr:
+    return STEP(z) + alpha * EXP(z) * STEP(-z)
 
 
 def _rational(value: Fraction) -> Any:
@@ -60,6 +69,7 @@ def elu_slope(alpha: Fraction) -> Atom:
         ),
         (alpha,),
         display,
+        lambda z: _slope_pieces(z, alpha),
     )
 
 
@@ -85,6 +95,7 @@ def elu(alpha: Fraction) -> Atom:
         Facts(kinks=(0.0,), growth=Fraction(1), slope_at_zero=1.0 if alpha == 1 else None),
         (alpha,),
         display,
+        lambda z: _pieces(z, alpha),
     )
 
 
@@ -106,6 +117,7 @@ SELU_SLOPE = Atom(
     derivative=None,
     facts=Facts(kinks=(0.0,), growth=Fraction(0), value_at_zero=SELU_SCALE * SELU_ALPHA),
     sympy=_sympy_selu_slope,
+    pieces=lambda z: SELU_SCALE * _slope_pieces(z, SELU_ALPHA),
 )
 SELU = Atom(
     "selu",
@@ -113,6 +125,7 @@ SELU = Atom(
     derivative=SELU_SLOPE,
     facts=Facts(kinks=(0.0,), growth=Fraction(1)),
     sympy=_sympy_selu,
+    pieces=lambda z: SELU_SCALE * _pieces(z, SELU_ALPHA),
 )
 
 ELU_SOURCE = Source(

@@ -8,10 +8,12 @@ from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.exp import EXP
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.catalog.activations.normal import NORMAL_CDF
+from tpcalc.functions import Atom, Expr, Facts, const
 from tpcalc.sources import Source
 
 SLOPE = 2.0 / sqrt(pi)
+ROOT_TWO = const(2) ** Fraction(1, 2)
 
 
 def _slope(z: Expr) -> Expr:
@@ -30,6 +32,7 @@ ERF = Atom(
     derivative=_slope,
     facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=SLOPE),
     sympy=_sympy,
+    pieces=lambda z: 2 * NORMAL_CDF(ROOT_TWO * z) - 1,
 )
 
 ENTRY = ActivationFamily(

@@ -31,6 +31,7 @@ GELU = Atom(
     derivative=_slope,
     facts=Facts(growth=Fraction(1), slope_at_zero=0.5),
     sympy=_sympy,
+    pieces=lambda z: z * NORMAL_CDF(z),
 )
 
 ENTRY = ActivationFamily(

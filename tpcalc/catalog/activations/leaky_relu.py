@@ -31,6 +31,9 @@ def leaky_relu(slope: Fraction) -> Atom:
             (z, z > 0), (sympy.Rational(slope.numerator, slope.denominator) * z, True)
         )
 
+    def pieces(z: Expr) -> Expr:
+        return slope * z + (1 - slope) * z * STEP(z)
+
     smooth = slope == 1
     facts = Facts(
         parity="odd" if smooth else "even" if slope == -1 else "none",
@@ -46,6 +49,7 @@ def leaky_relu(slope: Fraction) -> Atom:
         facts,
         (slope,),
         display,
+        pieces,
     )
 
 

@@ -23,6 +23,7 @@ RELU = Atom(
     derivative=STEP,
     facts=Facts(homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1)),
     sympy=_sympy,
+    pieces=lambda z: z * STEP(z),
 )
 
 ENTRY = ActivationFamily(

@@ -12,6 +12,7 @@ from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.relu import RELU
+from tpcalc.catalog.activations.step import STEP
 from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Atom, Expr, Facts
 from tpcalc.orders import Ex
@@ -32,22 +33,11 @@ def relu_pow(p: Fraction | Ex) -> Atom:
         p = p.constant
     if p == 1:
         return RELU
-    exponent = float(p)
     whole = int(p) if p.denominator == 1 else None
 
     def evaluate(xp: Any, z: Any) -> Any:
         positive = xp.maximum(z, 0.0)
-        if whole is None:
-            return positive**exponent
-        # Repeated squaring: library powers are many times slower than a few products.
-        out, base, rest = None, positive, whole
-        while True:
-            if rest & 1:
-                out = base if out is None else out * base
-            rest >>= 1
-            if not rest:
-                return out
-            base = base * base
+        return positive ** float(p) if whole is None else _whole_power(positive, whole)
 
     def derivative(z: Expr) -> Expr:
         if p < 1:
@@ -62,13 +52,29 @@ def relu_pow(p: Fraction | Ex) -> Atom:
 
         return sympy.Max(z, 0) ** sympy.Rational(p.numerator, p.denominator)
 
+    def pieces(z: Expr) -> Expr:
+        return z**p * STEP(z)
+
     facts = Facts(
         homogeneity=p,
         kinks=(0.0,),
         growth=p,
         slope_at_zero=0.0 if p > 1 else None,
     )
-    return Atom("relu_pow", evaluate, derivative, facts, (p,), display)
+    made_of = pieces if whole is not None else None
+    return Atom("relu_pow", evaluate, derivative, facts, (p,), display, made_of)
+
+
+def _whole_power(base: Any, exponent: int) -> Any:
+    """Repeated squaring: library powers are many times slower than a few products."""
+    out = None
+    while True:
+        if exponent & 1:
+            out = base if out is None else out * base
+        exponent >>= 1
+        if not exponent:
+            return out
+        base = base * base
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activations.step import STEP
 from tpcalc.functions import Atom, Facts
 from tpcalc.sources import Source
 
@@ -22,6 +23,7 @@ SIGN = Atom(
     derivative=None,
     facts=Facts(parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0)),
     sympy=_sympy,
+    pieces=lambda z: 2 * STEP(z) - 1,
 )
 
 ENTRY = ActivationFamily(

@@ -1,1 +1,26 @@
-"""Architectures: forward programs of one input, one file each."""
+"""Architectures by name: one complete file for each, found by its presence in this folder."""
+
+from __future__ import annotations
+
+from tpcalc.catalog.architecture import Architecture, ArchitectureFamily
+from tpcalc.catalog.registry import Registry, discover
+
+__all__ = ["REGISTRY", "Architecture", "ArchitectureFamily", "lookup"]
+
+REGISTRY: Registry[ArchitectureFamily] = discover(__name__, "architecture", ArchitectureFamily)
+
+
+def lookup(name: str) -> ArchitectureFamily:
+    """The architectures of a name; calling ``make`` with parameters yields a network.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        UnknownName: There are none.
+
+    Example:
+        >>> lookup("mlp").make(2, "tanh").hidden
+        2
+    """
+    return REGISTRY[name]

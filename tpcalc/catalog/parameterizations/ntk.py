@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.catalog.parameterization import Exponents, ParameterizationFamily, layers, shared
+from tpcalc.catalog.parameterization import Exponents, ParameterizationFamily, layers
 from tpcalc.orders import as_ex
 from tpcalc.sources import Source
 
 
 def exponents(depth: int, step: int) -> Exponents:
-    """The table of NTK: a = (0, 1/2, ..., 1/2), c = 0.
+    """The table of NTK: a = (0, 1/2, ..., 1/2) for weights, 0 for biases, c = 0.
 
-    Source: Hajjar, Chizat, Giraud, section 2.2.
+    Source: Hajjar, Chizat, Giraud, section 2.2; Jacot, Gabriel, Hongler, section 3, for biases.
     """
     half, zero = as_ex(Fraction(1, 2)), as_ex(0)
-    return shared(layers(depth, zero, half, half), layers(depth, zero, zero, zero))
+    flat = layers(depth, zero, zero, zero)
+    return Exponents(layers(depth, zero, half, half), flat, flat, flat)
 
 
 ENTRY = ParameterizationFamily(

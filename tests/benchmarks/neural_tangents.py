@@ -1,0 +1,309 @@
+"""NNGP and NTK of this library beside those of neural-tangents, in one run on the same cores.
+
+    python tests/benchmarks/neural_tangents.py --python /path/to/other/environment/bin/python
+
+The other interpreter needs ``neural-tangents==0.6.5`` (tried with ``jax==0.4.34``,
+``jaxlib==0.4.34``, ``numpy<2.3``); it may be of an environment of its own. Both sides take turns,
+and the best round of each counts. Printed as Markdown; nothing is asserted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+INPUTS, LENGTH = 1000, 64
+DEPTHS = (3, 10, 30)
+CASES = tuple((name, depth) for name in ("relu", "erf") for depth in DEPTHS)
+DEGREES = (25, 100)
+
+THEIRS = """
+import json, sys, time
+start = time.perf_counter()
+import jax
+jax.config.update("jax_enable_x64", True)
+import numpy as np
+from jax import numpy as jnp
+from neural_tangents import stax
+imported = time.perf_counter() - start
+
+
+def network(name, depth):
+    weight, bias = {"relu": (2**0.5, None), "erf": (1.5, 0.1)}[name]
+    dense = stax.Dense(1, W_std=weight, b_std=bias)
+    layer = {"relu": stax.Relu, "erf": stax.Erf}[name]
+    parts = [part for _ in range(depth) for part in (dense, layer())]
+    return stax.serial(*parts, stax.Dense(1))[2]
+
+
+def ready(found):
+    return tuple(np.asarray(part) for part in found)
+
+
+for line in sys.stdin:
+    task = json.loads(line)
+    if task["what"] == "numeric":
+        fn = {"relu": jax.nn.relu, "elu": jax.nn.elu}[task["name"]]
+        layer = stax.ElementwiseNumerical(fn, deg=task["degree"])
+        kernel = stax.serial(stax.Dense(1), layer, stax.Dense(1))[2]
+        points = jnp.array(task["points"])
+        found = kernel(points, None, ("nngp", "ntk"))
+        print(json.dumps([np.asarray(part).tolist() for part in found]), flush=True)
+        continue
+    inputs = jnp.array(np.load(task["inputs"]))
+    kernel = network(task["name"], task["depth"])
+    if task["what"] == "compiled":
+        kernel = jax.jit(kernel, static_argnums=(2,))
+    seconds = []
+    for _ in range(task["rounds"]):
+        start = time.perf_counter()
+        found = kernel(inputs, None, ("nngp", "ntk"))
+        found = jax.block_until_ready((found.nngp, found.ntk))
+        seconds.append(time.perf_counter() - start)
+    if "save" in task:
+        np.savez(task["save"], nngp=np.asarray(found[0]), ntk=np.asarray(found[1]))
+    print(json.dumps({"first": seconds[0], "seconds": seconds, "imported": imported}), flush=True)
+"""
+
+OURS = """
+import time
+start = time.perf_counter()
+import sys
+import numpy as np
+from tpcalc.engine.chains import Chain, Gram, chain_kernels
+imported = time.perf_counter() - start
+import numba
+import tpcalc.engine.chains_loops
+loaded = time.perf_counter() - start
+inputs, depth, name = np.load(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+started = time.perf_counter()
+a, weight, bias = (0.5, 2.0, 0.0) if name == "relu" else (1.0, 2.25, 0.01)
+family = "abrelu" if name == "relu" else "erf"
+chain = Chain(family, a, a, depth, weight, bias, None, weight, bias)
+chain_kernels(Gram(inputs, None, 1 / inputs.shape[1]), chain)
+print(loaded, time.perf_counter() - started)
+"""
+
+
+def ask(process: subprocess.Popen[str], **task: object) -> object:
+    """One task for the other side, and its answer."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(task) + "\n")
+    process.stdin.flush()
+    line = process.stdout.readline()
+    if not line:
+        raise SystemExit("the other interpreter ended: is neural-tangents installed there?")
+    return json.loads(line)
+
+
+def started(python: str) -> subprocess.Popen[str]:
+    """The other side, waiting for tasks."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
+    environment.pop("PYTHONPATH", None)
+    return subprocess.Popen(
+        [python, "-c", THEIRS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        text=True,
+    )
+
+
+def our_chain(name: str, depth: int):
+    """The chain of a case."""
+    from tpcalc.engine.chains import Chain
+
+    if name == "relu":
+        return Chain("abrelu", 0.5, 0.5, depth, 2.0, 0.0, None, 2.0, 0.0)
+    return Chain("erf", 1.0, 1.0, depth, 2.25, 0.01, None, 2.25, 0.01)
+
+
+def our_first(inputs: Path, name: str, depth: int, rounds: int) -> tuple[float, float]:
+    """A new process, with compiled code kept on disk: whole call, and with what is imported."""
+    call, whole = [], []
+    for _ in range(rounds):
+        printed = subprocess.run(
+            [sys.executable, "-c", OURS, str(inputs), str(depth), name],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        call.append(float(printed[1]))
+        whole.append(float(printed[0]) + float(printed[1]))
+    return min(call), min(whole)
+
+
+def measure(python: str, folder: Path, rounds: int) -> list[dict[str, float | str]]:
+    """Times and differences of all cases."""
+    import numpy as np
+
+    from tpcalc.engine.chains import Gram, chain_kernels
+
+    values = np.random.default_rng(0).standard_normal((INPUTS, LENGTH))
+    place = folder / "inputs.npy"
+    np.save(place, values)
+    gram = Gram(values, None, 1 / LENGTH)
+    rows = []
+    for name, depth in CASES:
+        chain = our_chain(name, depth)
+        chain_kernels(gram, chain)  # compiled, and kept on disk, before anything is timed
+        firsts, theirs, eager, ours, imported = [], [], [], [], []
+        saved = folder / "theirs.npz"
+        for _ in range(rounds):
+            process = started(python)
+            task = {"inputs": str(place), "name": name, "depth": depth, "rounds": 6}
+            found = ask(process, what="compiled", save=str(saved), **task)
+            firsts.append(found["first"])
+            theirs += found["seconds"][1:]
+            imported.append(found["imported"])
+            eager += ask(process, what="eager", **task)["seconds"][1:]
+            process.stdin.close()
+            process.wait()
+            for _ in range(10):
+                start = time.perf_counter()
+                kernels = chain_kernels(gram, chain)
+                ours.append(time.perf_counter() - start)
+        call, whole = our_first(place, name, depth, rounds)
+        other = np.load(saved)
+        off = ~np.eye(INPUTS, dtype=bool)
+        exact = np.diag(kernels.ntk)
+        rows.append(
+            {
+                "name": name,
+                "depth": depth,
+                "theirs": min(theirs),
+                "eager": min(eager),
+                "ours": min(ours),
+                "their first": min(firsts),
+                "their import": min(imported),
+                "our first": call,
+                "our first with import": whole,
+                "diagonal": float(np.abs(np.diag(other["ntk"]) / exact - 1).max()),
+                "off": float((np.abs(other["ntk"] - kernels.ntk) / kernels.ntk[0, 0])[off].max()),
+                "stated": kernels.relative_error,
+            }
+        )
+    return rows
+
+
+def elu_exact(corr: float) -> tuple[float, float, float, float]:
+    """E phi phi and E phi' phi' of ELU at correlation 1 and another, unit variances.
+
+    Given u, the other factor is normal, and its mean has a closed form; the outer integral is cut
+    at the kink and done with 30 digits.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        spread = mp.sqrt(1 - mp.mpf(corr) ** 2)
+
+        def elu(z):
+            return z if z > 0 else mp.expm1(z)
+
+        def slope(z):
+            return mp.mpf(1) if z > 0 else mp.exp(z)
+
+        def below(m):
+            """E exp(v) on v < 0, v ~ N(m, spread^2)."""
+            return mp.exp(m + spread**2 / 2) * mp.ncdf(-m / spread - spread)
+
+        def given(m):
+            line = m * mp.ncdf(m / spread) + spread * mp.npdf(m / spread)
+            return line + below(m) - mp.ncdf(-m / spread)
+
+        def slope_given(m):
+            return mp.ncdf(m / spread) + below(m)
+
+        def average(f):
+            return float(mp.quad(lambda u: f(u) * mp.npdf(u), [-14, -7, -3, 0, 3, 7, 14]))
+
+        return (
+            average(lambda u: elu(u) ** 2),
+            average(lambda u: elu(u) * given(corr * u)),
+            average(lambda u: slope(u) ** 2),
+            average(lambda u: slope(u) * slope_given(corr * u)),
+        )
+
+
+def numeric(python: str) -> list[dict[str, float | str]]:
+    """Errors of their Gauss-Hermite quadrature after one hidden layer, correlation 1/2."""
+    import math
+
+    import numpy as np
+
+    points = [[math.sqrt(2), 0.0], [math.sqrt(0.5), math.sqrt(1.5)]]
+    third = (math.sin(math.pi / 3) + math.pi / 3) / (
+        2 * math.pi
+    )  # ReLU: arc of order 1, 60 degrees
+    values = {
+        "relu": (0.5, third, 0.5, 1 / 3),
+        "elu": elu_exact(0.5),
+    }
+    rows = []
+    process = started(python)
+    for name, (same, other, slope_same, slope_other) in values.items():
+        expected = np.array([same, other, same + slope_same, other + 0.5 * slope_other])
+        for degree in DEGREES:
+            nngp, ntk = ask(process, what="numeric", name=name, degree=degree, points=points)
+            found = np.array([nngp[0][0], nngp[0][1], ntk[0][0], ntk[0][1]])
+            rows.append({"name": name, "degree": degree, "errors": np.abs(found - expected)})
+    process.stdin.close()
+    process.wait()
+    return rows
+
+
+def main() -> None:
+    """Both sides, and a table."""
+    import tempfile
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", required=True, help="interpreter that has neural-tangents")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each side per case")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(options.python, Path(folder), options.rounds)
+    print(f"\nNNGP and NTK of {INPUTS} inputs, d = {LENGTH}, float64, milliseconds, best rounds\n")
+    print("| activation | depth | here | neural-tangents jit | eager | ratio to the better one |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        best = min(row["theirs"], row["eager"])
+        print(
+            f"| {row['name']} | {row['depth']} | {1e3 * row['ours']:.1f} | "
+            f"{1e3 * row['theirs']:.0f} | {1e3 * row['eager']:.0f} | {best / row['ours']:.1f} |"
+        )
+    print("\nFirst call in a new process, milliseconds (code compiled earlier is on disk)\n")
+    print("| activation | depth | here | with imports | neural-tangents | with imports | ratios |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        first, whole = row["our first"], row["our first with import"]
+        other, all_of_it = row["their first"], row["their first"] + row["their import"]
+        print(
+            f"| {row['name']} | {row['depth']} | {1e3 * first:.0f} | {1e3 * whole:.0f} | "
+            f"{1e3 * other:.0f} | {1e3 * all_of_it:.0f} | "
+            f"{other / first:.1f}, {all_of_it / whole:.1f} |"
+        )
+    print("\nDifference of the NTK: on the diagonal (relative), elsewhere (of a diagonal entry)\n")
+    print("| activation | depth | diagonal | elsewhere | error stated here |")
+    print("| --- | --- | --- | --- | --- |")
+    for row in rows:
+        print(
+            f"| {row['name']} | {row['depth']} | {row['diagonal']:.1e} | {row['off']:.1e} | "
+            f"{row['stated']:.1e} |"
+        )
+    print("\nError of neural-tangents' ElementwiseNumerical, one hidden layer, correlation 1/2\n")
+    print("| activation | degree | NNGP(1,1) | NNGP(1,2) | NTK(1,1) | NTK(1,2) |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for row in numeric(options.python):
+        errors = " | ".join(f"{error:.1e}" for error in row["errors"])
+        print(f"| {row['name']} | {row['degree']} | {errors} |")
+
+
+if __name__ == "__main__":
+    main()

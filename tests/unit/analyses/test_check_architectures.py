@@ -1,0 +1,63 @@
+"""Questions about training runs of networks that are no plain perceptron."""
+
+from __future__ import annotations
+
+import pytest
+
+import tpcalc as tp
+from tpcalc.errors import UsageError
+
+
+@pytest.mark.parametrize(("param", "verdict"), [("mup", "feature-learning"), ("ntk", "kernel")])
+def test_residual_networks_are_judged_layer_by_layer(param: str, verdict: str) -> None:
+    net = tp.ResNet(2, "relu", bias_variance=1)
+    found = tp.check(net, param, steps=2)
+    assert (found.verdict, found.valid_for) == (verdict, "all t")
+    assert [layer.layer for layer in found.layers] == [1, 2, 3, 4]
+    assert all(layer.moves is (param == "mup") for layer in found.layers[:-1])
+    assert found.facts[0].startswith("layer 3: its features")
+
+
+@pytest.mark.parametrize("bias", ["none", "hidden"])
+def test_variances_change_no_exponent(bias: str) -> None:
+    plain, told = tp.MLP(2, "relu", bias), tp.MLP(2, "relu", bias, 3, None if bias == "none" else 2)
+    for param in ("mup", "naive-ip"):
+        first, second = (tp.check(net, param, steps=1) for net in (plain, told))
+        assert first.verdict == second.verdict
+        rows = [[(row.name, row.n) for row in found.updates] for found in (first, second)]
+        assert rows[0] == rows[1]
+        solved = [tp.solve(net, param, steps=2, verify=False).steps for net in (plain, told)]
+        assert solved[0] == solved[1]
+        assert len(solved[0][0].bias_c) == (2 if bias == "hidden" else 0)
+
+
+def test_normalised_layers_learn_features() -> None:
+    found = tp.check(tp.MLP(2, "tanh", norm="layer"), "mup", steps=1)
+    assert found.verdict == "feature-learning"
+    # Where layers vanish at the start, normalisation brings their features back to order one.
+    orders = tp.orders(
+        tp.train(
+            tp.MLP(2, "tanh", norm="layer"),
+            "naive-ip",
+            tp.Samples(((1.0, 0.5),), ((1.0,),)),
+            steps=0,
+        )
+    )
+    rows = {row.name: row.n for row in orders.table.rows}
+    assert (rows["h[2,0,0]"], rows["x[2,0,0]"]) == ("-1/2", "0")
+
+
+def test_what_is_refused() -> None:
+    for question in (tp.check, tp.phases):
+        arguments = ({"a": (0, 1)},) if question is tp.phases else ()
+        with pytest.raises(UsageError, match="an rnn has one layer of weights for all tokens"):
+            question(tp.RNN(2), "mup", *arguments)  # type: ignore[operator]
+    for net in (tp.RNN(2), tp.ResNet(2)):
+        with pytest.raises(UsageError, match="learning rates are solved for layer after layer"):
+            tp.solve(net, "mup")
+    with pytest.raises(UsageError, match="the architecture is 'mlp'"):
+        tp.check("mlp", "mup")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="normalised layers are not followed"):
+        tp.solve(tp.MLP(3, "relu", norm="layer"), "naive-ip", symbolic="L")
+    with pytest.raises(UsageError, match="biases in all layers"):
+        tp.solve(tp.MLP(3, "relu", bias="hidden"), "naive-ip", symbolic="L")

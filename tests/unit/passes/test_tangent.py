@@ -1,0 +1,377 @@
+"""Tangent programs: against autograd weight for weight, and at finite width against their limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from agree import agree
+from numpy_run import run
+
+import tpcalc as tp
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.errors import NotDifferentiable, ProgramError
+from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_model, tangent_of_program
+from tpcalc.passes.unroll import Model, Parameter
+from tpcalc.program.nodes import (
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    LinComb,
+    Moment,
+    ScalarFn,
+)
+from tpcalc.functions import Fn, Par, Var
+from tpcalc.program.program import Builder, Program
+from tpcalc.results import Estimate, Method
+
+HALF = Fraction(1, 2)
+WIDTH = 11
+FEATURES = 3
+
+
+def tangent(
+    net: Any, parameterization: str, copies: int, layers: Sequence[int] | None = None
+) -> TangentProgram:
+    tokens = getattr(net, "length", 1)
+    table = lookup(parameterization).exponents(net.hidden, 0)
+    model = net.model(tokens, 1, table.a, table.bias_a, table.mean)
+
+    def rate(parameter: Parameter) -> tuple[Fraction | float, Ex]:
+        return Fraction(1), (table.bias_c if parameter.bias else table.c)[parameter.layer - 1]
+
+    return tangent_of_model(
+        model, copies, rate, lambda parameter: layers is None or parameter.layer in layers
+    )
+
+
+def draw(program: Program, seed: int, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """Start values of a program, without those that stand for products with the data."""
+    rng = np.random.default_rng(seed)
+    sizes = sizes or {"n": WIDTH}
+    inputs: dict[str, Any] = {}
+    for node in program.nodes:
+        if isinstance(node, InputVector) and node.group != DATA:
+            size = sizes[program.group[node.group].dim]
+            inputs.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(size))
+        elif isinstance(node, InputMatrix):
+            shape = (sizes[node.rows], sizes[node.cols])
+            inputs.setdefault(node.name, rng.standard_normal(shape))
+        elif isinstance(node, InputScalar):
+            inputs.setdefault(node.name, rng.standard_normal())
+    return inputs
+
+
+# -- networks with explicit weights ----------------------------------------------------------
+
+
+def normalised(h: Any) -> Any:
+    centred = h - h.mean()
+    return centred / (centred**2).mean().sqrt()
+
+
+def mlp(net: tp.MLP, w: Mapping[str, Any], x: Any, act: Callable[[Any], Any], last: float) -> Any:
+    weights, biases = (math.sqrt(v) for v in (net.weight_variance, net.bias_variance or 1))
+    for layer in range(1, net.depth + 1):
+        scale = 1.0 if layer == 1 else WIDTH**-0.5
+        h = scale * weights * (w[f"W{layer}"] @ x)
+        if net.biased:
+            h = h + biases * scale * w[f"b{layer}[0]"]
+        x = act(normalised(h) if net.norm == "layer" else h)
+    f = last * (w[f"W{net.depth + 1}[0]"] @ x)
+    return [f + last * w[f"b{net.depth + 1}[0]"] if net.bias == "all" else f]
+
+
+def resnet(
+    net: tp.ResNet, w: Mapping[str, Any], x: Any, act: Callable[[Any], Any], last: float
+) -> Any:
+    weights, biases = (math.sqrt(v) for v in (net.weight_variance, net.bias_variance or 1))
+    h = w["W1"] @ x
+    for layer in range(2, net.hidden + 1):
+        y = act(normalised(h) if net.norm == "layer" else h)
+        block = weights * (w[f"W{layer}"] @ y)
+        if net.biased:
+            block = block + biases * w[f"b{layer}[0]"]
+        h = h + net.depth ** -float(net.alpha) * WIDTH**-0.5 * block
+    return [last * (w[f"W{net.hidden + 1}[0]"] @ h)]
+
+
+def rnn(net: tp.RNN, w: Mapping[str, Any], x: Any, act: Callable[[Any], Any], last: float) -> Any:
+    state, outputs = None, []
+    for token in x.reshape(net.length, -1):
+        h = math.sqrt(net.input_variance) * (w["W1"] @ token)
+        if net.biased:
+            h = h + math.sqrt(net.bias_variance or 0) * w["b1[0]"]
+        if state is not None:
+            h = h + math.sqrt(net.weight_variance) * WIDTH**-0.5 * (w["W2"] @ state)
+        state = act(h)
+        outputs.append(last * (w["W3[0]"] @ state))
+    return outputs if net.outputs == "all" else outputs[-1:]
+
+
+NETWORKS: dict[str, tuple[Any, Callable[..., Any], str]] = {
+    "mlp": (tp.MLP(2, "tanh", bias="all"), mlp, "ntk"),
+    "mlp-variances": (tp.MLP(2, "gelu", weight_variance=2, bias_variance=HALF), mlp, "mup"),
+    "mlp-normalised": (tp.MLP(2, "gelu", weight_variance=2, norm="layer"), mlp, "ntk"),
+    "resnet": (tp.ResNet(3, "tanh", weight_variance=2, bias_variance=HALF), resnet, "ntk"),
+    "resnet-normalised": (tp.ResNet(2, "tanh", alpha=1, norm="layer"), resnet, "mup"),
+    "rnn": (tp.RNN(3, "tanh", weight_variance=2, bias_variance=HALF), rnn, "ntk"),
+    "rnn-all": (tp.RNN(2, "gelu", input_variance=2, outputs="all"), rnn, "mup"),
+}
+
+
+def layer_of(name: str, net: Any) -> int:
+    """The layer whose rate a parameter has; an RNN has a bias of layer 1, a matrix of layer 2."""
+    return int(name[1 : name.index("[")] if "[" in name else name[1:])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("part", ["all layers", "one layer"])
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_tangent_of_a_network_equals_autograd(name: str, part: str) -> None:
+    """Data enter through W x alone; the rest of the first layer's part is a Gram matrix."""
+    torch = pytest.importorskip("torch")
+    acts = {"tanh": torch.tanh, "gelu": torch.nn.functional.gelu}
+    net, forward, parameterization = NETWORKS[name]
+    layers = None if part == "all layers" else [1] if name == "resnet" else [2]
+    rule = lookup(parameterization).exponents(net.hidden, 0)
+    found = tangent(net, parameterization, 2, layers)
+    tokens = found.tokens
+    inputs = draw(found.program, seed=4)
+    rng = np.random.default_rng(9)
+    data = rng.standard_normal((2, tokens, FEATURES))
+    first = rng.standard_normal((WIDTH, FEATURES))
+    given = {
+        f"{DATA}[{i * tokens + p}]": first @ data[i, p] for i in range(2) for p in range(tokens)
+    }
+    ours = run(found.program, WIDTH, {**inputs, **given})
+    weights = {
+        key: torch.tensor(value, dtype=torch.float64, requires_grad=True)
+        for key, value in {**inputs, "W1": first}.items()
+    }
+    last = WIDTH ** -float(rule.a[-1].constant or 0)
+    flat = torch.tensor(data.reshape(2, -1))
+    outputs = [forward(net, weights, x, acts[net.act], last) for x in flat]
+    trained = [key for key in weights if layers is None or layer_of(key, net) in layers]
+
+    def power(key: str) -> float:
+        powers = rule.bias_c if key.startswith("b") else rule.c
+        return float(powers[layer_of(key, net) - 1].constant or 0)
+
+    def gradients(f: Any) -> list[Any]:
+        return list(
+            torch.autograd.grad(
+                f, [weights[key] for key in trained], retain_graph=True, materialize_grads=True
+            )
+        )
+
+    for i, k, j, m in np.ndindex(2, found.outputs, 2, found.outputs):
+        if i > j:
+            continue
+        assert ours[f"f[{i},{k}]"] == pytest.approx(outputs[i][k].item(), rel=1e-11)
+        expected = sum(
+            WIDTH ** -power(key) * float((a * b).sum())
+            for key, a, b in zip(
+                trained, gradients(outputs[i][k]), gradients(outputs[j][m]), strict=True
+            )
+        )
+        place = f"{i},{k},{j},{m}"
+        entry = ours[f"ntk[{place}]"] + sum(
+            ours.get(f"data[{p},{q},{place}]", 0.0) * float(data[i, p] @ data[j, q])
+            for p in range(tokens)
+            for q in range(tokens)
+        )
+        assert entry == pytest.approx(expected, rel=1e-9, abs=1e-12), place
+
+
+def shared(t: tp.Tracer) -> None:
+    """One matrix up, down and pooled; a random number that shifts an argument."""
+    t.dim("m", 2)
+    u = t.gaussian("u")
+    v, w = t.gaussians(["v", "w"], cov=[[1, HALF], [HALF, 1]])
+    matrix, b = t.matrix("M", "m", "n"), t.random_scalar("b")
+    h = tp.n**-HALF * (matrix @ tp.tanh(u))
+    g = tp.n**-HALF * (matrix.T @ tp.tanh(h * b + tp.mean(h**2)))
+    t.output("first", tp.n**HALF * t.inner(v, tp.tanh(g - tp.mean(g) + u)))
+    t.output("second", tp.n**HALF * tp.mean(tp.tanh(h) ** 2) * b + t.inner(w, g * v))
+
+
+SHARED = tp.program(shared).build()
+SIZES = {"n": WIDTH, "m": 2 * WIDTH}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("names", [("M", "u", "v", "w", "b"), ("M",), ("u", "b"), ("v",)])
+def test_tangent_of_a_program_equals_autograd(names: Sequence[str]) -> None:
+    torch = pytest.importorskip("torch")
+    inputs = draw(SHARED, 6, SIZES)
+    own: dict[str, int] = {}
+    for ref, node in enumerate(SHARED.nodes):
+        if isinstance(node, InputVector):
+            label = f"{node.group}[{node.index}]"
+            own["u" if label == "u[0]" else "vw"[node.index]] = ref
+        elif isinstance(node, InputMatrix | InputScalar):
+            own[node.name] = ref
+    found = tangent_of_program(SHARED, ["first", "second"], [own[name] for name in names])
+    ours = run(found.program, WIDTH, inputs)
+    (pair,) = {node.group for node in SHARED.nodes if isinstance(node, InputVector)} - {"u"}
+    keys = {"u": "u[0]", "v": f"{pair}[0]", "w": f"{pair}[1]", "M": "M", "b": "b"}
+    p = {
+        name: torch.tensor(inputs[key], dtype=torch.float64, requires_grad=True)
+        for name, key in keys.items()
+    }
+    tanh, scale = torch.tanh, WIDTH**-0.5
+    h = scale * (p["M"] @ tanh(p["u"]))
+    g = scale * (p["M"].T @ tanh(h * p["b"] + (h**2).mean()))
+    first = scale * (p["v"] @ tanh(g - g.mean() + p["u"]))
+    second = WIDTH**0.5 * (tanh(h) ** 2).mean() * p["b"] + (p["w"] * g * p["v"]).mean()
+    both = [
+        torch.autograd.grad(f, [p[name] for name in names], retain_graph=True, allow_unused=True)
+        for f in (first, second)
+    ]
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        expected = sum(
+            float((a * b).sum())
+            for a, b in zip(both[i], both[j], strict=True)
+            if a is not None and b is not None
+        )
+        assert ours[f"ntk[{i},0,{j},0]"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert ours["f[0,0]"] == pytest.approx(first.item(), rel=1e-11)
+    assert ours["f[1,0]"] == pytest.approx(second.item(), rel=1e-11)
+
+
+@pytest.mark.parametrize("name", ["mlp", "mlp-normalised", "resnet", "rnn"])
+def test_tangent_program_converges(name: str) -> None:
+    """Run at a width of 1024 it is at its limit, up to 4/n of its size."""
+    net, _, parameterization = NETWORKS[name]
+    program = tangent(net, parameterization, 2).program
+    limit = tp.limit(program)
+    compared = 0
+    for row in tp.simulate(program, widths=[1024], seeds=16, seed=2).rows:
+        own, values = limit[row.name], np.array(row.values)
+        error = float(values.std(ddof=1) / math.sqrt(len(values)))
+        if own.random:
+            deviation = float(values.std(ddof=1))
+            assert row.name.startswith("f[")
+            agree(own.std, Estimate(deviation, deviation / math.sqrt(30), Method.FINITE))
+        else:
+            slack = 4 / 1024 * max(1.0, abs(own.value))
+            agree(own, Estimate(float(values.mean()), error, Method.FINITE), rounding=slack)
+            assert own.method is not Method.PARTICLES
+            compared += 1
+    assert compared >= 6
+
+
+def test_kinds_are_left_out() -> None:
+    """Without the tangent kernel there is no backward pass, without the NNGP there are no f."""
+    model = tp.MLP(1, "sign").model(1, 1, [as_ex(0), as_ex(HALF)])
+    one = (model, 1, lambda parameter: (HALF, as_ex(0)), lambda parameter: True)
+    forward = tangent_of_model(*one, ("nngp",))
+    assert [name for name, _ in forward.program.outputs] == ["f[0,0]"]
+    with pytest.raises(NotDifferentiable, match="sign"):
+        tangent_of_model(*one)
+    smooth = tangent(tp.MLP(1, "tanh"), "ntk", 1).program
+    names = [name for name, _ in smooth.outputs]
+    assert names == ["f[0,0]", "ntk[0,0,0,0]", "data[0,0,0,0,0,0]"]
+
+
+def test_layers_without_a_trained_parameter() -> None:
+    """A kernel of no parameters is 0, and a jump below the trained layers does no harm."""
+    program = tangent(tp.MLP(1, "tanh"), "ntk", 1, layers=[]).program
+    assert tp.limit(program)["ntk[0,0,0,0]"].value == 0
+    readout = tangent(tp.MLP(2, "sign"), "ntk", 1, layers=[3]).program
+    assert tp.limit(readout)["ntk[0,0,0,0]"].value == pytest.approx(1)
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def made(write: Callable[[Builder, Sequence[int], Sequence[int]], int], group: Group) -> Model:
+    """A model of two inputs that are used as ``write`` says."""
+    builder = Builder()
+    builder.group(group)
+    builder.group(Group("v", "n", (Fraction(0),)))
+    data = [builder.add(InputScalar(f"input[{j}]")) for j in range(2)]
+    columns = [builder.add(InputVector(group.name, i)) for i in range(len(group.mean))]
+    x = write(builder, data, columns)
+    v = builder.add(InputVector("v", 0))
+    f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (v, x)))
+    builder.output("f", f)
+    parameters = tuple(Parameter(ref, 1) for ref in columns) + (Parameter(v, 2),)
+    return Model(builder.finish(keep_unused=True), tuple(data), (f,), parameters, (), ())
+
+
+def tokens_added(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """Both tokens go through one column."""
+    first, second = (
+        builder.add(LinComb((Fraction(1),), (x,), (columns[0],))) for x in data
+    )
+    return builder.add(LinComb((Fraction(1),) * 2, (None,) * 2, (first, second)))
+
+
+def squared(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    square = builder.add(ScalarFn(Fn(Par(0) ** 2, 0, 1), (data[0],)))
+    return builder.add(LinComb((Fraction(1),) * 2, (square, data[1]), (columns[0],) * 2))
+
+
+def on_an_image(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """The input multiplies a vector that is not a start vector."""
+    total = builder.add(LinComb((Fraction(1),) * 2, (None,) * 2, (columns[0], columns[0])))
+    return builder.add(LinComb((Fraction(1),) * 2, tuple(data), (total, total)))
+
+
+def own_columns(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """Two tokens with weights of their own: a Gram matrix across tokens would be wrong."""
+    return builder.add(LinComb((Fraction(1),) * 2, tuple(data), tuple(columns[:2])))
+
+
+def twice(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """An input through two columns: one Gaussian cannot stand for both."""
+    parts = [
+        builder.add(LinComb((Fraction(1),) * 2, tuple(data), (column, column)))
+        for column in columns[:2]
+    ]
+    return builder.add(LinComb((Fraction(1), Fraction(2)), (None,) * 2, tuple(parts)))
+
+
+IID = Group("U", "n", (Fraction(0),) * 2)
+
+
+def refused(model: Model) -> None:
+    with pytest.raises(ProgramError, match="input"):
+        tangent_of_model(
+            model, 1, lambda parameter: (Fraction(1), as_ex(0)), lambda parameter: True
+        )
+
+
+def test_shared_weights_are_accepted() -> None:
+    found = tangent_of_model(
+        made(tokens_added, IID), 1, lambda parameter: (HALF, as_ex(0)), lambda parameter: True
+    )
+    assert (found.tokens, found.outputs) == (2, 1)
+
+
+@pytest.mark.parametrize("write", [squared, on_an_image, own_columns, twice])
+def test_data_that_are_no_coefficients_of_shared_weights(
+    write: Callable[[Builder, Sequence[int], Sequence[int]], int],
+) -> None:
+    refused(made(write, IID))
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        Group("U", "n", (HALF, Fraction(0))),
+        Group("U", "n", (Fraction(0),) * 2, ((Fraction(1), HALF), (HALF, Fraction(1)))),
+        Group("U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))),
+    ],
+    ids=["mean", "correlated", "variances"],
+)
+def test_data_on_weights_of_another_law(group: Group) -> None:
+    refused(made(tokens_added, group))

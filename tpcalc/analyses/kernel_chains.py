@@ -1,0 +1,129 @@
+"""Networks whose kernels are chains of one closed form: all layers in one compiled pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from tpcalc.analyses.kernel_found import Found
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.resnet import ResNet
+from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.engine.chains import Chain, Gram, chain_kernels
+from tpcalc.evaluate.closure.products import affine
+from tpcalc.evaluate.tiles import Inputs
+from tpcalc.functions import Call, Const, Expr, Fn, Var
+from tpcalc.functions.expr import Mul, const, mul
+from tpcalc.functions.tape import evaluate
+from tpcalc.results import Method
+
+if TYPE_CHECKING:
+    from tpcalc.analyses.kernel_network import Network
+
+__all__ = ["chain_of", "run_chain"]
+
+SIMPLE = (
+    "gradient independence holds: the readout is centred, independent of everything else and used "
+    "once (Tensor Programs II, the simple check)"
+)
+
+
+def chain_of(task: Network) -> Chain | None:
+    """The chain that a network is; None where it is none.
+
+    Args:
+        task: The network with its inputs.
+
+    Source: Cho, Saul, Kernel methods for deep learning, section 2; Williams, Computing with
+        infinite networks, section 3.1; the recursion of the NTK by Jacot, Gabriel, Hongler,
+        Theorem 1.
+    """
+    net = task.architecture
+    if not isinstance(net, MLP | ResNet) or net.norm != "none" or task.layers is not None:
+        return None
+    if isinstance(net, MLP) and net.bias not in ("none", "hidden"):
+        return None
+    if not _is_ntk(task):
+        return None
+    family = _family(net._activation)
+    if family is None:
+        return None
+    name, a, b = family
+    weights = float(net.weight_variance)
+    biases = 0.0
+    if isinstance(net, ResNet):
+        biases = float(net.bias_variance or 0)
+        factor = float(net.depth) ** -float(net.alpha)
+        return Chain(name, a, b, net.depth, weights, biases, factor, 1.0, 0.0)
+    if net.bias == "hidden":
+        biases = 1.0 if net.bias_variance is None else float(net.bias_variance)
+    return Chain(name, a, b, net.depth, weights, biases, None, weights, biases)
+
+
+def run_chain(
+    chain: Chain,
+    left: Inputs,
+    right: Inputs | None,
+    kinds: Sequence[str],
+    threads: int | None,
+    progress: Callable[[float, str], None] | None,
+) -> Found:
+    """The kernels of a chain.
+
+    Args:
+        chain: The chain.
+        left: The inputs of the rows, of one token.
+        right: Those of the columns; None: the same.
+        kinds: Of ``"nngp"``, ``"ntk"``.
+        threads: Blocks computed at once.
+        progress: Called with a fraction and a text.
+
+    Source: Jacot, Gabriel, Hongler, Neural Tangent Kernel, Theorem 1.
+    """
+    others = None if right is None else right.rows[:, 0]
+    gram = Gram(left.rows[:, 0], others, left.scale)
+    found = chain_kernels(gram, chain, kinds=tuple(kinds), threads=threads, progress=progress)
+    matrices = {kind: getattr(found, kind) for kind in kinds}
+    asked = "ntk" in kinds
+    return Found(
+        matrices,
+        Method.EXACT,
+        found.relative_error,
+        found.near_error,
+        True if asked else None,
+        (SIMPLE,) if asked else (),
+        {"route": "fused chain"},
+    )
+
+
+def _is_ntk(task: Network) -> bool:
+    """Whether the exponents are those of the NTK parameterization."""
+    hidden = task.architecture.hidden
+    own, ntk = (
+        found.exponents(hidden, 0) for found in (task.exponents, find_parameterization("ntk"))
+    )
+    return own == ntk
+
+
+def _family(expr: Expr) -> tuple[Literal["abrelu", "erf"], float, float] | None:
+    """An activation as a|z| + bz or a erf(bz)."""
+    number, rest = 1.0, expr
+    if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
+        number, rest = float(expr.factors[0].value), mul(expr.factors[1:])
+    if rest == Var(0):
+        return "abrelu", 0.0, number
+    if not isinstance(rest, Call):
+        return None
+    form = affine(rest.arg)
+    if form is None or len(form[0]) != 1 or form[1] != const(0):
+        return None
+    ((_, factor),) = form[0]
+    if not isinstance(factor, Const):
+        return None
+    if rest.atom.name == "erf":
+        return "erf", number, float(factor.value)
+    facts = rest.atom.facts
+    if facts.homogeneity != 1 or not set(facts.kinks) <= {0.0}:
+        return None
+    up, down = (float(evaluate(Fn(expr, 1), [z])) for z in (1.0, -1.0))
+    return "abrelu", (up + down) / 2, (up - down) / 2

@@ -1,0 +1,215 @@
+"""How far kernel entries may be off: errors followed through all layers for a choice of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.evaluate.closure.closure import Correction
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.numeric import Answer, Numeric
+from tpcalc.evaluate.entries import Entries, Evaluated
+from tpcalc.evaluate.tiles import Inputs, aligned
+from tpcalc.results import Method
+
+if TYPE_CHECKING:
+    from tpcalc.analyses.kernel_network import Network
+
+__all__ = ["COINCIDENT", "Checked", "check_entries", "dependence_note"]
+
+Array = NDArray[np.float64]
+COINCIDENT = 0.99  # correlation of inputs above which they nearly coincide
+PROBES = 16  # pairs of each kind
+FOLLOWED = (
+    "errors were followed through the layers for {} pairs of inputs, the most and the least "
+    "correlated among them, and for the diagonal"
+)
+MOST = 1024  # inputs that pairs are chosen from
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What following errors through some pairs says of a kernel.
+
+    Args:
+        error: The largest error, in units of sqrt(K_ii K_jj).
+        coincident: That of different inputs with a correlation above 0.99; None: there are none.
+        independent: Whether corrections make no difference to the tangent kernel.
+        notes: For the reader.
+    """
+
+    error: float
+    coincident: float | None
+    independent: bool
+    notes: tuple[str, ...]
+
+
+def check_entries(
+    task: Network, matrices: dict[str, Array], methods: tuple[Method, ...]
+) -> Checked:
+    """Follow errors for the most and least correlated pairs, some others, and the diagonal.
+
+    Args:
+        task: The network with its inputs.
+        matrices: The kernels, of shape (N, K, M, K).
+        methods: What evaluated their integrals.
+    """
+    left = task.left
+    right = left if task.right is None else task.right
+    rows, columns, correlation = _pairs(left, right, same=task.right is None)
+    numeric, kinds = Numeric(methods), task.kinds
+    gram = aligned(left.at(rows), right.at(columns))
+    pair = _followed(task.pair, gram, kinds, numeric)
+    near = correlation > COINCIDENT
+    errors: dict[bool, float] = {False: 0.0, True: 0.0}
+    for kind in kinds:
+        outputs = task.pair.tangent.outputs
+        for k in range(outputs):
+            for m in range(outputs):
+                scale = np.sqrt(
+                    np.abs(
+                        _own(task, left.at(rows), kind, k) * _own(task, right.at(columns), kind, m)
+                    )
+                )
+                answer = _entry(pair, kind, k, m)
+                gap = np.abs(answer.value - matrices[kind][rows, k, columns, m])
+                relative = (gap + answer.error) / np.where(scale > 0, scale, 1.0)
+                relative = np.broadcast_to(relative, correlation.shape)
+                for which in (False, True):
+                    worst = float(np.max(relative[near == which], initial=0.0))
+                    errors[which] = max(errors[which], worst)
+    corrections = pair.closure.found
+    independent = True
+    notes: tuple[str, ...] = (FOLLOWED.format(len(rows)),)
+    if "ntk" in kinds and corrections:
+        independent, more = _compared(task, gram, pair, numeric)
+        notes += more
+    diagonal = _diagonal_error(task, matrices, kinds, numeric) if task.right is None else 0.0
+    return Checked(
+        max(errors[False], diagonal), errors[True] if near.any() else None, independent, notes
+    )
+
+
+def _entry(evaluated: Evaluated, kind: str, k: int, m: int, other: int = 1) -> Answer:
+    return (evaluated.nngp if kind == "nngp" else evaluated.ntk)(0, k, other, m)
+
+
+def _followed(
+    entries: Entries, gram: Sequence[Sequence[Answer]], kinds: Sequence[str], numeric: Numeric
+) -> Evaluated:
+    """The entries with their errors; without those of inputs where these leave no value."""
+    evaluated = entries.at(gram, numeric)
+    try:
+        for kind in kinds:
+            _entry(evaluated, kind, 0, 0, 1)
+        return evaluated
+    except Unknown:
+        return entries.at(gram, Numeric(numeric.methods, follow=False))
+
+
+def _own(task: Network, inputs: Inputs, kind: str, k: int) -> Any:
+    """Diagonal entries of a kernel at some inputs."""
+    tokens = range(inputs.rows.shape[1])
+    squares = inputs.squares
+    gram = [[Answer(squares[:, p, q], 0.0) for q in tokens] for p in tokens]
+    evaluated = task.single.at(gram, Numeric(follow=False))
+    return _entry(evaluated, kind, k, k, 0).value
+
+
+def _diagonal_error(
+    task: Network, matrices: dict[str, Array], kinds: Sequence[str], numeric: Numeric
+) -> float:
+    places = np.unique(np.linspace(0, len(task.left.rows) - 1, PROBES).astype(int))
+    inputs = task.left.at(places)
+    squares, tokens = inputs.squares, range(inputs.rows.shape[1])
+    rounding = np.finfo(float).eps * np.sqrt(inputs.rows.shape[2])
+    gram = [
+        [Answer(squares[:, p, q], rounding * np.abs(squares[:, p, q])) for q in tokens]
+        for p in tokens
+    ]
+    evaluated = task.single.at(gram, numeric)
+    worst = 0.0
+    for kind in kinds:
+        answer = _entry(evaluated, kind, 0, 0, 0)
+        own = matrices[kind][places, 0, places, 0]
+        gap = (np.abs(answer.value - own) + answer.error) / np.where(own > 0, own, 1.0)
+        worst = max(worst, float(np.max(gap, initial=0.0)))
+    return worst
+
+
+def _pairs(left: Inputs, right: Inputs, *, same: bool) -> tuple[Any, Any, Array]:
+    """Pairs of different inputs: the most correlated, the most opposite, and others."""
+    draws = np.random.default_rng(0)
+    rows, columns = (
+        np.sort(draws.permutation(len(inputs.rows))[:MOST]) for inputs in (left, right)
+    )
+    a, b = (
+        _unit(inputs.rows[places].reshape(len(places), -1))
+        for inputs, places in ((left, rows), (right, columns))
+    )
+    correlation = a @ b.T
+    if same:
+        correlation[rows[:, None] == columns[None, :]] = np.nan
+    order = np.argsort(correlation, axis=None)
+    order = order[: np.count_nonzero(~np.isnan(correlation))]
+    if not len(order):
+        correlation = np.ones_like(correlation)
+        order = np.arange(correlation.size)
+    below = order[correlation.ravel()[order] <= COINCIDENT]
+    chosen = np.unique(
+        np.concatenate(
+            [
+                order[-PROBES:],
+                below[-PROBES:],
+                order[:PROBES],
+                draws.choice(order, min(PROBES, len(order)), replace=False),
+            ]
+        )
+    )
+    i, j = np.unravel_index(chosen, correlation.shape)
+    return rows[i], columns[j], correlation.ravel()[chosen]
+
+
+def _unit(rows: Array) -> Array:
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: Array = rows / np.where(sizes > 0, sizes, 1.0)
+    return found
+
+
+def _compared(
+    task: Network, gram: Sequence[Sequence[Answer]], right: Evaluated, numeric: Numeric
+) -> tuple[bool, tuple[str, ...]]:
+    """The tangent kernel with and without corrections."""
+    naive = task.pair.at(gram, Numeric(numeric.methods, follow=False), corrections=False)
+    with_, without = _entry(right, "ntk", 0, 0), _entry(naive, "ntk", 0, 0)
+    gap = np.abs(with_.value - without.value)
+    if not np.any(gap > 8 * with_.error + 1e-12 * np.abs(with_.value)):
+        return True, ()
+    place = int(np.argmax(np.broadcast_to(gap, np.shape(with_.value))))
+    values = tuple(float(np.ravel(np.asarray(v.value))[place]) for v in (with_, without))
+    return False, (dependence_note(right.closure.found, *values),)
+
+
+def dependence_note(corrections: Sequence[Correction[Any]], value: float, naive: float) -> str:
+    """Words for a network whose backward pass depends on its forward pass.
+
+    Args:
+        corrections: What was found.
+        value: An entry of the tangent kernel.
+        naive: The same without corrections.
+
+    Example:
+        >>> dependence_note([Correction("W", True, 0.5, 3)], 2.0, 1.5)[:34]
+        'gradient independence does not hol'
+    """
+    first = corrections[0]
+    matrix = f"{first.matrix}^T" if first.transpose else first.matrix
+    return (
+        f"gradient independence does not hold: {matrix} is applied to a vector that depends on it. "
+        "The recursion with fresh weights in the backward pass is wrong here: it gives an entry "
+        f"of the NTK as {naive:.6g} instead of {value:.6g}; this kernel has the corrections"
+    )

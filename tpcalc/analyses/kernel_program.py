@@ -1,0 +1,134 @@
+"""Kernels between the scalar outputs of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.analyses.kernel_errors import dependence_note
+from tpcalc.analyses.kernel_found import Found
+from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.evaluate.chain import chosen
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.numeric import Numeric
+from tpcalc.evaluate.entries import Entries
+from tpcalc.evaluate.sampled import Place, sampled
+from tpcalc.passes.tangent import tangent_of_program
+from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, Kind, Ref
+from tpcalc.program.program import Program
+from tpcalc.results import Method, checks
+
+__all__ = ["program_kernel"]
+
+Array = NDArray[np.float64]
+
+
+def program_kernel(
+    program: Program,
+    kinds: Sequence[str],
+    trained: Sequence[str] | None,
+    method: str,
+    seed: int,
+    progress: Callable[[float, str], None] | None,
+) -> Found:
+    """The kernels between the scalar outputs of a program.
+
+    Args:
+        program: The program.
+        kinds: Of ``"nngp"``, ``"ntk"``.
+        trained: Names of trained matrices, start vectors and random scalars; None: all.
+        method: As of ``tp.kernel``.
+        seed: Of particles.
+        progress: Called with a fraction and a text.
+
+    Raises:
+        UsageError: It has no scalar outputs.
+        UnknownName: It has no such weights.
+        EvaluationError: The method does not give the kernels.
+    """
+    names = [name for name, ref in program.outputs if program.types[ref].kind is Kind.SCALAR]
+    if not names:
+        raise UsageError(
+            "the program has no scalar outputs; a kernel is between scalars f_i.",
+            hint="Name them with t.output.",
+        )
+    parameters = _parameters(program, trained) if "ntk" in kinds else []
+    entries = Entries(tangent_of_program(program, names, parameters, kinds))
+    numeric = Numeric(chosen(method))
+    count = len(names)
+    places: list[Place] = [
+        (kind, i, 0, j, 0) for kind in kinds for i in range(count) for j in range(i, count)
+    ]
+    try:
+        found = sampled(entries, None, places, numeric, seed, progress)
+    except Unknown as reason:
+        raise EvaluationError(
+            f"the kernel of this program has no value here: {reason}.",
+            hint="Outputs must be sums of averages with Gaussian weights, such as "
+            "tp.n**-0.5 * t.sum(v * x), for an NNGP.",
+        ) from None
+    matrices = {kind: np.empty((count, count)) for kind in kinds}
+    errors = {kind: np.empty((count, count)) for kind in kinds}
+    for (kind, i, _, j, _), answer in found.items():
+        for own, value in ((matrices, answer.value), (errors, answer.error)):
+            own[kind][i, j] = own[kind][j, i] = value
+    worst = max(_relative(matrices[kind], errors[kind]) for kind in kinds)
+    least = max((answer.method for answer in found.values()), key=list(Method).index)
+    if method in ("exact", "quadrature") and least is Method.PARTICLES:
+        raise EvaluationError(
+            f"method={method!r} does not give this kernel: some entries need particles.",
+            hint="Use method='auto'.",
+        )
+    independent, notes = _independence(entries, matrices.get("ntk"), numeric)
+    return Found(matrices, least, worst, None, independent, notes, {"outputs": ", ".join(names)})
+
+
+def _parameters(program: Program, trained: Sequence[str] | None) -> list[Ref]:
+    """The trained inputs of a program."""
+    own: dict[str, Ref] = {}
+    for ref, node in enumerate(program.nodes):
+        if isinstance(node, InputMatrix) or (isinstance(node, InputScalar) and node.std != 0):
+            own[node.name] = ref
+        elif isinstance(node, InputVector):
+            size = len(program.group[node.group].mean)
+            own[node.group if size == 1 else f"{node.group}[{node.index}]"] = ref
+    if trained is None:
+        return list(own.values())
+    for name in (asked := checks.names(trained, "trained")):
+        if name not in own:
+            raise UnknownName("matrix, start vector or random scalar", name, list(own))
+    return [own[name] for name in asked]
+
+
+def _relative(matrix: Array, error: Array) -> float:
+    """The largest error in units of sqrt(K_ii K_jj)."""
+    sizes = np.sqrt(np.abs(np.diagonal(matrix)))
+    scale = np.outer(sizes, sizes)
+    return float(np.max(error[scale > 0] / scale[scale > 0], initial=0.0))
+
+
+def _independence(
+    entries: Entries, matrix: Array | None, numeric: Numeric
+) -> tuple[bool | None, tuple[str, ...]]:
+    """Whether corrections make a difference; None where that cannot be told."""
+    if matrix is None:
+        return None, ()
+    if not numeric.methods:
+        numeric = Numeric()
+    whole, naive = entries.at(None, numeric), entries.at(None, numeric, corrections=False)
+    worst, note = 0.0, ""
+    try:
+        for i in range(len(matrix)):
+            for j in range(i, len(matrix)):
+                with_, without = whole.ntk(i, 0, j, 0), naive.ntk(i, 0, j, 0)
+                gap = abs(with_.value - without.value)
+                if gap > max(worst, 8 * with_.error + 1e-12 * abs(with_.value)):
+                    worst = gap
+                    note = dependence_note(
+                        whole.closure.found, float(with_.value), float(without.value)
+                    )
+    except Unknown:
+        return None, ("gradient independence could not be checked: entries need particles",)
+    return not note, (note,) if note else ()

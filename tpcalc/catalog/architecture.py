@@ -1,0 +1,336 @@
+"""What an architecture is, and checks of what its networks are given.
+
+An architecture writes the forward program of one input, layer by layer; everything else (training,
+kernels, finite networks) is derived from that program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from inspect import signature
+from math import isfinite, isqrt, sqrt
+from typing import Any, Protocol, runtime_checkable
+
+from tpcalc.catalog.activations import lookup as activation
+from tpcalc.catalog.values import exact
+from tpcalc.dsl.elementwise import expression
+from tpcalc.errors import StudyError, UsageError
+from tpcalc.functions import Expr
+from tpcalc.orders import Ex
+from tpcalc.passes.unroll import Model
+from tpcalc.sources import Source
+
+__all__ = [
+    "Architecture",
+    "ArchitectureFamily",
+    "Number",
+    "activation_of",
+    "bias_variance_of",
+    "checked",
+    "chosen",
+    "deviation",
+    "named",
+    "root",
+    "spread",
+    "variance_of",
+]
+
+Number = Fraction | float
+
+# Denominators up to which a power of a number is looked for among the fractions.
+_DENOMINATOR = 64
+
+
+@runtime_checkable
+class Architecture(Protocol):
+    """A network that writes the forward program of one input.
+
+    Its program keeps to one rule, by which the finite input can be integrated out: every datum
+    (``InputScalar`` among the inputs of the model) is nothing but the coefficient of a centred
+    start vector of an iid group, and each in one ``LinComb`` only. So data enter the program
+    through sums ``sum_j x_j u_j`` alone, which are Gaussian with covariance ``x . y``.
+    """
+
+    @property
+    def hidden(self) -> int:
+        """The number of hidden layers that the parameterization is asked for.
+
+        Its exponents are those of the layers 1 to ``hidden + 1``.
+        """
+        ...
+
+    @property
+    def positions(self) -> int:
+        """The number of places at which the readout is applied to one input.
+
+        The model has that many times as many outputs as are asked of it.
+        """
+        ...
+
+    @property
+    def biased(self) -> bool:
+        """Whether it has biases."""
+        ...
+
+    @property
+    def words(self) -> str:
+        """The architecture in a phrase."""
+        ...
+
+    def model(
+        self,
+        dimension: int,
+        outputs: int,
+        a: Sequence[Ex],
+        bias_a: Sequence[Ex] | None = None,
+        mean: Sequence[Fraction | float] = (),
+    ) -> Model:
+        """The forward program of one input.
+
+        Args:
+            dimension: Number of input features (finite).
+            outputs: Number of outputs K of the readout (finite).
+            a: The exponents of the layers 1 to ``hidden + 1``.
+            bias_a: Those of the biases; None: the same.
+            mean: The means of the weights at the start, 0 for layer 1; empty: all 0.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ArchitectureFamily:
+    """An entry of the catalogue: the networks of one kind.
+
+    Args:
+        name: The name it is listed under.
+        make: The class: what it takes are the parameters.
+        text: What it is, in one line.
+        source: Where it is defined.
+        aliases: Other names.
+
+    Example:
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> lookup("mlp").parameters[:3]
+        ('depth', 'act', 'bias')
+    """
+
+    name: str
+    make: Callable[..., Architecture]
+    text: str
+    source: Source
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of what it takes."""
+        return tuple(signature(self.make).parameters)
+
+
+def checked(architecture: Any) -> Architecture:
+    """The architecture itself, if it is one.
+
+    Args:
+        architecture: What was given.
+
+    Raises:
+        UsageError: It is something else; a class is no network yet.
+
+    Source: The protocol ``Architecture``.
+    """
+    if isinstance(architecture, type) or not isinstance(architecture, Architecture):
+        raise UsageError(
+            f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
+        )
+    return architecture
+
+
+def activation_of(act: Any, where: str) -> Expr:
+    """An activation as an expression of one argument.
+
+    Args:
+        act: A catalogue name, or a function of an expression.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: It is neither.
+        UnknownName: No such activation.
+        TraceError: A function that is not one of an expression.
+
+    Example:
+        >>> activation_of("relu", "MLP").text
+        'relu(x0)'
+    """
+    found = activation(act) if isinstance(act, str) else act
+    if not callable(found):
+        raise StudyError(
+            f"act is {found!r}.",
+            where=where,
+            hint="Name an activation ('relu') or give a function of expressions (tp.tanh).",
+        )
+    return expression(found, "an activation")
+
+
+def named(act: str | Callable[[Expr], Expr]) -> str:
+    """The name of an activation, for sentences.
+
+    Args:
+        act: As an architecture has it.
+
+    Example:
+        >>> named("relu")
+        'relu'
+    """
+    return act if isinstance(act, str) else getattr(act, "name", "a function")
+
+
+def chosen(value: Any, name: str, words: Sequence[str], where: str) -> str:
+    """A word of a list.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+        words: The list.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: It is none of them.
+
+    Example:
+        >>> chosen("none", "norm", ("none", "layer"), "MLP")
+        'none'
+    """
+    if not isinstance(value, str) or value not in words:
+        raise StudyError(
+            f"{name} is {value!r}.", where=where, hint=f"It is one of {', '.join(words)}."
+        )
+    return value
+
+
+def variance_of(value: Any, name: str, where: str) -> Fraction:
+    """A variance of weights, exact.
+
+    Args:
+        value: A number, or its text (``"9/4"``).
+        name: The argument, for messages.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: No number, or not above 0.
+
+    Example:
+        >>> variance_of(2.25, "weight_variance", "MLP")
+        Fraction(9, 4)
+    """
+    found = _number(value, name, where)
+    if found <= 0:
+        raise StudyError(f"{name} is {value}.", where=where, hint="A variance is larger than 0.")
+    return found
+
+
+def bias_variance_of(value: Any, where: str) -> Fraction | None:
+    """A variance of biases; None stays None, and 0 means that there are none.
+
+    Args:
+        value: A number, its text, or None.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: No number, or one below 0.
+
+    Example:
+        >>> bias_variance_of("0.01", "MLP"), bias_variance_of(None, "MLP")
+        (Fraction(1, 100), None)
+    """
+    if value is None:
+        return None
+    found = _number(value, "bias_variance", where)
+    if found < 0:
+        raise StudyError(
+            f"bias_variance is {value}.", where=where, hint="A variance is 0 (no biases) or larger."
+        )
+    return found
+
+
+def _number(value: Any, name: str, where: str) -> Fraction:
+    try:
+        return exact(value, what=name)
+    except StudyError as error:
+        raise StudyError(error.message, where=where, hint=error.hint) from None
+
+
+def root(base: Fraction | int, power: Fraction = Fraction(1, 2)) -> Number:
+    """A power of a positive number: exact where it is rational, else a float.
+
+    Args:
+        base: The number.
+        power: The power; the square root by default.
+
+    Raises:
+        OverflowError: It is outside the range of a float.
+
+    Example:
+        >>> root(Fraction(9, 4)), root(4, Fraction(-1, 2)), round(root(2), 6)
+        (Fraction(3, 2), Fraction(1, 2), 1.414214)
+    """
+    base = Fraction(base)
+    found: Number | None = None
+    if power.denominator <= _DENOMINATOR and abs(power.numerator) <= _DENOMINATOR**2:
+        # In lowest terms, so that the root of the base itself is rational or the power is not.
+        over = _whole_root(base.numerator, power.denominator)
+        under = _whole_root(base.denominator, power.denominator)
+        if over is not None and under is not None:
+            found = Fraction(over, under) ** power.numerator
+    if found is None:
+        found = sqrt(base) if power == Fraction(1, 2) else float(base) ** float(power)
+    size = float(found)  # raises where an exact number is too large
+    if not isfinite(size) or size == 0:
+        raise OverflowError
+    return found
+
+
+def _whole_root(number: int, degree: int) -> int | None:
+    """The whole number whose power is this one; None if there is none."""
+    if degree == 1:
+        return number
+    if degree == 2:
+        found = isqrt(number)
+    else:
+        low, high = 0, 1 << (number.bit_length() // degree + 1)
+        while low < high:  # the largest one whose power is not above
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+        found = low
+    return found if found**degree == number else None
+
+
+def deviation(variance: Any) -> str:
+    """The standard deviation of a variance as a factor in a formula; "" for 1 and for None.
+
+    Args:
+        variance: The variance.
+
+    Example:
+        >>> deviation(Fraction(9, 4)), deviation(2), deviation(None)
+        ('3/2 ', 'sqrt(2) ', '')
+    """
+    if variance is None or variance == 1:
+        return ""
+    found = root(variance)
+    return f"{found} " if isinstance(found, Fraction) else f"sqrt({variance}) "
+
+
+def spread(weights: Any, biases: Any) -> str:
+    """Variances other than 1 as the end of a sentence.
+
+    Args:
+        weights: Of the weights.
+        biases: Of the biases; None or 0 where nothing is to be said.
+
+    Example:
+        >>> spread(Fraction(9, 4), Fraction(1, 100)), spread(1, None)
+        (', weight variance 9/4, bias variance 1/100', '')
+    """
+    said = f", weight variance {weights}" if weights != 1 else ""
+    return said + (f", bias variance {biases}" if biases and biases != 1 else "")

@@ -1,0 +1,205 @@
+"""The residual network: an input map, L blocks that add to one stream, and a readout of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.catalog.architecture import (
+    ArchitectureFamily,
+    Number,
+    activation_of,
+    bias_variance_of,
+    chosen,
+    named,
+    root,
+    spread,
+    variance_of,
+)
+from tpcalc.catalog.values import exact
+from tpcalc.catalog.writer import Writer
+from tpcalc.errors import StudyError
+from tpcalc.functions import Expr
+from tpcalc.orders import Ex
+from tpcalc.passes.unroll import Model
+from tpcalc.results import checks
+from tpcalc.sources import Source
+
+__all__ = ["ENTRY", "ResNet"]
+
+NORMS = ("none", "layer")
+
+
+@dataclass(frozen=True)
+class ResNet:
+    """A residual network with ``depth`` blocks of one layer, of width n.
+
+    h^1 = W^1 x, x^l = act(h^l), h^{l+1} = h^l + L^(-alpha) (W^{l+1} x^l + b^{l+1}) for l = 1..L,
+    f_k = (W^{L+2} h^{L+1})_k, with W^{l+1} = sigma_w n^(-a_{l+1}) w^{l+1} in the blocks and
+    W^l = n^(-a_l) w^l in the input map and the readout; w^l, b^l are N(0, 1) at the start. The
+    activation comes before the weights of its block, the readout reads the stream itself. The
+    number of blocks is finite: L^(-alpha) is a number. The parameterization is asked for L + 1
+    hidden layers, h^1..h^{L+1}.
+
+    Args:
+        depth: Number of blocks L, at least 1.
+        act: Activation, by catalogue name or as a function of an expression.
+        alpha: The power of 1/L in front of a block: a number or its text.
+        weight_variance: sigma_w^2 of the blocks: a number or its text.
+        bias_variance: sigma_b^2 of the blocks; None or 0: no biases.
+        norm: ``"layer"``: x^l = act(LN(h^l)), the stream centred and divided by its standard
+            deviation over the coordinates at the entrance of each block; ``"none"``: it is not.
+
+    Raises:
+        StudyError: A depth below 1, an unknown word, an alpha or a variance that is none.
+        UnknownName: No such activation.
+        TraceError: An activation that is not a function of an expression.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3, with the activation before the
+        weights (section 8) and without mean subtraction.
+
+    Example:
+        >>> ResNet(4, "relu", alpha=1).words
+        'a residual network of 4 blocks with relu, each times 4^(-1), without biases'
+    """
+
+    depth: int
+    act: str | Callable[[Expr], Expr] = "relu"
+    alpha: Fraction | float | str = Fraction(1, 2)
+    weight_variance: Fraction | float | str = Fraction(1)
+    bias_variance: Fraction | float | str | None = None
+    norm: str = "none"
+    _activation: Expr = field(init=False, repr=False, compare=False)
+    _factors: tuple[Number, Number] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        depth = checks.whole(self.depth, "depth", least=1, hint="It counts the blocks.")
+        chosen(self.norm, "norm", NORMS, "ResNet")
+        weights = variance_of(self.weight_variance, "weight_variance", "ResNet")
+        biases = bias_variance_of(self.bias_variance, "ResNet")
+        alpha = self._power()
+        values = {
+            "depth": depth,
+            "alpha": alpha,
+            "weight_variance": weights,
+            "bias_variance": biases,
+            "_activation": activation_of(self.act, "ResNet"),
+            "_factors": (
+                _branch(depth, alpha, weights),
+                _branch(depth, alpha, biases or Fraction(1)),
+            ),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _power(self) -> Fraction:
+        try:
+            return exact(self.alpha, what="alpha")
+        except StudyError as error:
+            raise StudyError(error.message, where="ResNet", hint=error.hint) from None
+
+    @property
+    def hidden(self) -> int:
+        """The number of hidden layers: the input map and the blocks."""
+        return self.depth + 1
+
+    @property
+    def positions(self) -> int:
+        """The readout is applied once."""
+        return 1
+
+    @property
+    def biased(self) -> bool:
+        """Whether it has biases."""
+        return bool(self.bias_variance)
+
+    @property
+    def words(self) -> str:
+        """The architecture in a phrase."""
+        blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
+        normalised = "normalised stream and " if self.norm == "layer" else ""
+        factor = f"{self.depth}^(-{self.alpha})"
+        biases = "with" if self.bias_variance else "without"
+        return (
+            f"a residual network of {blocks} with {normalised}{named(self.act)}, each times "
+            f"{factor}, {biases} biases{spread(self.weight_variance, self.bias_variance)}"
+        )
+
+    def model(
+        self,
+        dimension: int,
+        outputs: int,
+        a: Sequence[Ex],
+        bias_a: Sequence[Ex] | None = None,
+        mean: Sequence[Fraction | float] = (),
+    ) -> Model:
+        """The forward program of one input.
+
+        Args:
+            dimension: Number of input features d (finite).
+            outputs: Number of outputs K (finite).
+            a: The exponents a_1..a_{L+2}.
+            bias_a: Those of the biases; None: the same.
+            mean: The means of the entries of w^l at the start, for l = 1..L+2 and 0 for l = 1;
+                empty: all 0.
+
+        Returns:
+            A template for ``unroll``, with h, x and their gradients watched, and the contribution
+            of each layer's last update: ``dW_x`` of its weights, ``dB`` of its bias. x^{L+1}, what
+            the readout is applied to, is h^{L+1}.
+
+        Raises:
+            StudyError: Means for another depth, or one for the first layer.
+
+        Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3.
+        """
+        writer = Writer("ResNet", self.hidden, a, bias_a, mean)
+        inputs = writer.datum(dimension)
+        weights, biases = self._factors
+        h = writer.total(writer.of_data(inputs, writer.group("W1", dimension, 1), Fraction(1)))
+        writer.contributes(1, h)
+        for layer in range(1, self.hidden):
+            x = writer.activated(layer, h, self._activation, self.norm)
+            block = writer.product(layer + 1, writer.matrix(layer + 1), x, weights)
+            if self.bias_variance:
+                block.append(writer.bias(layer + 1, biases))
+            h = writer.total([writer.plain(h), *block])
+            writer.contributes(layer + 1, h)
+        writer.watch(self.hidden, h, "h")
+        writer.watch(self.hidden, h, "x")
+        for k in range(outputs):
+            first = len(writer.parameters)
+            f = writer.output(writer.readout(self.hidden + 1, k, outputs), h)
+            writer.contributes(self.hidden + 1, f, "" if outputs == 1 else f",{k}", first)
+            writer.outputs.append(f)
+        return writer.model()
+
+
+def _branch(depth: int, alpha: Fraction, variance: Fraction) -> Number:
+    """L^(-alpha) times a standard deviation, exact where the product is rational."""
+    try:
+        factor, deviation = root(depth, -alpha), root(variance)
+        twice = 2 * alpha
+        if isinstance(factor, float) and isinstance(deviation, float) and twice.denominator == 1:
+            return root(variance * Fraction(depth) ** -twice.numerator)
+        return factor * deviation
+    except OverflowError:
+        raise StudyError(
+            f"{depth}^({-alpha}), the factor of a block, is outside the range of a float.",
+            where="ResNet",
+            hint="alpha is 1/2 or 1 as a rule.",
+        ) from None
+
+
+ENTRY = ArchitectureFamily(
+    "resnet",
+    ResNet,
+    text="the residual network: an input map, L blocks that add to one stream, a readout of it",
+    source=Source(
+        "Yang, Yu, Zhu, Hayou, Tensor Programs VI: Feature Learning in Infinite-Depth Neural "
+        "Networks",
+        "section 6.3",
+        "2310.02244",
+    ),
+)

@@ -1,0 +1,241 @@
+"""``tpcalc kernel MODEL``: NNGP and NTK of a network on many inputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import INPUTS, KERNEL, RUN, AsJson, Flags, ModelWord, takes
+
+if TYPE_CHECKING:
+    from tpcalc.results import Kernel, Samples
+    from tpcalc.study import Network
+
+__all__ = ["kernel"]
+
+METHODS = ("auto", "exact", "quadrature", "particles")
+_DIGITS = 100
+_CLASSES = list(range(10))
+_LABELS = 20  # classes that a map can be sorted by
+
+Kinds = Annotated[
+    str,
+    typer.Option("--kinds", metavar="nngp,ntk", help="Which kernels."),
+]
+MethodWord = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="|".join(METHODS),
+        help="How expectations are found; auto takes the surest that there is.",
+    ),
+]
+Scale = Annotated[
+    float | None,
+    typer.Option(
+        "--scale",
+        metavar="S",
+        help="Factor of inner products of inputs (1/d for d features by default; training has 1).",
+        show_default=False,
+    ),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option("--save", metavar="FILE.npz", help="Write the matrices here.", show_default=False),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write a report here: .html (one page with plots) or .md.",
+        show_default=False,
+    ),
+]
+
+
+@clean
+@takes(KERNEL, INPUTS, RUN)
+def kernel(
+    model: ModelWord,
+    flags: Flags,
+    kinds: Kinds = "nngp,ntk",
+    method: MethodWord = "auto",
+    scale: Scale = None,
+    save: Save = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """NNGP and NTK on many inputs, in closed form where there is one."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.places import check_place
+    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.values import words
+    from tpcalc.errors import UsageError
+    from tpcalc.results.kernel import KINDS
+
+    chosen = words("--kinds", kinds, KINDS)
+    if method not in METHODS:
+        raise UsageError(f"--method: {method!r} is none of {', '.join(METHODS)}.")
+    if save is not None:
+        check_place("--save", save, (".npz",), "a kernel")
+    if out is not None:
+        check_place("--out", out, (".html", ".md"), "a report")
+    found, title, description = _computed(model, flags, chosen, method, scale)
+    written = [str(found.save(save))] if save is not None else []
+    if out is not None:
+        written.append(str(_reported(found, title, out)))
+    if as_json:
+        made = payload.provenance(found.provenance)
+        result = payload.kernel(found) | _places(save, out)
+        put(payload.document("kernel", description, result, made))
+    else:
+        from tpcalc.report.terminal import kernel_group
+
+        put_table(kernel_group(found), title)
+        for place in written:
+            put(place)
+
+
+def _computed(
+    model: str, flags: Flags, kinds: tuple[str, ...], method: str, scale: float | None
+) -> tuple[Kernel, str, dict[str, Any]]:
+    """The kernel, the model in words, and the same for JSON."""
+    from tpcalc.errors import UsageError
+    from tpcalc.study import open_model
+    from tpcalc.study.program_file import split_model
+
+    if split_model(model) is not None or model.lower().endswith(".json"):
+        if scale is not None:
+            raise UsageError("--scale: a program in a file has its inputs written in it.")
+        program = open_model(model, flags)
+        part = program.study.limit
+        found = _run(program.program, None, kinds, method, part.seed, part.threads)
+        return found, program.title, dict(program.description)
+    opened, data = _opened(model, flags)
+    part = opened.study.limit
+    found = _run(
+        opened.architecture,
+        data.inputs,
+        kinds,
+        method,
+        part.seed,
+        part.threads,
+        parameterization=opened.parameterization,
+        scale=scale,
+    )
+    return _told(found, opened, data), opened.title, _described(opened, data)
+
+
+def _run(
+    model: Any,
+    inputs: Any,
+    kinds: tuple[str, ...],
+    method: str,
+    seed: int,
+    threads: int | None,
+    **more: Any,
+) -> Kernel:
+    from tpcalc.analyses.kernels import kernel as computed
+    from tpcalc.cli.progress import progress_bar
+
+    with progress_bar("kernel") as progress:
+        found: Kernel = computed(
+            model,
+            inputs,
+            kinds=kinds,
+            method=method,
+            seed=seed,
+            threads=threads,
+            progress=progress,
+            **more,
+        )
+    return found
+
+
+def _opened(model: str, flags: Flags) -> tuple[Network, Samples]:
+    """The network with many inputs, and the NTK parameterization where no other is named."""
+    from tpcalc.study import open_network
+
+    opened = open_network(model, [*flags, *_defaults(model, flags)])
+    data = opened.data
+    assert data is not None  # the study names some, or the defaults do
+    return opened, data
+
+
+def _defaults(model: str, flags: Flags) -> Flags:
+    """What this question takes where neither the flags nor a study file say it."""
+    from tpcalc.study.load import Flag
+
+    given = _given(model, flags)
+    found = [] if "model.param" in given else [Flag("--param", "model.param", "ntk")]
+    if given.get("training.data", "digits") == "digits" and "training.inputs" not in given:
+        for key, value in (("samples", _DIGITS), ("classes", _CLASSES)):
+            if f"training.{key}" not in given:
+                found.append(Flag(f"--{key}", f"training.{key}", value))
+        if "training.loss" in given:  # targets have no part in a kernel: any loss takes them
+            found.append(Flag("--loss", "training.loss", "mse"))
+    return found
+
+
+def _given(model: str, flags: Flags) -> dict[str, Any]:
+    """The keys that the flags and a study file set."""
+    from tpcalc.study.load import load
+
+    found = {flag.key: flag.value for flag in flags}
+    if model.lower().endswith(".toml"):
+        study = load(model, flags)
+        for name in ("model", "training"):
+            part = getattr(study, name)
+            found |= {f"{name}.{key}": getattr(part, key) for key in part.model_fields_set}
+    return found
+
+
+def _told(found: Kernel, opened: Network, data: Samples) -> Kernel:
+    """The kernel with the classes of its inputs, and a word about where they come from."""
+    from dataclasses import replace
+
+    origin = f"Inputs: {data.origin}."
+    if data.origin.startswith("digits"):
+        origin += (
+            " Pixels are standardised; the mean of |x|^2 over all digits is 1, before --scale."
+        )
+    return replace(found, labels=_labels(opened, data), notes=(*found.notes, origin))
+
+
+def _labels(opened: Network, data: Samples) -> tuple[str, ...]:
+    """A word for the class of each input; none where targets are no classes."""
+    if data.origin.startswith("digits"):
+        classes = opened.study.training.classes
+        hot = [max(range(len(row)), key=row.__getitem__) for row in data.targets]
+        if data.outputs == 1:
+            hot = [int(row[0] > 0) for row in data.targets]
+        return tuple(str(classes[index]) for index in hot)
+    if data.outputs > 1:
+        one_hot = all(sorted(row) == [0.0] * (len(row) - 1) + [1.0] for row in data.targets)
+        return tuple(str(row.index(1.0)) for row in data.targets) if one_hot else ()
+    words = tuple(f"{row[0]:g}" for row in data.targets)
+    return words if len(set(words)) <= min(_LABELS, len(words) // 2) else ()
+
+
+def _described(opened: Network, data: Samples) -> dict[str, Any]:
+    """The network and its inputs; training has no part in a kernel."""
+    network = opened.study.model.model_dump(mode="json", exclude_none=True)
+    shape = {"origin": data.origin, "samples": len(data), "dimension": data.dimension}
+    return {**network, "data": shape}
+
+
+def _reported(found: Kernel, title: str, out: Path) -> Path:
+    from tpcalc.report.page import write
+    from tpcalc.report.record import ReportInput
+
+    return write(ReportInput(title[0].upper() + title[1:], kernel=found), out)
+
+
+def _places(save: Path | None, out: Path | None) -> dict[str, str]:
+    given = {"save": save, "out": out}
+    return {name: str(place) for name, place in given.items() if place is not None}

@@ -1,0 +1,401 @@
+"""The numba side of ``chains``: tiles of a kernel matrix, every strip of it through all layers.
+
+The state of a pair of inputs is a distance, not a correlation: near coincidence the tangent kernel
+depends on the square root of 1 - rho, which a rounded rho has lost. For phi = a |z| + b z it is
+``u``: the half versine v = (1 - rho) / 2 while that is at most 1/2, and v - 1 = -(1 + rho) / 2
+beyond, so that antipodal pairs keep their digits too. For erf it is d = E (h - h')^2 / 2.
+
+With x = 2 asin(sqrt s), s = |u|, and D = sin x - x cos x, one layer of a |z| + b z maps (Cho and
+Saul 2009, rewritten)::
+
+    rho -> rho + kappa D,  v -> v - kappa D / 2,  E phi' phi' / (a^2 + b^2) = 1 - kappa x
+
+for v <= 1/2, kappa = (2 / pi) a^2 / (a^2 + b^2); beyond, with tau = (a^2 - b^2) / (a^2 + b^2)::
+
+    rho -> tau (1 - 2 s) + kappa D,  v -> base + tau s - kappa D / 2,  kappa x - tau
+
+where base = (1 - tau) / 2 = b^2 / (a^2 + b^2).
+
+A strip stays in the first cache through all layers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.chains_tiles import (
+    COLUMNS,
+    PANEL,
+    PITCH,
+    ROWS,
+    TINY,
+    angle,
+    angle_small,
+    arc,
+    arc_small,
+    gaps,
+    starts,
+    store,
+    versines,
+)
+from tpcalc.engine.kernels_compile import exact
+
+__all__ = ["biased_tiles", "erf_tiles", "plain_tiles"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+PI = math.pi
+
+
+@exact
+def _plain_layer(u: Array, k: Array, w: Array, form: Array) -> None:
+    """One layer without biases; kernels in units of |h| |h'| before and after it."""
+    m0, m1, kappa, tau = form[0], form[1], form[2], form[3]
+    beyond, slope = m0 + m1 * form[4], m1 * tau - m0
+    for t in range(u.size):
+        near = u[t] >= 0.0
+        s = abs(u[t])
+        root = math.sqrt(s)
+        x = kappa * root * angle(s)
+        bend = kappa * s * root * arc(s)
+        inner = 1.0 - 2.0 * s
+        rho = (inner if near else tau * inner) + bend
+        w[t] = w[t] * (m0 + m1 * ((1.0 - x) if near else (x - tau))) + m1 * rho
+        c1 = 1.0 if near else slope
+        k[t] = c1 * inner + m1 * bend
+        v = (0.0 if near else beyond) + c1 * s - 0.5 * m1 * bend
+        u[t] = v if v <= 0.5 else min(v - 1.0, -TINY)
+
+
+@exact
+def _plain_small(u: Array, k: Array, w: Array, form: Array) -> None:
+    """The same for half versines up to ``SMALL``."""
+    m0, m1, kappa = form[0], form[1], form[2]
+    for t in range(u.size):
+        s = u[t]
+        root = math.sqrt(s)
+        x = kappa * root * angle_small(s)
+        bend = kappa * s * root * arc_small(s)
+        inner = 1.0 - 2.0 * s
+        w[t] = w[t] * (m0 + m1 * (1.0 - x)) + m1 * (inner + bend)
+        k[t] = inner + m1 * bend
+        u[t] = s - 0.5 * m1 * bend
+
+
+@exact
+def plain_tiles(
+    x: Array,
+    y: Array,
+    yt: Array,
+    same: bool,
+    rx: Array,
+    ry: Array,
+    fx: Array,
+    fy: Array,
+    form: Array,
+    layers: Index,
+    tiles: Index,
+    nngp: Array,
+    ntk: Array,
+) -> None:
+    """Tiles of the kernels of a |z| + b z without biases.
+
+    Args:
+        x: Inputs (N, d).
+        y: Inputs (M, d).
+        yt: Transpose of y, with columns of zeros up to a whole number of tiles.
+        same: Whether y is x; then tiles are mirrored.
+        rx: Inverse norms of x; 0 for a zero input.
+        ry: Those of y, padded like yt.
+        fx: Factors of the rows of the result; fy those of the columns.
+        fy: Padded like yt.
+        form: m0, m1, kappa, tau, base, readout: h' = sqrt(m0) h + sqrt(m1) phi(h), normalized; the
+            readout is the weight of K in the tangent kernel that is returned.
+        layers: Number of layers, and of those among them that need the long polynomials.
+        tiles: First row and first column of each tile.
+        nngp: Result (N, M), or of size 0.
+        ntk: Result (N, M), or of size 0.
+    """
+    u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
+    first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        versines(x, y, yt, same, rx, ry, i0, j0, panel, u)
+        starts(same, i0, j0, first)
+        for r in range(min(ROWS, x.shape[0] - i0)):
+            start = first[r]
+            state, value, tangent = u[r][start:COLUMNS], k[r][start:COLUMNS], w[r][start:COLUMNS]
+            for t in range(state.size):
+                s = 1.0 - 2.0 * abs(state[t])
+                tangent[t] = s if state[t] >= 0.0 else -s
+            for layer in range(layers[0]):
+                if layer < layers[1]:
+                    _plain_layer(state, value, tangent, form)
+                else:
+                    _plain_small(state, value, tangent, form)
+            for t in range(state.size):
+                tangent[t] += form[5] * value[t]
+        if nngp.size:
+            store(k, same, fx, fy, i0, j0, first, nngp)
+        if ntk.size:
+            store(w, same, fx, fy, i0, j0, first, ntk)
+
+
+@exact
+def _biased_first(u: Array, k: Array, ri: Array, before: Array, after: Array, form: Array) -> None:
+    """The linear map of the inputs, with its bias: from u of the inputs to u and K of layer 1.
+
+    form: weight, bias. ri: sqrt K of the row's input with itself before and after; before, after:
+    those of the columns.
+    """
+    weight, bias = form[0], form[1]
+    for t in range(u.size):
+        near = u[t] >= 0.0
+        s = abs(u[t])
+        n, m, gap = ri[0] * before[t], ri[1] * after[t], ri[0] - before[t]
+        safe = max(m, TINY)
+        pull = 0.5 * weight * bias * gap * gap / max((m + weight * n + bias) * safe, TINY)
+        inner = weight * n * (1.0 - 2.0 * s)
+        k[t] = (inner if near else -inner) + bias
+        # Both (1 - rho) / 2 and (1 + rho) / 2 without a difference: a bias turns pairs around.
+        v = weight * n / safe * (s if near else 1.0 - s) + pull
+        other = 1.0 - v if near else weight * n / safe * s + pull + bias / safe
+        u[t] = v if v <= 0.5 else -max(other, TINY)
+
+
+@exact
+def _biased_layer(
+    u: Array, k: Array, w: Array, ri: Array, before: Array, after: Array, form: Array
+) -> None:
+    """One layer with biases.
+
+    form: a0, a1, sigma, kappa, tau, base: K' = a0 K + a1 E phi phi / (a^2 + b^2) + sigma. ri:
+    sqrt K and sqrt K' of the row's input with itself; before, after: those of the columns.
+    """
+    a0, a1, sigma, kappa, tau = form[0], form[1], form[2], form[3], form[4]
+    whole = a0 + a1
+    beyond, slope = a0 + a1 * form[5], a1 * tau - a0
+    for t in range(u.size):
+        near = u[t] >= 0.0
+        s = abs(u[t])
+        root = math.sqrt(s)
+        x = kappa * root * angle(s)
+        bend = kappa * s * root * arc(s)
+        inner = 1.0 - 2.0 * s
+        n, m, gap = ri[0] * before[t], ri[1] * after[t], ri[0] - before[t]
+        safe = max(m, TINY)
+        rho = (inner if near else tau * inner) + bend
+        w[t] = w[t] * (a0 + a1 * ((1.0 - x) if near else (x - tau))) + a1 * n * rho + sigma
+        c1 = whole if near else slope
+        k[t] = n * (c1 * inner + a1 * bend) + sigma
+        pull = 0.5 * whole * sigma * gap * gap / max((m + whole * n + sigma) * safe, TINY)
+        v = n / safe * ((0.0 if near else beyond) + c1 * s - 0.5 * a1 * bend) + pull
+        v = min(max(v, 0.0), 1.0)
+        u[t] = v if v <= 0.5 else min(v - 1.0, -TINY)
+
+
+@exact
+def biased_tiles(
+    x: Array,
+    y: Array,
+    yt: Array,
+    same: bool,
+    rx: Array,
+    ry: Array,
+    norms_x: Array,
+    norms_y: Array,
+    forms: Array,
+    tiles: Index,
+    nngp: Array,
+    ntk: Array,
+) -> None:
+    """Tiles of the kernels of a |z| + b z with biases.
+
+    Args:
+        x: Inputs (N, d).
+        y: Inputs (M, d).
+        yt: Transpose of y, with columns of zeros up to a whole number of tiles.
+        same: Whether y is x; then tiles are mirrored.
+        rx: Inverse norms of x; 0 for a zero input.
+        ry: Those of y, padded like yt.
+        norms_x: sqrt K(x, x) of the inputs, of layer 1, 2, ... and after the last, (layers, N).
+        norms_y: Those of y, padded like yt.
+        forms: Row 0: weight and bias of the first map. Then for every layer a0, a1, sigma, kappa,
+            tau, base and the weight of K in the tangent kernel, read from the last row.
+        tiles: First row and first column of each tile.
+        nngp: Result (N, M), or of size 0.
+        ntk: Result (N, M), or of size 0.
+    """
+    u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
+    first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
+    one_x, one_y = np.ones(rx.size), np.ones(ry.size)
+    count = forms.shape[0]
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        versines(x, y, yt, same, rx, ry, i0, j0, panel, u)
+        starts(same, i0, j0, first)
+        for r in range(min(ROWS, x.shape[0] - i0)):
+            i, start, stop = i0 + r, j0 + first[r], j0 + COLUMNS
+            begin = first[r]
+            state, value = u[r][begin:COLUMNS], k[r][begin:COLUMNS]
+            tangent = w[r][begin:COLUMNS]
+            own = norms_x[:, i]
+            _biased_first(
+                state, value, own[:2], norms_y[0][start:stop], norms_y[1][start:stop], forms[0]
+            )
+            tangent[:] = value
+            for layer in range(1, count):
+                _biased_layer(
+                    state,
+                    value,
+                    tangent,
+                    own[layer : layer + 2],
+                    norms_y[layer][start:stop],
+                    norms_y[layer + 1][start:stop],
+                    forms[layer],
+                )
+            for t in range(state.size):
+                tangent[t] += forms[count - 1, 6] * value[t]
+        if nngp.size:
+            store(k, same, one_x, one_y, i0, j0, first, nngp)
+        if ntk.size:
+            store(w, same, one_x, one_y, i0, j0, first, ntk)
+
+
+@exact
+def _erf_first(d: Array, w: Array, xi: float, xj: Array, qi: float, qj: Array, form: Array) -> None:
+    """The linear map of the inputs, with its bias: from d of the inputs to d and K of layer 1.
+
+    form: weight, bias. xi, xj: squared norms of the inputs; qi, qj: their K of layer 1.
+    """
+    weight, bias = form[0], form[1]
+    for t in range(d.size):
+        near = d[t] >= 0.0
+        m = abs(d[t])
+        # Both distances without a difference: a bias turns pairs around.
+        closer = weight * (m if near else xi + xj[t] - m)
+        mean = 0.5 * (qi + qj[t])
+        other = 2.0 * mean - closer if near else weight * m + 2.0 * bias
+        w[t] = mean - closer if closer <= mean else other - mean
+        d[t] = closer if closer <= mean else -max(other, TINY)
+
+
+@exact
+def _erf_layer(
+    d: Array, k: Array, w: Array, qi: float, ei: float, qj: Array, ej: Array, form: Array
+) -> None:
+    """One layer of erf.
+
+    form: a0, a1, sigma: K' = a0 K + a1 E phi phi + sigma. qi, qj: K of the inputs with themselves;
+    ei, ej: E phi(h)^2. With 2 |K| = P cos x, P^2 = (1 + 2 qi) (1 + 2 qj), |E phi phi| is
+    1 - 2 x / pi; ``turn`` is x minus the mean of its two diagonal values, from its sine and cosine.
+    """
+    a0, a1, sigma = form[0], form[1], form[2]
+    fi, wi = math.sqrt(1.0 + 4.0 * qi), 1.0 + 2.0 * qi
+    gi = 4.0 * qi / (1.0 + fi)
+    for t in range(d.size):
+        fj = math.sqrt(1.0 + 4.0 * qj[t])
+        gj = 4.0 * qj[t] / (1.0 + fj)
+        both, gap, ff = qi + qj[t], qi - qj[t], fi + fj
+        product = gi * gj + (gi + gj)  # fi fj - 1
+        square = wi * (1.0 + 2.0 * qj[t])
+        level = 1.0 + 2.0 * both
+        m = abs(d[t])
+        turned = m > 0.5 * both  # K has changed its sign
+        near = (d[t] >= 0.0) != turned
+        m = max(both - m, 0.0) if turned else m
+        inner = 0.5 * both - m
+        root = math.sqrt(max(level + 4.0 * m * (both - m) - gap * gap, level))
+        shift = max(4.0 * m - 8.0 * gap * gap / (ff * ff), 0.0)
+        under = max(root * product + 2.0 * inner * ff, TINY)
+        sine = 0.5 * shift * (product + 4.0 * inner) / under
+        cosine = (2.0 * inner * product + root * ff) / (2.0 * square)
+        s = min(sine * sine / (2.0 + 2.0 * cosine), 0.5)
+        turn = math.sqrt(s) * angle(s)
+        size = 0.5 * (ei + ej[t]) - (2.0 / PI) * turn
+        value = size if near else -size
+        w[t] = w[t] * (a0 + a1 * (4.0 / PI) / root) + a1 * value + sigma
+        k[t] = a0 * (inner if near else -inner) + a1 * value + sigma
+        after = a0 * m + a1 * (2.0 / PI) * turn + (0.0 if near else 2.0 * sigma)
+        d[t] = after if near else -max(after, TINY)
+
+
+@exact
+def erf_tiles(
+    x: Array,
+    y: Array,
+    yt: Array,
+    same: bool,
+    qx: Array,
+    qy: Array,
+    fx: Array,
+    fy: Array,
+    table_x: Array,
+    table_y: Array,
+    forms: Array,
+    tiles: Index,
+    nngp: Array,
+    ntk: Array,
+) -> None:
+    """Tiles of the kernels of erf.
+
+    Args:
+        x: Inputs (N, d).
+        y: Inputs (M, d).
+        yt: Transpose of y, with columns of zeros up to a whole number of tiles.
+        same: Whether y is x; then tiles are mirrored.
+        qx: Squared norms of x.
+        qy: Those of y, padded like yt.
+        fx: Factors of the rows of the result; fy those of the columns.
+        fy: Padded like yt.
+        table_x: K(x, x) and E phi(h)^2 of every layer in turn, (2 layers, N).
+        table_y: Those of y, padded like yt.
+        forms: Row 0: weight and bias of the first map. Then for every layer a0, a1, sigma, and
+            from the last row the weight of K in the tangent kernel.
+        tiles: First row and first column of each tile.
+        nngp: Result (N, M), or of size 0.
+        ntk: Result (N, M), or of size 0.
+    """
+    u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
+    first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
+    count = forms.shape[0]
+    for n in range(tiles.shape[0]):
+        i0, j0 = tiles[n, 0], tiles[n, 1]
+        gaps(x, y, yt, same, qx, qy, i0, j0, panel, u)
+        starts(same, i0, j0, first)
+        for r in range(min(ROWS, x.shape[0] - i0)):
+            i, start, stop = i0 + r, j0 + first[r], j0 + COLUMNS
+            begin = first[r]
+            state, value = u[r][begin:COLUMNS], k[r][begin:COLUMNS]
+            tangent = w[r][begin:COLUMNS]
+            _erf_first(
+                state,
+                tangent,
+                qx[i],
+                qy[start:stop],
+                table_x[0, i],
+                table_y[0][start:stop],
+                forms[0],
+            )
+            for layer in range(1, count):
+                own, other = table_x[2 * layer - 2 : 2 * layer, i], table_y[2 * layer - 2 :]
+                _erf_layer(
+                    state,
+                    value,
+                    tangent,
+                    own[0],
+                    own[1],
+                    other[0][start:stop],
+                    other[1][start:stop],
+                    forms[layer],
+                )
+            for t in range(state.size):
+                tangent[t] += forms[count - 1, 3] * value[t]
+        if nngp.size:
+            store(k, same, fx, fy, i0, j0, first, nngp)
+        if ntk.size:
+            store(w, same, fx, fy, i0, j0, first, ntk)

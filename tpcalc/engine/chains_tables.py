@@ -1,0 +1,297 @@
+"""What the loops of ``chains`` read: constants of the layers, and numbers of single inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tpcalc.engine.chains import Chain, Gram
+
+__all__ = ["Table", "biased_table", "erf_table", "plain_table"]
+
+Array = NDArray[np.float64]
+ROUNDING = 2.0**-52
+BLOCK = 2**20  # entries of inputs that are squared at once
+
+
+@dataclass(frozen=True)
+class Table:
+    """Arguments of a loop, ready for any of its tiles.
+
+    Args:
+        loop: A function of ``chains_loops``.
+        arguments: Its arguments before the tiles.
+        finite: Whether kernels stay within float64.
+        error: Relative error away from coincidence.
+        near_error: Relative error of nearly coincident inputs.
+    """
+
+    loop: Callable[..., None]
+    arguments: tuple[Any, ...]
+    finite: bool
+    error: float
+    near_error: float
+
+    @property
+    def coordinates(self) -> int:
+        """Of an input."""
+        return int(self.arguments[0].shape[1])
+
+    def run(self, tiles: NDArray[np.int64], nngp: Array, ntk: Array) -> None:
+        """Fill tiles of the results."""
+        self.loop(*self.arguments, tiles, nngp, ntk)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Both sets of inputs as the loops want them.
+
+    Args:
+        x: Inputs (N, d).
+        y: The other inputs (M, d), or x.
+        yt: Transpose of y, padded by zero inputs to whole tiles.
+        same: Whether y is x.
+        qx: Squared norms of x.
+        qy: Squared norms of y, padded.
+    """
+
+    x: Array
+    y: Array
+    yt: Array
+    same: bool
+    qx: Array
+    qy: Array
+
+    @property
+    def head(self) -> tuple[Any, ...]:
+        return self.x, self.y, self.yt, self.same
+
+
+def _pair(gram: Gram) -> _Pair:
+    from tpcalc.engine.chains_tiles import COLUMNS
+
+    x = gram.inputs
+    y = x if gram.others is None else gram.others
+    yt = np.zeros((y.shape[1], -(-len(y) // COLUMNS) * COLUMNS))
+    yt[:, : len(y)] = y.T
+    return _Pair(x, y, yt, gram.others is None, _squares(x, len(x)), _squares(y, yt.shape[1]))
+
+
+def _squares(x: Array, length: int) -> Array:
+    """Squared norms of rows, padded by zeros to a length; equal rows get equal numbers."""
+    out = np.zeros(length)
+    step = max(1, BLOCK // max(x.shape[1], 1))
+    for start in range(0, len(x), step):
+        rows = x[start : start + step]
+        out[start : start + len(rows)] = (rows * rows).sum(axis=1)
+    return out
+
+
+def _inverse_norms(squares: Array) -> Array:
+    """1 / |x|, and 0 for a zero input."""
+    norms = np.sqrt(squares)
+    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def _strength(chain: Chain) -> float:
+    """What a layer multiplies K by, as a multiple of its weight variance, before alpha^2."""
+    return chain.a**2 + chain.b**2
+
+
+def _shape(chain: Chain) -> tuple[float, float, float]:
+    """kappa, tau and base of a |z| + b z, see ``chains_loops``."""
+    strength = _strength(chain)
+    difference = (chain.a - chain.b) * (chain.a + chain.b)
+    return 2 / math.pi * chain.a**2 / strength, difference / strength, chain.b**2 / strength
+
+
+def plain_table(gram: Gram, chain: Chain) -> Table:
+    """Of a |z| + b z without biases: all inputs share their layers, up to their norms."""
+    from tpcalc.engine.chains_loops import plain_tiles
+
+    pair = _pair(gram)
+    shape = _shape(chain)
+    gain = _strength(chain) * chain.weight_variance
+    if chain.residual is None:
+        m0, m1, readout = 0.0, 1.0, 0.0
+        scale = _power(gain, chain.depth - 1) * _strength(chain)
+    else:
+        gain *= chain.residual**2
+        m0, m1, readout = 1 / (1 + gain), gain / (1 + gain), 1.0
+        scale = _power(1 + gain, chain.depth)
+    scale *= chain.first_weight * gram.factor
+    fx, fy = np.sqrt(pair.qx) * math.sqrt(scale), np.sqrt(pair.qy) * math.sqrt(scale)
+    long = _long_layers(chain.depth, m1 * shape[0], m1 * shape[1], m0)
+    peak = np.max(fx, initial=0.0) * np.max(fy, initial=0.0) * (chain.depth + 1)
+    return Table(
+        plain_tiles,
+        (
+            *pair.head,
+            _inverse_norms(pair.qx),
+            _inverse_norms(pair.qy),
+            fx,
+            fy,
+            np.array([m0, m1, *shape, readout]),
+            np.array([chain.depth, long], dtype=np.int64),
+        ),
+        math.isfinite(scale) and math.isfinite(peak),
+        _rounding(chain, pair),
+        _rounding(chain, pair),
+    )
+
+
+def _power(base: float, exponent: int) -> float:
+    try:
+        return base**exponent
+    except OverflowError:
+        return math.inf
+
+
+def _long_layers(depth: int, kappa: float, tau: float, m0: float) -> int:
+    """Layers before which some half versine may exceed what the short polynomials take.
+
+    The largest half versine that a layer makes of those up to v is found on a grid and raised by
+    what lies between its points (the slope is at most 1).
+    """
+    from tpcalc.engine.chains_tiles import SMALL
+
+    largest, points = 1.0, np.linspace(0.0, 1.0, 1025)
+    for layer in range(depth):
+        if largest <= SMALL:
+            return layer
+        v = largest * points
+        x = 2 * np.arcsin(np.sqrt(np.minimum(v, 1.0)))
+        after = v - 0.5 * kappa * (np.sin(x) - x * np.cos(x))
+        largest = min(largest, float(after.max()) + largest / 1024)
+    return depth
+
+
+def biased_table(gram: Gram, chain: Chain) -> Table:
+    """Of a |z| + b z with biases: norms change from layer to layer, differently for each input."""
+    from tpcalc.engine.chains_loops import biased_tiles
+
+    pair = _pair(gram)
+    shape = _shape(chain)
+    a0, a1, sigma = _step(chain, 1.0)
+    a1 *= _strength(chain)
+    forms = [[gram.factor * chain.first_weight, chain.first_bias, 0.0, 0.0, 0.0, 0.0, 0.0]]
+    forms += [[a0, a1, sigma, *shape, 0.0]] * chain.depth
+    if chain.residual is None:
+        forms[-1] = [0.0, _strength(chain), 0.0, *shape, 0.0]
+    else:
+        forms[-1] = [*forms[-1][:6], 1.0]
+
+    def norms(squares: Array) -> Array:
+        rows = [squares, forms[0][0] * squares + forms[0][1]]
+        for form in forms[1:]:
+            rows.append((form[0] + form[1]) * rows[-1] + form[2])
+        return np.sqrt(np.array(rows))
+
+    norms_x, norms_y = norms(pair.qx), norms(pair.qy)
+    peak = np.max(norms_x, initial=0.0) * np.max(norms_y, initial=0.0) * (chain.depth + 1)
+    return Table(
+        biased_tiles,
+        (
+            *pair.head,
+            _inverse_norms(pair.qx),
+            _inverse_norms(pair.qy),
+            norms_x,
+            norms_y,
+            np.array(forms),
+        ),
+        bool(np.isfinite(norms_x).all() and np.isfinite(norms_y).all() and math.isfinite(peak)),
+        _rounding(chain, pair),
+        _rounding(chain, pair),
+    )
+
+
+def _step(chain: Chain, unit: float) -> tuple[float, float, float]:
+    """a0, a1, sigma of K' = a0 K + a1 E phi phi + sigma, with K in multiples of 1 / unit."""
+    if chain.residual is None:
+        return 0.0, unit * chain.weight_variance, unit * chain.bias_variance
+    square = chain.residual**2 * unit
+    return 1.0, square * chain.weight_variance, square * chain.bias_variance
+
+
+def erf_table(gram: Gram, chain: Chain) -> Table:
+    """Of a erf(b z): K is counted in units of 1 / b^2, so that the activation is erf(z)."""
+    from tpcalc.engine.chains_loops import erf_tiles
+
+    pair = _pair(gram)
+    unit = chain.b**2
+    a0, a1, sigma = _step(chain, unit)
+    a1 *= chain.a**2
+    first = unit * gram.factor * chain.first_weight, unit * chain.first_bias
+    forms = [[*first, 0.0, 0.0]]
+    forms += [[a0, a1, sigma, 0.0]] * chain.depth
+    if chain.residual is None:
+        forms[-1] = [0.0, chain.a**2, 0.0, 0.0]
+    else:
+        forms[-1] = [a0, a1, sigma, 1.0]
+
+    def moments(squares: Array) -> Array:
+        q, rows = first[0] * squares + first[1], []
+        for _ in range(chain.depth):
+            rows += [q, 2 / math.pi * np.arcsin(2 * q / (1 + 2 * q))]
+            q = a0 * q + a1 * rows[-1] + sigma
+        return np.array(rows)
+
+    def factors(squares: Array, unit: float) -> Array:
+        # without biases a zero input has kernel 0, and that exactly
+        biased = chain.first_bias > 0 or chain.bias_variance > 0
+        return np.where((squares > 0) | biased, unit, 0.0)
+
+    table_x, table_y = moments(pair.qx), moments(pair.qy)
+    scale = 1.0 if chain.residual is None else 1 / unit
+    return Table(
+        erf_tiles,
+        (
+            *pair.head,
+            pair.qx,
+            pair.qy,
+            factors(pair.qx, scale),
+            factors(pair.qy, 1.0),
+            table_x,
+            table_y,
+            np.array(forms),
+        ),
+        bool(np.isfinite(table_x).all() and np.isfinite(table_y).all()),
+        *_erf_errors(chain, pair, (table_x, table_y), (a0, a1)),
+    )
+
+
+def _rounding(chain: Chain, pair: _Pair) -> float:
+    """Relative error of a |z| + b z: rounding of inner products, and of every layer.
+
+    The maps of u are concave, so that its relative error does not grow from layer to layer; the
+    constants cover what is measured against 40 digits, three times over.
+    """
+    return ROUNDING * (8 + 2 * chain.depth) * (1 + int(pair.x.shape[1]) / 64)
+
+
+def _erf_errors(
+    chain: Chain, pair: _Pair, tables: tuple[Array, Array], step: tuple[float, float]
+) -> tuple[float, float]:
+    """Relative errors of erf, away from coincidence and near it.
+
+    Away from it, a derivative loses digits by norms that differ: as (qi - qj)^2 to qi qj (1 - rho)
+    or to 1 + 2 qi + 2 qj. Near it the squared distance of a pair grows, by up to ``exp(growth)`` in
+    all layers; its relative error, that of the difference of two norms, goes like 1 / distance and
+    counts in proportion to the last squared distance while that is small. The worst pairs are
+    those whose distance just stops being small: sqrt(exp(growth)). Infinite: no digit is sure.
+    """
+    q = np.concatenate([tables[0][::2], tables[1][::2]], axis=1)
+    largest, least = np.max(q, axis=1, initial=0.0), np.min(q, axis=1, initial=np.inf, where=q > 0)
+    ratio = np.where(largest > 0, largest / np.minimum(least, np.maximum(largest, 1e-300)), 1.0)
+    layers = 8 + float(np.sum(4 + np.minimum(12 * ratio, largest)))
+    away = ROUNDING * layers * (1 + int(pair.x.shape[1]) / 64)
+    slopes = step[0] + step[1] * 4 / math.pi / np.sqrt(1 + 4 * np.minimum(least, largest))
+    growth = float(np.sum(np.log(np.maximum(slopes[:-1], 1.0))))
+    near = away + 4 * ROUNDING * math.exp(min(growth / 2, 80.0)) * float(largest.max(initial=0.0))
+    return away, near if near < 0.1 else math.inf

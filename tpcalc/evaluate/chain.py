@@ -1,0 +1,157 @@
+"""The chain of evaluators: closed forms, then quadrature; what neither gives is for particles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.closure.chance import Chance
+from tpcalc.evaluate.closure.closure import Closure
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.numeric import METHODS, Answer, Numeric
+from tpcalc.evaluate.closure.symbolic import Symbolic
+from tpcalc.limit.graph import LimitGraph, LRef
+from tpcalc.results import Estimate, Method, Status
+
+__all__ = ["Chain", "chosen"]
+
+CHOICES = ("auto", "exact", "quadrature", "particles")
+
+
+def chosen(method: str) -> tuple[Method, ...]:
+    """What may evaluate integrals besides particles.
+
+    Args:
+        method: ``"auto"``, or the one method that is allowed.
+
+    Raises:
+        EvaluationError: It is none of these.
+
+    Example:
+        >>> chosen("particles")
+        ()
+    """
+    if method not in CHOICES:
+        raise EvaluationError(
+            f"method is {method!r}.", hint=f"It is one of {', '.join(map(repr, CHOICES))}."
+        )
+    if method == "auto":
+        return METHODS
+    return tuple(known for known in METHODS if known.value == method)
+
+
+@dataclass
+class Chain:
+    """Estimates of the targets of a limit graph that need no samples.
+
+    Args:
+        graph: The graph.
+        methods: What may evaluate integrals; none: nothing has an estimate.
+
+    Attributes:
+        reasons: For each target that was asked for in vain, why.
+    """
+
+    graph: LimitGraph
+    methods: tuple[Method, ...] = METHODS
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._closure = Closure(self.graph, Numeric(self.methods))
+        self._chance = Chance(self._closure)
+        self._nodes = {name: target.node for name, target in self.graph.targets}
+        self._formulas: Chance[Any] | None = None
+
+    def scalar(self, name: str) -> Estimate | None:
+        """The estimate of a scalar target; None where only samples give one.
+
+        Args:
+            name: The target.
+        """
+        ref = self._ref(name)
+        if not self.methods:
+            return None
+        try:
+            with np.errstate(all="ignore"):  # what overflows is refused below
+                if ref not in self._chance.random:
+                    return _estimate(self._closure.scalar(ref))
+                spread = self._chance.spread(ref)
+                return _estimate(spread.mean, self._chance.covariance(ref, ref))
+        except Unknown as reason:
+            self.reasons[name] = str(reason)
+            return None
+
+    def moments(self, name: str) -> tuple[Estimate, Estimate] | None:
+        """Mean and second moment of a vector target; None where only samples give them.
+
+        Args:
+            name: The target.
+        """
+        ref = self._ref(name)
+        if not self.methods:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                mean, second = self._closure.average(ref), self._closure.inner(ref, ref)
+            return _estimate(mean), _estimate(second)
+        except Unknown as reason:
+            self.reasons[name] = str(reason)
+            return None
+
+    def formula(self, name: str) -> Any:
+        """A scalar target in closed form, as a sympy expression; None where it has none that fits.
+
+        Args:
+            name: The target; one that stays random has none.
+        """
+        if self._formulas is None:
+            self._formulas = Chance(Closure(self.graph, Symbolic()))
+        ref = self._ref(name)
+        if ref in self._chance.random:
+            return None
+        try:
+            return self._formulas.closure.scalar(ref)
+        except Unknown:
+            return None
+
+    def _ref(self, name: str) -> LRef:
+        ref = self._nodes[name]
+        assert ref is not None, name
+        return ref
+
+
+def _estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
+    value, error = float(answer.value), float(answer.error)
+    if not isfinite(value) or not isfinite(error):
+        raise Unknown("it leaves the floating-point range")
+    method = answer.method
+    std = None
+    if variance is not None:
+        std = sqrt(max(float(variance.value), 0.0))
+        method = max(method, variance.method, key=METHODS.index)
+    status = Status.EXACT if error == 0 and std is None else Status.CONVERGED
+    return Estimate(value, error, method, status, std=std)
+
+
+def refuse(reasons: Sequence[tuple[str, str]], method: str) -> EvaluationError:
+    """The error where a method that was forced does not give an answer.
+
+    Args:
+        reasons: Name of an output, and why.
+        method: The method.
+
+    Example:
+        >>> refuse([("f", "no closed form")], "exact").message
+        "method='exact' does not give f: no closed form."
+    """
+    name, why = reasons[0]
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return EvaluationError(
+        f"method={method!r} does not give {name}{more}: {why}.",
+        hint="Use method='auto', which turns to quadrature and particles where closed forms end.",
+    )

@@ -1,0 +1,161 @@
+"""Scalars that stay random: affine functions of independent families of Gaussian scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from tpcalc.evaluate.closure.closure import Closure
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.products import affine
+from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions.expr import substitute, walk
+from tpcalc.limit.graph import Draw, Fluctuation, LimitGraph, LRef, ScalarApply, graph_refs
+
+__all__ = ["Chance", "Spread", "random_nodes"]
+
+T = TypeVar("T")
+
+
+def random_nodes(graph: LimitGraph) -> frozenset[LRef]:
+    """The nodes that depend on a scalar that stays random.
+
+    Args:
+        graph: A limit graph.
+
+    Example:
+        >>> random_nodes(LimitGraph((Draw("b", 0, 1),), (), (None,), (), (), ()))
+        frozenset({0})
+    """
+    found: set[LRef] = set()
+    for ref, node in enumerate(graph.nodes):
+        own = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
+        if own or any(other in found for other in graph_refs(node)):
+            found.add(ref)
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Spread(Generic[T]):
+    """An affine function of random scalars.
+
+    Args:
+        parts: The coefficient of each of them.
+        mean: The constant.
+    """
+
+    parts: Mapping[LRef, T]
+    mean: T
+
+
+class Chance(Generic[T]):
+    """Means and covariances of scalars that stay random.
+
+    Args:
+        closure: The values of everything else in the graph.
+
+    Source: Hajjar, Chizat, Giraud, Lemma C.3 (Gaussian outputs at the start).
+    """
+
+    def __init__(self, closure: Closure[T]) -> None:
+        self.closure = closure
+        self.random = random_nodes(closure.graph)
+
+    def spread(self, ref: LRef) -> Spread[T]:
+        """A scalar as an affine function of random ones.
+
+        Args:
+            ref: Its node.
+
+        Raises:
+            Unknown: It is no affine function of them, or something that it holds is unknown.
+        """
+        field, node = self.closure.field, self.closure.graph.nodes[ref]
+        if ref not in self.random:
+            return Spread({}, self.closure.scalar(ref))
+        if isinstance(node, Draw):
+            return Spread({ref: field.number(node.std)}, field.number(node.value))
+        if isinstance(node, Fluctuation):
+            return Spread({ref: field.number(1)}, field.number(0))
+        if not isinstance(node, ScalarApply):
+            raise Unknown("an average over coordinates that depends on a random scalar")
+        hidden: dict[Expr, Expr] = {
+            Par(i): Var(s) if s in self.random else Par(s) for i, s in enumerate(node.scalars)
+        }
+        form = affine(substitute(node.fn.expr, hidden))
+        if form is None:
+            raise Unknown("a function of a random scalar that is not affine")
+        parts: dict[LRef, list[list[T]]] = {}
+        means = [[self._number(form[1])]]
+        for place, expr in form[0]:
+            factor, inner = self._number(expr), self.spread(place)
+            means.append([factor, inner.mean])
+            for base, coefficient in inner.parts.items():
+                parts.setdefault(base, []).append([factor, coefficient])
+        return Spread({base: field.total(own) for base, own in parts.items()}, field.total(means))
+
+    def covariance(self, left: LRef, right: LRef) -> T:
+        """The covariance of two scalars.
+
+        Args:
+            left: The node of one.
+            right: The node of the other.
+
+        Raises:
+            Unknown: One of them is no affine function of random scalars.
+        """
+        terms = []
+        for factors, vectors in self.terms(left, right):
+            inner = [] if vectors is None else [self.closure.inner(*vectors)]
+            terms.append([*factors, *inner])
+        return self.closure.field.total(terms)
+
+    def terms(self, left: LRef, right: LRef) -> list[tuple[list[T], tuple[LRef, LRef] | None]]:
+        """The covariance of two scalars as a sum: factors, and the vectors x, y of a last E Z^x Z^y.
+
+        Args:
+            left: The node of one.
+            right: The node of the other.
+
+        Raises:
+            Unknown: One of them is no affine function of random scalars.
+        """
+        a, b = self.spread(left), self.spread(right)
+        found = []
+        for p, own in a.parts.items():
+            for q, other in b.parts.items():
+                base = self._base(p, q)
+                if base is not None:
+                    found.append(([own, other, *base[0]], base[1]))
+        return found
+
+    def _base(self, left: LRef, right: LRef) -> tuple[list[T], tuple[LRef, LRef] | None] | None:
+        """The covariance of two scalars of the graph; None where they are independent."""
+        graph, field = self.closure.graph, self.closure.field
+        a, b = graph.nodes[left], graph.nodes[right]
+        if isinstance(a, Draw) or isinstance(b, Draw):
+            return ([], None) if left == right else None
+        assert isinstance(a, Fluctuation) and isinstance(b, Fluctuation)
+        if (a.group, a.index) != (b.group, b.index):
+            return None
+        group = next(group for group in graph.groups if group.name == a.group)
+        ratio = next(dim.ratio for dim in graph.dims if dim.name == group.dim)
+        variance: Fraction | float = Fraction(1)
+        if group.cov is not None:
+            row = group.cov[a.index]
+            variance = row[a.index]
+            if any(value != 0 for index, value in enumerate(row) if index != a.index):
+                raise Unknown("a fluctuation of one of several correlated start vectors")
+        factors = [field.number(value) for value in (variance, 1 / ratio) if value != 1]
+        return factors, (a.vector, b.vector)
+
+    def _number(self, expr: Expr) -> T:
+        """The value of an expression of scalars that are not random."""
+        values = {
+            part.index: self.closure.scalar(part.index)
+            for part in walk(expr)
+            if isinstance(part, Par)
+        }
+        return self.closure.field.function(expr, values)

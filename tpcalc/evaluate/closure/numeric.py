@@ -1,0 +1,235 @@
+"""Numbers with error bounds, or arrays of them: closed forms first, then quadrature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tpcalc.evaluate import exact, quadrature
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.computed import Computed
+from tpcalc.functions import Call, Expr, Fn, Par
+from tpcalc.functions.expr import Pow, substitute, walk
+from tpcalc.functions.tape import evaluate
+from tpcalc.results import Method
+
+__all__ = ["ZERO", "Answer", "Numeric"]
+
+EPS = float(np.finfo(float).eps)
+WORST = 1e-6  # relative to the scale of an integral: an error above it is for particles to beat
+METHODS = (Method.EXACT, Method.QUADRATURE)
+LARGEST = 1e100  # beyond it, squares and products may overflow
+CERTAINTY = (*METHODS, Method.PARTICLES)
+Evaluator = Callable[[Sequence[Expr], Sequence[Any], Sequence[Sequence[Any]]], Computed | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A scalar of a limit graph, or an array of them.
+
+    Args:
+        value: float64.
+        error: A bound on |value - truth|.
+        method: The less accurate of what it was computed with.
+        zero: Whether it is 0 by structure.
+    """
+
+    value: Any
+    error: Any
+    method: Method = Method.EXACT
+    zero: bool = False
+
+
+ZERO = Answer(0.0, 0.0, zero=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """Arithmetic of answers.
+
+    Args:
+        methods: What may evaluate an integral, in this order.
+        follow: Whether errors of covariances are followed through integrals, at the price of one
+            more evaluation for each; without, the bound covers the evaluation alone.
+
+    Example:
+        >>> half = Numeric().number(Fraction(1, 2))
+        >>> Numeric().total([[half, half], [half]]).value
+        0.75
+    """
+
+    methods: tuple[Method, ...] = METHODS
+    follow: bool = True
+
+    def number(self, value: Fraction | float) -> Answer:
+        """A given number; a fraction may be rounded.
+
+        Args:
+            value: The number.
+        """
+        if value == 0:
+            return ZERO
+        found = float(value)
+        rounded = isinstance(value, Fraction) and Fraction(found) != value
+        return Answer(found, abs(found) * EPS if rounded else 0.0)
+
+    def is_zero(self, value: Answer) -> bool:
+        """Whether an answer is 0 by structure.
+
+        Args:
+            value: The answer.
+        """
+        return value.zero
+
+    def total(self, terms: Sequence[Sequence[Answer]]) -> Answer:
+        """The sum of products.
+
+        Args:
+            terms: For each product its factors.
+        """
+        value: Any = 0.0
+        error: Any = 0.0
+        size: Any = 0.0
+        methods = set()
+        count = 0
+        for factors in terms:
+            if any(factor.zero for factor in factors):
+                continue
+            product: Any = 1.0
+            off: Any = 0.0
+            for factor in factors:
+                off = np.abs(product) * factor.error + off * (np.abs(factor.value) + factor.error)
+                product = product * factor.value
+                methods.add(factor.method)
+            count += len(factors)
+            value, error, size = value + product, error + off, size + np.abs(product)
+        if not count:
+            return ZERO
+        rounding = 0.0 if count == 1 else EPS * count
+        return Answer(value, error + rounding * size, _worst(methods))
+
+    def function(self, expr: Expr, scalars: Mapping[int, Answer]) -> Answer:
+        """A function of scalars, its error found by moving one argument at a time.
+
+        Args:
+            expr: The function; ``Par(i)`` stands for ``scalars[i]``.
+            scalars: The values.
+
+        Raises:
+            Unknown: It is not finite or jumps within the error.
+        """
+        if isinstance(expr, Par):
+            return scalars[expr.index]
+        own = [part for part in dict.fromkeys(walk(expr)) if isinstance(part, Par)]
+        given = [scalars[part.index] for part in own]
+        fn = Fn(substitute(expr, {part: Par(i) for i, part in enumerate(own)}), 0, len(own))
+        _refuse_jumps(fn, given)
+        value = _value(fn, [answer.value for answer in given])
+        error: Any = 4 * EPS * (1 + len(own)) * np.abs(value)
+        for place, answer in enumerate(given):
+            if not np.any(np.asarray(answer.error) > 0):
+                continue
+            for sign in (1.0, -1.0):
+                moved = [other.value for other in given]
+                moved[place] = answer.value + sign * answer.error
+                error = error + np.abs(_value(fn, moved) - value)
+        if not np.all(np.isfinite(value)) or not np.all(np.isfinite(error)):
+            raise Unknown(f"{expr.text} of scalars is not finite")
+        return Answer(value, error, _worst({answer.method for answer in given}))
+
+    def integral(
+        self, factors: Sequence[Expr], mean: Sequence[Answer], cov: Sequence[Sequence[Answer]]
+    ) -> Answer:
+        """E of a product of functions of one Gaussian each.
+
+        Args:
+            factors: Functions of ``Var(0)``, one for each Gaussian.
+            mean: Their means.
+            cov: Their covariances.
+
+        Raises:
+            Unknown: No method gives it to a useful accuracy.
+        """
+        means = [answer.value for answer in mean]
+        covs = [[answer.value for answer in row] for row in cov]
+        if not all(np.all(np.abs(value) < LARGEST) for row in (means, *covs) for value in row):
+            raise Unknown("an integral over Gaussians whose size leaves the floating-point range")
+        for method in self.methods:
+            room = exact if method is Method.EXACT else quadrature
+            if not room.supported(tuple(factors)):
+                continue
+            found = room.expectation(factors, means, covs)
+            if found is None or not np.all(np.isfinite(found.value)):
+                continue
+            error = found.error
+            if self.follow:
+                error = error + _followed(room.expectation, factors, mean, cov, found.value)
+            if np.any(error > WORST * (np.abs(found.value) + error)) and np.any(error > WORST):
+                continue
+            inner = {answer.method for row in (mean, *cov) for answer in row if not answer.zero}
+            return Answer(found.value, error, _worst({method, *inner}))
+        texts = ", ".join(factor.text.replace("x0", f"z{i}") for i, factor in enumerate(factors))
+        raise Unknown(f"no closed form or quadrature for E of the product of {texts}")
+
+
+def _worst(methods: set[Method]) -> Method:
+    return max(methods, key=CERTAINTY.index, default=Method.EXACT)
+
+
+def _followed(
+    evaluator: Evaluator,
+    factors: Sequence[Expr],
+    mean: Sequence[Answer],
+    cov: Sequence[Sequence[Answer]],
+    value: Any,
+) -> Any:
+    """What the errors of means and covariances make of an integral, one at a time."""
+    means = [answer.value for answer in mean]
+    covs = [[answer.value for answer in row] for row in cov]
+    total: Any = 0.0
+
+    def again(place: str) -> Any:
+        found = evaluator(factors, means, covs)
+        if found is None:
+            raise Unknown(f"an integral that cannot be told where {place} is moved by its error")
+        return np.abs(found.value - value)
+
+    for i, answer in enumerate(mean):
+        if np.any(np.asarray(answer.error) > 0):
+            means[i] = answer.value + answer.error
+            total = total + again("a mean")
+            means[i] = answer.value
+    for i in range(len(factors)):
+        for j in range(i, len(factors)):
+            answer = cov[i][j]
+            if not np.any(np.asarray(answer.error) > 0):
+                continue
+            # A covariance moves towards 0 and a variance up, so that they stay ones.
+            way = 1.0 if i == j else -np.sign(answer.value)
+            covs[i][j] = covs[j][i] = answer.value + way * answer.error
+            total = total + again("a covariance")
+            covs[i][j] = covs[j][i] = answer.value
+    return total
+
+
+def _value(fn: Fn, given: Sequence[Any]) -> Any:
+    with np.errstate(all="ignore"):
+        return evaluate(fn, [], given) if fn.scalars else evaluate(fn, [])
+
+
+def _refuse_jumps(fn: Fn, given: Sequence[Answer]) -> None:
+    """A jump or a pole within the error of its argument has no value that could be told."""
+    for part in walk(fn.expr):
+        if isinstance(part, Call) and part.atom.facts.kinks:
+            inner, marks = part.arg, part.atom.facts.kinks
+        elif isinstance(part, Pow) and part.exponent < 0:
+            inner, marks = part.base, (0.0,)
+        else:
+            continue
+        found = Numeric().function(inner, dict(enumerate(given)))
+        if any(np.any(np.abs(found.value - mark) <= 5 * found.error) for mark in marks):
+            raise Unknown(f"{part.text} of scalars that are at a jump or pole within their error")

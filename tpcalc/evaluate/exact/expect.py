@@ -1,0 +1,96 @@
+"""Expectations of products of functions of jointly Gaussian variables, as floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tpcalc.evaluate.computed import Computed
+from tpcalc.evaluate.exact.ball import Ball, finite_error
+from tpcalc.evaluate.exact.blocks import in_blocks
+from tpcalc.evaluate.exact.groups import Group, grouped
+from tpcalc.evaluate.exact.piece import Unsupported
+from tpcalc.evaluate.exact.plan import compiled
+from tpcalc.evaluate.exact.regimes import by_regime
+from tpcalc.evaluate.exact.small import with_series
+from tpcalc.functions import Expr
+
+__all__ = ["expectation", "supported"]
+
+
+def supported(factors: Sequence[Expr]) -> bool:
+    """Whether the functions have a form that is integrated, for means and covariances that allow.
+
+    Three half-lines (powers of smooth steps count each) need means of 0, as do real powers.
+
+    Args:
+        factors: The functions, each an expression of ``Var(0)``.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> supported([lookup("gelu").fn.expr] * 2), supported([lookup("tanh").fn.expr])
+        (True, False)
+    """
+    return compiled(tuple(factors)) is not None
+
+
+def expectation(
+    factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
+) -> Computed | None:
+    """E[f_1(G_1) ... f_k(G_k)] for jointly Gaussian G, in closed form.
+
+    The covariances are taken to be exactly the floats given; they may be singular. A variance of 0
+    makes its variable a number, at which the function itself is taken.
+
+    Args:
+        factors: The functions, each an expression of ``Var(0)``.
+        mean: The means, floats or arrays that broadcast against each other.
+        cov: The covariances, k rows; only the upper triangle is read. A plain 0 says that two
+            variables are independent.
+
+    Returns:
+        Values with a bound of their error, or None where there is no closed form here.
+
+    Raises:
+        EvaluationError: The expectation is infinite, or the matrix is not one of covariances.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> relu = lookup("relu").fn.expr
+        >>> found = expectation([relu, relu], [0, 0], [[1.0, 0.5], [0.5, 1.0]])
+        >>> round(found.value, 11), found.error < 1e-14
+        (0.30449889052, True)
+    """
+    means = [_entry(value) for value in mean]
+    count = len(factors)
+    rows = [[_entry(cov[min(i, j)][max(i, j)]) for j in range(count)] for i in range(count)]
+    found: Any = Ball(1.0)
+    for group in grouped(tuple(factors), means, rows):
+        part = _group(group)
+        if part is None:
+            return None
+        found = found * part
+    value, error = found.value, finite_error(found.error())
+    if not getattr(value, "shape", ()):
+        return Computed(float(value), float(error))
+    return Computed(value, error)
+
+
+def _entry(value: Any) -> Any:
+    """A float or an array; the number 0 as such."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.asarray(value, dtype=np.float64)
+    number = float(value)
+    return 0 if number == 0.0 else number
+
+
+def _group(group: Group) -> Ball | None:
+    """The expectation over variables that depend on each other."""
+    if compiled(group.factors) is None:
+        return None
+    try:
+        return in_blocks(group, lambda part: by_regime(part, with_series))
+    except Unsupported:
+        return None

@@ -1,0 +1,144 @@
+"""Kernel entries one by one: closed forms and quadrature where they reach, else particles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.numeric import Answer, Numeric
+from tpcalc.evaluate.entries import Entries, Evaluated
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
+from tpcalc.functions import Fn, Var
+from tpcalc.limit.graph import Expect, LimitGraph, LNode, LRef, Target, restricted
+from tpcalc.passes.tangent import DATA
+from tpcalc.results import Method
+
+if TYPE_CHECKING:
+    from tpcalc.engine.run import Progress
+
+__all__ = ["Place", "sampled"]
+
+Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
+INNER = Fn(Var(0) * Var(1), 2)
+SQUARE = Fn(Var(0) ** 2, 1)
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A product of known numbers and of one target of a particle run."""
+
+    factors: tuple[Answer, ...]
+    target: str | None
+
+
+def sampled(
+    entries: Entries,
+    gram: Sequence[Sequence[float]] | None,
+    places: Sequence[Place],
+    numeric: Numeric,
+    seed: int,
+    progress: Progress | None = None,
+    budget: Budget | None = None,
+) -> dict[Place, Answer]:
+    """Entries of a kernel; those of one run of particles share their samples.
+
+    Args:
+        entries: A tangent program.
+        gram: Inner products of the data vectors of all copies; None: those of the program.
+        places: The entries.
+        numeric: What is tried before particles; without methods, particles evaluate all.
+        seed: Of the draws.
+        progress: Called with a fraction and a text.
+        budget: The work that particles may take.
+
+    Raises:
+        Unknown: An entry is no affine function of random scalars.
+    """
+    given = None if gram is None else [[Answer(float(v), 0.0) for v in row] for row in gram]
+    evaluated = entries.at(given, numeric)
+    found: dict[Place, Answer] = {}
+    open_: dict[Place, list[_Term]] = {}
+    asked: dict[str, LNode | LRef] = {}
+    for place in places:
+        try:
+            if not numeric.methods:
+                raise Unknown("particles were asked for")
+            found[place] = _entry(evaluated, place)
+        except Unknown:
+            open_[place] = _terms(evaluated, place, asked)
+    if not open_:
+        return found
+    graph = _with_targets(_with_gram(entries.graph, gram), asked)
+    compiled = compile_graph(graph)
+    draws = run_particles(compiled, budget or Budget(), seed, progress)
+    field = evaluated.closure.field
+    known = {}
+    for name, column in compiled.scalars.items():
+        own = estimate(draws, column)
+        known[name] = Answer(own.value, own.stderr, Method.PARTICLES)
+    for place, terms in open_.items():
+        products = [
+            [*term.factors, *([] if term.target is None else [known[term.target]])]
+            for term in terms
+        ]
+        found[place] = field.total(products)
+    return found
+
+
+def _entry(evaluated: Evaluated, place: Place) -> Answer:
+    kind, i, k, j, m = place
+    return (evaluated.nngp if kind == "nngp" else evaluated.ntk)(i, k, j, m)
+
+
+def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -> list[_Term]:
+    """An entry as a sum over targets of a particle run, which are added to ``asked``."""
+    kind, i, k, j, m = place
+    nodes = evaluated.entries.nodes
+    if kind == "nngp":
+        left, right = nodes[f"f[{i},{k}]"], nodes[f"f[{j},{m}]"]
+        if left is None or right is None:
+            return []
+        out = []
+        for factors, vectors in evaluated.chance.terms(left, right):
+            name = None
+            if vectors is not None:
+                x, y = sorted(vectors)
+                name = f"E[{x},{y}]"
+                asked[name] = Expect(SQUARE, (x,)) if x == y else Expect(INNER, (x, y))
+            out.append(_Term(tuple(factors), name))
+        return out
+    out = []
+    for name, factors in evaluated.parts(i, k, j, m):
+        ref = nodes[name]
+        if ref is not None:
+            asked[name] = ref
+            out.append(_Term(tuple(factors), name))
+    return out
+
+
+def _with_gram(graph: LimitGraph, gram: Sequence[Sequence[float]] | None) -> LimitGraph:
+    if gram is None:
+        return graph
+    cov = tuple(tuple(float(value) for value in row) for row in gram)
+    groups = tuple(
+        replace(group, cov=cov) if group.name == DATA else group for group in graph.groups
+    )
+    return replace(graph, groups=groups)
+
+
+def _with_targets(graph: LimitGraph, asked: dict[str, LNode | LRef]) -> LimitGraph:
+    """A graph with other targets, some of them nodes that are added to it."""
+    nodes, dims = list(graph.nodes), list(graph.vector_dim)
+    targets = []
+    for name, item in asked.items():
+        if not isinstance(item, int):
+            nodes.append(item)
+            dims.append(None)
+            item = len(nodes) - 1
+        targets.append((name, Target(Fraction(0), item)))
+    changed = replace(graph, nodes=tuple(nodes), vector_dim=tuple(dims), targets=tuple(targets))
+    return restricted(changed, asked)

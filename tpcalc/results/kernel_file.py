@@ -1,0 +1,116 @@
+"""Matrices with a text beside them in one ``.npz`` file, without pickles."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+from tpcalc.errors import StudyError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["misfit", "read_matrices", "write_matrices"]
+
+_TEXT = "kernel"  # the entry that holds everything but the matrices
+_BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
+
+
+def write_matrices(place: Path, text: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file, which appears whole or not at all.
+
+    Args:
+        place: A path ending in ``.npz``.
+        text: What describes the matrices.
+        arrays: The matrices by name.
+
+    Raises:
+        StudyError: Another suffix, or a place that cannot be written.
+    """
+    import numpy as np
+
+    if place.suffix.lower() != ".npz":
+        raise StudyError(
+            f"a kernel is written as .npz, not as {place.suffix or 'a bare name'!r}.",
+            where=str(place),
+            hint=f"Call it {place.stem or 'kernel'}.npz.",
+        )
+    target = Path(os.path.realpath(place))  # a link stays a link
+    beside = target.with_name(f".{target.name}.{token_hex(4)}")
+    contents: dict[str, Any] = {_TEXT: np.array(text), **arrays}
+    try:
+        with beside.open("xb") as file:
+            np.savez(file, **contents)
+        if target.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        beside.replace(target)
+    except OSError as error:
+        raise StudyError(
+            f"the kernel could not be written: {error.strerror or error}.",
+            where=str(place),
+            hint="Choose a place where you may write.",
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
+def read_matrices(place: Path, names: Iterable[str]) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Read what ``write_matrices`` wrote.
+
+    Args:
+        place: The file.
+        names: Of the matrices that it may hold.
+
+    Returns:
+        The text and the matrices that there are, which are of float64.
+
+    Raises:
+        StudyError: The file cannot be read, or is none of these.
+    """
+    import numpy as np
+
+    try:
+        with place.open("rb") as file:
+            found = np.load(file, allow_pickle=False)
+            if not isinstance(found, np.lib.npyio.NpzFile):
+                raise misfit(place, "it holds one array without its description")
+            entries = {name: found[name] for name in (_TEXT, *names) if name in found.files}
+    except FileNotFoundError:
+        raise StudyError("there is no such file.", where=str(place)) from None
+    except IsADirectoryError:
+        raise StudyError("this is a folder, not a kernel.", where=str(place)) from None
+    except _BROKEN as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise StudyError(
+            f"this is no file that tpcalc wrote a kernel to, or it is damaged ({reason[:120]}).",
+            where=str(place),
+            hint="Give a file that Kernel.save wrote.",
+        ) from None
+    text = entries.pop(_TEXT, None)
+    if text is None or text.dtype.kind != "U" or text.ndim:
+        raise misfit(place, "it has no description")
+    for name, array in entries.items():
+        if array.dtype != "float64":
+            raise misfit(place, f"the {name.upper()} is of {array.dtype}, not of float64")
+    return str(text[()]), entries
+
+
+def misfit(place: Path, reason: str) -> StudyError:
+    """The error for a file that holds something else.
+
+    Args:
+        place: The file.
+        reason: What is wrong with it.
+    """
+    return StudyError(
+        f"this is no kernel: {reason}.",
+        where=str(place),
+        hint="Give a file that Kernel.save wrote.",
+    )
