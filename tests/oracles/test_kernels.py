@@ -91,9 +91,7 @@ ROWS = {
     "gelu-10": Row(
         biased(10, "gelu", "9/4"), (1.99012298718, 1.56281704217, 28.2773131972, 7.61157861613)
     ),
-    "sin-3": Row(
-        biased(3, "sin"), (0.227849347531, 0.104930872654, 1.01625863404, 0.412825632804)
-    ),
+    "sin-3": Row(biased(3, "sin"), (0.227849347531, 0.104930872654, 1.01625863404, 0.412825632804)),
     "leaky-relu-10": Row(
         tp.MLP(10, "leaky_relu:0.2", weight_variance="200/104"),
         (1, 0.830909887786, 11, 4.39453656754),
@@ -310,8 +308,8 @@ def test_S1_A19(act: Callable[[Expr], Expr], k: float, v: float, depth: int) -> 
     names = [f"W{layer}" for layer in range(depth)]
     found = tp.kernel(centred(depth, act), trained=names)
     assert found.nngp == pytest.approx((1 + k / depth) ** depth, rel=1e-12)
-    steps = [(1 + k / depth) ** (i - 1) * (1 + v / depth) ** (depth - i) for i in range(1, depth + 1)]
-    theta = v / depth * sum(steps)
+    forward, back = 1 + k / depth, 1 + v / depth
+    theta = v / depth * sum(forward**i * back ** (depth - 1 - i) for i in range(depth))
     assert found.ntk == pytest.approx(theta, rel=1e-12)
     if act is tp.abs and depth == 16:
         assert found.ntk == pytest.approx(1.893721, abs=5e-7)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from tpcalc.analyses.kernel_found import Found
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.architectures.resnet import ResNet
@@ -85,15 +87,33 @@ def run_chain(
     found = chain_kernels(gram, chain, kinds=tuple(kinds), threads=threads, progress=progress)
     matrices = {kind: getattr(found, kind) for kind in kinds}
     asked = "ntk" in kinds
+    unit = _unit(chain, left, right or left)
     return Found(
         matrices,
         Method.EXACT,
-        found.relative_error,
-        found.near_error,
+        unit * found.relative_error,
+        unit * found.near_error,
         True if asked else None,
         (SIMPLE,) if asked else (),
         {"route": "fused chain"},
     )
+
+
+def _unit(chain: Chain, left: Inputs, right: Inputs) -> float:
+    """The unit of the errors of a chain, |K_ij| + (K_ii + K_jj) / 2, in sqrt(K_ii K_jj) at most.
+
+    Layers bring norms closer to each other, so that those of the first layer are the worst. A chain
+    without biases is homogeneous in the norm of each input: they drop out.
+    """
+    if chain.family == "abrelu" and chain.bias_variance == chain.first_bias == 0:
+        return 2.0
+    squares = np.concatenate([inputs.squares[:, 0, 0] for inputs in (left, right)])
+    variances = chain.first_weight * squares + chain.first_bias
+    positive = variances[variances > 0]
+    if not len(positive):
+        return 2.0
+    ratio = float(np.sqrt(positive.max() / positive.min()))
+    return 1.0 + (ratio + 1 / ratio) / 2
 
 
 def _is_ntk(task: Network) -> bool:

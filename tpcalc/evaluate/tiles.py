@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import product
 from os import cpu_count
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = ["Inputs", "Tiled", "tiled"]
 
 Array = NDArray[np.float64]
 SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
+LONG = 512  # where quadrature prepares each input once for a tile
 
 
 @dataclass(frozen=True)
@@ -106,21 +108,23 @@ def tiled(
     outputs = pair.tangent.outputs
     shape = (len(left.rows), outputs, len(other.rows), outputs)
     found = Tiled({kind: np.empty(shape) for kind in kinds})
+    own = _diagonal(single, left, kinds, numeric, found)
 
     def run(tile: tuple[slice, slice]) -> None:
         rows, columns = tile
-        evaluated = pair.at(grams(left.at(rows), other.at(columns)), numeric)
-        for kind in kinds:
-            for k in range(outputs):
-                for m in range(outputs):
-                    answer = _entry(evaluated, kind, 0, k, 1, m)
-                    found.methods.add(answer.method)
-                    block = found.matrices[kind][rows, k, columns, m]
-                    block[...] = answer.value
-                    if right is None and rows != columns:
-                        found.matrices[kind][columns, m, rows, k] = block.T
+        same = right is None and rows == columns
+        evaluated = pair.at(grams(left.at(rows), other.at(columns), same=same), numeric)
+        for kind, k, m in product(kinds, range(outputs), range(outputs)):
+            with np.errstate(all="ignore"):  # what overflows is refused by the record
+                answer = _entry(evaluated, kind, 0, k, 1, m)
+            found.methods.add(answer.method)
+            block = found.matrices[kind][rows, k, columns, m]
+            block[...] = answer.value
+            if right is None and rows != columns:
+                found.matrices[kind][columns, m, rows, k] = block.T
 
-    tiles = list(_tiles(len(left.rows), len(other.rows), symmetric=right is None))
+    side = LONG if Method.QUADRATURE in found.methods else SIDE
+    tiles = list(_tiles(len(left.rows), len(other.rows), side, symmetric=right is None))
     with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
         waiting = [pool.submit(run, tile) for tile in tiles]
         try:
@@ -132,39 +136,49 @@ def tiled(
             pool.shutdown(cancel_futures=True)
             raise
     if right is None:
-        _set_diagonal(single, left, kinds, numeric, found)
+        every = np.arange(len(left.rows))
+        for (kind, k, m), values in own.items():
+            found.matrices[kind][every, k, every, m] = values
     return found
 
 
-def _set_diagonal(
+def _diagonal(
     single: Entries, inputs: Inputs, kinds: Sequence[str], numeric: Numeric, found: Tiled
-) -> None:
+) -> dict[tuple[str, int, int], Any]:
     """Entries of an input with itself, where a correlation rounded below 1 would lose digits."""
     squares = inputs.squares
     tokens = range(inputs.rows.shape[1])
     gram = [[_given(squares[:, p, q]) for q in tokens] for p in tokens]
     evaluated = single.at(gram, numeric)
-    every = np.arange(len(inputs.rows))
-    for kind in kinds:
-        matrix = found.matrices[kind]
-        for k in range(matrix.shape[1]):
-            for m in range(matrix.shape[3]):
-                matrix[every, k, every, m] = _entry(evaluated, kind, 0, k, 0, m).value
+    outputs = range(single.tangent.outputs)
+    own = {}
+    with np.errstate(all="ignore"):  # what overflows is refused by the record
+        for place in product(kinds, outputs, outputs):
+            kind, k, m = place
+            answer = _entry(evaluated, kind, 0, k, 0, m)
+            found.methods.add(answer.method)
+            own[place] = answer.value
+    return own
 
 
 def _entry(evaluated: Evaluated, kind: str, i: int, k: int, j: int, m: int) -> Answer:
     return (evaluated.nngp if kind == "nngp" else evaluated.ntk)(i, k, j, m)
 
 
-def grams(left: Inputs, right: Inputs) -> list[list[Answer]]:
+def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answer]]:
     """Inner products of the tokens of two copies, of shapes that broadcast to (N, M).
 
     Args:
         left: The inputs of copy 0, along the rows.
         right: Those of copy 1, along the columns.
+        same: Whether they are the same: pairs of equal inputs, which are evaluated apart, are
+            given a correlation of 0, because the true one is the most expensive.
     """
     tokens = range(left.rows.shape[1])
     own, other, cross = left.squares, right.squares, left.products(right)
+    if same:
+        every = np.arange(len(left.rows))
+        cross[:, :, every, every] = 0.0
     top = [
         [_given(own[:, p, q][:, None]) for q in tokens] + [_given(cross[p, q]) for q in tokens]
         for p in tokens
@@ -197,7 +211,7 @@ def _given(values: Array) -> Answer:
     return Answer(values, 0.0)
 
 
-def _tiles(rows: int, columns: int, *, symmetric: bool) -> Iterator[tuple[slice, slice]]:
-    for i in range(0, rows, SIDE):
-        for j in range(i if symmetric else 0, columns, SIDE):
-            yield slice(i, min(i + SIDE, rows)), slice(j, min(j + SIDE, columns))
+def _tiles(rows: int, columns: int, side: int, *, symmetric: bool) -> Iterator[tuple[slice, slice]]:
+    for i in range(0, rows, side):
+        for j in range(i if symmetric else 0, columns, side):
+            yield slice(i, min(i + side, rows)), slice(j, min(j + side, columns))

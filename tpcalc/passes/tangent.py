@@ -243,7 +243,7 @@ def _gaussian_inputs(model: Model) -> tuple[Program, frozenset[Ref]]:
     columns: set[Ref] = set()
     for ref, node in enumerate(program.nodes):
         if isinstance(node, LinComb) and any(scalar in inputs for scalar in node.scalars):
-            pairs = []
+            pairs: list[tuple[Ref | None, Ref]] = []
             for scalar, vector in zip(node.scalars, node.vectors, strict=True):
                 if scalar in inputs:
                     columns.add(vector)

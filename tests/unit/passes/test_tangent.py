@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,9 @@ from agree import agree
 from numpy_run import run
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.parameterizations import Exponents, lookup
 from tpcalc.errors import NotDifferentiable, ProgramError
+from tpcalc.functions import Fn, Par, Var
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_model, tangent_of_program
 from tpcalc.passes.unroll import Model, Parameter
@@ -27,7 +29,6 @@ from tpcalc.program.nodes import (
     Moment,
     ScalarFn,
 )
-from tpcalc.functions import Fn, Par, Var
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate, Method
 
@@ -68,6 +69,11 @@ def draw(program: Program, seed: int, sizes: Mapping[str, int] | None = None) ->
     return inputs
 
 
+def layer_of(name: str) -> int:
+    """The layer that a parameter belongs to."""
+    return int(name[1 : name.index("[")] if "[" in name else name[1:])
+
+
 # -- networks with explicit weights ----------------------------------------------------------
 
 
@@ -76,21 +82,30 @@ def normalised(h: Any) -> Any:
     return centred / (centred**2).mean().sqrt()
 
 
-def mlp(net: tp.MLP, w: Mapping[str, Any], x: Any, act: Callable[[Any], Any], last: float) -> Any:
+@dataclass(frozen=True)
+class Scaled:
+    """Weights times their powers of n."""
+
+    weights: Mapping[str, Any]
+    rule: Exponents
+
+    def __getitem__(self, name: str) -> Any:
+        powers = self.rule.bias_a if name.startswith("b") else self.rule.a
+        return WIDTH ** -float(powers[layer_of(name) - 1].constant or 0) * self.weights[name]
+
+
+def mlp(net: tp.MLP, w: Scaled, x: Any, act: Callable[[Any], Any]) -> list[Any]:
     weights, biases = (math.sqrt(v) for v in (net.weight_variance, net.bias_variance or 1))
     for layer in range(1, net.depth + 1):
-        scale = 1.0 if layer == 1 else WIDTH**-0.5
-        h = scale * weights * (w[f"W{layer}"] @ x)
+        h = weights * (w[f"W{layer}"] @ x)
         if net.biased:
-            h = h + biases * scale * w[f"b{layer}[0]"]
+            h = h + biases * w[f"b{layer}[0]"]
         x = act(normalised(h) if net.norm == "layer" else h)
-    f = last * (w[f"W{net.depth + 1}[0]"] @ x)
-    return [f + last * w[f"b{net.depth + 1}[0]"] if net.bias == "all" else f]
+    f = w[f"W{net.depth + 1}[0]"] @ x
+    return [f + w[f"b{net.depth + 1}[0]"] if net.bias == "all" else f]
 
 
-def resnet(
-    net: tp.ResNet, w: Mapping[str, Any], x: Any, act: Callable[[Any], Any], last: float
-) -> Any:
+def resnet(net: tp.ResNet, w: Scaled, x: Any, act: Callable[[Any], Any]) -> list[Any]:
     weights, biases = (math.sqrt(v) for v in (net.weight_variance, net.bias_variance or 1))
     h = w["W1"] @ x
     for layer in range(2, net.hidden + 1):
@@ -98,20 +113,20 @@ def resnet(
         block = weights * (w[f"W{layer}"] @ y)
         if net.biased:
             block = block + biases * w[f"b{layer}[0]"]
-        h = h + net.depth ** -float(net.alpha) * WIDTH**-0.5 * block
-    return [last * (w[f"W{net.hidden + 1}[0]"] @ h)]
+        h = h + net.depth ** -float(net.alpha) * block
+    return [w[f"W{net.hidden + 1}[0]"] @ h]
 
 
-def rnn(net: tp.RNN, w: Mapping[str, Any], x: Any, act: Callable[[Any], Any], last: float) -> Any:
+def rnn(net: tp.RNN, w: Scaled, x: Any, act: Callable[[Any], Any]) -> list[Any]:
     state, outputs = None, []
     for token in x.reshape(net.length, -1):
         h = math.sqrt(net.input_variance) * (w["W1"] @ token)
         if net.biased:
             h = h + math.sqrt(net.bias_variance or 0) * w["b1[0]"]
         if state is not None:
-            h = h + math.sqrt(net.weight_variance) * WIDTH**-0.5 * (w["W2"] @ state)
+            h = h + math.sqrt(net.weight_variance) * (w["W2"] @ state)
         state = act(h)
-        outputs.append(last * (w["W3[0]"] @ state))
+        outputs.append(w["W3[0]"] @ state)
     return outputs if net.outputs == "all" else outputs[-1:]
 
 
@@ -124,11 +139,6 @@ NETWORKS: dict[str, tuple[Any, Callable[..., Any], str]] = {
     "rnn": (tp.RNN(3, "tanh", weight_variance=2, bias_variance=HALF), rnn, "ntk"),
     "rnn-all": (tp.RNN(2, "gelu", input_variance=2, outputs="all"), rnn, "mup"),
 }
-
-
-def layer_of(name: str, net: Any) -> int:
-    """The layer whose rate a parameter has; an RNN has a bias of layer 1, a matrix of layer 2."""
-    return int(name[1 : name.index("[")] if "[" in name else name[1:])
 
 
 @pytest.mark.torch
@@ -155,14 +165,13 @@ def test_tangent_of_a_network_equals_autograd(name: str, part: str) -> None:
         key: torch.tensor(value, dtype=torch.float64, requires_grad=True)
         for key, value in {**inputs, "W1": first}.items()
     }
-    last = WIDTH ** -float(rule.a[-1].constant or 0)
     flat = torch.tensor(data.reshape(2, -1))
-    outputs = [forward(net, weights, x, acts[net.act], last) for x in flat]
-    trained = [key for key in weights if layers is None or layer_of(key, net) in layers]
+    outputs = [forward(net, Scaled(weights, rule), x, acts[net.act]) for x in flat]
+    trained = [key for key in weights if layers is None or layer_of(key) in layers]
 
     def power(key: str) -> float:
         powers = rule.bias_c if key.startswith("b") else rule.c
-        return float(powers[layer_of(key, net) - 1].constant or 0)
+        return float(powers[layer_of(key) - 1].constant or 0)
 
     def gradients(f: Any) -> list[Any]:
         return list(
@@ -303,15 +312,13 @@ def made(write: Callable[[Builder, Sequence[int], Sequence[int]], int], group: G
     v = builder.add(InputVector("v", 0))
     f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (v, x)))
     builder.output("f", f)
-    parameters = tuple(Parameter(ref, 1) for ref in columns) + (Parameter(v, 2),)
+    parameters = (*(Parameter(ref, 1) for ref in columns), Parameter(v, 2))
     return Model(builder.finish(keep_unused=True), tuple(data), (f,), parameters, (), ())
 
 
 def tokens_added(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
     """Both tokens go through one column."""
-    first, second = (
-        builder.add(LinComb((Fraction(1),), (x,), (columns[0],))) for x in data
-    )
+    first, second = (builder.add(LinComb((Fraction(1),), (x,), (columns[0],))) for x in data)
     return builder.add(LinComb((Fraction(1),) * 2, (None,) * 2, (first, second)))
 
 

@@ -113,7 +113,7 @@ class Chance(Generic[T]):
         return self.closure.field.total(terms)
 
     def terms(self, left: LRef, right: LRef) -> list[tuple[list[T], tuple[LRef, LRef] | None]]:
-        """The covariance of two scalars as a sum: factors, and the vectors x, y of a last E Z^x Z^y.
+        """The covariance of two scalars as a sum: factors, and x, y of a last one E Z^x Z^y.
 
         Args:
             left: The node of one.

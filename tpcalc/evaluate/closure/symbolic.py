@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.evaluate import exact
+from tpcalc.evaluate.exact import formula, supported
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.functions import Call, Expr, Par
 from tpcalc.functions.expr import substitute, walk
@@ -102,12 +102,12 @@ class Symbolic:
         Raises:
             Unknown: It has no closed form, or a large one.
         """
-        if not exact.supported(tuple(factors)):
+        if not supported(tuple(factors)):
             raise Unknown("an integral without closed form")
         for factor in factors:
             for part in walk(factor):
                 self._check_digits(part)
-        found = exact.formula(factors, mean, cov)
+        found = formula(factors, mean, cov)
         if found is None:
             raise Unknown("an integral without closed form")
         return self._fitting(found)

@@ -95,14 +95,21 @@ class Ball:
         if not (type(other.value) is float and other.value in EXACT and other.relative == 0.0):
             relative += UNIT
         absolute: Any = 0.0
+        if not (self.clean and other.clean):
+            absolute = self._spread(other)
+        return Ball(value, relative, absolute, self.positive and other.positive)
+
+    __rmul__ = __mul__
+
+    def _spread(self, other: Ball) -> Any:
+        """The absolute error of a product."""
+        absolute: Any = 0.0
         if not other.clean:
             absolute = abs(self.value) * other.absolute * (1 + self.relative)
         if not self.clean:
             more = abs(other.value) * self.absolute * (1 + other.relative)
             absolute = more if other.clean else absolute + more + self.absolute * other.absolute
-        return Ball(value, relative, absolute, self.positive and other.positive)
-
-    __rmul__ = __mul__
+        return absolute
 
     def _times(self, number: int) -> Any:
         if number == 0:

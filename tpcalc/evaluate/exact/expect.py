@@ -90,7 +90,11 @@ def _group(group: Group) -> Ball | None:
     """The expectation over variables that depend on each other."""
     if compiled(group.factors) is None:
         return None
-    try:
-        return in_blocks(group, lambda part: by_regime(part, with_series))
-    except Unsupported:
-        return None
+    import numpy as np
+
+    # What is infinite on the way ends as an infinite bound.
+    with np.errstate(all="ignore"):
+        try:
+            return in_blocks(group, lambda part: by_regime(part, with_series))
+        except Unsupported:
+            return None

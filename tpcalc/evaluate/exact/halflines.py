@@ -89,7 +89,7 @@ def _tail_rounding(height: Any) -> Any:
     import numpy as np
 
     with np.errstate(all="ignore"):
-        far = np.minimum(height, 0.0)
+        far = np.maximum(np.minimum(height, 0.0), -40.0)  # beyond, it underflows
         return 4 * UNIT * np.abs(far) * np.exp(-0.5 * far * far)
 
 
@@ -115,6 +115,8 @@ def tail(weight: Ball, height: Ball, edge: Ball) -> Ball:
         loss = ulps(8) + 1.1 * height.relative + np.expm1(edge.error())
         if not height.clean:
             loss = loss + 0.9 * height.absolute * np.exp(np.minimum(height.absolute * size, 700))
-        error = low * loss + np.where(h < 0, 0.0, whole * (ulps(4) + np.expm1(weight.error())))
+        error = np.where(low > 0, low * loss, 0.0) + np.where(
+            h < 0, 0.0, whole * (ulps(4) + np.expm1(weight.error()))
+        )
         error = np.where(np.isnan(error), np.inf, error)
     return Ball(value, UNIT, error, True)

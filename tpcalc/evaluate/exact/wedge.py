@@ -88,8 +88,7 @@ def wedge(means: tuple[Ball, Ball], rho: Ball, s: Ball, corner: Ball) -> tuple[A
                 float(8.0**step),
             )
             value[chosen], error[chosen] = found, bound
-            # |psi'| is at most 1.26 for x >= 0 and (|x| + 1.3) psi for x < 0.
-            slide = 1.26 * np.exp(corner.value[chosen]) + found * (size[chosen] + 1.3)
+            slide = _slide(found, peak, corner.value[chosen], size[chosen])
             error[chosen] += slide * np.broadcast_to(off, size.shape)[chosen]
             error[chosen] += peak * np.broadcast_to(turn, size.shape)[chosen]
             error[chosen] += found * np.expm1(np.broadcast_to(off_corner, size.shape)[chosen])
@@ -123,7 +122,22 @@ def _opening(
         peak = np.exp(scale) + sqrt(2 * pi) * most * np.exp(scale + 0.5 * most * most)
         largest = np.maximum(largest, peak)
         error = error + TRUNCATION * half * peak
-    # Rounding: of the angle times the slope of psi, of 1 - x erfcx, of the sum.
-    rounding = np.exp(scale) * width * 16 * UNIT * (1 + size) + np.abs(value) * 64 * UNIT
-    rounding = rounding + np.abs(value) * 4 * UNIT * size * size * (largest > 2 * np.exp(scale))
-    return value / (2 * pi), (error + rounding) / (2 * pi), largest / (2 * pi)
+    value, error, largest = value / (2 * pi), error / (2 * pi), largest / (2 * pi)
+    # Rounding: of 1 - x erfcx, of the sum, and of the angles and x, all relative to the means.
+    rounding = (8 * np.exp(scale) + 64 * value) * UNIT
+    moved = 8 * UNIT * size * _slide(value, largest, scale, size)
+    return value, error + rounding + moved, largest
+
+
+def _slide(value: Any, largest: Any, scale: Any, size: Any) -> Any:
+    """A bound of the integral of exp(scale) |psi'(x)| / (2 pi), which is what an error of x moves.
+
+    x = -n.e(t) and its derivative by t have squares that add up to |n|^2. Where x >= 0, psi falls
+    from 1 and |x psi'| < 1/2, so that |n| times the integral is at most that of |psi'| |dx/dt|, a
+    total variation of 2, and that of |x psi'|, at most pi / 2: 4 in all. For x < 0,
+    |psi'| < (|x| + 1.3) psi.
+    """
+    import numpy as np
+
+    calm = np.exp(scale) * np.minimum(4.0, 4.0 / np.maximum(size, 1e-300)) / (2 * pi)
+    return np.where(largest * (2 * pi) <= 6 * np.exp(scale), 2 * calm, calm + value * (size + 1.3))

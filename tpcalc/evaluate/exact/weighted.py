@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tpcalc.evaluate.exact.ball import Ball, quotient, root
+from tpcalc.evaluate.exact.ball import Ball, root
 from tpcalc.evaluate.exact.halflines import exponential, standard, tail
 from tpcalc.evaluate.exact.quadrants import Pair, beyond, steps
 from tpcalc.evaluate.exact.wedge import wedge
@@ -110,15 +110,21 @@ def _thin(pair: Pair, at: Corner) -> tuple[Any, Any]:
     h, k, rho, s = (part.value for part in (pair.first, pair.second, pair.correlation, pair.sine))
     up, across = beyond(h, k, rho, s), beyond(k, h, rho, s)
     unsure = pair.first.error() + pair.second.error()
-    slack = np.where(unsure > 0, unsure / s, 0.0)
-    same = (up == 0) & (across == 0) & (slack == 0)
+    slack = np.where(unsure > 0, unsure / np.where(s > 0, s, 1.0), 0.0)
+    clear = np.where(rho > 0, np.abs(k - h), np.abs(k + h)) > 4 * unsure
+    slack = np.where((s == 0) & ~clear, np.inf, slack)
+    same = (up == 0) & (across == 0) & (unsure == 0)
     first, second = tail(at.weight, pair.first, at.first), tail(at.weight, pair.second, at.second)
-    mirrored = tail(at.weight, -1 * pair.second, at.second)
+    back = tail(at.weight, -1 * pair.first, at.first), tail(at.weight, -1 * pair.second, at.second)
     wide = np.where(rho > 0, np.maximum(up, across), np.abs(up)) - slack
+    # Between -k and h: whichever difference is one of small numbers.
+    right = (h > 0) & (k < 0)
+    between = np.where(right, second.value - back[0].value, first.value - back[1].value)
     value = np.where(up >= across, first.value, second.value)
-    inside = np.where(up > 0, first.value - mirrored.value, 0.0)
-    value = np.where(rho > 0, value, inside)
+    value = np.where(rho > 0, value, np.where(up > 0, between, 0.0))
+    error = np.where(up >= across, first.error(), second.error())
+    apart = np.where(right, second.error() + back[0].error(), first.error() + back[1].error())
+    error = np.where(rho > 0, error, np.where(up > 0, apart, 0.0))
     fall = 0.5 * np.minimum(wide * wide, 1e300)
     lost = tail(Ball(at.weight.value - fall), pair.first, Ball(at.first.value - fall))
-    error = first.error() + np.where(rho > 0, second.error(), mirrored.error()) + lost.value
-    return value, np.where((wide > CERTAIN) | same, error, np.inf)
+    return value, np.where((wide > CERTAIN) | same, error + lost.value, np.inf)

@@ -48,6 +48,9 @@ CLIP = Atom("clip", _clip, None, Facts(parity="odd", kinks=(-0.7, 0.7), growth=F
 FACTORS = {
     **{name: lookup(name)(Z) for name in ("tanh", "softplus", "relu", "step", "swish", "cos")},
     "clip": CLIP(Z),
+    "relu^1/2": lookup("relu^1/2")(4 * Z),
+    "relu^5/4": lookup("relu^5/4")(7 * Z),
+    "log": lookup("log").function(lookup("abs").function(Z)),
 }
 
 

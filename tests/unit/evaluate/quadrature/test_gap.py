@@ -59,12 +59,14 @@ def test_closed_forms(name: str, q: float) -> None:
 
 
 SMOOTH = ["tanh", "softplus", "swish", "gelu", "elu", "relu^3/2", "leaky_relu", "abs"]
+ROUGH = ["relu^1/2", "relu^3/4", "relu^5/4", "selu_slope", "normal_pdf"]
 
 
-@pytest.mark.parametrize("q", [0.25, 100.0])
-@pytest.mark.parametrize("name", SMOOTH)
-def test_large_gaps_are_differences(name: str, q: float) -> None:
-    factor, delta = lookup(name)(Z), 0.3 * q
+@pytest.mark.parametrize("share", [1e-3, 0.3, 0.6, 1.5])
+@pytest.mark.parametrize("q", [0.25, 50.0])
+@pytest.mark.parametrize("name", [*SMOOTH, *ROUGH])
+def test_large_gaps_are_differences(name: str, q: float, share: float) -> None:
+    factor, delta = lookup(name)(Z), share * q
     found = gap(factor, q, delta)
     first = expectation([factor * factor], [0.0], [[q]])
     second = expectation([factor, factor], [0.0, 0.0], [[q, q - delta], [q - delta, q]])
