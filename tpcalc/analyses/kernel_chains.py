@@ -47,7 +47,7 @@ def chain_of(task: Network) -> Chain | None:
         return None
     if not _is_ntk(task):
         return None
-    family = _family(net._activation)
+    family = _family(net.activation)
     if family is None:
         return None
     name, a, b = family

@@ -59,7 +59,9 @@ class Network:
     @property
     def digest(self) -> str:
         """Of what the program of the network is written from."""
-        parts = [repr(self.architecture), self.exponents.text, repr(self.layers)]
+        net = self.architecture
+        layers = sorted(self.layers or ())
+        parts = [net.words, str(getattr(net, "activation", "")), self.exponents.text, repr(layers)]
         return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
     @cached_property

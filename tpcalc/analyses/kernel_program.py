@@ -67,7 +67,7 @@ def program_kernel(
         raise EvaluationError(
             f"the kernel of this program has no value here: {reason}.",
             hint="Outputs must be sums of averages with Gaussian weights, such as "
-            "tp.n**-0.5 * t.sum(v * x), for an NNGP.",
+            "tp.n**0.5 * t.inner(v, x), for an NNGP.",
         ) from None
     matrices = {kind: np.empty((count, count)) for kind in kinds}
     errors = {kind: np.empty((count, count)) for kind in kinds}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,12 @@ def kernel(
     chosen(method)
     checks.called(progress, "progress")
     seed = checks.whole(seed, "seed", least=0)
-    if isinstance(model, Architecture):
+    if threads is not None:
+        threads = checks.whole(threads, "threads", least=1)
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise UsageError(f"labels is {labels!r}.", hint="Give one label for each row of X.")
+    classes = tuple(map(str, labels))
+    if not isinstance(model, type) and isinstance(model, Architecture):
         if trained is not None:
             raise UsageError("trained names inputs of a program; of a network give layers.")
         exponents = find_parameterization(parameterization)
@@ -103,12 +108,17 @@ def kernel(
         words = f"{model.words}; {exponents.text}"
         digest = task.digest
     else:
-        if X is not None or X2 is not None or layers is not None:
-            raise UsageError(
-                "a program has its inputs written in it; X, X2 and layers are for architectures.",
-                hint="Give tp.kernel(program), or tp.kernel(tp.MLP(...), X).",
-            )
-        program = as_program(model)
+        program = _program(model)
+        given = {"X": X, "X2": X2, "layers": layers, "scale": scale}
+        if parameterization != "ntk":
+            given["parameterization"] = parameterization
+        for name, value in given.items():
+            if value is not None:
+                raise UsageError(
+                    f"{name} is for architectures; a program has its inputs written in it, and its "
+                    "layers and powers of n.",
+                    hint="Give tp.kernel(program), or tp.kernel(tp.MLP(...), X).",
+                )
         found = program_kernel(program, wanted, trained, method, seed, progress)
         words, digest = "a program", program.digest
     settings = {"method": method, **found.settings}
@@ -125,8 +135,17 @@ def kernel(
         X2 is None,
         words,
         record,
-        tuple(str(label) for label in labels),
+        classes,
     )
+
+
+def _program(model: Any) -> Program:
+    if isinstance(model, type) or not (isinstance(model, Program) or callable(model)):
+        raise UsageError(
+            f"the model is {model!r}, neither an architecture nor a program.",
+            hint="Give a network, such as tp.MLP(3, 'relu'), with inputs X, or a program.",
+        )
+    return as_program(model)
 
 
 def _kinds(kinds: Any) -> tuple[str, ...]:

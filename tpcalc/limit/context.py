@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +60,16 @@ class Template:
     rest: Rest | None
     soft: Rest | None
     drift: Rest | None
+
+
+SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
+
+
+def _root(cov: tuple[tuple[Fraction | float, ...], ...]) -> Any:
+    """A matrix whose product with its transpose is a covariance."""
+    values, vectors = np.linalg.eigh(np.array(cov, dtype=float))
+    kept = np.where(values > SINGULAR * values.max(initial=0.0), values, 0.0)
+    return vectors * np.sqrt(kept)
 
 
 @dataclass
@@ -236,23 +247,29 @@ class Context:
             return False
         used = sorted(frozenset().union(*(self.images[other] for other in others)))
         rows = [self._weights(ref) for ref in (*used, image)]
-        if any(row is None for row in rows):
-            return False
-        columns = sorted({start for row in rows if row for start in row})
-        table = np.array([[(row or {}).get(start, 0.0) for start in columns] for row in rows])
-        return bool(np.linalg.matrix_rank(table) > np.linalg.matrix_rank(table[:-1]))
+        columns = sorted({place for row in rows for place in row})
+        table = np.array([[row.get(place, 0.0) for place in columns] for row in rows])
+        least = SINGULAR**0.5 * float(np.abs(table).max(initial=0.0))
+        ranks = [np.linalg.matrix_rank(part, tol=least) for part in (table, table[:-1])]
+        return bool(ranks[0] > ranks[1])
 
-    def _weights(self, ref: LRef) -> dict[LRef, float] | None:
-        """The numbers in front of independent start vectors; None where they are not."""
+    def _weights(self, ref: LRef) -> dict[tuple[str, int], float]:
+        """A sum of start vectors in independent coordinates: group and number of each."""
         node = self.nodes[ref]
-        pairs = zip(node.vectors, node.numbers, strict=True) if isinstance(node, Combine) else ()
-        weights = {vector: float(number) for vector, number in pairs} or {ref: 1.0}
-        starts = [self.nodes[vector] for vector in weights]
-        independent = all(
-            isinstance(start, Start) and self.program.group[start.group].cov is None
-            for start in starts
-        )
-        return weights if independent else None
+        pairs = [(ref, 1.0)]
+        if isinstance(node, Combine):
+            numbers = (float(number) for number in node.numbers)
+            pairs = list(zip(node.vectors, numbers, strict=True))
+        out: dict[tuple[str, int], float] = {}
+        for vector, number in pairs:
+            start = self.nodes[vector]
+            assert isinstance(start, Start)
+            cov = self.program.group[start.group].cov
+            row = [(start.index, 1.0)] if cov is None else enumerate(_root(cov)[start.index])
+            for index, weight in row:
+                place = (start.group, index)
+                out[place] = out.get(place, 0.0) + number * float(weight)
+        return out
 
     def known_ref(self, node: LNode) -> LRef:
         """The number of a node that is being added or is there."""

@@ -159,7 +159,7 @@ def tangent_of_model(
     kept = [p for p in model.parameters if p.ref not in columns and trained(p)]
     entering = next((p for p in model.parameters if p.ref in columns and trained(p)), None)
     builder = Builder.copy(template)
-    wanted = [*(p.ref for p in kept), *model.inputs]
+    wanted = [*(p.ref for p in kept), *(model.inputs if entering is not None else ())]
     gradients = _gradients(builder, model.outputs, wanted, kinds)
     source = builder.finish()
     out = Builder(source.dims)
@@ -255,14 +255,17 @@ def _gaussian_inputs(model: Model) -> tuple[Program, frozenset[Ref]]:
             )
         elif any(other in inputs for other in node_refs(node)):
             raise _not_gaussian(program, ref)
-    for ref in columns:
-        _check_weights(program, ref)
+    if len(columns) != 1:
+        raise ProgramError(
+            f"inputs of the network enter through {len(columns)} vectors of weights; its template "
+            "for a kernel has one, by which each token is multiplied.",
+            hint="Write the template with one feature for each token, all with the same weights.",
+        )
+    (column,) = columns
+    _check_weights(program, column)
     for ref, p in inputs.items():
         nodes[ref] = InputVector(DATA, p)
-    dims = {program.types[ref].dims[0] for ref in columns}
-    if len(dims) != 1:
-        raise ProgramError("the inputs of the network enter vectors of different dimensions.")
-    groups = (*program.groups, _group(dims.pop(), len(inputs)))
+    groups = (*program.groups, _group(program.types[column].dims[0], len(inputs)))
     return Program(program.dims, groups, tuple(nodes), ()), frozenset(columns)
 
 

@@ -217,6 +217,21 @@ def test_an_input_that_is_zero(act: str) -> None:
         assert matrix[1, 1] > 0.1
 
 
+def test_a_zero_input_has_a_closed_form_where_slopes_jump() -> None:
+    """ReLU layer by layer: one zero among the inputs takes nothing from the others."""
+    found = tp.kernel(tp.MLP(2, "relu"), [[0.0, 0.0], [1.0, 2.0]], layers=[1, 2, 3])
+    chain = tp.kernel(tp.MLP(2, "relu"), [[0.0, 0.0], [1.0, 2.0]])
+    np.testing.assert_allclose(closed(found.ntk), chain.ntk, rtol=1e-12)
+    assert found.method is Method.EXACT
+
+
+@pytest.mark.parametrize("act", ["relu", "gelu"])
+def test_a_bias_of_the_readout_adds_one(act: str) -> None:
+    inner, every = (tp.kernel(tp.MLP(2, act, bias=word), X) for word in ("hidden", "all"))
+    np.testing.assert_allclose(closed(every.nngp), closed(inner.nngp) + 1, rtol=1e-13)
+    np.testing.assert_allclose(closed(every.ntk), closed(inner.ntk) + 1, rtol=1e-13)
+
+
 def test_many_inputs_are_evaluated_in_tiles() -> None:
     """More than one tile, any number of threads: the same digits as pair by pair."""
     many = np.random.default_rng(3).standard_normal((260, 5))
@@ -325,6 +340,33 @@ def test_bounds_hold_where_inputs_nearly_coincide(depth: int, sign: int) -> None
             assert closure.error < 1e-12 or sign < 0
             if sign > 0 and gap < 0.01:
                 assert closure.coincident_error is not None
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "identity",
+        "leaky_relu:-0.5",
+        lambda z: -tp.relu(-2 * z),
+        lambda z: tp.relu(3 * z) / 2,
+        lambda z: 0.5 * tp.erf(z / 3),
+        lambda z: -2 * tp.erf(-z),
+    ],
+)
+def test_chains_of_multiples_agree_with_their_programs(act: Any) -> None:
+    """a |z| + b z and a erf(b z) in other words, with biases and in residual blocks."""
+    for net in (
+        tp.MLP(2, act, weight_variance="3/2", bias_variance="3/10"),
+        tp.ResNet(2, act, alpha="3/4", weight_variance="3/2", bias_variance="2/5"),
+    ):
+        chain = tp.kernel(net, X[:3], X[3:])
+        program = tp.kernel(net, X[:3], X[3:], layers=range(1, net.hidden + 2))
+        assert ("route", "fused chain") in chain.provenance.settings
+        for kind in ("nngp", "ntk"):
+            gap = closed(getattr(chain, kind)) - closed(getattr(program, kind))
+            own = np.sqrt(np.diagonal(closed(getattr(tp.kernel(net, X), kind))))
+            bound = claimed(chain) + claimed(program)
+            assert np.max(np.abs(gap) / np.outer(own[:3], own[3:])) <= bound < 1e-10
 
 
 def independent_pairs(kernels: Sequence[Kernel]) -> list[tuple[np.ndarray, float]]:

@@ -102,6 +102,11 @@ class MLP:
             object.__setattr__(self, name, value)
 
     @property
+    def activation(self) -> Expr:
+        """The activation, an expression of ``Var(0)``."""
+        return self._activation
+
+    @property
     def hidden(self) -> int:
         """The number of hidden layers."""
         return self.depth

@@ -100,6 +100,11 @@ class ResNet:
             raise StudyError(error.message, where="ResNet", hint=error.hint) from None
 
     @property
+    def activation(self) -> Expr:
+        """The activation, an expression of ``Var(0)``."""
+        return self._activation
+
+    @property
     def hidden(self) -> int:
         """The number of hidden layers: the input map and the blocks."""
         return self.depth + 1

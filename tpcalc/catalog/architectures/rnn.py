@@ -90,6 +90,11 @@ class RNN:
             object.__setattr__(self, name, value)
 
     @property
+    def activation(self) -> Expr:
+        """The activation, an expression of ``Var(0)``."""
+        return self._activation
+
+    @property
     def hidden(self) -> int:
         """The number of hidden layers for the parameterization: U with b, and W."""
         return 2

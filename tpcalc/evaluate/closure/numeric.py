@@ -23,6 +23,7 @@ EPS = float(np.finfo(float).eps)
 WORST = 1e-6  # relative to the scale of an integral: an error above it is for particles to beat
 METHODS = (Method.EXACT, Method.QUADRATURE)
 LARGEST = 1e100  # beyond it, squares and products may overflow
+UNDERFLOW = 1e-290
 CERTAINTY = (*METHODS, Method.PARTICLES)
 Evaluator = Callable[[Sequence[Expr], Sequence[Any], Sequence[Sequence[Any]]], Computed | None]
 
@@ -165,7 +166,8 @@ class Numeric:
             found = room.expectation(factors, means, covs)
             if found is None or not np.all(np.isfinite(found.value)):
                 continue
-            error = found.error
+            # What is left to underflow is no error: a variance of 0 must stay exactly that.
+            error = np.where(found.error <= UNDERFLOW, 0.0, found.error)[()]
             if self.follow:
                 error = error + _followed(room.expectation, factors, mean, cov, found.value)
             if np.any(error > WORST * (np.abs(found.value) + error)) and np.any(error > WORST):

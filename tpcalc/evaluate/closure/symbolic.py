@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.evaluate.exact import formula, supported
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.exact import formula, supported
 from tpcalc.functions import Call, Expr, Par
 from tpcalc.functions.expr import substitute, walk
 from tpcalc.functions.symbolic import to_sympy

@@ -25,10 +25,10 @@ from tpcalc.functions.expr import add, mul
 
 __all__ = ["expanded", "norm", "rate", "remainder"]
 
-ORDER = 12
+ORDER = 16
 # The series stands for the function where rate * (sqrt(q) + |m|) is at most this.
-REACH = 0.1
-BEYOND = 12
+REACH = 0.25
+BEYOND = 16
 
 
 def rate(factor: Expr) -> float:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -18,10 +20,9 @@ import numpy as np
 from scipy import special
 
 from tpcalc.catalog.activations import lookup
-from tpcalc.functions import Expr
+from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
-from tpcalc.functions import Fn, Var
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
@@ -157,6 +158,12 @@ class Two:
         return [[first, c], [c, second]]
 
 
+def determinant(pair: Two) -> Fraction:
+    """The determinant of the covariance matrix, exactly."""
+    first, second = map(Fraction, pair.variances)
+    return first * second - Fraction(pair.covariance) ** 2
+
+
 LADDER = [0.0, *(sign * 2.0**k for k in range(-3, 6) for sign in (-1, 1)), -40.0, 40.0]
 
 
@@ -171,7 +178,7 @@ def _marks(pair: Two, rest: float) -> list[float]:
         scales = (rest / abs(slope), 1 / abs(slope), 0.1)
         marks += [at + w * scale for w in LADDER for scale in scales]
     inside = sorted({mark for mark in marks if -38 <= mark <= 38})
-    return [inside[0]] + [b for a, b in zip(inside, inside[1:], strict=False) if b - a > 1e-15]
+    return [inside[0]] + [b for a, b in pairwise(inside) if b - a > 1e-15]
 
 
 @lru_cache(maxsize=1)
@@ -181,12 +188,9 @@ def _legendre() -> tuple[Any, Any]:
 
 def mean_of_pair(f: str, g: str, pair: Two) -> float:
     """E f(U) g(V), to about 1e-14 of its scale."""
-    (m1, m2), (q1, q2), c = pair.means, pair.variances, pair.covariance
+    (m1, m2), (q1, _), c = pair.means, pair.variances, pair.covariance
     s1 = sqrt(q1)
-    left = q2 - c * (c / q1)
-    exact = mp.mpf(q1) * q2 - mp.mpf(c) ** 2  # in double precision it would be lost
-    left = float(exact / q1)
-    rest = sqrt(max(left, 0.0))
+    rest = sqrt(float(determinant(pair) / Fraction(q1)))  # as a float it would be lost
     marks = np.array(_marks(pair, rest))
     nodes, weights = _legendre()
     half = np.diff(marks)[:, None] / 2
@@ -208,23 +212,37 @@ def size_of(f: str, mean: float, variance: float) -> float:
     return sqrt(float(np.sum(w * evaluate(Fn(function(f), 1), [mean + s * t]) ** 2)))
 
 
+@lru_cache(maxsize=1)
+def _many_nodes() -> list[tuple[Any, Any]]:
+    """Gauss-Legendre nodes to 40 digits, by Newton's method."""
+    out = []
+    with mp.workdps(40):
+        for start in _legendre()[0]:
+            x = mp.mpf(float(start))
+            for _ in range(3):
+                before, now = mp.legendre(19, x), mp.legendre(20, x)
+                slope = 20 * (before - x * now) / (1 - x * x)
+                x -= now / slope
+            out.append((x, 2 / ((1 - x * x) * slope * slope)))
+    return out
+
+
 def precise(f: str, g: str, pair: Two) -> Any:
-    """The same to 25 digits; slow. ``f`` is evaluated through its own mean with a tiny deviation."""
-    (m1, m2), (q1, q2), c = (
-        tuple(map(mp.mpf, pair.means)),
-        tuple(map(mp.mpf, pair.variances)),
-        mp.mpf(pair.covariance),
-    )
-    s1 = mp.sqrt(q1)
-    rest = mp.sqrt((q1 * q2 - c * c) / q1)
-    marks = [mp.mpf(mark) for mark in _marks(pair, float(rest))]
-
-    def integrand(t: Any) -> Any:
-        outer = VALUES[f](m1 + s1 * t)
-        return outer * MEANS[g](Many, m2 + c / s1 * t, rest) * _density(Many, t)
-
+    """The same to more than 20 digits; slow."""
     with mp.workdps(30):
-        return mp.quad(integrand, marks, maxdegree=5)
+        (m1, m2), (q1, _), c = pair.means, pair.variances, mp.mpf(pair.covariance)
+        exact = determinant(pair)
+        rest = mp.sqrt(mp.mpf(exact.numerator) / mp.mpf(exact.denominator) / q1)
+        s1 = mp.sqrt(q1)
+        marks = _marks(pair, float(rest))
+        total = mp.mpf(0)
+        for low, high in pairwise(marks):
+            half = (mp.mpf(high) - mp.mpf(low)) / 2
+            for node, weight in _many_nodes():
+                t = low + half * (1 + node)
+                inner = MEANS[g](Many, m2 + c / s1 * t, rest)
+                total += half * weight * VALUES[f](m1 + s1 * t) * inner * _density(Many, t)
+        return total
 
 
 def _positive(z: Any) -> Any:
@@ -256,7 +274,7 @@ def covariances(rng: np.random.Generator, count: int) -> Iterator[Two]:
         q2 = q1 if rng.random() < 0.5 else float(rng.choice([1.0, 0.4, 3.0]))
         rho = rhos[i % len(rhos)] if rng.random() < 0.8 else float(rng.uniform(-1, 1))
         c = rho * q1 if q1 == q2 else rho * sqrt(q1) * sqrt(q2)
-        while mp.mpf(c) ** 2 > mp.mpf(q1) * q2:  # no covariance beyond the largest one
+        while determinant(Two((0.0, 0.0), (q1, q2), c)) < 0:  # beyond the largest covariance
             c = float(np.nextafter(c, 0.0))
         means = (0.0, 0.0)
         if rng.random() < 0.5:
