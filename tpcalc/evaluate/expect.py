@@ -13,6 +13,7 @@ from tpcalc.errors import EvaluationError, TraceError, UsageError
 from tpcalc.evaluate import exact
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.products import Affine, products
+from tpcalc.evaluate.closure.recognise import exactly, with_fractions
 from tpcalc.evaluate.limit import limit
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.symbolic import to_sympy
@@ -112,13 +113,13 @@ def closed_form(fn: Callable[..., Any], cov: Any = 1, mean: Any = 0) -> Any:
         for item in products(expr, gaussians):
             places = [place for place, _ in item.factors]
             value = exact.formula(
-                [factor for _, factor in item.factors],
+                [with_fractions(factor) for _, factor in item.factors],
                 [gaussians.mean[i] for i in places],
                 [[gaussians.cov[i][j] for j in places] for i in places],
             )
             if value is None:
                 raise Unknown("a term of it has none")
-            total.append(value * to_sympy(item.coefficient, []))
+            total.append(exactly(value * to_sympy(item.coefficient, [])))
     except Unknown as reason:
         raise EvaluationError(
             f"E of {expr.text} has no closed form here: {reason}.",

@@ -7,7 +7,7 @@ expectation of such functions again. Each rule says which values it needs; ``Dem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -25,6 +25,7 @@ from tpcalc.limit.graph import LimitGraph, LRef
 __all__ = ["Closure", "Correction"]
 
 T = TypeVar("T")
+CENTRED = Var(0) - Par(0)
 LARGEST = 2000  # parts of an expression: what is larger is not expanded
 
 
@@ -37,12 +38,14 @@ class _Vector:
         support: What it depends on.
         terms: Of a sum: coefficient and vector of each term.
         gaussian: Its own number where it is Gaussian itself.
+        whole: Of a vector minus its own average: that vector.
     """
 
     expr: Expr
     support: frozenset[Primitive]
     terms: tuple[tuple[Expr, LRef], ...] = ()
     gaussian: int | None = None
+    whole: LRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +182,24 @@ class Closure(Generic[T]):
                 support |= part.support
             replaced.update({Par(i): Par(s) for i, s in enumerate(node.scalars)})
             expr = substitute(_readable(node.fn).expr, replaced)
-            return (yield from self._function(expr, support, ()))
+            made = yield from self._function(expr, support, ())
+            return replace(made, whole=node.vectors[0]) if self._is_centred(node) else made
         raise Unknown(f"a {type(node).__name__} has no closed form")
+
+    def _is_centred(self, node: nodes.Apply) -> bool:
+        """Whether this is a vector minus its own average."""
+        if node.fn.expr != CENTRED or len(node.vectors) != 1:
+            return False
+        average = self.graph.nodes[node.scalars[0]]
+        if not isinstance(average, nodes.Expect):
+            return False
+        if average.fn.expr == Var(0):
+            return average.vectors == node.vectors
+        whole = self.graph.nodes[node.vectors[0]]  # derived averages look through functions
+        return isinstance(whole, nodes.Apply) and (
+            (whole.fn, whole.vectors, whole.scalars)
+            == (average.fn, average.vectors, average.scalars)
+        )
 
     def _product(self, node: nodes.Product) -> Rule:
         """The hat, and a correction for each earlier product with the other side."""
@@ -297,6 +316,8 @@ class Closure(Generic[T]):
             cov = yield ("covariance", *sorted((a.gaussian, b.gaussian)))
             means = [self._gaussians[g].mean for g in (a.gaussian, b.gaussian)]
             return self.field.total([[cov], means])
+        if a.whole is not None and b.whole is not None:
+            return (yield from self._covariance_of(a, b))
         if a.terms or b.terms:
             opened, other = (b, left) if b.terms else (a, right)
             total = []
@@ -305,6 +326,32 @@ class Closure(Generic[T]):
                 total.append([(yield from self._number(factor)), value])
             return self.field.total(total)
         return (yield ("mean", mul((a.expr, b.expr))))
+
+    def _covariance_of(self, a: _Vector, b: _Vector) -> Rule:
+        """E of a product of two vectors that are centred: 0 by structure if they are independent.
+
+        Opened like any other product it would be a difference of equal numbers, whose rounding
+        grows from block to block of a network that subtracts means.
+        """
+        if not (yield from self._correlated(a.expr, b.expr)):
+            return self.field.number(Fraction(0))
+        left, right = a.whole, b.whole
+        assert left is not None and right is not None
+        product = yield ("inner", *sorted((left, right)))
+        means = []
+        for whole in (left, right):
+            vector = yield ("vector", whole)
+            means.append((yield ("mean", vector.expr)))
+        return self.field.total([[product], [self.field.number(-1), *means]])
+
+    def _correlated(self, a: Expr, b: Expr) -> Rule:
+        """Whether some Gaussians of two functions are correlated."""
+        for left in _gaussians_of(a):
+            for right in _gaussians_of(b):
+                cov = yield ("covariance", *sorted((left, right)))
+                if not self.field.is_zero(cov):
+                    return True
+        return False
 
     def _mean(self, expr: Expr) -> Rule:
         """E of a function of Gaussians: independent parts are multiplied."""
@@ -408,12 +455,16 @@ class Closure(Generic[T]):
                 total.append([(yield from self._number(factor)), value])
         if vector.terms:
             return self.field.total(total)
-        for place in sorted({part.index for part in walk(vector.expr) if isinstance(part, Var)}):
+        for place in _gaussians_of(vector.expr):
             coefficient = self._gaussians[place].parts.get(by)
             if coefficient is not None:
                 value = yield ("mean", slope(vector.expr, Var(place)))
                 total.append([coefficient, value])
         return self.field.total(total)
+
+
+def _gaussians_of(expr: Expr) -> list[int]:
+    return sorted({part.index for part in walk(expr) if isinstance(part, Var)})
 
 
 def _other_side(support: frozenset[Primitive], node: nodes.Product) -> list[Hat]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.recognise import exactly, recognised, with_fractions
 from tpcalc.evaluate.exact import formula, supported
 from tpcalc.functions import Call, Expr, Par
 from tpcalc.functions.expr import substitute, walk
@@ -45,6 +46,8 @@ class Symbolic:
         """
         import sympy
 
+        if isinstance(value, float):
+            return recognised(value)
         found = Fraction(value)
         if len(str(found)) > 2 * DIGITS:
             raise Unknown(f"the number {value} has too many digits for a formula")
@@ -85,9 +88,8 @@ class Symbolic:
         if any(isinstance(part, Call) and part.atom.sympy is None for part in walk(expr)):
             raise Unknown(f"{expr.text} has no formula")
         plain = substitute(expr, {part: Par(i) for i, part in enumerate(own)})
-        for part in walk(plain):
-            self._check_digits(part)
-        return self._fitting(to_sympy(plain, [], [scalars[part.index] for part in own]))
+        found = to_sympy(plain, [], [scalars[part.index] for part in own])
+        return self._fitting(exactly(found))
 
     def integral(
         self, factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
@@ -104,18 +106,10 @@ class Symbolic:
         """
         if not supported(tuple(factors)):
             raise Unknown("an integral without closed form")
-        for factor in factors:
-            for part in walk(factor):
-                self._check_digits(part)
-        found = formula(factors, mean, cov)
+        found = formula([with_fractions(factor) for factor in factors], mean, cov)
         if found is None:
             raise Unknown("an integral without closed form")
-        return self._fitting(found)
-
-    def _check_digits(self, part: Expr) -> None:
-        value = getattr(part, "value", None)
-        if value is not None:
-            self.number(value)
+        return self._fitting(exactly(found))
 
     def _fitting(self, found: Any) -> Any:
         if found.is_Rational:

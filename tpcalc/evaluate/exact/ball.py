@@ -45,6 +45,8 @@ class Ball:
         """The bound."""
         if self.clean:
             return self.relative * abs(self.value)
+        if self.relative == 0.0:
+            return self.absolute
         return self.relative * abs(self.value) + self.absolute
 
     @overload
@@ -119,7 +121,11 @@ class Ball:
         size = abs(number)
         relative = self.relative if size in (1, 2, 4) else self.relative + UNIT
         absolute = self.absolute if size == 1 or self.clean else self.absolute * size
-        return Ball(self.value * number, relative, absolute, self.positive and number > 0)
+        value = self.value * number
+        positive = self.positive and number > 0
+        if type(value) is float and self.clean:  # a lone float shows its sign
+            positive = value >= 0.0
+        return Ball(value, relative, absolute, positive)
 
 
 def total(terms: Sequence[Ball]) -> Ball:
@@ -155,8 +161,7 @@ def root(x: Ball) -> Ball:
     relative = 0.5 * x.relative * (1 + x.relative) + UNIT
     if x.clean:
         return Ball(value, relative, 0.0, True)
-    with np.errstate(all="ignore"):
-        absolute = np.minimum(np.sqrt(x.absolute), np.where(value > 0, x.absolute / value, np.inf))
+    absolute = np.minimum(np.sqrt(x.absolute), np.where(value > 0, x.absolute / value, np.inf))
     return Ball(value, relative, absolute * (1 + x.relative), True)
 
 
@@ -168,8 +173,7 @@ def quotient(x: Ball, y: Ball) -> Ball:
     if type(x.value) is float and type(y.value) is float:
         value = x.value / y.value if y.value != 0.0 else 0.0
     else:
-        with np.errstate(all="ignore"):
-            value = x.value / y.value
+        value = x.value / y.value
         if type(y.value) is float:
             value = value if y.value != 0.0 else np.zeros_like(x.value)
         elif not y.value.all():
@@ -177,12 +181,11 @@ def quotient(x: Ball, y: Ball) -> Ball:
     relative = (x.relative + y.relative) * (1 + 2 * y.relative) + UNIT
     absolute: Any = 0.0
     if not (x.clean and y.clean):
-        with np.errstate(all="ignore"):
-            size = np.abs(y.value)
-            least = size * (1 - y.relative) - y.absolute
-            shift = x.absolute + np.abs(value) * y.absolute * (1 + x.relative)
-            absolute = np.where(least > 0, shift / np.maximum(least, 5e-324), np.inf)
-            absolute = np.where(size == 0.0, np.where(y.absolute == 0.0, 0.0, np.inf), absolute)
+        size = np.abs(y.value)
+        least = size * (1 - y.relative) - y.absolute
+        shift = x.absolute + np.abs(value) * y.absolute * (1 + x.relative)
+        absolute = np.where(least > 0, shift / np.maximum(least, 5e-324), np.inf)
+        absolute = np.where(size == 0.0, np.where(y.absolute == 0.0, 0.0, np.inf), absolute)
     return Ball(value, relative, absolute, x.positive)
 
 
@@ -190,6 +193,10 @@ def finite_error(error: Any) -> Any:
     """An error bound with infinity where it is not a number, and room for underflow."""
     import numpy as np
 
-    if type(error) is float:
-        return error * 1.001 + 1e-300 if isfinite(error) else float("inf")
-    return np.where(np.isfinite(error), error * 1.001 + 1e-300, np.inf)
+    if not np.ndim(error):
+        return float(error) * 1.001 + 1e-300 if isfinite(error) else float("inf")
+    found = error * 1.001
+    found += 1e-300
+    if not found.size or isfinite(found.max()):  # the largest of some that are no numbers is none
+        return found
+    return np.where(np.isnan(found), np.inf, found)

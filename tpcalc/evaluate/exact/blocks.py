@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from tpcalc.evaluate.exact.ball import Ball
+from tpcalc.evaluate.exact.ball import Ball, finite_error
 from tpcalc.evaluate.exact.groups import Group
 
 __all__ = ["entries", "in_blocks", "mapped", "shape_of"]
@@ -71,7 +71,8 @@ def in_blocks(group: Group, work: Callable[[Group], Ball]) -> Ball:
     shape = shape_of(group)
     parts = list(_slices(shape))
     if len(parts) < 2:
-        return work(group)
+        found = work(group)
+        return Ball(found.value, 0.0, finite_error(found.error()))
     value, error = np.empty(shape), np.empty(shape)
     for part in parts:
 
@@ -82,5 +83,5 @@ def in_blocks(group: Group, work: Callable[[Group], Ball]) -> Ball:
 
         found = work(mapped(group, cut))
         value[part] = found.value
-        error[part] = found.error()
+        error[part] = finite_error(found.error())
     return Ball(value, 0.0, error)

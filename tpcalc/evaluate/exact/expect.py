@@ -64,16 +64,19 @@ def expectation(
     means = [_entry(value) for value in mean]
     count = len(factors)
     rows = [[_entry(cov[min(i, j)][max(i, j)]) for j in range(count)] for i in range(count)]
-    found: Any = Ball(1.0)
+    parts = []
     for group in grouped(tuple(factors), means, rows):
         part = _group(group)
         if part is None:
             return None
+        parts.append(part)
+    found = parts[0] if parts else Ball(1.0)
+    for part in parts[1:]:
         found = found * part
-    value, error = found.value, finite_error(found.error())
-    if not getattr(value, "shape", ()):
-        return Computed(float(value), float(error))
-    return Computed(value, error)
+    error = found.error() if len(parts) == 1 else finite_error(found.error())
+    if not getattr(found.value, "shape", ()):
+        return Computed(float(found.value), float(error))
+    return Computed(found.value, error)
 
 
 def _entry(value: Any) -> Any:

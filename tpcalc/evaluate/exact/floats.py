@@ -69,7 +69,7 @@ class Floats:
     def tilted(self, square: Any, variance: Any) -> Any:
         if (type(square) is int and square == 0) or (type(variance) is int and variance == 0):
             return 1
-        found = 1 + -2 * (square * variance)
+        found = 1 + (-2 * square) * variance
         if not found.positive:
             least = found.value - found.error()
             if not (least > 0 if type(least) is float else (least > 0).all()):

@@ -180,7 +180,7 @@ class Variables:
             for k in range(j, count):
                 near = self.cov[j][k]
                 if index not in (j, k):
-                    near = near - 2 * square * self.minor(index, j, index, k)
+                    near = near + (-2 * square) * self.minor(index, j, index, k)
                 cov[j][k] = cov[k][j] = numbers.over(near, spread)
         minors = {
             (min(j, index), max(j, index)): numbers.over(self.minor(index, j, index, j), spread)

@@ -16,12 +16,11 @@ def exponential(weight: Ball) -> Ball:
     """exp(weight)."""
     import numpy as np
 
-    with np.errstate(over="ignore"):
-        value = np.exp(weight.value)
-        error = weight.error()
-        if type(error) is float and error == 0.0:
-            return Ball(value, ulps(4), 0.0, True)
-        return Ball(value, ulps(4), value * np.expm1(error) * (1 + ulps(4)), True)
+    value = np.exp(weight.value)
+    error = weight.error()
+    if type(error) is float and error == 0.0:
+        return Ball(value, ulps(4), 0.0, True)
+    return Ball(value, ulps(4), value * np.expm1(error) * (1 + ulps(4)), True)
 
 
 def side(kind: str, mean: Ball) -> Ball:
@@ -42,8 +41,7 @@ def standard(mean: Ball, deviation: Ball) -> Ball:
 
     if np.all(deviation.value):
         return quotient(mean, deviation)
-    with np.errstate(all="ignore"):
-        ratio = quotient(mean, deviation)
+    ratio = quotient(mean, deviation)
     flat = deviation.value == 0
     unsure = np.where(np.abs(mean.value) > mean.error(), 0.0, np.inf)
     unsure = np.where((mean.value == 0) & (mean.error() == 0), 0.0, unsure)
@@ -59,13 +57,12 @@ def shift_error(height: Ball, weight: Any = 0.0) -> Any:
     """
     import numpy as np
 
-    with np.errstate(all="ignore"):
-        size = np.abs(height.value)
-        off = height.relative * np.where(np.isfinite(size), size, 0.0)
-        if not height.clean:
-            off = off + height.absolute
-        nearest = np.where(np.isfinite(size), np.maximum(size - off, 0.0), 1e150)
-        return off * np.exp(weight - 0.5 * nearest * nearest)
+    size = np.abs(height.value)
+    off = height.relative * np.where(np.isfinite(size), size, 0.0)
+    if not height.clean:
+        off = off + height.absolute
+    nearest = np.where(np.isfinite(size), np.maximum(size - off, 0.0), 1e150)
+    return off * np.exp(weight - 0.5 * nearest * nearest)
 
 
 def half(kind: str, height: Ball) -> Ball:
@@ -88,9 +85,8 @@ def _tail_rounding(height: Any) -> Any:
     """Error of ndtr far to the left, where the rounding of its argument is magnified."""
     import numpy as np
 
-    with np.errstate(all="ignore"):
-        far = np.maximum(np.minimum(height, 0.0), -40.0)  # beyond, it underflows
-        return 4 * UNIT * np.abs(far) * np.exp(-0.5 * far * far)
+    far = np.maximum(np.minimum(height, 0.0), -40.0)  # beyond, it underflows
+    return 4 * UNIT * np.abs(far) * np.exp(-0.5 * far * far)
 
 
 def tail(weight: Ball, height: Ball, edge: Ball) -> Ball:
@@ -105,18 +101,17 @@ def tail(weight: Ball, height: Ball, edge: Ball) -> Ball:
     from scipy import special
 
     h = height.value
-    with np.errstate(all="ignore"):
-        size = np.abs(h)
-        ray = np.where(np.isfinite(size), np.exp(edge.value), 0.0)
-        low = 0.5 * special.erfcx(sqrt(0.5) * size) * ray
-        whole = np.exp(weight.value)
-        value = np.where(h < 0, low, whole - low)
-        # |d ln erfcx(x)| is at most |dx| 2 / sqrt(pi), and at most |dx / x|.
-        loss = ulps(8) + 1.1 * height.relative + np.expm1(edge.error())
-        if not height.clean:
-            loss = loss + 0.9 * height.absolute * np.exp(np.minimum(height.absolute * size, 700))
-        error = np.where(low > 0, low * loss, 0.0) + np.where(
-            h < 0, 0.0, whole * (ulps(4) + np.expm1(weight.error()))
-        )
-        error = np.where(np.isnan(error), np.inf, error)
+    size = np.abs(h)
+    ray = np.where(np.isfinite(size), np.exp(edge.value), 0.0)
+    low = 0.5 * special.erfcx(sqrt(0.5) * size) * ray
+    whole = np.exp(weight.value)
+    value = np.where(h < 0, low, whole - low)
+    # |d ln erfcx(x)| is at most |dx| 2 / sqrt(pi), and at most |dx / x|.
+    loss = ulps(8) + 1.1 * height.relative + np.expm1(edge.error())
+    if not height.clean:
+        loss = loss + 0.9 * height.absolute * np.exp(np.minimum(height.absolute * size, 700))
+    error = np.where(low > 0, low * loss, 0.0) + np.where(
+        h < 0, 0.0, whole * (ulps(4) + np.expm1(weight.error()))
+    )
+    error = np.where(np.isnan(error), np.inf, error)
     return Ball(value, UNIT, error, True)

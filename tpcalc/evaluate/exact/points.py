@@ -32,19 +32,18 @@ def at_point(factor: Expr, point: Any) -> Ball:
     if any(isinstance(part, Call) and part.atom == DELTA for part in walk(factor)):
         raise no_density()
     at = np.float64(point) if type(point) in (int, float) else point
-    with np.errstate(all="ignore"):
-        value = evaluate(Fn(factor, 1), [at])
-        size: Any = 0.0
-        z = np.abs(at)
-        for piece, polynomial in decompose(factor).items():
-            exponent = level(piece.square) * at * at + level(piece.slope) * at
-            height = np.exp(exponent) * (1 + np.abs(exponent))
-            if piece.wave is not None:
-                height = height * (1 + np.abs(level(piece.wave.frequency) * at))
-            if piece.positive is not None:
-                height = height * z ** float(piece.positive[1]) * (1 + float(piece.positive[1]))
-            for degree, coefficient in polynomial.items():
-                size = size + abs(level(coefficient)) * (1 + degree) * z**degree * height
+    value = evaluate(Fn(factor, 1), [at])
+    size: Any = 0.0
+    z = np.abs(at)
+    for piece, polynomial in decompose(factor).items():
+        exponent = level(piece.square) * at * at + level(piece.slope) * at
+        height = np.exp(exponent) * (1 + np.abs(exponent))
+        if piece.wave is not None:
+            height = height * (1 + np.abs(level(piece.wave.frequency) * at))
+        if piece.positive is not None:
+            height = height * z ** float(piece.positive[1]) * (1 + float(piece.positive[1]))
+        for degree, coefficient in polynomial.items():
+            size = size + abs(level(coefficient)) * (1 + degree) * z**degree * height
     if not np.ndim(value):
         value, size = float(value), float(size)
     return Ball(value, 0.0, 64 * UNIT * size)

@@ -35,9 +35,8 @@ def _opening(kind: str, covariance: Ball, deviation: Ball) -> Ball:
     absolute: Any = 0.0
     if not (covariance.clean and deviation.clean):
         c, s = np.abs(covariance.value), np.abs(deviation.value)
-        with np.errstate(all="ignore"):
-            size = np.hypot(c, s) - covariance.absolute - deviation.absolute
-            move = (covariance.absolute + deviation.absolute) / size
+        size = np.hypot(c, s) - covariance.absolute - deviation.absolute
+        move = (covariance.absolute + deviation.absolute) / size
         absolute = np.where(size > 0, np.minimum(1.1 * move, pi), pi)
     return Ball(value, relative, absolute, kind == "step")
 
@@ -84,8 +83,7 @@ def _narrow(s: Any, c: Any, value: Any, error: Any) -> tuple[Any, Any]:
     """The same where s is much less than -c, by t - atan(t) = t^3/3 - t^5/5 + ..."""
     import numpy as np
 
-    with np.errstate(all="ignore"):
-        narrow = np.less(s, -0.25 * c)
+    narrow = np.less(s, -0.25 * c)
     if not narrow.any():
         return value, error
     s, c, narrow, value, error = np.broadcast_arrays(s, c, narrow, value, error)
@@ -153,15 +151,14 @@ def steps(pair: Pair) -> Ball:
     from scipy import special
 
     h, k, rho, s = pair.first.value, pair.second.value, pair.correlation.value, pair.sine.value
-    with np.errstate(all="ignore"):
-        first = special.owens_t(h, _slope(beyond(h, k, rho, s), h))
-        second = special.owens_t(k, _slope(beyond(k, h, rho, s), k))
-        apart = ((h > 0) & (k < 0)) | ((h < 0) & (k > 0))
-        apart = apart | ((h == 0) & (k < 0)) | ((k == 0) & (h < 0))
-        value = 0.5 * (special.ndtr(h) + special.ndtr(k)) - first - second - 0.5 * apart
-        centred = (h == 0) & (k == 0)
-        if np.any(centred):
-            value = np.where(centred, np.arctan2(s, -rho) / (2 * pi), value)
+    first = special.owens_t(h, _slope(beyond(h, k, rho, s), h))
+    second = special.owens_t(k, _slope(beyond(k, h, rho, s), k))
+    apart = ((h > 0) & (k < 0)) | ((h < 0) & (k > 0))
+    apart = apart | ((h == 0) & (k < 0)) | ((k == 0) & (h < 0))
+    value = 0.5 * (special.ndtr(h) + special.ndtr(k)) - first - second - 0.5 * apart
+    centred = (h == 0) & (k == 0)
+    if np.any(centred):
+        value = np.where(centred, np.arctan2(s, -rho) / (2 * pi), value)
     error = 16 * UNIT + 0.4 * (shift_error(pair.first) + shift_error(pair.second))
     error = error + 0.17 * (pair.correlation.relative + pair.sine.relative)
     if not (pair.correlation.clean and pair.sine.clean):
@@ -220,8 +217,7 @@ def _plackett(pair: Pair) -> Ball:
     found: Any = 0.0
     for node, share in zip(*_nodes(), strict=True):
         sine = np.sin(node * top)
-        with np.errstate(all="ignore"):
-            found = found + share * np.exp(-up / (1 + sine) - down / (1 - sine))
+        found = found + share * np.exp(-up / (1 + sine) - down / (1 - sine))
     value = (2 / pi) * top * found
     heights = pair.first.relative + pair.second.relative + 4 * UNIT
     size = np.where(np.isfinite(h * k), h * h + k * k, 0.0)

@@ -46,11 +46,8 @@ def single(exponent: Fraction, variance: Ball) -> Ball:
 def _relative(x: Ball, exponent: float) -> Any:
     import numpy as np
 
-    with np.errstate(all="ignore"):
-        off = np.abs(x.absolute / x.value)
-        return np.where(
-            off < 0.5, abs(exponent) * off * (1 + 2 * (abs(exponent) + 1) * off), np.inf
-        )
+    off = np.abs(x.absolute / x.value)
+    return np.where(off < 0.5, abs(exponent) * off * (1 + 2 * (abs(exponent) + 1) * off), np.inf)
 
 
 @lru_cache(maxsize=1)

@@ -72,26 +72,25 @@ def wedge(means: tuple[Ball, Ball], rho: Ball, s: Ball, corner: Ball) -> tuple[A
 
     first, second = means
     value, error = np.zeros_like(first.value), np.zeros_like(first.value)
-    with np.errstate(all="ignore"):
-        size = np.hypot(first.value, second.value)
-        off = first.error() + second.error()
-        turn = rho.error() * np.abs(s.value) + s.error() * np.abs(rho.value)
-        off_corner = corner.error()
-        steps = np.where(size > 1, np.ceil(np.log2(np.maximum(size, 1) * pi) / 3), 0)
-        steps = np.where(np.isfinite(steps), steps, 0)
-        for step in np.unique(steps):
-            chosen = steps == step
-            found, bound, peak = _opening(
-                (first.value[chosen], second.value[chosen]),
-                (rho.value[chosen], s.value[chosen]),
-                corner.value[chosen],
-                float(8.0**step),
-            )
-            value[chosen], error[chosen] = found, bound
-            slide = _slide(found, peak, corner.value[chosen], size[chosen])
-            error[chosen] += slide * np.broadcast_to(off, size.shape)[chosen]
-            error[chosen] += peak * np.broadcast_to(turn, size.shape)[chosen]
-            error[chosen] += found * np.expm1(np.broadcast_to(off_corner, size.shape)[chosen])
+    size = np.hypot(first.value, second.value)
+    off = first.error() + second.error()
+    turn = rho.error() * np.abs(s.value) + s.error() * np.abs(rho.value)
+    off_corner = corner.error()
+    steps = np.where(size > 1, np.ceil(np.log2(np.maximum(size, 1) * pi) / 3), 0)
+    steps = np.where(np.isfinite(steps), steps, 0)
+    for step in np.unique(steps):
+        chosen = steps == step
+        found, bound, peak = _opening(
+            (first.value[chosen], second.value[chosen]),
+            (rho.value[chosen], s.value[chosen]),
+            corner.value[chosen],
+            float(8.0**step),
+        )
+        value[chosen], error[chosen] = found, bound
+        slide = _slide(found, peak, corner.value[chosen], size[chosen])
+        error[chosen] += slide * np.broadcast_to(off, size.shape)[chosen]
+        error[chosen] += peak * np.broadcast_to(turn, size.shape)[chosen]
+        error[chosen] += found * np.expm1(np.broadcast_to(off_corner, size.shape)[chosen])
     return value, np.where(np.isfinite(error), error, np.inf)
 
 

@@ -66,36 +66,35 @@ def weighted(pair: Pair, at: Corner) -> Ball:
     """
     import numpy as np
 
-    with np.errstate(all="ignore"):
-        found = exponential(at.weight) * steps(pair)
-        if not np.any(at.weight.value > LARGEST_WEIGHT):
-            return found
-        shape = np.shape(found.value + at.corner.value)
-        value = np.array(np.broadcast_to(found.value, shape))
-        error = np.array(np.broadcast_to(found.error(), shape))
-        large = np.broadcast_to(at.weight.value > LARGEST_WEIGHT, shape)
+    found = exponential(at.weight) * steps(pair)
+    if not np.any(at.weight.value > LARGEST_WEIGHT):
+        return found
+    shape = np.shape(found.value + at.corner.value)
+    value = np.array(np.broadcast_to(found.value, shape))
+    error = np.array(np.broadcast_to(found.error(), shape))
+    large = np.broadcast_to(at.weight.value > LARGEST_WEIGHT, shape)
 
-        def cut(x: Ball) -> Ball:
-            absolute = x.absolute if x.clean else np.broadcast_to(x.absolute, shape)[large]
-            return Ball(np.broadcast_to(x.value, shape)[large], x.relative, absolute)
+    def cut(x: Ball) -> Ball:
+        absolute = x.absolute if x.clean else np.broadcast_to(x.absolute, shape)[large]
+        return Ball(np.broadcast_to(x.value, shape)[large], x.relative, absolute)
 
-        pair = Pair(cut(pair.first), cut(pair.second), cut(pair.correlation), cut(pair.sine))
-        at = Corner(
-            cut(at.weight),
-            cut(at.first),
-            cut(at.second),
-            cut(at.corner),
-            cut(at.above),
-            cut(at.beside),
-        )
-        best, bound = value[large], error[large]
-        for other, limit in (
-            wedge((pair.first, at.above), pair.correlation, pair.sine, at.corner),
-            _thin(pair, at),
-        ):
-            better = ~(limit >= bound) & ~np.isnan(limit)
-            best, bound = np.where(better, other, best), np.where(better, limit, bound)
-        value[large], error[large] = best, bound
+    pair = Pair(cut(pair.first), cut(pair.second), cut(pair.correlation), cut(pair.sine))
+    at = Corner(
+        cut(at.weight),
+        cut(at.first),
+        cut(at.second),
+        cut(at.corner),
+        cut(at.above),
+        cut(at.beside),
+    )
+    best, bound = value[large], error[large]
+    for other, limit in (
+        wedge((pair.first, at.above), pair.correlation, pair.sine, at.corner),
+        _thin(pair, at),
+    ):
+        better = ~(limit >= bound) & ~np.isnan(limit)
+        best, bound = np.where(better, other, best), np.where(better, limit, bound)
+    value[large], error[large] = best, bound
     return Ball(value, 0.0, error, True)
 
 
