@@ -13,13 +13,14 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.closure.numeric import METHODS, Answer, Numeric
+from tpcalc.evaluate.closure.numeric import METHODS, Answer, Numeric, Work
 from tpcalc.evaluate.closure.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.results import Estimate, Method, Status
 
 __all__ = ["Chain", "chosen"]
 
+WORK = 20_000  # integrals by closed form, or 500 in two dimensions: some seconds
 CHOICES = ("auto", "exact", "quadrature", "particles")
 
 
@@ -62,7 +63,9 @@ class Chain:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._closure = Closure(self.graph, Numeric(self.methods))
+        # Of a long training run most integrals would end in particles all the same.
+        work = Work(WORK) if self.methods == METHODS else None
+        self._closure = Closure(self.graph, Numeric(self.methods, work=work))
         self._chance = Chance(self._closure)
         self._nodes = {name: target.node for name, target in self.graph.targets}
         self._formulas: Chance[Any] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,11 @@ LARGEST = 1e100  # beyond it, squares and products may overflow
 UNDERFLOW = 1e-290
 CERTAINTY = (*METHODS, Method.PARTICLES)
 Evaluator = Callable[[Sequence[Expr], Sequence[Any], Sequence[Sequence[Any]]], Computed | None]
+SUPPORTED = {Method.EXACT: exact.supported, Method.QUADRATURE: quadrature.supported}
+EVALUATORS: dict[Method, Evaluator] = {
+    Method.EXACT: exact.expectation,
+    Method.QUADRATURE: quadrature.expectation,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,32 @@ class Answer:
 ZERO = Answer(0.0, 0.0, zero=True)
 
 
+@dataclass
+class Work:
+    """How many integrals may still be evaluated, in units of one closed form.
+
+    Args:
+        left: The units.
+    """
+
+    left: int
+
+    def spend(self, method: Method, dimension: int) -> None:
+        """Count an integral.
+
+        Args:
+            method: What evaluates it.
+            dimension: Over how many Gaussians.
+
+        Raises:
+            Unknown: Nothing is left.
+        """
+        cost = 1 if method is Method.EXACT else 3 if dimension == 1 else 40
+        self.left -= cost
+        if self.left < 0:
+            raise Unknown("more integrals than are worth their time")
+
+
 @dataclass(frozen=True, slots=True)
 class Numeric:
     """Arithmetic of answers.
@@ -56,6 +88,7 @@ class Numeric:
         methods: What may evaluate an integral, in this order.
         follow: Whether errors of covariances are followed through integrals, at the price of one
             more evaluation for each; without, the bound covers the evaluation alone.
+        work: How many integrals may be evaluated; None: any number.
 
     Example:
         >>> half = Numeric().number(Fraction(1, 2))
@@ -65,6 +98,7 @@ class Numeric:
 
     methods: tuple[Method, ...] = METHODS
     follow: bool = True
+    work: Work | None = None
 
     def number(self, value: Fraction | float) -> Answer:
         """A given number; a fraction may be rounded.
@@ -160,16 +194,17 @@ class Numeric:
         if not all(np.all(np.abs(value) < LARGEST) for row in (means, *covs) for value in row):
             raise Unknown("an integral over Gaussians whose size leaves the floating-point range")
         for method in self.methods:
-            room = exact if method is Method.EXACT else quadrature
-            if not room.supported(tuple(factors)):
+            if not SUPPORTED[method](tuple(factors)):
                 continue
-            found = room.expectation(factors, means, covs)
+            if self.work is not None:
+                self.work.spend(method, len(factors))
+            found = EVALUATORS[method](factors, means, covs)
             if found is None or not np.all(np.isfinite(found.value)):
                 continue
             # What is left to underflow is no error: a variance of 0 must stay exactly that.
             error = np.where(found.error <= UNDERFLOW, 0.0, found.error)[()]
             if self.follow:
-                error = error + _followed(room.expectation, factors, mean, cov, found.value)
+                error = error + self._followed(method, factors, mean, cov, found.value)
             if np.any(error > WORST * (np.abs(found.value) + error)) and np.any(error > WORST):
                 continue
             inner = {answer.method for row in (mean, *cov) for answer in row if not answer.zero}
@@ -177,36 +212,33 @@ class Numeric:
         texts = ", ".join(factor.text.replace("x0", f"z{i}") for i, factor in enumerate(factors))
         raise Unknown(f"no closed form or quadrature for E of the product of {texts}")
 
+    def _followed(
+        self,
+        method: Method,
+        factors: Sequence[Expr],
+        mean: Sequence[Answer],
+        cov: Sequence[Sequence[Answer]],
+        value: Any,
+    ) -> Any:
+        """What the errors of means and covariances make of an integral, one at a time."""
+        means = [answer.value for answer in mean]
+        covs = [[answer.value for answer in row] for row in cov]
+        total: Any = 0.0
 
-def _worst(methods: set[Method]) -> Method:
-    return max(methods, key=CERTAINTY.index, default=Method.EXACT)
+        def again(place: str) -> Any:
+            if self.work is not None:
+                self.work.spend(method, len(factors))
+            found = EVALUATORS[method](factors, means, covs)
+            if found is None:
+                raise Unknown(f"an integral that has no value where {place} is moved by its error")
+            return np.abs(found.value - value)
 
-
-def _followed(
-    evaluator: Evaluator,
-    factors: Sequence[Expr],
-    mean: Sequence[Answer],
-    cov: Sequence[Sequence[Answer]],
-    value: Any,
-) -> Any:
-    """What the errors of means and covariances make of an integral, one at a time."""
-    means = [answer.value for answer in mean]
-    covs = [[answer.value for answer in row] for row in cov]
-    total: Any = 0.0
-
-    def again(place: str) -> Any:
-        found = evaluator(factors, means, covs)
-        if found is None:
-            raise Unknown(f"an integral that cannot be told where {place} is moved by its error")
-        return np.abs(found.value - value)
-
-    for i, answer in enumerate(mean):
-        if np.any(np.asarray(answer.error) > 0):
-            means[i] = answer.value + answer.error
-            total = total + again("a mean")
-            means[i] = answer.value
-    for i in range(len(factors)):
-        for j in range(i, len(factors)):
+        for i, answer in enumerate(mean):
+            if np.any(np.asarray(answer.error) > 0):
+                means[i] = answer.value + answer.error
+                total = total + again("a mean")
+                means[i] = answer.value
+        for i, j in combinations_with_replacement(range(len(factors)), 2):
             answer = cov[i][j]
             if not np.any(np.asarray(answer.error) > 0):
                 continue
@@ -215,7 +247,11 @@ def _followed(
             covs[i][j] = covs[j][i] = answer.value + way * answer.error
             total = total + again("a covariance")
             covs[i][j] = covs[j][i] = answer.value
-    return total
+        return total
+
+
+def _worst(methods: set[Method]) -> Method:
+    return max(methods, key=CERTAINTY.index, default=Method.EXACT)
 
 
 def _value(fn: Fn, given: Sequence[Any]) -> Any:
