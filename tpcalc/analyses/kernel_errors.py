@@ -75,7 +75,7 @@ def check_entries(
                         _own(task, left.at(rows), kind, k) * _own(task, right.at(columns), kind, m)
                     )
                 )
-                answer = _entry(pair, kind, k, m)
+                answer = pair.entry(kind, 0, k, 1, m)
                 gap = np.abs(answer.value - matrices[kind][rows, k, columns, m])
                 relative = (gap + answer.error) / np.where(scale > 0, scale, 1.0)
                 relative = np.broadcast_to(relative, correlation.shape)
@@ -94,10 +94,6 @@ def check_entries(
     )
 
 
-def _entry(evaluated: Evaluated, kind: str, k: int, m: int, other: int = 1) -> Answer:
-    return (evaluated.nngp if kind == "nngp" else evaluated.ntk)(0, k, other, m)
-
-
 def _followed(
     entries: Entries, gram: Sequence[Sequence[Answer]], kinds: Sequence[str], numeric: Numeric
 ) -> Evaluated:
@@ -105,7 +101,7 @@ def _followed(
     evaluated = entries.at(gram, numeric)
     try:
         for kind in kinds:
-            _entry(evaluated, kind, 0, 0, 1)
+            evaluated.entry(kind, 0, 0, 1, 0)
         return evaluated
     except Unknown:
         return entries.at(gram, Numeric(numeric.methods, follow=False))
@@ -117,7 +113,7 @@ def _own(task: Network, inputs: Inputs, kind: str, k: int) -> Any:
     squares = inputs.squares
     gram = [[Answer(squares[:, p, q], 0.0) for q in tokens] for p in tokens]
     evaluated = task.single.at(gram, Numeric(follow=False))
-    return _entry(evaluated, kind, k, k, 0).value
+    return evaluated.entry(kind, 0, k, 0, k).value
 
 
 def _diagonal_error(
@@ -134,7 +130,7 @@ def _diagonal_error(
     evaluated = task.single.at(gram, numeric)
     worst = 0.0
     for kind in kinds:
-        answer = _entry(evaluated, kind, 0, 0, 0)
+        answer = evaluated.entry(kind, 0, 0, 0, 0)
         own = matrices[kind][places, 0, places, 0]
         gap = (np.abs(answer.value - own) + answer.error) / np.where(own > 0, own, 1.0)
         worst = max(worst, float(np.max(gap, initial=0.0)))
@@ -185,7 +181,7 @@ def _compared(
 ) -> tuple[bool, tuple[str, ...]]:
     """The tangent kernel with and without corrections."""
     naive = task.pair.at(gram, Numeric(numeric.methods, follow=False), corrections=False)
-    with_, without = _entry(right, "ntk", 0, 0), _entry(naive, "ntk", 0, 0)
+    with_, without = right.entry("ntk", 0, 0, 1, 0), naive.entry("ntk", 0, 0, 1, 0)
     gap = np.abs(with_.value - without.value)
     if not np.any(gap > 8 * with_.error + 1e-12 * np.abs(with_.value)):
         return True, ()

@@ -104,7 +104,8 @@ def kernel(
             raise UsageError("trained names inputs of a program; of a network give layers.")
         exponents = find_parameterization(parameterization)
         task = network(model, X, X2, exponents, layers, scale, wanted)
-        found = task.answer(method, seed, threads, progress)
+        with np.errstate(all="ignore"):  # what is not finite is refused by the record
+            found = task.answer(method, seed, threads, progress)
         words = f"{model.words}; {exponents.text}"
         digest = task.digest
     else:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
@@ -76,6 +78,22 @@ class Evaluated:
     def __init__(self, entries: Entries, closure: Closure[Answer]) -> None:
         self.entries, self.closure = entries, closure
         self.chance = Chance(closure)
+
+    def entry(self, kind: str, i: int, k: int, j: int, m: int) -> Answer:
+        """An entry of a kernel; what overflows is not finite, without a warning.
+
+        Args:
+            kind: ``"nngp"`` or ``"ntk"``.
+            i: A copy.
+            k: Its output.
+            j: A copy.
+            m: Its output.
+
+        Raises:
+            Unknown: It has no closed form and no quadrature.
+        """
+        with np.errstate(all="ignore"):
+            return (self.nngp if kind == "nngp" else self.ntk)(i, k, j, m)
 
     def nngp(self, i: int, k: int, j: int, m: int) -> Answer:
         """The covariance of output k for copy i and output m for copy j.

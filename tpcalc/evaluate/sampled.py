@@ -67,7 +67,7 @@ def sampled(
         try:
             if not numeric.methods:
                 raise Unknown("particles were asked for")
-            found[place] = _entry(evaluated, place)
+            found[place] = evaluated.entry(*place)
         except Unknown:
             open_[place] = _terms(evaluated, place, asked)
     if not open_:
@@ -87,11 +87,6 @@ def sampled(
         ]
         found[place] = field.total(products)
     return found
-
-
-def _entry(evaluated: Evaluated, place: Place) -> Answer:
-    kind, i, k, j, m = place
-    return (evaluated.nngp if kind == "nngp" else evaluated.ntk)(i, k, j, m)
 
 
 def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -> list[_Term]:

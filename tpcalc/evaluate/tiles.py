@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
-from tpcalc.evaluate.entries import Entries, Evaluated
+from tpcalc.evaluate.entries import Entries
 from tpcalc.results import Method
 
 __all__ = ["Inputs", "Tiled", "tiled"]
@@ -115,8 +115,7 @@ def tiled(
         same = right is None and rows == columns
         evaluated = pair.at(grams(left.at(rows), other.at(columns), same=same), numeric)
         for kind, k, m in product(kinds, range(outputs), range(outputs)):
-            with np.errstate(all="ignore"):  # what overflows is refused by the record
-                answer = _entry(evaluated, kind, 0, k, 1, m)
+            answer = evaluated.entry(kind, 0, k, 1, m)
             found.methods.add(answer.method)
             block = found.matrices[kind][rows, k, columns, m]
             block[...] = answer.value
@@ -154,17 +153,11 @@ def _diagonal(
     evaluated = single.at(gram, numeric)
     outputs = range(single.tangent.outputs)
     own = {}
-    with np.errstate(all="ignore"):  # what overflows is refused by the record
-        for place in product(kinds, outputs, outputs):
-            kind, k, m = place
-            answer = _entry(evaluated, kind, 0, k, 0, m)
-            found.methods.add(answer.method)
-            own[place] = answer.value
+    for kind, k, m in product(kinds, outputs, outputs):
+        answer = evaluated.entry(kind, 0, k, 0, m)
+        found.methods.add(answer.method)
+        own[kind, k, m] = answer.value
     return own
-
-
-def _entry(evaluated: Evaluated, kind: str, i: int, k: int, j: int, m: int) -> Answer:
-    return (evaluated.nngp if kind == "nngp" else evaluated.ntk)(i, k, j, m)
 
 
 def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answer]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 from typing import Any, overload
 
-__all__ = ["UNIT", "Ball", "total"]
+__all__ = ["UNIT", "Ball", "better", "finite_error", "quotient", "root", "total", "ulps"]
 
 # A little more than half the distance of floats at 1, for the rounding of the bounds themselves.
 UNIT = 1.13e-16
@@ -187,6 +187,17 @@ def quotient(x: Ball, y: Ball) -> Ball:
         absolute = np.where(least > 0, shift / np.maximum(least, 5e-324), np.inf)
         absolute = np.where(size == 0.0, np.where(y.absolute == 0.0, 0.0, np.inf), absolute)
     return Ball(value, relative, absolute, x.positive)
+
+
+def better(one: Ball, other: Ball) -> Ball:
+    """Of two values for the same number the one with the lower bound, entry by entry."""
+    import numpy as np
+
+    first, second = one.error(), other.error()
+    lower = ~(second >= first) & ~np.isnan(second)  # also where the first is no number
+    if not np.ndim(lower):
+        return Ball(other.value, 0.0, second) if lower else one
+    return Ball(np.where(lower, other.value, one.value), 0.0, np.where(lower, second, first))
 
 
 def finite_error(error: Any) -> Any:

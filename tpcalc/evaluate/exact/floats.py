@@ -10,7 +10,7 @@ from typing import Any
 
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.exact import halflines, quadrants, rays
-from tpcalc.evaluate.exact.ball import UNIT, Ball, quotient, root, total, ulps
+from tpcalc.evaluate.exact.ball import UNIT, Ball, better, quotient, root, total, ulps
 from tpcalc.evaluate.exact.constants import constant
 from tpcalc.evaluate.exact.determinant import close_sum, determinant
 from tpcalc.evaluate.exact.weighted import Corner, weighted
@@ -134,13 +134,12 @@ class Floats:
             )
         centred = all(type(mean) is int and mean == 0 for mean in means)
         if kinds == ("step", "sign"):
-            if plain or centred:
-                alone = self.half("sign", (weight, 0), means[1], second)
-                both = self.quarter(("sign", "sign"), weights, means, entries)
-                return _fraction(Fraction(1, 2)) * self.total([alone, both])
+            found = self._step_and_sign(weights, means, entries)
+            if plain or centred or not halflines.heavy(ball(weight)):
+                return found
             alone = self.half("step", (weight, weights[1]), means[0], first)
             both = self.quarter(("step", "step"), weights, means, entries)
-            return self.total([2 * both, -1 * alone])
+            return better(found, ball(self.total([2 * both, -1 * alone])))
         if centred:
             found = quadrants.angle(kinds[0], ball(covariance), ball(minor))
             return found * self.exponential(weight)
@@ -153,6 +152,12 @@ class Floats:
             return quadrants.steps(pair)
         corner = Corner(*(ball(entry) for entry in weights))
         return weighted(pair, corner.scaled(ball(first), ball(second), ball(minor)))
+
+    def _step_and_sign(self, weights: tuple[Any, ...], means: Any, entries: Any) -> Ball:
+        """Step = (1 + sign) / 2."""
+        alone = self.half("sign", (weights[0], 0), means[1], entries[1])
+        both = self.quarter(("sign", "sign"), weights, means, entries)
+        return ball(_fraction(Fraction(1, 2)) * self.total([alone, both]))
 
     def ramps(self, entries: Any) -> Any:
         _, _, covariance, minor = entries

@@ -7,7 +7,7 @@ from typing import Any
 
 from tpcalc.evaluate.exact.ball import UNIT, Ball, quotient, ulps
 
-__all__ = ["exponential", "half", "side", "standard", "tail"]
+__all__ = ["exponential", "half", "heavy", "side", "standard", "tail"]
 
 PEAK = 1 / sqrt(2 * pi)
 
@@ -20,7 +20,15 @@ def exponential(weight: Ball) -> Ball:
     error = weight.error()
     if type(error) is float and error == 0.0:
         return Ball(value, ulps(4), 0.0, True)
-    return Ball(value, ulps(4), value * np.expm1(error) * (1 + ulps(4)), True)
+    return Ball(value, ulps(4), _spread(value, weight.value, error), True)
+
+
+def _spread(value: Any, exponent: Any, error: Any) -> Any:
+    """How far exp(exponent), computed as ``value``, is off for an error of the exponent."""
+    import numpy as np
+
+    near = 1.001 * value * np.expm1(np.minimum(error, 1.0))
+    return near if np.all(error <= 1.0) else np.where(error <= 1.0, near, np.exp(exponent + error))
 
 
 def side(kind: str, mean: Ball) -> Ball:
@@ -81,6 +89,13 @@ def half(kind: str, height: Ball) -> Ball:
     return Ball(value, ulps(6), error + _tail_rounding(height.value), True)
 
 
+def heavy(weight: Ball) -> bool:
+    """Whether a weight magnifies rounding errors somewhere."""
+    import numpy as np
+
+    return bool(np.any(weight.value > 1.0))
+
+
 def _tail_rounding(height: Any) -> Any:
     """Error of ndtr far to the left, where the rounding of its argument is magnified."""
     import numpy as np
@@ -107,11 +122,11 @@ def tail(weight: Ball, height: Ball, edge: Ball) -> Ball:
     whole = np.exp(weight.value)
     value = np.where(h < 0, low, whole - low)
     # |d ln erfcx(x)| is at most |dx| 2 / sqrt(pi), and at most |dx / x|.
-    loss = ulps(8) + 1.1 * height.relative + np.expm1(edge.error())
+    loss = ulps(8) + 1.1 * height.relative
     if not height.clean:
         loss = loss + 0.9 * height.absolute * np.exp(np.minimum(height.absolute * size, 700))
-    error = np.where(low > 0, low * loss, 0.0) + np.where(
-        h < 0, 0.0, whole * (ulps(4) + np.expm1(weight.error()))
-    )
+    error = np.where(low > 0, low * loss + _spread(low, edge.value, edge.error()), 0.0)
+    of_whole = whole * ulps(4) + _spread(whole, weight.value, weight.error())
+    error = error + np.where(h < 0, 0.0, of_whole)
     error = np.where(np.isnan(error), np.inf, error)
     return Ball(value, UNIT, error, True)

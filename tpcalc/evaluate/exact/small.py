@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from tpcalc.evaluate.exact.ball import Ball
+from tpcalc.evaluate.exact.ball import Ball, better
 from tpcalc.evaluate.exact.blocks import mapped, shape_of
 from tpcalc.evaluate.exact.groups import Group
 from tpcalc.evaluate.exact.piece import Unsupported
@@ -79,17 +79,10 @@ def with_series(group: Group) -> Ball:
 
 
 def _better(found: Ball, group: Group, code: int) -> Ball:
-    import numpy as np
-
     try:
-        other = _series(group, code)
+        return better(found, _series(group, code))
     except Unsupported:
         return found
-    first, second = found.error(), other.error()
-    better = ~(second >= first)
-    if not np.ndim(better):
-        return Ball(other.value, 0.0, second) if better else found
-    return Ball(np.where(better, other.value, found.value), 0.0, np.where(better, second, first))
 
 
 def _series(group: Group, code: int) -> Ball:
