@@ -26,9 +26,24 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder
 from tpcalc.program.rename import with_refs
 
-__all__ = ["Instance"]
+__all__ = ["Instance", "datum"]
 
 Value = Ref | Form | Fraction | float
+BITS = 10
+
+
+def datum(value: float) -> Fraction | float:
+    """A number of the data: exact where it has a few binary digits, so that products stay exact.
+
+    Args:
+        value: The number.
+
+    Example:
+        >>> datum(0.75), datum(0.1)
+        (Fraction(3, 4), 0.1)
+    """
+    exact = Fraction(value)
+    return exact if exact.denominator <= 2**BITS and abs(exact) < 2**BITS else value
 
 
 @dataclass
@@ -65,7 +80,7 @@ class Instance:
 
     def _value(self, ref: Ref, node: Node) -> Value | None:
         if ref in self.data:
-            return float(self.data[ref])
+            return datum(float(self.data[ref]))
         if isinstance(node, InputVector | InputScalar):
             return self.weights.current(ref, node)
         if isinstance(node, LinComb):
@@ -105,7 +120,7 @@ class Instance:
         given: dict[Expr, Expr] = {
             Par(index): const(value)
             for index, ref in enumerate(node.scalars)
-            if isinstance(value := self.values.get(ref), float)
+            if isinstance(value := self.values.get(ref), float | Fraction)
         }
         if not given:
             return node
