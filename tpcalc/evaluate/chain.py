@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, sqrt
 from typing import Any
 
@@ -13,13 +13,14 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.closure.numeric import METHODS, Answer, Numeric, Work
+from tpcalc.evaluate.closure.numeric import METHODS, WORST, Answer, Numeric, Work
 from tpcalc.evaluate.closure.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.results import Estimate, Method, Status
 
 __all__ = ["Chain", "chosen"]
 
+ROUNDING = 2.0**-50
 WORK = 20_000  # integrals by closed form, or 500 in two dimensions: some seconds
 CHOICES = ("auto", "exact", "quadrature", "particles")
 
@@ -122,6 +123,26 @@ class Chain:
         except Unknown:
             return None
 
+    def with_formula(self, name: str, found: Estimate) -> Estimate:
+        """An exact estimate with its formula; one that is a rational number has no error.
+
+        Args:
+            name: The target.
+            found: Its estimate.
+        """
+        if found.method is not Method.EXACT or found.random:
+            return found
+        closed = self.formula(name)
+        if closed is None:
+            return found
+        # Constants were recognised from floats: what they make must be the number.
+        value = float(closed.evalf(25))
+        if not abs(value - found.value) <= found.stderr + ROUNDING * abs(found.value):
+            return found
+        if closed.is_Rational:
+            found = replace(found, value=float(closed), stderr=0.0, status=Status.EXACT)
+        return replace(found, formula=str(closed))
+
     def _ref(self, name: str) -> LRef:
         ref = self._nodes[name]
         assert ref is not None, name
@@ -132,6 +153,8 @@ def _estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
     value, error = float(answer.value), float(answer.error)
     if not isfinite(value) or not isfinite(error):
         raise Unknown("it leaves the floating-point range")
+    if error > WORST * max(1.0, abs(value)):
+        raise Unknown("its error is too large")
     method = answer.method
     std = None
     if variance is not None:

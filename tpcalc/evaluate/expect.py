@@ -11,15 +11,18 @@ from typing import Any
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, TraceError, UsageError
 from tpcalc.evaluate import exact
+from tpcalc.evaluate.chain import Chain, chosen
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.products import Affine, products
 from tpcalc.evaluate.closure.recognise import exactly, with_fractions
 from tpcalc.evaluate.limit import limit
-from tpcalc.functions import Expr, Fn, Var, const
+from tpcalc.functions import Call, Expr, Fn, Var, const
+from tpcalc.functions.expr import walk
 from tpcalc.functions.symbolic import to_sympy
+from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.program.nodes import Group, InputVector, Moment
 from tpcalc.program.program import Builder
-from tpcalc.results import Estimate, checks
+from tpcalc.results import Estimate, Method, checks
 
 __all__ = ["closed_form", "expect"]
 
@@ -71,7 +74,29 @@ def expect(
     builder.group(Group("G", "n", tuple(_number(value) for value in means), numbers))
     vectors = tuple(builder.add(InputVector("G", index)) for index in range(count))
     builder.output("E", builder.add(Moment(Fn(expr, count), vectors)))
-    found: Estimate = limit(builder.finish(), method=method, seed=seed)["E"]
+    program = builder.finish()
+    # Not through a derivation, which takes what is odd for 0 before it asks whether it exists.
+    starts: list[LNode] = [Start("G", index) for index in range(count)]
+    graph = LimitGraph(
+        (*starts, Expect(Fn(expr, count), vectors)),
+        (("E", Target(Fraction(0), count)),),
+        (*("n" for _ in range(count)), None),
+        program.dims,
+        program.groups,
+        (),
+    )
+    chain = Chain(graph, chosen(method))
+    direct = chain.scalar("E")
+    if direct is not None:
+        return chain.with_formula("E", direct)
+    found: Estimate = limit(program, method=method, seed=seed)["E"]
+    fast = [p.atom.text for p in walk(expr) if isinstance(p, Call) and p.atom.facts.growth is None]
+    if fast and found.method is Method.PARTICLES and method == "auto":
+        raise EvaluationError(
+            f"E of {expr.text} may be infinite: {fast[0]} grows faster than every polynomial, and "
+            "no closed form or quadrature tells.",
+            hint="method='particles' gives the average of samples, finite or not.",
+        )
     return found
 
 

@@ -100,20 +100,10 @@ class Limit:
         raise UnknownName("limit", name, [*self._scalars, *self._vectors])
 
     def _closed(self, name: str) -> Estimate:
-        """The estimate of a scalar; one that is exact carries its formula, and a rational no error.
-
-        Formulas are made when asked for: a table of a thousand outputs needs none.
-        """
+        """The estimate of a scalar with its formula, which is made when asked for."""
         found = self._scalars[name].estimate
-        known = found.method is Method.EXACT and dict(self.graph.targets)[name].node is not None
-        if not known or found.random or found.formula is not None:
-            return found
-        closed = self._chain.formula(name)
-        if closed is None:
-            return found
-        if closed.is_Rational:
-            found = replace(found, value=float(closed), stderr=0.0, status=Status.EXACT)
-        return replace(found, formula=str(closed))
+        known = dict(self.graph.targets)[name].node is not None
+        return self._chain.with_formula(name, found) if known else found
 
     @cached_property
     def _chain(self) -> Chain:

@@ -16,8 +16,9 @@ from tpcalc.evaluate.closure.field import Field
 from tpcalc.evaluate.closure.gaussians import Gaussian, Hat, Member, Primitive, family, related
 from tpcalc.evaluate.closure.products import Affine, Product, affine, is_odd, products
 from tpcalc.evaluate.closure.slopes import slope
+from tpcalc.evaluate.exact import DELTA
 from tpcalc.functions import Call, Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import add, mul, substitute, walk
+from tpcalc.functions.expr import Pow, add, mul, substitute, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit import graph as nodes
 from tpcalc.limit.graph import LimitGraph, LRef
@@ -393,9 +394,11 @@ class Closure(Generic[T]):
                     joined |= next(part for part in parts if other in part)
             parts = [part for part in parts if not part & joined] + [joined]
         keys = [tuple(pair for pair in item.factors if pair[0] in part) for part in parts]
-        for key in keys:
-            if self._vanishes(key):
-                return [self.field.number(Fraction(0))]
+        if any(self._vanishes(key) for key in keys):
+            for key in keys:  # 0 times an expectation that does not exist is not 0
+                if not all(_is_tame(expr) for _, expr in key):
+                    yield ("component", key)
+            return [self.field.number(Fraction(0))]
         values = []
         for key in keys:
             values.append((yield ("component", key)))
@@ -461,6 +464,15 @@ class Closure(Generic[T]):
                 value = yield ("mean", slope(vector.expr, Var(place)))
                 total.append([coefficient, value])
         return self.field.total(total)
+
+
+def _is_tame(expr: Expr) -> bool:
+    """Whether a function grows like a polynomial at most, and is bounded near every point."""
+    return all(
+        (not isinstance(part, Call) or part.atom.facts.growth is not None or part.atom == DELTA)
+        and (not isinstance(part, Pow) or part.exponent > 0)
+        for part in walk(expr)
+    )
 
 
 def _gaussians_of(expr: Expr) -> list[int]:

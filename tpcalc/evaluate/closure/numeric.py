@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.errors import EvaluationError
 from tpcalc.evaluate import exact, quadrature
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.slopes import jumps
 from tpcalc.evaluate.computed import Computed
-from tpcalc.functions import Call, Expr, Fn, Par
+from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, substitute, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import Method
@@ -193,12 +195,18 @@ class Numeric:
         covs = [[answer.value for answer in row] for row in cov]
         if not all(np.all(np.abs(value) < LARGEST) for row in (means, *covs) for value in row):
             raise Unknown("an integral over Gaussians whose size leaves the floating-point range")
+        _refuse_flat_jumps(factors, cov)
         for method in self.methods:
             if not SUPPORTED[method](tuple(factors)):
                 continue
             if self.work is not None:
                 self.work.spend(method, len(factors))
             found = EVALUATORS[method](factors, means, covs)
+            if found is not None and np.any(np.isinf(found.value)):
+                raise EvaluationError(
+                    f"E of {_texts(factors)} leaves the floating-point range or is infinite.",
+                    hint="Scale the functions, or the variances of what they are applied to.",
+                )
             if found is None or not np.all(np.isfinite(found.value)):
                 continue
             # What is left to underflow is no error: a variance of 0 must stay exactly that.
@@ -209,8 +217,7 @@ class Numeric:
                 continue
             inner = {answer.method for row in (mean, *cov) for answer in row if not answer.zero}
             return Answer(found.value, error, _worst({method, *inner}))
-        texts = ", ".join(factor.text.replace("x0", f"z{i}") for i, factor in enumerate(factors))
-        raise Unknown(f"no closed form or quadrature for E of the product of {texts}")
+        raise Unknown(f"no closed form or quadrature for E of {_texts(factors)}")
 
     def _followed(
         self,
@@ -248,6 +255,24 @@ class Numeric:
             total = total + again("a covariance")
             covs[i][j] = covs[j][i] = answer.value
         return total
+
+
+def _texts(factors: Sequence[Expr]) -> str:
+    parts = [factor.text.replace("x0", f"z{i}") for i, factor in enumerate(factors)]
+    return parts[0] if len(parts) == 1 else "the product of " + ", ".join(parts)
+
+
+def _refuse_flat_jumps(factors: Sequence[Expr], cov: Sequence[Sequence[Answer]]) -> None:
+    """A jump of a Gaussian whose variance may be 0 or not: no method could tell its value."""
+    for place, factor in enumerate(factors):
+        own = cov[place][place]
+        flat = (np.asarray(own.error) > 0) & (np.abs(own.value) <= 5 * np.asarray(own.error))
+        if np.any(flat) and jumps(factor, Var(0)):
+            raise EvaluationError(
+                f"{factor.text.replace('x0', 'z')} jumps, and its argument has the variance 0 "
+                "within its rounding error: its expectation cannot be told.",
+                hint="Write the argument without the terms that cancel.",
+            )
 
 
 def _worst(methods: set[Method]) -> Method:

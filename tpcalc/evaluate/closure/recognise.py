@@ -47,8 +47,10 @@ def recognised(value: float) -> Any:
             constant = root * sympy.sqrt(pi) ** power
             ratio = value / float(constant)
             near = Fraction(ratio).limit_denominator(COUNTS)
+            # A rational must be hit exactly: 1 - 1e-15 may be a correlation, and is not 1.
+            close = 0.0 if constant == 1 else CLOSE * abs(ratio)
             small = abs(near.numerator) <= COUNTS and near != 0
-            if small and abs(float(near) - ratio) <= CLOSE * abs(ratio):
+            if small and abs(float(near) - ratio) <= close:
                 return constant * sympy.Rational(near.numerator, near.denominator)
     raise Unknown(f"the number {value} has too many digits for a formula")
 

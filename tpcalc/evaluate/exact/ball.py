@@ -14,6 +14,7 @@ from typing import Any, overload
 __all__ = ["UNIT", "Ball", "better", "finite_error", "quotient", "root", "total", "ulps"]
 
 # A little more than half the distance of floats at 1, for the rounding of the bounds themselves.
+LEAST = 5e-324  # the smallest number above 0: nothing is divided by 0
 UNIT = 1.13e-16
 # Factors that round nothing.
 EXACT = (1.0, 0.5, 0.25, -1.0, -0.5)
@@ -161,7 +162,7 @@ def root(x: Ball) -> Ball:
     relative = 0.5 * x.relative * (1 + x.relative) + UNIT
     if x.clean:
         return Ball(value, relative, 0.0, True)
-    absolute = np.minimum(np.sqrt(x.absolute), np.where(value > 0, x.absolute / value, np.inf))
+    absolute = np.minimum(np.sqrt(x.absolute), x.absolute / np.maximum(value, LEAST))
     return Ball(value, relative, absolute * (1 + x.relative), True)
 
 
