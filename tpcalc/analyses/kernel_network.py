@@ -33,6 +33,7 @@ __all__ = ["Network", "network"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float, str], None]
+LARGE = 1e75  # numbers whose fourth powers are still floats
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
 
@@ -110,15 +111,15 @@ class Network:
         if chain is not None:
             return run_chain(chain, self.left, self.right, self.kinds, threads, progress)
         methods = chosen(method)
-        why = "particles were asked for"
+        why = ""
         if methods:
             try:
                 return self._tiled(methods, threads, progress)
             except Unknown as reason:
-                why = str(reason)
+                why = f", because there is {reason}"
         if method not in ("auto", "particles"):
             raise EvaluationError(
-                f"method={method!r} does not give this kernel: {why}.",
+                f"method={method!r} does not give this kernel{why}.",
                 hint="Use method='auto'.",
             )
         return self._sampled(methods, seed, progress, why)
@@ -153,8 +154,8 @@ class Network:
         count = len(self.left.rows) + (0 if self.right is None else len(self.right.rows))
         if count > SAMPLED:
             raise EvaluationError(
-                f"this kernel needs particles ({why}), which estimate all pairs of inputs in one "
-                f"program: {count} inputs are too many.",
+                f"this kernel is one for particles{why}; they estimate all pairs of inputs in one "
+                f"program, and {count} inputs are too many.",
                 hint=f"Give at most {SAMPLED} inputs.",
             )
         inputs = self.left if self.right is None else _joined(self.left, self.right)
@@ -171,7 +172,7 @@ class Network:
         ]
         field = Numeric(methods)
         found = sampled(entries, squares.tolist(), places, field, seed, progress)
-        return _assembled(found, count, len(outputs), self, f"particles because of {why}")
+        return _assembled(found, count, len(outputs), self, f"by particles{why}")
 
 
 def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:
@@ -241,6 +242,10 @@ def network(
     if factor <= 0:
         raise UsageError(f"scale is {factor:g}; it must be positive.")
 
+    for name, rows in (("X", left), ("X2", right)):
+        if rows is not None:
+            _check_range(rows, factor, name)
+
     def split(rows: Array) -> Inputs:
         return Inputs(rows.reshape(len(rows), tokens, size), factor)
 
@@ -252,6 +257,19 @@ def network(
         None if layers is None else _layers(layers, architecture.hidden + 1),
         tuple(kinds),
     )
+
+
+def _check_range(rows: Array, factor: float, name: str) -> None:
+    """Inner products of inputs must be numbers whose squares are."""
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    outside = (sizes > 0) & ((sizes > LARGE) | (sizes * factor**0.5 < 1 / LARGE))
+    if np.any(outside):
+        row = int(np.argmax(outside))
+        raise EvaluationError(
+            f"row {row} of {name} has numbers of size {sizes[row]:.1e}: its inner products leave "
+            "the range of float64.",
+            hint="Scale the inputs, or give scale=.",
+        )
 
 
 def _layers(layers: Any, last: int) -> frozenset[int]:

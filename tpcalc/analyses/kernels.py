@@ -106,7 +106,8 @@ def kernel(
         task = network(model, X, X2, exponents, layers, scale, wanted)
         with np.errstate(all="ignore"):  # what is not finite is refused by the record
             found = task.answer(method, seed, threads, progress)
-        words = f"{model.words}; {exponents.text}"
+        factor = f"inner products of inputs times {task.left.scale:.6g}"
+        words = f"{model.words}; {exponents.text}; {factor}"
         digest = task.digest
     else:
         program = _program(model)

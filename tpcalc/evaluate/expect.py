@@ -133,6 +133,9 @@ def closed_form(fn: Callable[..., Any], cov: Any = 1, mean: Any = 0) -> Any:
         [[_sympy(value) for value in row] for row in _matrix(cov, count)],
         [_sympy(value) for value in _vector(mean, count)],
     )
+    for place, row in enumerate(gaussians.cov):
+        if row[place].is_negative:
+            raise UsageError(f"the variance of argument {place} is {row[place]}, below 0.")
     total = []
     try:
         for item in products(expr, gaussians):
@@ -236,8 +239,8 @@ def _sympy(value: Any) -> Any:
     """An entry as sympy has it; a float is the decimal that it is written as."""
     import sympy
 
-    if isinstance(value, float):
-        return sympy.Rational(repr(value))
+    if isinstance(value, int | float | Fraction) and not isinstance(value, bool):
+        return sympy.Rational(str(checks.real(value, "an entry of cov or mean")))
     try:
         return sympy.sympify(value, strict=True)
     except sympy.SympifyError:

@@ -76,7 +76,11 @@ class Estimate:
         return round(gap / spread, 12) if spread > 0 else math.inf
 
     def __str__(self) -> str:
-        rounding = self.method is Method.EXACT and self.stderr <= ROUNDING * abs(self.value)
-        if self.stderr == 0 or rounding:  # what is not shown is not in doubt
+        small = self.stderr <= ROUNDING * abs(self.value)
+        if self.stderr == 0 or (
+            small and self.method is Method.EXACT
+        ):  # no digit shown is in doubt
             return f"{self.value:.6g} ({self.method.value})"
+        if small and self.method is Method.QUADRATURE:
+            return f"{self.value:.6g} (quadrature, error <= {self.stderr:.1e})"
         return f"{self.value:.6g} ± {self.stderr:.1e} ({self.method.value})"

@@ -46,7 +46,7 @@ def readout(t: tp.Tracer) -> None:
         ({"X": [[1.0], [1.0, 2.0]]}, UsageError, "different lengths"),
         ({"X": [["a"]]}, UsageError, "real numbers"),
         ({"X": [[1.0, math.nan]]}, StudyError, "row 0, column 1 is nan"),
-        ({"X": [[1e200, 1.0]]}, EvaluationError, "range of float64|not a finite number"),
+        ({"X": [[1e200, 1.0]]}, EvaluationError, "range"),
         ({"X2": [[1.0, 2.0]]}, UsageError, "X2 have 2 features; 4 are needed"),
         ({"X2": []}, UsageError, "X2 has shape"),
         ({"kinds": "spectrum"}, UnknownName, "kind of kernel"),

@@ -53,7 +53,7 @@ def test_what_ends_in_particles_leaves_the_rest_exact() -> None:
 @pytest.mark.parametrize(
     ("act", "method", "why"),
     [
-        ("tanh", "exact", "no closed form or quadrature for E"),
+        ("tanh", "exact", "no closed form for E"),
         ("relu", "exact", "not Gaussian"),
         ("relu", "quadrature", "not Gaussian"),
     ],

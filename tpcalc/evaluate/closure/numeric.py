@@ -194,7 +194,10 @@ class Numeric:
         means = [answer.value for answer in mean]
         covs = [[answer.value for answer in row] for row in cov]
         if not all(np.all(np.abs(value) < LARGEST) for row in (means, *covs) for value in row):
-            raise Unknown("an integral over Gaussians whose size leaves the floating-point range")
+            raise EvaluationError(
+                "an expectation is over Gaussians whose size leaves the floating-point range.",
+                hint="Scale the inputs, or check the powers of n and the rates.",
+            )
         _refuse_flat_jumps(factors, cov)
         for method in self.methods:
             if not SUPPORTED[method](tuple(factors)):
@@ -217,7 +220,9 @@ class Numeric:
                 continue
             inner = {answer.method for row in (mean, *cov) for answer in row if not answer.zero}
             return Answer(found.value, error, _worst({method, *inner}))
-        raise Unknown(f"no closed form or quadrature for E of {_texts(factors)}")
+        tried = {Method.EXACT: "closed form", Method.QUADRATURE: "quadrature"}
+        names = " or ".join(tried[method] for method in self.methods)
+        raise Unknown(f"no {names} for E of {_texts(factors)}")
 
     def _followed(
         self,
