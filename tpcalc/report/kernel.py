@@ -29,6 +29,16 @@ SPECTRUM_ROWS = 4096
 
 _CORNER = 5
 _DIGITS = 6
+_FOLLOWED = "errors were followed"  # how the note begins that names the pairs
+_STATISTICS = (
+    "Smallest entry",
+    "Largest entry",
+    "Trace",
+    "Largest eigenvalue",
+    "Smallest eigenvalue",
+    "Condition number",
+    "Effective rank",
+)
 _HEADLINES = {
     Method.EXACT: ("good", "{} in closed form"),
     Method.QUADRATURE: ("good", "{} by quadrature, with a bound on the error"),
@@ -53,7 +63,7 @@ def kernel_summary(kernel: Kernel) -> str:
         kernel: The kernel.
     """
     rows, columns = kernel.shape
-    inputs = f"{count(rows)} inputs" if kernel.symmetric else _against(rows, columns)
+    inputs = _inputs(rows) if kernel.symmetric else _against(rows, columns)
     outputs = max(kernel.outputs(kind) for kind in kernel.kinds)
     several = f" with {outputs} correlated outputs each" if outputs > 1 else ""
     whose = f" of {kernel.model}" if kernel.model else ""
@@ -75,7 +85,9 @@ def kernel_lines(kernel: Kernel) -> tuple[str, ...]:
         text = f"Standard errors of the entries are at most {rounded_up(kernel.error)}, {unit}"
     else:
         text = f"Entries are within {rounded_up(kernel.error)} of the truth, {unit}"
-    if near:
+        if any(note.startswith(_FOLLOWED) for note in kernel.notes):
+            text += ", for the pairs whose errors were followed"
+    if near and rounded_up(near) != rounded_up(kernel.error):
         text += (
             "; between different inputs that nearly coincide (correlation above 0.99) "
             f"{'at most' if sampled else 'within'} {rounded_up(near)}"
@@ -121,13 +133,19 @@ def has_spectrum(kernel: Kernel) -> bool:
 
 
 def _against(rows: int, columns: int) -> str:
-    return f"{count(rows)} inputs against {count(columns)} others"
+    return f"{_inputs(rows)} against {count(columns)} {'other' if columns == 1 else 'others'}"
+
+
+def _inputs(number: int) -> str:
+    return f"{count(number)} {'input' if number == 1 else 'inputs'}"
 
 
 def _statistics(kernel: Kernel) -> Table:
     columns = [_column(kernel, kind) for kind in kernel.kinds]
     rows = tuple(
-        (Cell(word), *(number(column.get(word, "")) for column in columns)) for word in columns[0]
+        (Cell(word), *(number(column.get(word, "")) for column in columns))
+        for word in _STATISTICS
+        if any(word in column for column in columns)
     )
     head = (Cell("Statistic"), *(number(kind.upper()) for kind in kernel.kinds))
     notes = []

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from tpcalc.results import Estimate, Method, Status
 
 __all__ = [
+    "ERRORS",
     "Measure",
     "count",
     "duration",
+    "mean_of",
     "measured",
     "plain",
     "score",
@@ -21,6 +23,15 @@ __all__ = [
     "with_power",
 ]
 
+ERRORS = (
+    "± is one standard error where the method is particles or finite, a bound on the error where "
+    "it is quadrature."
+)
+"""What the number after ± is."""
+
+_SAMPLED = (Method.PARTICLES.value, Method.FINITE.value)
+_MOST = 9  # digits of a number whose error is too small to be seen in them
+_CLOSED = 6  # digits of a closed form
 # Below this a float64 average of terms of order one is rounding, not a result.
 _ROUNDING = 1e-13
 _DIGITS = str.maketrans("0123456789-/", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᐟ")
@@ -28,6 +39,7 @@ _SCIENTIFIC = re.compile(r"(?<=[\d)])e([+-]?)0*(\d+)")
 _POWER = re.compile(r"\^\(?(-?\d+(?:[./]\d+)?|s\b)\)?")
 _FORMULA = re.compile(r"\^\(([^()]*[A-Za-z][^()]*)\)")
 _RAISED = re.compile(r"\*\*(\d+)")
+_REMARK = re.compile(r" \(((?:standard )?error [^()]*)\)")
 _MINUS = re.compile(r"(?<![\w.)])-(?=[\d.∞])")
 
 
@@ -37,7 +49,8 @@ class Measure:
 
     Args:
         value: The number; the mean where the quantity is random.
-        stderr: One standard error; 0 if exact, NaN if unknown.
+        stderr: One standard error where it was sampled, a bound on the error by quadrature and
+            on the rounding of a closed form; NaN if unknown.
         method: How it was found, in a word; empty if unknown.
         sd: Standard deviation of a quantity that is random in the limit.
         missed: Whether an error target was set and not met.
@@ -106,13 +119,33 @@ def measured(measure: Measure, symbol: str = "") -> str:
         '|f| < 1e-13'
         >>> measured(Measure(0.0, 0.0, "exact"))
         '0'
+        >>> measured(Measure(0.287785755, 8.5e-15, "quadrature"))
+        '0.287785755 (error < 1e-14)'
         >>> measured(Measure(0.0, 0.02, "particles", sd=1.4142))
         'random in the limit, sd = 1.414, mean 0 ± 0.02'
     """
-    text = _centre(measure, symbol)
-    if measure.sd is not None:
-        text = f"random in the limit, sd = {spread(measure.sd, measure.draws)}, mean {text}"
+    if measure.sd is None:
+        text = _centre(measure, symbol)
+    else:
+        sd = spread(measure.sd, measure.draws)
+        text = f"random in the limit, sd = {sd}, mean {mean_of(measure)}"
     return text + " †" if measure.missed else text
+
+
+def mean_of(measure: Measure) -> str:
+    """The mean of a quantity that is random, which has a size beside its mean.
+
+    Args:
+        measure: The quantity.
+
+    Example:
+        >>> mean_of(Measure(0.0, 0.0, "quadrature", sd=0.4378))
+        '0'
+    """
+    if measure.value == measure.stderr == 0:
+        return "0"
+    text = _centre(measure, "")
+    return "0 ± 1e-13" if text.startswith("<") else text
 
 
 def _centre(measure: Measure, symbol: str) -> str:
@@ -121,18 +154,29 @@ def _centre(measure: Measure, symbol: str) -> str:
         return plain(value)
     if not math.isfinite(stderr):
         return f"{plain(value, 4)} ± ?"
-    if measure.method == Method.EXACT.value:
+    if measure.method == Method.EXACT.value and _unseen(value, stderr, _CLOSED):
         number = plain(value)
         return number if measure.formula in (None, number) else f"{measure.formula} = {number}"
     if stderr == 0 and not measure.method:
         return plain(value)
-    if stderr <= _ROUNDING and abs(value) <= (5 * stderr or _ROUNDING):
+    if abs(value) + stderr <= _ROUNDING and abs(value) <= (5 * stderr or _ROUNDING):
         return f"|{symbol}| < 1e-13" if symbol else "< 1e-13"
     if stderr == 0:
         return plain(value)
     if value == 0:
         return f"0 ± {_alone(stderr)}"
+    if _unseen(value, stderr, _MOST):
+        if measure.method in _SAMPLED:
+            return f"{plain(value, _MOST)} (standard error {_alone(stderr)})"
+        return f"{plain(value, _MOST)} (error < 1e{math.floor(math.log10(stderr)) + 1})"
     return _with_error(value, stderr)
+
+
+def _unseen(value: float, error: float, digits: int) -> bool:
+    """Whether an error is below half a unit of the last of so many digits."""
+    if error == 0 or value == 0:
+        return error == 0
+    return error < 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
 
 
 def _alone(stderr: float) -> str:
@@ -189,12 +233,15 @@ def with_power(text: str, n_power: str) -> str:
     Example:
         >>> with_power("0.50 ± 0.01", "-1"), with_power("0.5", "-1/2"), with_power("0.5", "0")
         ('n^-1 × (0.50 ± 0.01)', 'n^(-1/2) × 0.5', '0.5')
+        >>> with_power("0.693169511 (error < 1e-13)", "-1")
+        'n^-1 × (0.693169511, error < 1e-13)'
     """
     power = n_power.strip()
     if power in ("", "0"):
         return text
     if not re.fullmatch(r"-?\d+", power):
         power = f"({power})"
+    text = _REMARK.sub(r", \1", text)
     return f"n^{power} × " + (f"({text})" if " " in text else text)
 
 

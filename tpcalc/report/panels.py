@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tpcalc.report.labels import place, quantity, sentence
-from tpcalc.report.numbers import count, plain
+from tpcalc.report.numbers import ERRORS, count, plain
+from tpcalc.report.tables import bounded
 from tpcalc.report.traces import Point, Trace, spread_out
 from tpcalc.results import Comparison, Key, SlopeRow
 
@@ -120,6 +121,8 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
             "f is random in the limit: the line is its mean, the band ± one standard deviation; "
             "points and bars are mean and standard deviation over seeds."
         )
+    elif bounded(wanted):
+        note = note.replace("one standard error.", f"the error. {ERRORS}")
     note += _powers_note(wanted)
     if len(groups) > _PANELS:
         note += f" The first {_PANELS} of {len(groups)} are drawn; the table has all."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tpcalc.report.exponents import exponent_parts
 from tpcalc.report.labels import index, place, symbol
-from tpcalc.report.numbers import count, duration, measured, spread, with_power
+from tpcalc.report.numbers import ERRORS, count, duration, measured, spread, with_power
 from tpcalc.report.record import ReportInput
-from tpcalc.report.tables import Cell, Table, limit_cell, missed_note, name, number
+from tpcalc.report.tables import Cell, Table, bounded, limit_cell, missed_note, name, number
 from tpcalc.report.traces import Point, Trace, spread_out
 from tpcalc.results import Estimate, Key, Method, Provenance
 
@@ -166,7 +166,7 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
     if inputs and not several:
         caption[0] += f", {place(traces[0].key, inputs)}"
     if any(t.limit for t in traces):
-        caption.append("limit ± one standard error")
+        caption.append("limit ± its error" if bounded(traces) else "limit ± one standard error")
     if any(t.points for t in traces):
         caption.append("networks: mean over seeds ± one standard error")
     first = [number("Step"), *([Cell("Input")] if several else [])]
@@ -205,7 +205,8 @@ def _values(traces: list[Trace]) -> tuple[list[Cell], list[list[Cell]]]:
 
 
 def _remarks(traces: list[Trace]) -> str:
-    return " ".join(part for part in (_scaled(traces), missed_note(traces)) if part)
+    errors = ERRORS if bounded(traces) else ""
+    return " ".join(part for part in (errors, _scaled(traces), missed_note(traces)) if part)
 
 
 def _widths(traces: list[Trace]) -> tuple[int, ...]:
@@ -246,17 +247,31 @@ def _methods(traces: list[Trace]) -> str:
     if not used:
         return ""
     words = ", ".join(f"{word} ({times})" for word, times in sorted(used.items()))
-    bare = set(used) - {Method.PARTICLES.value, Method.FINITE.value}
-    return f"Methods: {words}." + (" A number without ± is exact." if bare else "")
+    bare = Method.EXACT.value in used
+    errors = f" {ERRORS}" if bounded(traces) else ""
+    return f"Methods: {words}.{errors}" + (
+        " A number without an error is right to the digits shown." if bare else ""
+    )
 
 
 def _facts(origin: Provenance) -> dict[str, str]:
     facts = {"tpcalc": origin.version, "Program": origin.program_digest[:_DIGEST]}
     if origin.seed is not None:
         facts["Seed"] = str(origin.seed)
-    facts |= {key.replace("_", " ").capitalize(): value for key, value in origin.settings}
+    facts |= {key.replace("_", " ").capitalize(): value for key, value in _used(origin.settings)}
     facts["Time"] = duration(origin.seconds)
     return facts | {f"Library {key}": value for key, value in origin.libraries}
+
+
+def _used(settings: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
+    """The settings without those of particles where none were run."""
+    idle = [
+        key.removesuffix("samples")
+        for key, value in settings
+        if value == "0" and key.split()[-1] == "samples"
+    ]
+    unused = {side + word for side in idle for word in ("samples", "replicates", "storage")}
+    return ((key, value) for key, value in settings if key not in unused)
 
 
 def _effort(estimates: list[Estimate], facts: dict[str, str]) -> dict[str, str]:

@@ -6,9 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tpcalc.report.labels import index, quantity, symbol
-from tpcalc.report.numbers import Measure, count, measured, score, spread, with_power
+from tpcalc.report.numbers import Measure, count, mean_of, measured, score, spread, with_power
 from tpcalc.report.traces import Trace, gather
-from tpcalc.results import Comparison, ComparisonRow, FiniteTable, Key, LimitTable, SlopeRow
+from tpcalc.results import (
+    Comparison,
+    ComparisonRow,
+    FiniteTable,
+    Key,
+    LimitTable,
+    Method,
+    SlopeRow,
+)
 
 __all__ = [
     "MISSED",
@@ -16,6 +24,7 @@ __all__ = [
     "Table",
     "comparison_table",
     "finite_table",
+    "bounded",
     "limit_cell",
     "limit_tables",
     "missed_note",
@@ -68,6 +77,16 @@ def name(text: str) -> Cell:
 def missed_note(traces: Iterable[Trace]) -> str:
     """The footnote that explains †, where a table has one."""
     return MISSED if any(trace.limit and trace.limit.missed for trace in traces) else ""
+
+
+def bounded(traces: Iterable[Trace]) -> bool:
+    """Whether the error of a limit is a bound from quadrature."""
+    return any(
+        trace.limit is not None
+        and trace.limit.method == Method.QUADRATURE.value
+        and trace.limit.stderr != 0
+        for trace in traces
+    )
 
 
 def limit_cell(trace: Trace) -> Cell:
@@ -166,14 +185,19 @@ def comparison_table(
         known_limit = trace.limit if trace else None
         method = known_limit.method if known_limit else ""
         centre = Measure(row.limit, row.limit_stderr, method)
+        finite = Measure(row.mean, row.stderr, Method.FINITE.value)
+        if row.limit_std is None:
+            texts = measured(centre, sign), measured(finite, sign)
+        else:
+            texts = mean_of(centre), mean_of(finite)
         shown.append(
             (
                 Cell(quantity(key, row.statistic), "text" if key.step is not None else "name"),
                 number("" if key.step is None else str(key.step)),
                 number(index(key)),
                 number(count(row.width)),
-                number(measured(centre, sign) + _limit_sd(row, known_limit)),
-                number(measured(Measure(row.mean, row.stderr, "finite"), sign) + _finite_sd(row)),
+                number(texts[0] + _limit_sd(row, known_limit)),
+                number(texts[1] + _finite_sd(row)),
                 z_cell(row.z),
             )
         )

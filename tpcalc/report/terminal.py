@@ -6,20 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
+from tpcalc.report.numbers import ERRORS
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
+    bounded,
     comparison_table,
     finite_table,
     limit_tables,
     slope_table,
     worst,
 )
+from tpcalc.report.traces import gather
 from tpcalc.results import (
     Comparison,
     FiniteTable,
@@ -32,7 +36,7 @@ from tpcalc.results import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, Group, RenderResult
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -47,6 +51,9 @@ __all__ = [
     "solution_group",
 ]
 
+# Numbers with a remark, which may go on a second line.
+_WRAPPED = ("Limit", "Finite, mean over seeds")
+_GAP, _EDGE = 3, 1  # blanks between columns and at the sides
 _TONES = {"": "", "warn": "yellow", "bad": "bold red"}
 _LEVELS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "info": "bold"}
 
@@ -68,7 +75,8 @@ def limit_group(table: LimitTable, most: int | None = None) -> Group:
         >>> "f[1,0]   0.3184 ± 0.0012   particles" in capture.get()
         True
     """
-    return _group(limit_tables(table), table.notes, most)
+    errors = (ERRORS,) if bounded(gather(table, None, None)) else ()
+    return _group(limit_tables(table), (*errors, *table.notes), most)
 
 
 def finite_group(table: FiniteTable, most: int | None = None) -> Group:
@@ -181,37 +189,82 @@ def _group(
 
     return Group(
         *lead,
-        *(_rich(table, most) for table in tables),
+        *(_Fitted(table, most) for table in tables),
         *(Text(note, style="dim") for note in notes),
     )
 
 
-def _rich(table: Table, most: int | None) -> RichTable:
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A table that takes the room it is given, and cuts nothing that it shows.
+
+    Args:
+        table: The table.
+        most: Rows shown; all if None.
+    """
+
+    table: Table
+    most: int | None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = self.table.rows[: self.most]
+        shown = len(self.table.head)
+        # A matrix is shown in as many columns as fit; of other tables each column is needed.
+        if all(cell.kind == "number" for cell in self.table.head):
+            while shown > 2 and _needed(self.table.head[:shown], rows) > options.max_width:
+                shown -= 1
+        whole = _needed(self.table.head[:shown], rows) <= options.max_width
+        yield _rich(self.table, rows, shown, whole)
+
+
+def _needed(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...]) -> int:
+    """Columns of a terminal that a table takes where its numbers stay on one line."""
+    from rich.cells import cell_len
+
+    widths = []
+    for index, title in enumerate(head):
+        cells = [title, *(row[index] for row in rows)]
+        parts = [[cell.text] if _kept(title) else cell.text.split() or [""] for cell in cells]
+        widths.append(max(cell_len(word) for words in parts for word in words))
+    return sum(widths) + _GAP * (len(widths) - 1) + 2 * _EDGE
+
+
+def _kept(title: Cell) -> bool:
+    return title.kind == "number" and title.text not in _WRAPPED
+
+
+def _rich(table: Table, rows: tuple[tuple[Cell, ...], ...], shown: int, whole: bool) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    left = 0 if most is None else max(0, len(table.rows) - most)
-    below = "\n".join(part for part in (f"{left} more rows." if left else "", table.note) if part)
+    below = [
+        f"{left} more {what}."
+        for left, what in (
+            (len(table.rows) - len(rows), "rows"),
+            (len(table.head) - shown, "columns" if len(table.head) - shown > 1 else "column"),
+        )
+        if left
+    ]
+    words = "\n".join(part for part in (" ".join(below), table.note) if part)
     made = RichTable(
         title=Text(table.caption, style="bold"),
         title_justify="left",
-        caption=Text(below) if below else None,
+        caption=Text(words) if words else None,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
     )
-    for cell in table.head:
-        right = cell.kind == "number"
-        # Numbers stay whole; where the terminal is narrow, words give way first.
+    for cell in table.head[:shown]:
+        # Numbers stay whole while they fit; where the terminal is narrow, words give way first.
         made.add_column(
             Text(cell.text),
-            justify="right" if right else "left",
-            no_wrap=right and cell.text not in ("Limit", "Finite, mean over seeds"),
+            justify="right" if cell.kind == "number" else "left",
+            no_wrap=whole and _kept(cell),
             overflow="fold",
         )
-    for row in table.rows[:most]:
-        made.add_row(*map(_text, row))
+    for row in rows:
+        made.add_row(*map(_text, row[:shown]))
     return made
 
 

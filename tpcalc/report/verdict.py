@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tpcalc.report.labels import place, sentence, symbol
-from tpcalc.report.numbers import count, measured, score, spread, with_power
+from tpcalc.report.numbers import count, mean_of, measured, score, spread, with_power
 from tpcalc.report.record import ReportInput
 from tpcalc.report.traces import Trace
 from tpcalc.results import Comparison, ComparisonRow, Key, SlopeRow
@@ -133,7 +133,7 @@ def _random_answer(limits: list[Trace], inputs: tuple[str, ...]) -> str:
         if measure.sd is None:
             parts.append(f"{_limit_text(trace)} ({where})")
         else:
-            centre = with_power(measured(replace(measure, sd=None), "f"), trace.n_power)
+            centre = with_power(mean_of(measure), trace.n_power)
             sd = spread(measure.sd, measure.draws)
             parts.append(f"mean {centre} and standard deviation {sd} ({where})")
     if len(final) > _NAMED:
