@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError, LimitError, ScaleError
+from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.functions import Call, Expr, Fn
@@ -21,10 +22,7 @@ from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import (
     Apply,
     Combine,
-    Draw,
     Expect,
-    Fluctuation,
-    LimitGraph,
     LRef,
     ScalarApply,
     Target,
@@ -170,7 +168,7 @@ def _run(context: Context, refs: Sequence[LRef], budget: Budget, seed: int) -> d
     graph = graph_of(context, tuple((str(ref), Target(Fraction(0), ref)) for ref in asked))
     compiled = compile_graph(graph)
     draws = run_particles(compiled, budget, seed, None)
-    drawn = _drawn(graph)
+    drawn = random_nodes(graph)
     # What rests on a coefficient that is 0 falls with its sampling error, however strong it looks.
     rough = run_particles(compiled, replace(budget, samples=budget.samples // 64), seed, None)
     node = {name: target.node for name, target in graph.targets}
@@ -231,16 +229,6 @@ def _terms(context: Context, ref: LRef) -> list[LRef]:
             for term in node.fn.expr.terms
         ]
     return []
-
-
-def _drawn(graph: LimitGraph) -> frozenset[LRef]:
-    """The nodes that depend on a random scalar."""
-    drawn: set[LRef] = set()
-    for ref, node in enumerate(graph.nodes):
-        own = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
-        if own or any(other in drawn for other in graph_refs(node)):
-            drawn.add(ref)
-    return frozenset(drawn)
 
 
 def _fixed(sizes: _Sizes) -> Finding:

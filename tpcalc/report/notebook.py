@@ -61,7 +61,8 @@ def limit_html(table: LimitTable) -> str:
         >>> "0 ± 1×10<sup>−4</sup>" in limit_html(LimitTable((row,), (), Provenance("0", "ab")))
         True
     """
-    return "".join(map(_html, limit_tables(table)))
+    text = "".join(map(_html, limit_tables(table)))
+    return text + (_lines((ERRORS,)) if bounded(gather(table, None, None)) else "")
 
 
 def finite_html(table: FiniteTable) -> str:

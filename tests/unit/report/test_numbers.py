@@ -22,7 +22,7 @@ def read(text: str) -> tuple[float, float]:
     if found:
         scale = float("1e" + found[3])
         return float(found[1]) * scale, float(found[2]) * scale
-    value, error = text.split(" ± ")
+    value, error = re.split(r" ± | \(standard error ", text.removesuffix(")"))
     return float(value), float(error)
 
 
@@ -51,7 +51,7 @@ def test_a_sampled_number_is_never_a_bare_zero(value: float, stderr: float, meth
         (1.2345e-7, 3.4e-9, "(1.235 ± 0.034)e-7"),
         (3.2e7, 1.1e5, "(3.200 ± 0.011)e7"),
         (123456.7, 240.0, "123460 ± 240"),
-        (0.3184123456789, 1e-12, "0.318412346 ± 1e-12"),
+        (0.3184123456789, 1e-12, "0.318412346 (standard error 1e-12)"),
         (0.287785693, 3.9e-8, "0.287785693 ± 3.9e-8"),
         (0.5, math.nan, "0.5 ± ?"),
         (math.nan, math.nan, "not a number"),
@@ -62,6 +62,42 @@ def test_a_sampled_number_is_never_a_bare_zero(value: float, stderr: float, meth
 )
 def test_digits(value: float, stderr: float, text: str) -> None:
     assert measured(Measure(value, stderr, "particles")) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "stderr", "method", "text"),
+    [
+        (0.287785755123, 8.5e-15, "quadrature", "0.287785755 (error < 1e-14)"),
+        (0.5, 9e-10, "quadrature", "0.500000000 ± 9e-10"),
+        (0.2877857, 1e-3, "quadrature", "0.2878 ± 0.0010"),
+        (0.544875123, 2e-16, "exact", "0.544875"),
+        (0.544875123, 2e-3, "exact", "0.5449 ± 0.0020"),
+        (4e-13, 1e-13, "quadrature", "(4.0 ± 1.0)e-13"),
+    ],
+)
+def test_no_error_contradicts_the_digits(
+    value: float, stderr: float, method: str, text: str
+) -> None:
+    assert measured(Measure(value, stderr, method)) == text
+
+
+@given(st.floats(min_value=-1e9, max_value=1e9), st.floats(min_value=1e-300, max_value=1e3))
+def test_bounds_hold_as_printed(value: float, stderr: float) -> None:
+    text = measured(Measure(value, stderr, "quadrature"))
+    if found := re.fullmatch(r"(\S+) \(error < (\S+)\)", text):
+        assert stderr < float(found[2])
+        assert abs(float(found[1]) - value) <= 1e-8 * abs(value)
+    elif text.startswith("<"):
+        assert abs(value) + stderr <= 1e-13
+    else:
+        assert "±" in text
+
+
+def test_what_is_random_has_a_mean_and_no_size() -> None:
+    zero = Measure(0.0, 0.0, "quadrature", sd=0.4378)
+    assert measured(zero, "f") == "random in the limit, sd = 0.4378, mean 0"
+    rounded = Measure(3e-15, 1e-15, "quadrature", sd=0.4378)
+    assert measured(rounded, "f") == "random in the limit, sd = 0.4378, mean 0 ± 1e-13"
 
 
 def test_a_small_number_far_from_zero_is_not_taken_for_rounding() -> None:

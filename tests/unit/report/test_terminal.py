@@ -7,11 +7,12 @@ import subprocess
 import sys
 from dataclasses import replace
 
+from golden.kernels import SAMPLED
 from rich.console import Console, RenderableType
 
 from tpcalc.report import ReportInput, comparison_html, finite_html, limit_html
 from tpcalc.report.tables import z_cell
-from tpcalc.report.terminal import comparison_group, finite_group, limit_group
+from tpcalc.report.terminal import comparison_group, finite_group, kernel_group, limit_group
 from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow, SlopeRow, Status
 
 
@@ -121,3 +122,39 @@ def test_importing_the_reports_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_nothing_is_cut_where_a_matrix_is_wide() -> None:
+    text = printed(kernel_group(SAMPLED), width=60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert "more columns." in text and " Input " in text
+    for number in re.findall(r"± (\S*)", text):
+        assert re.fullmatch(r"[\d.]+\d", number)
+    head = [line for line in text.splitlines() if line.startswith(" Input ")]
+    assert all(len(line.split()) >= 2 for line in head)
+    assert "more column" not in printed(kernel_group(SAMPLED), width=200)
+
+
+def test_long_limits_are_folded_and_not_cut() -> None:
+    rows = table(ScalarRow("f[0,0]", Estimate(0.287785755, 8.5e-15, Method.QUADRATURE, std=0.4)))
+    for width in (30, 50, 80):
+        text = printed(limit_group(rows), width=width)
+        for word in ("0.287785755", "1e-14)", "quadrature", "0.4", "bound"):
+            assert word in text
+
+
+def test_quadrature_is_said_to_be_a_bound() -> None:
+    bound = table(ScalarRow("f", Estimate(0.3, 1e-4, Method.QUADRATURE)))
+    assert "a bound on the error where it is quadrature" in printed(limit_group(bound))
+    assert "a bound on the error where it is quadrature" in limit_html(bound)
+    sampled = table(ScalarRow("f", Estimate(0.3, 1e-4, Method.PARTICLES)))
+    assert "a bound" not in printed(limit_group(sampled)) + limit_html(sampled)
+
+
+def test_a_comparison_gives_a_random_limit_its_mean(report: ReportInput) -> None:
+    assert report.comparison is not None
+    row = replace(
+        report.comparison.rows[0], limit=0.0, limit_stderr=0.0, limit_std=0.4, finite_std=0.5
+    )
+    text = printed(comparison_group(replace(report.comparison, rows=(row,), slopes=())))
+    assert "0, sd = 0.4" in text and "|f|" not in text
