@@ -99,7 +99,10 @@ def test_json(tpcalc: Run, tmp_path: Path) -> None:
     found = tpcalc("kernel", "mlp", *words, "--json").json
     assert found["command"] == "kernel"
     assert found["model"]["param"] == "ntk" and found["model"]["data"]["samples"] == 3
-    assert "steps" not in found["model"] and "loss" not in found["model"]
+    data = found["model"].pop("data")
+    assert data == {"origin": data["origin"], "samples": 3, "dimension": 64}
+    own = {"depth": 3, "act": "relu", "bias": "none"}
+    assert found["model"] == {"architecture": "mlp", "param": "ntk", **own}
     result = found["result"]
     assert result["nngp"] == [[1.5, 0.5, 0.5], [0.5, 1.5, 0.5], [0.5, 0.5, 1.5]]
     assert result["ntk"] is None
@@ -110,6 +113,21 @@ def test_json(tpcalc: Run, tmp_path: Path) -> None:
     assert result["notes"][0] == KERNEL.notes[0] and result["notes"][1].startswith("Inputs: digits")
     assert (result["save"], result["out"]) == (str(save), str(out))
     assert found["provenance"]["program"] == "ab12cd34"
+
+
+def test_a_recurrent_network_takes_the_digits(tpcalc: Run) -> None:
+    found = tpcalc("kernel", "rnn", "--samples", 2, "--json").json["model"]
+    found.pop("data")
+    own = {"length": 4, "act": "erf"}
+    assert found == {"architecture": "rnn", "param": "ntk", **own}
+
+
+def test_classes_are_those_of_digits(tpcalc: Run, tmp_path: Path) -> None:
+    data = tmp_path / "a.csv"
+    data.write_text("x1,x2,y\n1,2,1\n3,4,-1\n", encoding="utf-8")
+    ran = tpcalc("kernel", "mlp", "--data", data, "--classes", "0,1")
+    assert (ran.code, ran.out) == (3, "")
+    assert "chooses among the digits" in ran.err and "a.csv" in ran.err
 
 
 def test_files_are_written(tpcalc: Run, tmp_path: Path) -> None:
@@ -210,7 +228,7 @@ def test_programs_bring_their_inputs(
         (["--save", "k.txt"], "--save: a kernel is written as .npz"),
         (["--save", "no/where/k.npz"], "--save: there is no folder"),
         (["--out", "k.pdf"], "--out: a report is written as .html or .md"),
-        (["--steps", "3"], "No such option"),
+        (["--steps", "3"], "--steps: a kernel is that of the network at the start"),
         (["--particles", "64"], "No such option"),
     ],
 )

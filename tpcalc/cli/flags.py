@@ -155,7 +155,7 @@ NETWORK = _options(
             "Number of hidden layers, or of residual blocks, L (3 by default).",
             "L",
         ),
-        ("--length", "model.length", int, "Number of tokens T of an rnn (3 by default).", "T"),
+        ("--length", "model.length", int, "Number of tokens T of an rnn (4 by default).", "T"),
         (
             "--act",
             "model.act",

@@ -23,7 +23,7 @@ def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> 
     """
     if path.suffix.lower() not in suffixes:
         raise UsageError(
-            f"{flag}: {what} is written as {' or '.join(suffixes)}, not as {str(path)!r}.",
+            f"{flag}: {what} is written as {' or '.join(suffixes)}, and {path} does not end so.",
             hint=f"Call it {path.stem or 'answer'}{suffixes[0]}.",
         )
     if not path.parent.is_dir():

@@ -192,7 +192,7 @@ def _drawn(kernel: Kernel) -> Iterator[tuple[str, str]]:
 
 
 def _draw_spectrum(figure: Canvas, panel: Panel) -> None:
-    axes = figure.add_axes((0.16, 0.155, 0.82, 0.81), facecolor="none")
+    axes = figure.add_axes((0.16, 0.155, 0.78, 0.81), facecolor="none")
     lines = [line for line in panel.series if line.shape == "line"]
     errors = {line.colour: line.y[0] for line in panel.series if line.shape == "dash"}
     for line in panel.series:
@@ -239,7 +239,7 @@ def _draw_map(figure: Canvas, kernel: Kernel, kind: str) -> None:
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         low, high = low - 0.5, high + 0.5
     tall, wide = kernel.shape
-    axes = figure.add_axes((0.11, 0.155, 0.68, 0.81), facecolor="none")
+    axes = figure.add_axes((0.11, 0.155, 0.66, 0.81), facecolor="none")
     look: dict[str, Any] = {"cmap": "viridis", "interpolation": "none"}
     square = 0.25 <= wide / tall <= 4
     shape: Any = "equal" if square else "auto"
@@ -248,12 +248,21 @@ def _draw_map(figure: Canvas, kernel: Kernel, kind: str) -> None:
     axes.set_xlabel("input")
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
-    bar = figure.add_axes((0.83, 0.155, 0.035, 0.81))
+    ticks, words = round_ticks(low, high)
+    words, power = _apart(words)
+    bar = figure.add_axes((0.8, 0.155, 0.035, 0.73 if power else 0.81))
+    bar.set_title(power, fontsize=12)
     ramp = np.linspace(0.0, 1.0, 128)[:, None]
     bar.imshow(ramp, extent=(0, 1, low, high), origin="lower", aspect="auto", **look)
     bar.set_xticks([])
     bar.yaxis.tick_right()
-    bar.set_yticks(*round_ticks(low, high))
+    bar.set_yticks(ticks, words)
+
+
+def _apart(labels: list[str]) -> tuple[list[str], str]:
+    """Labels without the power of ten that they share, which stands above them once."""
+    power = next((label.partition("·")[2] for label in labels if "·" in label), "")
+    return [label.partition("·")[0] for label in labels], power and f"×{power}"
 
 
 def _name_inputs(axes: Axes, kernel: Kernel, labels: list[tuple[str, int]]) -> None:

@@ -9,18 +9,20 @@ from typing import Any
 
 from tpcalc.report.kernel import kernel_lines, kernel_summary, kernel_tables
 from tpcalc.report.kernel_plot import kernel_svgs
-from tpcalc.report.numbers import typeset
+from tpcalc.report.numbers import ERRORS, typeset
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.phase_plot import drawable, phase_svg
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
+    bounded,
     comparison_table,
     finite_table,
     limit_tables,
     slope_table,
 )
+from tpcalc.report.traces import gather
 from tpcalc.results import (
     Comparison,
     FiniteTable,

@@ -139,7 +139,7 @@ def power_label(value: float) -> str:
     exponent = math.floor(math.log10(value) + 1e-9)
     lead = round(value / 10.0**exponent)
     if -3 <= exponent <= 3:
-        return plain(value, 3)
+        return plain(value, 4)
     power = "10" + superscript(str(exponent))
     return power if lead == 1 else f"{lead}·{power}"
 

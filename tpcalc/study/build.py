@@ -110,6 +110,14 @@ def network_of(study: Study) -> Network:
 
 
 def _data(part: TrainingPart) -> Samples:
+    # A file or numbers of one's own are all there is: nothing is chosen from them by class.
+    strange = part.model_fields_set & {"classes", "seed"}
+    if strange and (part.inputs is not None or part.data not in (None, "digits")):
+        given = "the numbers given" if part.data is None else f"those of {part.data}"
+        raise StudyError(
+            f"training.{min(strange)} chooses among the digits; the data are {given}.",
+            hint="Leave it out (on the command line --classes, --data-seed).",
+        )
     if part.inputs is not None and part.targets is not None:
         return _first(inline(part.inputs, part.targets), part.samples)
     if part.data is None or part.data == "digits":

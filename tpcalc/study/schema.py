@@ -95,7 +95,7 @@ class ModelPart(_Part):
 
     architecture: Annotated[str, _known(names.find_architecture)] = "mlp"
     depth: _Count = 3
-    length: _Count = 3
+    length: _Count = 4
     act: Annotated[str, _known(names.find_activation)] | None = None
     param: Annotated[str, _known(names.find_parameterization)] = "mup"
     p: Annotated[_Finite, Field(gt=0)] | None = None

@@ -269,3 +269,30 @@ def test_reports(tmp_path: Path) -> None:
         report([KERNEL, KERNEL], tmp_path / "b.md")
     with pytest.raises(StudyError, match="kernel is a OrderTable, not a Kernel"):
         ReportInput("mixed", kernel=ORDERS)  # type: ignore[arg-type]
+
+
+def test_errors_of_some_pairs_are_not_said_of_all() -> None:
+    note = "errors were followed through the layers for 16 pairs of inputs"
+    first = kernel_lines(replace(KERNEL, notes=(note,)))[0]
+    assert "in units of sqrt(K_ii K_jj), for the pairs whose errors were followed;" in first
+    assert "were followed" not in kernel_lines(KERNEL)[0]
+    same = kernel_lines(replace(KERNEL, coincident_error=KERNEL.error))[0]
+    assert "coincide" not in same
+
+
+def test_one_input_is_one() -> None:
+    one = with_nngp(np.eye(1))
+    assert "on 1 input." in words.kernel_summary(one)
+
+
+def test_each_kernel_keeps_its_statistics() -> None:
+    found = replace(KERNEL, nngp=np.zeros((8, 8)))
+    assert "Condition number" in statistics(found, "ntk")
+    assert statistics(found)["Condition number"] == ""
+    assert statistics(found, "ntk") == statistics(KERNEL, "ntk")
+
+
+def test_the_power_of_small_entries_stands_once_above_the_bar() -> None:
+    (_, picture, _) = draw_kernel(replace(KERNEL, nngp=(KERNEL.nngp - 0.6) * 5e-4), "k")
+    assert picture.count("×10⁻⁴") == 1 and "·10" not in picture
+    assert "×10" not in draw_kernel(KERNEL, "k")[1]

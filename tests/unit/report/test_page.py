@@ -311,3 +311,24 @@ def test_colours_can_be_read(scheme: str) -> None:
             assert contrast(found[name], found[ground]) >= 4.5, (name, ground)
     for name in ("--limit", "--muted", *(f"--series-{k}" for k in range(6))):
         assert contrast(found[name], found["--page"]) >= 3, name
+
+
+def test_bounds_are_not_called_standard_errors(report: ReportInput) -> None:
+    assert report.limit is not None
+    scalars = tuple(
+        replace(row, estimate=replace(row.estimate, method=Method.QUADRATURE))
+        for row in report.limit.scalars
+    )
+    settings = (("method", "auto"), ("samples", "0"), ("replicates", "0"), ("storage", "float64"))
+    origin = replace(report.limit.provenance, settings=settings)
+    limit = replace(report.limit, scalars=scalars, provenance=origin)
+    text = render_markdown(replace(report, limit=limit))
+    assert "limit ± one standard error" not in text and "limit ± its error" in text
+    assert "a bound on the error where it is quadrature" in text
+    assert "| Method | auto |" in text
+    assert "| Storage |" not in text
+    assert "Storage" in render_markdown(
+        replace(report, limit=replace(limit, provenance=replace(origin, settings=settings[3:])))
+    )
+    assert "a bound on the error" in render_html(replace(report, limit=limit))
+    assert "a bound on the error" not in render_html(report)

@@ -164,3 +164,14 @@ def test_formulas_by_depth(part: dict[str, Any], titles: list[str]) -> None:
 def test_formulas_are_well_formed_mathml() -> None:
     for _, formula in made(model={"depth": 3, "act": "relu^2", "bias": "all"}).formulas:
         ElementTree.fromstring(formula.mathml)
+
+
+@pytest.mark.parametrize("part", [{"classes": [0, 1]}, {"seed": 2}])
+def test_a_choice_of_digits_is_for_digits(part: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("x1,y\n1,1\n2,-1\n", encoding="utf-8")
+    with pytest.raises(StudyError, match="chooses among the digits"):
+        made(training={"data": str(file), **part})
+    with pytest.raises(StudyError, match="chooses among the digits"):
+        made(training={"inputs": [[1.0]], "targets": [1.0], **part})
+    assert made(training={"data": "digits", "steps": 1, **part})

@@ -160,7 +160,7 @@ def test_a_study_file_of_a_recurrent_network(tmp_path: Path) -> None:
 
 def test_data_that_do_not_fit_the_tokens() -> None:
     with pytest.raises(StudyError, match="64 numbers, which 3 tokens cannot share"):
-        build(study_of({"model": {"architecture": "rnn"}}))
+        build(study_of({"model": {"architecture": "rnn", "length": 3}}))
 
 
 def test_watching_normalised_preactivations() -> None:

@@ -56,6 +56,7 @@ Out = Annotated[
         show_default=False,
     ),
 ]
+Steps = Annotated[int | None, typer.Option("--steps", hidden=True)]
 
 
 @clean
@@ -69,6 +70,7 @@ def kernel(
     save: Save = None,
     out: Out = None,
     as_json: AsJson = False,
+    steps: Steps = None,
 ) -> None:
     """NNGP and NTK on many inputs, in closed form where there is one."""
     from tpcalc.cli import payload
@@ -78,6 +80,11 @@ def kernel(
     from tpcalc.errors import UsageError
     from tpcalc.results.kernel import KINDS
 
+    if steps is not None:
+        raise UsageError(
+            "--steps: a kernel is that of the network at the start; training has no part in it.",
+            hint="tpcalc limit follows training.",
+        )
     chosen = words("--kinds", kinds, KINDS)
     if method not in METHODS:
         raise UsageError(f"--method: {method!r} is none of {', '.join(METHODS)}.")
@@ -224,7 +231,8 @@ def _labels(opened: Network, data: Samples) -> tuple[str, ...]:
 
 def _described(opened: Network, data: Samples) -> dict[str, Any]:
     """The network and its inputs; training has no part in a kernel."""
-    network = opened.study.model.model_dump(mode="json", exclude_none=True)
+    own = type(opened.study.model).model_fields
+    network = {name: value for name, value in opened.description.items() if name in own}
     shape = {"origin": data.origin, "samples": len(data), "dimension": data.dimension}
     return {**network, "data": shape}
 
