@@ -62,7 +62,8 @@ class _Pass:
         return items[int(self.rng.integers(len(items)))]
 
     def act(self) -> Activation:
-        return self.pick(ACTS)  # type: ignore[no-any-return]
+        found: Activation = self.pick(ACTS)
+        return found
 
     def start(self, dim: str) -> list[Any]:
         """One to three start vectors, correlated, some with means, some linearly dependent."""

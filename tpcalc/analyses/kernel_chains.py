@@ -48,7 +48,7 @@ def chain_of(task: Network) -> Chain | None:
     if not _is_ntk(task):
         return None
     family = _family(net.activation)
-    if family is None or (family[0] == "erf" and not _is_moderate(task)):
+    if family is None or (family[0] == "erf" and not _is_moderate(task, net)):
         return None
     name, a, b = family
     weights = float(net.weight_variance)
@@ -99,9 +99,9 @@ def run_chain(
     )
 
 
-def _is_moderate(task: Network) -> bool:
+def _is_moderate(task: Network, net: MLP | ResNet) -> bool:
     """Whether inputs are of a size at which the loop for erf keeps its digits."""
-    factor = max(1.0, float(getattr(task.architecture, "weight_variance", 1)))
+    factor = max(1.0, float(net.weight_variance))
     for inputs in (task.left, task.right or task.left):
         squares = inputs.squares[:, 0, 0]
         if np.any(factor * squares > 1e2) or np.any((squares > 0) & (squares < 1e-60)):

@@ -28,6 +28,10 @@ FOLLOWED = (
     "errors were followed through the layers for {} pairs of inputs, the most and the least "
     "correlated among them, and for the diagonal"
 )
+ALONE = (
+    "errors of covariances could not be followed through the layers: the error is that of single "
+    "integrals, for {} pairs of inputs and the diagonal"
+)
 MOST = 1024  # inputs that pairs are chosen from
 
 
@@ -63,7 +67,7 @@ def check_entries(
     rows, columns, correlation = _pairs(left, right, same=task.right is None)
     numeric, kinds = Numeric(methods), task.kinds
     gram = aligned(left.at(rows), right.at(columns))
-    pair = _followed(task.pair, gram, kinds, numeric)
+    pair, followed = _followed(task.pair, gram, kinds, numeric)
     near = correlation > COINCIDENT
     errors: dict[bool, float] = {False: 0.0, True: 0.0}
     for kind in kinds:
@@ -84,7 +88,7 @@ def check_entries(
                     errors[which] = max(errors[which], worst)
     corrections = pair.closure.found
     independent = True
-    notes: tuple[str, ...] = (FOLLOWED.format(len(rows)),)
+    notes: tuple[str, ...] = ((FOLLOWED if followed else ALONE).format(len(rows)),)
     if "ntk" in kinds and corrections:
         independent, more = _compared(task, gram, pair, numeric)
         notes += more
@@ -96,15 +100,19 @@ def check_entries(
 
 def _followed(
     entries: Entries, gram: Sequence[Sequence[Answer]], kinds: Sequence[str], numeric: Numeric
-) -> Evaluated:
-    """The entries with their errors; without those of inputs where these leave no value."""
+) -> tuple[Evaluated, bool]:
+    """The entries with their errors, and whether those of covariances are in them.
+
+    Where an error leaves an integral without a value, those of single integrals are all there is.
+    """
     evaluated = entries.at(gram, numeric)
+    last = entries.tangent.copies - 1
     try:
         for kind in kinds:
-            evaluated.entry(kind, 0, 0, 1, 0)
-        return evaluated
+            evaluated.entry(kind, 0, 0, last, 0)
     except Unknown:
-        return entries.at(gram, Numeric(numeric.methods, follow=False))
+        return entries.at(gram, Numeric(numeric.methods, follow=False)), False
+    return evaluated, True
 
 
 def _own(task: Network, inputs: Inputs, kind: str, k: int) -> Any:
@@ -127,7 +135,7 @@ def _diagonal_error(
         [Answer(squares[:, p, q], rounding * np.abs(squares[:, p, q])) for q in tokens]
         for p in tokens
     ]
-    evaluated = task.single.at(gram, numeric)
+    evaluated, _ = _followed(task.single, gram, task.kinds, numeric)
     worst = 0.0
     for kind in kinds:
         answer = evaluated.entry(kind, 0, 0, 0, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +25,7 @@ from tpcalc.evaluate.sampled import Place, sampled
 from tpcalc.evaluate.tiles import Inputs, tiled
 from tpcalc.orders import Ex
 from tpcalc.passes.tangent import tangent_of_model
-from tpcalc.passes.unroll import Parameter
+from tpcalc.passes.unroll import Model, Parameter
 from tpcalc.results import Method, checks
 
 __all__ = ["Network", "network"]
@@ -59,11 +58,8 @@ class Network:
 
     @property
     def digest(self) -> str:
-        """Of what the program of the network is written from."""
-        net = self.architecture
-        layers = sorted(self.layers or ())
-        parts = [net.words, str(getattr(net, "activation", "")), self.exponents.text, repr(layers)]
-        return hashlib.sha256(" ".join(parts).encode()).hexdigest()
+        """Of the forward program of one input."""
+        return self._model().program.digest
 
     @cached_property
     def pair(self) -> Entries:
@@ -75,10 +71,14 @@ class Network:
         """That of one input."""
         return self._entries(1)
 
+    def _model(self) -> Model:
+        """The forward program, with one feature for each token."""
+        table = self.exponents.exponents(self.architecture.hidden, 0)
+        tokens = self.architecture.tokens
+        return self.architecture.model(tokens, 1, table.a, table.bias_a, table.mean)
+
     def _entries(self, copies: int) -> Entries:
         table = self.exponents.exponents(self.architecture.hidden, 0)
-        tokens = self.left.rows.shape[1]
-        model = self.architecture.model(tokens, 1, table.a, table.bias_a, table.mean)
 
         def rate(parameter: Parameter) -> tuple[Fraction | float, Ex]:
             powers = table.bias_c if parameter.bias else table.c
@@ -87,7 +87,7 @@ class Network:
         def trained(parameter: Parameter) -> bool:
             return self.layers is None or parameter.layer in self.layers
 
-        return Entries(tangent_of_model(model, copies, rate, trained, self.kinds))
+        return Entries(tangent_of_model(self._model(), copies, rate, trained, self.kinds))
 
     def answer(
         self,
@@ -230,7 +230,7 @@ def network(
         )
     left = checks.inputs(X, "X")
     right = None if X2 is None else checks.inputs(X2, "X2", left.shape[1])
-    tokens = int(getattr(architecture, "length", 1))
+    tokens = architecture.tokens
     if left.shape[1] % tokens:
         raise UsageError(
             f"an input has {left.shape[1]} numbers, which {tokens} tokens cannot share.",

@@ -62,6 +62,11 @@ class Architecture(Protocol):
         ...
 
     @property
+    def tokens(self) -> int:
+        """The number of vectors of one dimension that an input is made of, one after the other."""
+        ...
+
+    @property
     def positions(self) -> int:
         """The number of places at which the readout is applied to one input.
 

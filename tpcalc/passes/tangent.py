@@ -49,11 +49,13 @@ class TangentProgram:
     Args:
         program: Scalars ``f[i,k]`` (output k for copy i), ``ntk[i,k,j,l]``, and
             ``data[p,q,i,k,j,l]``: the factor of the Gram entry of tokens p and q in the kernel.
+        copies: Inputs, or the outputs of a program.
         tokens: Data vectors of one copy.
         outputs: Scalar outputs of one copy.
     """
 
     program: Program
+    copies: int
     tokens: int
     outputs: int
 
@@ -183,7 +185,7 @@ def tangent_of_model(
                 part = kernel.inner(refs[i][left.adjoints[a]], refs[j][right.adjoints[b]])
                 out.output(f"data[{p},{q},{place}]", kernel.rated(part, entering))
     finished = out.finish(keep_unused=False)
-    return TangentProgram(finished, len(model.inputs), len(model.outputs))
+    return TangentProgram(finished, copies, len(model.inputs), len(model.outputs))
 
 
 def tangent_of_program(
@@ -217,7 +219,7 @@ def tangent_of_program(
         for j in range(i, len(refs)):
             entry = kernel.entry(left, gradients[j], _same, _same)
             builder.output(f"ntk[{i},0,{j},0]", entry)
-    return TangentProgram(builder.finish(keep_unused=False), 0, 1)
+    return TangentProgram(builder.finish(keep_unused=False), len(refs), 0, 1)
 
 
 def _gradients(

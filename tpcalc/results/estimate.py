@@ -77,9 +77,9 @@ class Estimate:
 
     def __str__(self) -> str:
         small = self.stderr <= ROUNDING * abs(self.value)
-        if self.stderr == 0 or (
-            small and self.method is Method.EXACT
-        ):  # no digit shown is in doubt
+        # The spread of samples may be 0 by chance: it is shown.
+        sampled = self.method in (Method.PARTICLES, Method.FINITE)
+        if (self.stderr == 0 and not sampled) or (small and self.method is Method.EXACT):
             return f"{self.value:.6g} ({self.method.value})"
         if small and self.method is Method.QUADRATURE:
             return f"{self.value:.6g} (quadrature, error <= {self.stderr:.1e})"

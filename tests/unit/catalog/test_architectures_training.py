@@ -272,6 +272,7 @@ class Linear:
     """An architecture of one's own: one hidden layer without an activation."""
 
     hidden: int = 1
+    tokens: int = 1
     positions: int = 1
     biased: bool = False
     words: str = "a linear network"

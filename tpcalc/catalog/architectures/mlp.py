@@ -112,6 +112,11 @@ class MLP:
         return self.depth
 
     @property
+    def tokens(self) -> int:
+        """An input is one vector."""
+        return 1
+
+    @property
     def positions(self) -> int:
         """The readout is applied once."""
         return 1

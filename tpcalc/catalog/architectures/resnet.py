@@ -110,6 +110,11 @@ class ResNet:
         return self.depth + 1
 
     @property
+    def tokens(self) -> int:
+        """An input is one vector."""
+        return 1
+
+    @property
     def positions(self) -> int:
         """The readout is applied once."""
         return 1

@@ -100,6 +100,11 @@ class RNN:
         return 2
 
     @property
+    def tokens(self) -> int:
+        """The vectors that an input is made of."""
+        return self.length
+
+    @property
     def positions(self) -> int:
         """The number of tokens that the readout is applied to."""
         return self.length if self.outputs == "all" else 1

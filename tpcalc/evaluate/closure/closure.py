@@ -373,7 +373,7 @@ class Closure(Generic[T]):
 
             def derived(form: Affine) -> int:
                 if form not in known:
-                    missing.append(form)  # noqa: B023
+                    missing.append(form)  # noqa: B023  called within this turn of the loop alone
                 return known.get(form, 0)
 
             found: list[Product] = products(expr, derived)

@@ -212,8 +212,7 @@ class Numeric:
                 )
             if found is None or not np.all(np.isfinite(found.value)):
                 continue
-            # What is left to underflow is no error: a variance of 0 must stay exactly that.
-            error = np.where(found.error <= UNDERFLOW, 0.0, found.error)[()]
+            error = _without_underflow(found, cov)
             if self.follow:
                 error = error + self._followed(method, factors, mean, cov, found.value)
             if np.any(error > WORST * (np.abs(found.value) + error)) and np.any(error > WORST):
@@ -260,6 +259,18 @@ class Numeric:
             total = total + again("a covariance")
             covs[i][j] = covs[j][i] = answer.value
         return total
+
+
+def _without_underflow(found: Computed, cov: Sequence[Sequence[Answer]]) -> Any:
+    """The error of an integral, without what is left to underflow where a Gaussian is a number.
+
+    A variance of 0 must stay exactly that in the next layer, where a step may read its sign.
+    """
+    constant: Any = False
+    for place, row in enumerate(cov):
+        own = row[place]
+        constant = constant | ((np.asarray(own.value) == 0) & (np.asarray(own.error) == 0))
+    return np.where(constant & (found.error <= UNDERFLOW), 0.0, found.error)[()]
 
 
 def _texts(factors: Sequence[Expr]) -> str:
