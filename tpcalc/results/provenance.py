@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from tpcalc.results.tables import Provenance
@@ -12,6 +13,7 @@ __all__ = ["library_versions", "provenance"]
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
 
 
+@lru_cache(maxsize=1)  # reading the metadata of a package takes milliseconds
 def library_versions(names: tuple[str, ...] = LIBRARIES) -> tuple[tuple[str, str], ...]:
     """Installed versions, without importing anything; absent libraries are left out."""
     found = []
@@ -34,8 +36,14 @@ def provenance(
         settings: What else the numbers depend on.
         seconds: Wall time.
     """
+    return Provenance(
+        _own_version(), digest, seed, tuple(settings.items()), library_versions(), seconds
+    )
+
+
+@lru_cache(maxsize=1)
+def _own_version() -> str:
     try:
-        own = version("tpcalc")
+        return version("tpcalc")
     except PackageNotFoundError:
-        own = "0.1.0"
-    return Provenance(own, digest, seed, tuple(settings.items()), library_versions(), seconds)
+        return "0.1.0"
