@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,9 @@ class Network:
     @property
     def digest(self) -> str:
         """Of the forward program of one input."""
-        return self._model().program.digest
+        if isinstance(self.architecture, Hashable):
+            return _digest(self.architecture, self.exponents)
+        return _model(self.architecture, self.exponents).program.digest
 
     @cached_property
     def pair(self) -> Entries:
@@ -71,12 +73,6 @@ class Network:
         """That of one input."""
         return self._entries(1)
 
-    def _model(self) -> Model:
-        """The forward program, with one feature for each token."""
-        table = self.exponents.exponents(self.architecture.hidden, 0)
-        tokens = self.architecture.tokens
-        return self.architecture.model(tokens, 1, table.a, table.bias_a, table.mean)
-
     def _entries(self, copies: int) -> Entries:
         table = self.exponents.exponents(self.architecture.hidden, 0)
 
@@ -87,7 +83,11 @@ class Network:
         def trained(parameter: Parameter) -> bool:
             return self.layers is None or parameter.layer in self.layers
 
-        return Entries(tangent_of_model(self._model(), copies, rate, trained, self.kinds))
+        return Entries(
+            tangent_of_model(
+                _model(self.architecture, self.exponents), copies, rate, trained, self.kinds
+            )
+        )
 
     def answer(
         self,
@@ -173,6 +173,18 @@ class Network:
         field = Numeric(methods)
         found = sampled(entries, squares.tolist(), places, field, seed, progress)
         return _assembled(found, count, len(outputs), self, f"by particles{why}")
+
+
+def _model(architecture: Architecture, exponents: Parameterization) -> Model:
+    """The forward program of one input, with one feature for each token."""
+    table = exponents.exponents(architecture.hidden, 0)
+    return architecture.model(architecture.tokens, 1, table.a, table.bias_a, table.mean)
+
+
+@lru_cache(maxsize=64)
+def _digest(architecture: Architecture, exponents: Parameterization) -> str:
+    """Of the forward program: printing it takes as long as a small kernel."""
+    return _model(architecture, exponents).program.digest
 
 
 def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:
