@@ -4,6 +4,9 @@ from tpcalc.results import checks as checks
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status
+from tpcalc.results.experiment import Experiment as Experiment
+from tpcalc.results.experiment import Run as Run
+from tpcalc.results.experiment import Setting as Setting
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.orders import LayerFacts as LayerFacts
@@ -26,3 +29,7 @@ from tpcalc.results.tables import Provenance as Provenance
 from tpcalc.results.tables import ScalarRow as ScalarRow
 from tpcalc.results.tables import SlopeRow as SlopeRow
 from tpcalc.results.tables import VectorRow as VectorRow
+from tpcalc.results.theorem import Answer as Answer
+from tpcalc.results.theorem import Claim as Claim
+from tpcalc.results.theorem import Hypothesis as Hypothesis
+from tpcalc.results.theorem import Theorem as Theorem

@@ -1,0 +1,120 @@
+"""What trained networks of finite width did: curves of training, accuracies, ranks, rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpcalc.results.tables import Provenance
+
+__all__ = ["Experiment", "Run", "Setting"]
+
+Rows = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One kind of network and how it is trained: one curve of a figure.
+
+    Args:
+        act: Activation, a catalogue name.
+        parameterization: As the catalogue reads it: ``"ip-llr"``, ``"ip-non-centered:1"``.
+        depth: Number of hidden layers L.
+        width: Neurons n of each hidden layer.
+        bias: Layers with biases: ``"none"``, ``"first"``, ``"hidden"`` or ``"all"``.
+        std: Standard deviation of the initial weights of the layers 1..L; the last layer has 1.
+        lr: Base learning rate eta.
+        calibrated: Whether the base rates of step 0 are calibrated layer by layer.
+        cap: The largest calibrated base rate.
+        steps: Number of updates.
+        batch: Samples in a step.
+
+    Example:
+        >>> Setting("tanh", "mup", 6, 1024).text
+        'mup, tanh'
+    """
+
+    act: str
+    parameterization: str
+    depth: int
+    width: int
+    bias: str = "first"
+    std: float = 1.0
+    lr: float = 0.01
+    calibrated: bool = False
+    cap: float = 500.0
+    steps: int = 600
+    batch: int = 512
+
+    @property
+    def text(self) -> str:
+        """Parameterization and activation."""
+        return f"{self.parameterization}, {self.act}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one setting gave, over independent trials.
+
+    Args:
+        setting: What was trained.
+        losses: For each trial the mean loss of the batch of each step.
+        outputs: For each trial the mean absolute output over the batch of each step, before its
+            update.
+        accuracies: For each trial the share of test images that are classified right at the end;
+            empty where there are none. Ties go to the class of the smallest number.
+        ranks_h: For each trial the rank of the preactivations h^l_1 over images, l = 1..L, after
+            the first update; empty where they were not asked for.
+        ranks_x: The same of the activations x^l_1.
+        rates: For each trial the base rates of step 0, for the layers 1..L+1.
+        diverged: For each trial the step at which an output was no longer finite; None if none.
+        seconds: Time it took.
+
+    Example:
+        >>> run = Run(Setting("tanh", "mup", 2, 8), ((2.3, 2.2),), ((0.0, 0.1),), (0.5,))
+        >>> run.trials
+        1
+    """
+
+    setting: Setting
+    losses: Rows
+    outputs: Rows
+    accuracies: tuple[float, ...] = ()
+    ranks_h: tuple[tuple[int, ...], ...] = ()
+    ranks_x: tuple[tuple[int, ...], ...] = ()
+    rates: Rows = ()
+    diverged: tuple[int | None, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def trials(self) -> int:
+        """How many trials there are."""
+        return len(self.losses)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """All runs of an experiment, with what was reported elsewhere and what the limit says.
+
+    Args:
+        name: Its name: ``"E2"``.
+        title: What it is about.
+        data: The data, in words.
+        runs: One for each setting.
+        reported: Numbers that were published: (table, setting as ``Setting.text``, data, value).
+        predicted: What the limit says of a setting: (setting as ``Setting.text``, sentence).
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> Experiment("E0", "nothing", "none", (), (), (), Provenance("0", "ab")).runs
+        ()
+    """
+
+    name: str
+    title: str
+    data: str
+    runs: tuple[Run, ...]
+    reported: tuple[tuple[str, str, str, float], ...]
+    predicted: tuple[tuple[str, str], ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,105 @@
+"""What a theorem says of a network, beside what is derived from the network's program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tpcalc.sources import Source
+
+__all__ = ["Answer", "Claim", "Hypothesis", "Theorem"]
+
+Answer = Literal["holds", "does not hold", "outside"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A condition of a theorem at one network.
+
+    Args:
+        text: The condition, in words.
+        met: Whether it is met.
+        found: What was found, in words: ``"L = 2"``.
+
+    Example:
+        >>> Hypothesis("at least 3 hidden layers", False, "L = 2").met
+        False
+    """
+
+    text: str
+    met: bool
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement of a theorem, beside what the program of the network gives.
+
+    Args:
+        text: What it is about: ``"f_1 - f_0"``.
+        stated: What the theorem says of it; empty where it says nothing.
+        derived: What the calculus or the limit gives; empty where it was not asked.
+        agrees: Whether the two say the same; None where one of them is missing or only a bound.
+
+    Example:
+        >>> Claim("f_t", "tends to 0", "n^(-1/2)", True).agrees
+        True
+    """
+
+    text: str
+    stated: str
+    derived: str
+    agrees: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Theorem:
+    """The answer of a theorem to a question about one network.
+
+    Args:
+        name: Its name as a function, ``"trivial_naive_ip"``.
+        title: What it says, in one line.
+        source: Where it is proved.
+        answer: ``"holds"``: its hypotheses are met, and what it states is so; ``"does not hold"``:
+            they are met, and its condition is not, or what it states is refuted; ``"outside"``:
+            a hypothesis is not met, so it says nothing.
+        hypotheses: Its conditions, each with what was found.
+        claims: Its statements beside what is derived without it.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> where = Source("Hajjar, Chizat, Giraud", "Proposition 3.1")
+        >>> few = Hypothesis("at least 3 hidden layers", False, "L = 2")
+        >>> found = Theorem("trivial_naive_ip", "naive-ip is trivial", where, "outside", (few,), ())
+        >>> found.missing
+        (Hypothesis(text='at least 3 hidden layers', met=False, found='L = 2'),)
+        >>> found.differs
+        False
+    """
+
+    name: str
+    title: str
+    source: Source
+    answer: Answer
+    hypotheses: tuple[Hypothesis, ...]
+    claims: tuple[Claim, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> tuple[Hypothesis, ...]:
+        """The hypotheses that are not met."""
+        return tuple(hypothesis for hypothesis in self.hypotheses if not hypothesis.met)
+
+    @property
+    def differs(self) -> bool:
+        """Whether something that is derived contradicts what is stated."""
+        return any(claim.agrees is False for claim in self.claims)
+
+    def __bool__(self) -> bool:
+        return self.answer == "holds"
+
+    def __str__(self) -> str:
+        if self.answer != "outside":
+            return f"{self.name}: {self.answer} ({self.source})"
+        lacking = "; ".join(f"{each.text}: {each.found}" for each in self.missing)
+        return f"{self.name}: outside its hypotheses ({lacking})"
