@@ -164,7 +164,8 @@ def _lasting(
     rows = [parameterization.exponents(architecture.hidden, step) for step in range(RATES)]
     rates = [(row.c, row.bias_c) for row in rows]
     for length in LENGTHS:
-        if any(rate != rates[length] for rate in rates[length - 1 :]):
+        later_rows = range(length - 1, RATES)
+        if any((rates[t], rows[t].kept) != (rates[length], rows[length].kept) for t in later_rows):
             continue
         samples = same_targets(data, (length + 1) * batch)
         run = probe(

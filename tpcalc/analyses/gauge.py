@@ -100,7 +100,8 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
     def tables(found: Parameterization) -> list[tuple[object, ...]]:
         rows = [found.exponents(depth, step) for step in range(STEPS)]
         return [
-            (row.a, row.c, _mean(row), (row.bias_a, row.bias_c) if biases else None) for row in rows
+            (row.a, row.c, _mean(row), row.kept, (row.bias_a, row.bias_c) if biases else None)
+            for row in rows
         ]
 
     own = tables(parameterization)
@@ -135,7 +136,8 @@ def _invariants(
         if adam:  # the ac form has c - 2 b
             rates = tuple(c + b for c, b in zip(rates, scale, strict=True))
         found += [(f"a + b{what}", weights), (f"{kept}{what}", rates)]
-    return [*found, ("the mean of the weights", _mean(row))]
+    left = ("what is left of the initial weights", row.kept or (Ex(),) * len(row.a))
+    return [*found, ("the mean of the weights", _mean(row)), left]
 
 
 def _difference(

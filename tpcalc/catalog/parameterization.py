@@ -23,6 +23,7 @@ __all__ = [
     "ParameterizationFamily",
     "exponent",
     "layers",
+    "reinitialised",
     "shared",
     "with_rates",
 ]
@@ -38,6 +39,9 @@ class Exponents:
         bias_a: Biases: B^l = n^(-bias_a_l) b^l.
         bias_c: Learning rates of biases.
         mean: Means of the entries of w^l at the start; empty: all 0.
+        kept: What is left of the initial weights of hidden layers at this step: w^l(0) stands in
+            w^l(t) with the factor n^(-kept_l), None where it is dropped; empty: all 0, nothing is
+            lost. Layers 1 and L + 1 keep theirs: 0.
     """
 
     a: tuple[Ex, ...]
@@ -45,6 +49,7 @@ class Exponents:
     bias_a: tuple[Ex, ...]
     bias_c: tuple[Ex, ...]
     mean: tuple[Fraction, ...] = ()
+    kept: tuple[Ex | None, ...] = ()
 
 
 Rule = Callable[[int, int], Exponents]
@@ -208,6 +213,24 @@ def layers(depth: int, first: Ex, hidden: Ex, last: Ex) -> tuple[Ex, ...]:
         ['0', '1', '1', '2']
     """
     return (first, *(hidden,) * (depth - 1), last)
+
+
+def reinitialised(found: Exponents, power: Ex | None) -> Exponents:
+    """The same exponents, the hidden layers 2..L re-initialised: w^l(0) times n^(-power).
+
+    Args:
+        found: The exponents of a step.
+        power: Of the width, that the initial weights lose; None: they are dropped.
+
+    Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2 (HP, HPZ).
+
+    Example:
+        >>> from tpcalc.catalog.parameterizations import lookup
+        >>> [str(kept) for kept in reinitialised(lookup("mup").exponents(3), None).kept]
+        ['0', 'None', 'None', '0']
+    """
+    zero = as_ex(0)
+    return replace(found, kept=(zero, *(power,) * (len(found.a) - 2), zero))
 
 
 def shared(a: Iterable[Ex], c: Iterable[Ex]) -> Exponents:

@@ -16,7 +16,7 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Expr, Par
-from tpcalc.orders import Ex
+from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, checks
@@ -106,12 +106,17 @@ def train(
         table = exponents.bias_c if parameter.bias else exponents.c
         return _rate(lr, parameter.layer, step), table[parameter.layer - 1]
 
+    def kept(parameter: Parameter, step: int) -> Ex | None:
+        powers = found.exponents(depth, step).kept
+        return powers[parameter.layer - 1] if powers else as_ex(0)
+
     schedule = Schedule(
         batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
         targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
         queries=asked,
         chi=_slopes(chosen, data.outputs, architecture.positions),
         rate=rate,
+        kept=kept,
     )
     return unroll(model, schedule, keep=watched.__contains__)
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import const, substitute
-from tpcalc.orders import Ex
+from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.contribution import Contribution, Contributions
 from tpcalc.passes.instance import Instance
@@ -80,6 +80,8 @@ class Schedule:
             the K targets).
         rate: ``rate(parameter, step)``: (learning-rate factor, exponent c): the update is
             -factor * n**(-c) times the gradient of the mean loss of the batch.
+        kept: ``kept(parameter, step)``: the power p of the n^(-p) in front of the initial part of
+            a matrix at this step, None where that part is dropped.
     """
 
     batches: tuple[tuple[tuple[float, ...], ...], ...]
@@ -87,6 +89,7 @@ class Schedule:
     queries: tuple[tuple[float, ...], ...]
     chi: tuple[Expr, ...]
     rate: Callable[[Parameter, int], tuple[Fraction | float, Ex]]
+    kept: Callable[[Parameter, int], Ex | None] = lambda parameter, step: as_ex(0)
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ def unroll(
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
         batch = schedule.batches[step]
+        weights.keep({p.ref: schedule.kept(p, step) for p in model.parameters})
         copies = [
             Instance(
                 builder, template.builder, weights, dict(zip(model.inputs, sample, strict=True))

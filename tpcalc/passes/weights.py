@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -75,6 +75,7 @@ class Weights:
         self._template = template
         self._trained = set(parameters)
         self._matrices: dict[Ref, _Matrix] = {}
+        self._kept: Mapping[Ref, Ex | None] = {}
         self._forms: dict[Ref, Form] = {}
         self._nodes: dict[Ref, Ref] = {}
         self._materialised: set[Ref] = set()
@@ -82,6 +83,14 @@ class Weights:
         self._last: dict[Ref, Form] = {}
         self._last_scalars: dict[Ref, tuple[Expr, tuple[Ref, ...]]] = {}
         self._moved: dict[Ref, tuple[Expr, tuple[Ref, ...]]] = {}
+
+    def keep(self, kept: Mapping[Ref, Ex | None]) -> None:
+        """From here on the initial part of matrices has these factors n^(-power); None: it is gone.
+
+        Args:
+            kept: A power for each parameter.
+        """
+        self._kept = kept
 
     def find_materialised(self, template: Builder) -> None:
         """Find the parameters that something other than a sum reads: they need a node a step."""
@@ -140,20 +149,22 @@ class Weights:
         return self._nodes[ref]
 
     def multiply(self, node: MatMul, vector: Ref) -> Ref:
-        """W_t x or W_t^T x: the initial product plus one term for each update."""
-        builder = self._builder
-        first = self._start_product(node, vector)
-        state = self._matrices.get(node.matrix)
-        if state is None:
-            return first
-        numbers: list[Fraction | float] = [Fraction(1)]
-        scalars: list[Ref | None] = [None]
-        vectors = [first]
-        for scalar, out in self._products(state, node.transpose, vector):
-            numbers.append(Fraction(1))
-            scalars.append(scalar)
-            vectors.append(out)
-        return builder.add(LinComb(tuple(numbers), tuple(scalars), tuple(vectors)))
+        """W_t x or W_t^T x: what is left of the initial product, and one term for each update."""
+        terms: list[tuple[Ref | None, Ref]] = []
+        power = self._kept.get(node.matrix, as_ex(0))
+        if power is not None:
+            start = self._start_product(node, vector)
+            nothing_lost = power == as_ex(0)
+            terms.append((None, start if nothing_lost else self._builder.add(Scale(start, -power))))
+        if node.matrix in self._matrices:
+            terms.extend(self._products(self._matrices[node.matrix], node.transpose, vector))
+        elif terms:
+            return terms[0][1]
+        numbers: tuple[Fraction | float, ...] = (Fraction(1),) * len(terms)
+        if not terms:  # dropped and never updated: 0, of the dimension of the product
+            numbers, terms = (Fraction(0),), [(None, self._start_product(node, vector))]
+        scalars, vectors = zip(*terms, strict=True)
+        return self._builder.add(LinComb(numbers, scalars, vectors))
 
     def _start_product(self, node: MatMul, vector: Ref) -> Ref:
         matrix = self._builder.add(self._template.node(node.matrix))
@@ -178,7 +189,8 @@ class Weights:
         state = self._matrices.get(node.matrix)
         if state is None or state.last == len(state.updates):
             return None
-        self._start_product(node, vector)  # so that the nodes of the whole product keep their order
+        if self._kept.get(node.matrix, as_ex(0)) is not None:
+            self._start_product(node, vector)  # the nodes of the whole product keep their order
         form = Form()
         for scalar, out in self._products(state, node.transpose, vector)[state.last :]:
             form.add_term(scalar, out, Fraction(1))

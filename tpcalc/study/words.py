@@ -55,6 +55,7 @@ def facts(
         "Parameterization": f"{exponents.text} ({exponents.source})",
         "Powers of the weights": _row("a", exponents.exponents(network.hidden).a),
         "Powers of the learning rates": _rates(study, network, exponents),
+        **_kept(exponents.exponents(network.hidden, 1).kept, training.steps),
         "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
         "Loss": f"{loss.name}: {loss.text}",
         "Training": f"{count(training.steps, 'step')}, {_batches(training.batch)}",
@@ -210,6 +211,18 @@ def _rates(study: Study, network: Architecture, exponents: Parameterization) -> 
         if rows[step] != rows[step - 1]:
             parts.append(f"{_row('c', rows[step])} from t = {step}")
     return "; ".join(parts)
+
+
+def _kept(kept: Sequence[Ex | None], steps: int) -> dict[str, str]:
+    """What becomes of the initial weights after step 0, where something does."""
+    lost = {layer: power for layer, power in enumerate(kept, start=1) if power != Ex()}
+    if not lost or not steps:
+        return {}
+    parts = [
+        f"w[{layer}](0) " + ("is dropped" if power is None else f"is multiplied by n^(-({power}))")
+        for layer, power in lost.items()
+    ]
+    return {"Re-initialisation from t = 1": ", ".join(parts)}
 
 
 def _power(power: Ex) -> str:
