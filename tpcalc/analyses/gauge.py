@@ -100,7 +100,7 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
     def tables(found: Parameterization) -> list[tuple[object, ...]]:
         rows = [found.exponents(depth, step) for step in range(STEPS)]
         return [
-            (row.a, row.c, _mean(row), row.kept, (row.bias_a, row.bias_c) if biases else None)
+            (row.a, row.c, _mean(row), _kept(row), (row.bias_a, row.bias_c) if biases else None)
             for row in rows
         ]
 
@@ -116,6 +116,10 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
 
 def _mean(row: Exponents) -> tuple[object, ...]:
     return tuple(row.mean) if any(mean != 0 for mean in row.mean) else ()
+
+
+def _kept(row: Exponents) -> tuple[Ex | None, ...]:
+    return row.kept or (Ex(),) * len(row.a)
 
 
 def _scales(found: Parameterization, depth: int) -> tuple[Ex, ...]:
@@ -136,7 +140,7 @@ def _invariants(
         if adam:  # the ac form has c - 2 b
             rates = tuple(c + b for c, b in zip(rates, scale, strict=True))
         found += [(f"a + b{what}", weights), (f"{kept}{what}", rates)]
-    left = ("what is left of the initial weights", row.kept or (Ex(),) * len(row.a))
+    left = ("what is left of the initial weights", _kept(row))
     return [*found, ("the mean of the weights", _mean(row)), left]
 
 

@@ -43,7 +43,7 @@ def chain_of(task: Network) -> Chain | None:
     net = task.architecture
     if not isinstance(net, MLP | ResNet) or net.norm != "none" or task.layers is not None:
         return None
-    if isinstance(net, MLP) and net.bias not in ("none", "hidden"):
+    if isinstance(net, MLP) and not _is_plain(net):
         return None
     if not _is_ntk(task):
         return None
@@ -51,7 +51,7 @@ def chain_of(task: Network) -> Chain | None:
     if family is None or (family[0] == "erf" and not _is_moderate(task, net)):
         return None
     name, a, b = family
-    weights = float(net.weight_variance)
+    weights = _variance(net)
     biases = 0.0
     if isinstance(net, ResNet):
         biases = float(net.bias_variance or 0)
@@ -99,9 +99,19 @@ def run_chain(
     )
 
 
+def _is_plain(net: MLP) -> bool:
+    """Whether the loops know its biases, and its variances as factors that all layers share."""
+    shared = not isinstance(net.weight_variance, tuple) and net.variances == "factors"
+    return shared and net.bias in ("none", "hidden")
+
+
+def _variance(net: MLP | ResNet) -> float:
+    return float(net.weight_variances[0] if isinstance(net, MLP) else net.weight_variance)
+
+
 def _is_moderate(task: Network, net: MLP | ResNet) -> bool:
     """Whether inputs are of a size at which the loop for erf keeps its digits."""
-    factor = max(1.0, float(net.weight_variance))
+    factor = max(1.0, _variance(net))
     for inputs in (task.left, task.right or task.left):
         squares = inputs.squares[:, 0, 0]
         if np.any(factor * squares > 1e2) or np.any((squares > 0) & (squares < 1e-60)):

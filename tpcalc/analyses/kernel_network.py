@@ -78,7 +78,7 @@ class Network:
 
         def rate(parameter: Parameter) -> tuple[Fraction | float, Ex]:
             powers = table.bias_c if parameter.bias else table.c
-            return Fraction(1), powers[parameter.layer - 1]
+            return parameter.rate, powers[parameter.layer - 1]
 
         def trained(parameter: Parameter) -> bool:
             return self.layers is None or parameter.layer in self.layers

@@ -35,6 +35,7 @@ __all__ = [
     "root",
     "spread",
     "variance_of",
+    "variances_of",
 ]
 
 Number = Fraction | float
@@ -234,6 +235,38 @@ def variance_of(value: Any, name: str, where: str) -> Fraction:
     return found
 
 
+def variances_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[Fraction, ...]:
+    """A variance for all layers, or one for each of them; a row of equal ones is one for all.
+
+    Args:
+        value: A number, its text, a sequence of them, or a text with commas.
+        layers: How many layers there are.
+        name: The argument, for messages.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: No number, not above 0, or a row of another length.
+
+    Example:
+        >>> variances_of("2, 1/2", 2, "weight_variance", "MLP")
+        (Fraction(2, 1), Fraction(1, 2))
+        >>> variances_of([2, 2], 2, "weight_variance", "MLP")
+        Fraction(2, 1)
+    """
+    if isinstance(value, str) and "," in value:
+        value = value.split(",")
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return variance_of(value, name, where)
+    found = tuple(variance_of(part, name, where) for part in value)
+    if len(found) != layers:
+        raise StudyError(
+            f"{name} has {len(found)} variances; there are {layers} hidden layers.",
+            where=where,
+            hint="Give one number for all hidden layers, or one for each.",
+        )
+    return found[0] if len(set(found)) == 1 else found
+
+
 def bias_variance_of(value: Any, where: str) -> Fraction | None:
     """A variance of biases; None stays None, and 0 means that there are none.
 
@@ -330,7 +363,7 @@ def spread(weights: Any, biases: Any) -> str:
     """Variances other than 1 as the end of a sentence.
 
     Args:
-        weights: Of the weights.
+        weights: Of the weights, one or a row.
         biases: Of the biases; None or 0 where nothing is to be said.
 
     Example:
@@ -338,4 +371,6 @@ def spread(weights: Any, biases: Any) -> str:
         (', weight variance 9/4, bias variance 1/100', '')
     """
     said = f", weight variance {weights}" if weights != 1 else ""
+    if isinstance(weights, tuple):
+        said = f", weight variances {', '.join(map(str, weights))}"
     return said + (f", bias variance {biases}" if biases and biases != 1 else "")

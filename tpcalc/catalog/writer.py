@@ -71,6 +71,7 @@ class Writer:
         self.data: tuple[Ref, ...] = ()
         self.outputs: list[Ref] = []
         self.parameters: list[Parameter] = []
+        self._slowed: dict[tuple[int, bool], Number] = {}
         self.watched: list[Watch] = []
         self.contributions: list[Contribution] = []
 
@@ -116,8 +117,21 @@ class Writer:
         """
         self.builder.group(Group(name, "n", (mean,) * members))
         refs = [self.builder.add(InputVector(name, index)) for index in range(members)]
-        self.parameters.extend(Parameter(ref, layer, bias) for ref in refs)
+        self.parameters.extend(self._parameter(ref, layer, bias) for ref in refs)
         return refs
+
+    def slowed(self, layer: int, weights: Number, biases: Number) -> None:
+        """From here on, divide the learning rates of a layer: factors in front become initial ones.
+
+        Args:
+            layer: The layer.
+            weights: What divides those of its weights.
+            biases: What divides those of its biases.
+        """
+        self._slowed[layer, False], self._slowed[layer, True] = weights, biases
+
+    def _parameter(self, ref: Ref, layer: int, bias: bool) -> Parameter:
+        return Parameter(ref, layer, bias, 1 / self._slowed.get((layer, bias), Fraction(1)))
 
     def matrix(self, layer: int) -> Ref:
         """The weights of a hidden layer.
@@ -126,7 +140,7 @@ class Writer:
             layer: Whose exponents they have.
         """
         ref = self.builder.add(InputMatrix(f"W{layer}", "n", "n"))
-        self.parameters.append(Parameter(ref, layer))
+        self.parameters.append(self._parameter(ref, layer, False))
         return ref
 
     def of_data(self, data: Sequence[Ref], columns: Sequence[Ref], factor: Number) -> list[Term]:

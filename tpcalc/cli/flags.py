@@ -182,8 +182,15 @@ NETWORK = _options(
             "--weight-variance",
             "model.weight_variance",
             str,
-            "Variance of the weights of hidden layers, a factor in front of them (1 by default).",
-            "V",
+            "Variance of the weights of hidden layers (1 by default); of an mlp also one for each.",
+            "V[,V...]",
+        ),
+        (
+            "--variances",
+            "model.variances",
+            str,
+            "Variances of an mlp as factors in front of weights, or of the initial ones alone.",
+            "factors|initial",
         ),
         (
             "--bias-variance",

@@ -30,11 +30,19 @@ __all__ = ["Model", "Parameter", "Watch", "unroll"]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A trained input of the template: a matrix, a start vector or a scalar of one layer."""
+    """A trained input of the template: a matrix, a start vector or a scalar of one layer.
+
+    Args:
+        ref: The input.
+        layer: Whose exponents it has.
+        bias: Whether it is a bias.
+        rate: A factor of its learning rate.
+    """
 
     ref: Ref
     layer: int
     bias: bool = False
+    rate: Fraction | float = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +239,7 @@ def _update(
     weights.begin_step()
     for parameter in model.parameters:
         factor, exponent = schedule.rate(parameter, step)
+        factor = factor * parameter.rate
         changes = []
         for copy, (chi, number) in zip(copies, chis, strict=True):
             changes.append((copy, chi, -factor * share * number))

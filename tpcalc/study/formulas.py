@@ -63,19 +63,22 @@ def _parts(piece: _Piece) -> tuple[str, str, str]:
 
 def _mlp(network: MLP, table: Exponents) -> list[tuple[str, _Piece]]:
     depth, every = network.depth, network.bias in ("hidden", "all")
+    inside = network.variances == "factors"
+    weight = network.weight_variances if inside else (1,) * depth
+    shift = network.bias_variance if inside else None
 
     def layer(k: int, index: str, of: _Piece) -> _Piece:
-        weights = _term(table.a[k], network.weight_variance, _index("W", index), of)
+        weights = _term(table.a[k], weight[k], _index("W", index), of)
         if not (every or (network.bias == "first" and k == 0)):
             return weights
-        bias = _term(table.bias_a[k], network.bias_variance, _index("b", index))
+        bias = _term(table.bias_a[k], shift, _index("b", index))
         return _row(weights, _sign("+"), bias)
 
     made = [
         ("First layer", _equation(_index("h", "1"), layer(0, "1", _name("ξ", r"\xi")))),
         *_features(network.act, network.norm, "l"),
     ]
-    hidden = {(table.a[k], table.bias_a[k]) for k in range(1, depth)}
+    hidden = {(table.a[k], table.bias_a[k], weight[k]) for k in range(1, depth)}
     if len(hidden) == 1 and depth > 2:
         right = layer(1, "l", _index("x", "l-1"))
         made.append((f"Hidden layers l = 2, ..., {depth}", _equation(_index("h", "l"), right)))

@@ -14,7 +14,7 @@ from tpcalc.catalog.values import exact
 from tpcalc.errors import TpcalcError
 from tpcalc.study import names
 
-__all__ = ["LimitPart", "ModelPart", "SimulatePart", "Study", "TrainingPart"]
+__all__ = ["LimitPart", "ModelPart", "SimulatePart", "Study", "TrainingPart", "known"]
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=1)]
@@ -30,7 +30,7 @@ def _as_rows(targets: Any) -> Any:
     return [row if isinstance(row, list) else [row] for row in targets]
 
 
-def _known(find: Callable[[Any], object]) -> AfterValidator:
+def known(find: Callable[[Any], object]) -> AfterValidator:
     """A check that the catalogue takes a value; what it says otherwise is the problem."""
 
     def check(name: Any) -> Any:
@@ -55,16 +55,21 @@ def _power_of_two(samples: int) -> int:
     return samples
 
 
+def _variances(value: Any) -> None:
+    parts = value.split(",") if isinstance(value, str) else value
+    for part in parts if isinstance(parts, list) else [parts]:
+        variance_of(part, name="the variance", where="model.weight_variance")
+
+
 _Rows = list[list[_Finite]]
 # Numbers or their texts ("9/4"), which stay exact.
-_Weights = Annotated[
-    Any, _known(partial(variance_of, name="the variance", where="model.weight_variance"))
-]
+# Of one layer or of all; how many there are is checked with the network.
+_Weights = Annotated[Any, known(_variances)]
 _Inputs = Annotated[
-    Any, _known(partial(variance_of, name="the variance", where="model.input_variance"))
+    Any, known(partial(variance_of, name="the variance", where="model.input_variance"))
 ]
-_Biases = Annotated[Any, _known(partial(bias_variance_of, where="model.bias_variance"))]
-_Power = Annotated[Any, _known(partial(exact, what="alpha"))]
+_Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
+_Power = Annotated[Any, known(partial(exact, what="alpha"))]
 # A Sobol sequence is balanced at powers of two only.
 _Particles = Annotated[int, Field(ge=2, le=2**40), AfterValidator(_power_of_two)]
 
@@ -85,23 +90,25 @@ class ModelPart(_Part):
         param: A parameterization of the catalogue.
         p: Degree of homogeneity that ``ip-llr`` takes its learning rates for.
         bias: Which layers have biases.
-        weight_variance: Of the weights of hidden layers, a factor in front of them.
+        weight_variance: Of the weights of hidden layers; of an mlp one for each, if they differ.
         bias_variance: Of the biases of hidden layers.
+        variances: Whether they are factors in front of weights and biases or initial ones.
         input_variance: Of the input weights of a recurrent network.
         norm: Whether preactivations are normalised.
         alpha: The power of 1/L in front of a residual block.
         outputs: The tokens at which a recurrent network is read off.
     """
 
-    architecture: Annotated[str, _known(names.find_architecture)] = "mlp"
+    architecture: Annotated[str, known(names.find_architecture)] = "mlp"
     depth: _Count = 3
     length: _Count = 4
-    act: Annotated[str, _known(names.find_activation)] | None = None
-    param: Annotated[str, _known(names.find_parameterization)] = "mup"
+    act: Annotated[str, known(names.find_activation)] | None = None
+    param: Annotated[str, known(names.find_parameterization)] = "mup"
     p: Annotated[_Finite, Field(gt=0)] | None = None
     bias: Literal["none", "first", "hidden", "all"] = "none"
     weight_variance: _Weights = None
     bias_variance: _Biases = None
+    variances: Literal["factors", "initial"] = "factors"
     input_variance: _Inputs = None
     norm: Literal["none", "layer"] = "none"
     alpha: _Power = None
@@ -128,9 +135,9 @@ class TrainingPart(_Part):
         seed: Seed of the choice of digits.
     """
 
-    optimizer: Annotated[str, _known(names.find_optimizer)] = "sgd"
+    optimizer: Annotated[str, known(names.find_optimizer)] = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
-    loss: Annotated[str, _known(names.find_loss)] = "mse"
+    loss: Annotated[str, known(names.find_loss)] = "mse"
     steps: Annotated[int, Field(ge=0)] = 3
     data: str | None = None
     inputs: _Rows | None = None

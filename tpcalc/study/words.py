@@ -95,20 +95,22 @@ def program_words(
 def _mlp(network: MLP, table: Exponents) -> list[str]:
     depth, bias = network.depth, network.bias
     biases = [bias != "none", *(bias in ("hidden", "all"),) * (depth - 1), bias == "all"]
-    factors = [deviation(network.bias_variance)] * depth + [""]
+    initial = network.variances == "initial"
+    factors = ["" if initial else deviation(network.bias_variance)] * depth + [""]
     terms = [
         f" + {_power(-power)}{factor}b[{{}}]" if has else ""
         for has, power, factor in zip(biases, table.bias_a, factors, strict=True)
     ]
-    weights = deviation(network.weight_variance)
-    first = f"h[1] = {_power(-table.a[0])}{weights}W[1] input{terms[0].format(1)}"
+    weights = ["" if initial else deviation(v) for v in network.weight_variances]
+    first = f"h[1] = {_power(-table.a[0])}{weights[0]}W[1] input{terms[0].format(1)}"
     lines = [
-        _start(f"W[1], ..., W[{depth + 1}]", "of all biases b[l]" if any(biases) else ""),
+        _start(f"W[1], ..., W[{depth + 1}]", "of all biases b[l]" if any(biases) else "")
+        + (_initial(network) if initial else ""),
         f"Forward: {first}, {_features(network.act, network.norm, 'l')}.",
     ]
     lines += [
-        f"{which}h[{layer}] = {_power(-a)}{weights}W[{layer}] x[{below}]{term.format(layer)}."
-        for which, layer, below, a, term in _hidden(depth, table.a, terms)
+        f"{which}h[{layer}] = {_power(-a)}{weight}W[{layer}] x[{below}]{term.format(layer)}."
+        for which, layer, below, a, weight, term in _hidden(depth, table.a, weights, terms)
     ]
     last = terms[-1].format(depth + 1)
     return [*lines, f"Output: f = {_power(-table.a[-1])}W[{depth + 1}] x[{depth}]{last}."]
@@ -160,6 +162,13 @@ def _start(weights: str, biases: str) -> str:
     return f"All entries of the weights {weights}{also} start as independent N(0, 1) draws."
 
 
+def _initial(network: MLP) -> str:
+    """The variances that only the start has."""
+    weights = ", ".join(map(str, dict.fromkeys(network.weight_variances)))
+    biases = f", their biases {network.bias_variance}" if network.bias_variance else ""
+    return f" Those of the hidden layers have the variance {weights}{biases} instead of 1."
+
+
 def _features(act: Any, norm: str, index: str) -> str:
     name = named(act)
     if norm == "none":
@@ -171,14 +180,14 @@ def _features(act: Any, norm: str, index: str) -> str:
 
 
 def _hidden(
-    depth: int, a: Sequence[Ex], terms: Sequence[str]
-) -> list[tuple[str, str, str, Ex, str]]:
-    """Hidden layers 2..L in one formula if they have the same powers, else one by one."""
-    alike = len(set(zip(a[1:-1], terms[1:-1], strict=True))) == 1
+    depth: int, a: Sequence[Ex], weights: Sequence[str], terms: Sequence[str]
+) -> list[tuple[str, str, str, Ex, str, str]]:
+    """Hidden layers 2..L in one formula if they are written alike, else one by one."""
+    alike = len(set(zip(a[1:-1], weights[1:], terms[1:-1], strict=True))) == 1
     if alike and depth > 2:
-        return [(f"For l = 2, ..., {depth}: ", "l", "l-1", a[1], terms[1])]
+        return [(f"For l = 2, ..., {depth}: ", "l", "l-1", a[1], weights[1], terms[1])]
     return [
-        ("", str(layer), str(layer - 1), a[layer - 1], terms[layer - 1])
+        ("", str(layer), str(layer - 1), a[layer - 1], weights[layer - 1], terms[layer - 1])
         for layer in range(2, depth + 1)
     ]
 

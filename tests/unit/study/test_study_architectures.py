@@ -117,8 +117,8 @@ def test_blocks_and_tokens_stand_in_words_and_formulas() -> None:
         ({"outputs": "all"}, "model.outputs: mlp has no outputs"),
         ({"weight_variance": -1}, "model.weight_variance: the variance is -1. A variance is"),
         (
-            {"weight_variance": [2]},
-            r"model.weight_variance: the variance must be a number, not [2]",
+            {"weight_variance": [2, {}]},
+            r"model.weight_variance: the variance must be a number, not {}",
         ),
         ({"bias_variance": True}, "model.bias_variance: bias_variance must be a number, not True"),
         ({"bias_variance": -0.5}, "model.bias_variance: bias_variance is -0.5"),

@@ -8,14 +8,13 @@ from fractions import Fraction
 
 from tpcalc.catalog.architecture import (
     ArchitectureFamily,
-    Number,
     activation_of,
     bias_variance_of,
     chosen,
     named,
     root,
     spread,
-    variance_of,
+    variances_of,
 )
 from tpcalc.catalog.writer import Writer
 from tpcalc.errors import StudyError
@@ -30,6 +29,7 @@ __all__ = ["ENTRY", "MLP"]
 
 BIASES = ("none", "first", "hidden", "all")
 NORMS = ("none", "layer")
+VARIANCES = ("factors", "initial")
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,12 @@ class MLP:
     h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1},
     f_k = (W^{L+1} x^L + b^{L+1})_k, with W^l = sigma_w n^(-a_l) w^l and w^l N(0, 1) at the start,
     and the same for biases with sigma_b; biases share the power of their layer, unless the
-    parameterization gives them their own. The standard deviations sigma_w and sigma_b stand in
-    front of the trained w^l and b^l of the hidden layers; the readout has 1.
+    parameterization gives them their own. The readout has 1.
+
+    The standard deviations sigma_w and sigma_b of the hidden layers are factors in front of the
+    trained w^l and b^l, so that an update of W^l carries sigma_w^2; or initial ones, which only
+    the entries at the start have. The latter is the former with a learning rate divided by the
+    variance, and that is how it is written.
 
     Args:
         depth: Number of hidden layers L, at least 1.
@@ -48,9 +52,11 @@ class MLP:
             an expression.
         bias: Which layers have a bias: ``"none"``, ``"first"``, ``"hidden"`` (all but the
             readout) or ``"all"``.
-        weight_variance: sigma_w^2 of the hidden layers: a number or its text.
+        weight_variance: sigma_w^2 of the hidden layers: a number or its text, or one for each of
+            the L hidden layers (a sequence, or a text with commas).
         bias_variance: sigma_b^2 of the hidden layers; None: 1 where there are biases. A number
             above 0 gives all hidden layers biases where ``bias`` is ``"none"``; 0 means none.
+        variances: ``"factors"``: in front of trained weights; ``"initial"``: of their start alone.
         norm: ``"layer"``: the preactivations of each layer are centred and divided by their
             standard deviation over the coordinates, x^l = act(LN(h^l)); ``"none"``: they are not.
 
@@ -72,17 +78,18 @@ class MLP:
     depth: int
     act: str | Callable[[Expr], Expr] = "relu"
     bias: str = "none"
-    weight_variance: Fraction | float | str = Fraction(1)
+    weight_variance: Fraction | float | str | Sequence[Fraction | float | str] = Fraction(1)
     bias_variance: Fraction | float | str | None = None
     norm: str = "none"
+    variances: str = "factors"
     _activation: Expr = field(init=False, repr=False, compare=False)
-    _factors: tuple[Number, Number] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         depth = checks.whole(self.depth, "depth", least=1, hint="It counts the hidden layers.")
         bias = chosen(self.bias, "bias", BIASES, "MLP")
         chosen(self.norm, "norm", NORMS, "MLP")
-        weights = variance_of(self.weight_variance, "weight_variance", "MLP")
+        chosen(self.variances, "variances", VARIANCES, "MLP")
+        weights = variances_of(self.weight_variance, depth, "weight_variance", "MLP")
         biases = bias_variance_of(self.bias_variance, "MLP")
         if biases == 0 and bias != "none":
             raise StudyError(
@@ -96,10 +103,15 @@ class MLP:
             "weight_variance": weights,
             "bias_variance": biases,
             "_activation": activation_of(self.act, "MLP"),
-            "_factors": (root(weights), root(biases or Fraction(1))),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def weight_variances(self) -> tuple[Fraction, ...]:
+        """The variances of the weights of the layers 1..L."""
+        found = variances_of(self.weight_variance, self.depth, "weight_variance", "MLP")
+        return found if isinstance(found, tuple) else (found,) * self.depth
 
     @property
     def activation(self) -> Expr:
@@ -140,6 +152,7 @@ class MLP:
         return (
             f"a network of {layers} with {normalised}{named(self.act)}, {biases[self.bias]}"
             f"{spread(self.weight_variance, self.bias_variance)}"
+            f"{' at the start' if self.variances == 'initial' else ''}"
         )
 
     def model(
@@ -170,11 +183,22 @@ class MLP:
 
         Source: Hajjar, Chizat, Giraud, equation (2.1); section 5.1 for the means.
         """
+        spreads = self.weight_variances
+        biased = Fraction(self.bias_variance or 1)
+        initial = self.variances == "initial"
+        if initial and mean:  # the factor in front multiplies the mean too
+            mean = (
+                *(m / root(v) for m, v in zip(mean, spreads, strict=False)),
+                *mean[self.depth :],
+            )
         writer = Writer("MLP", self.depth, a, bias_a, mean)
         inputs = writer.datum(dimension)
-        weights, biases = self._factors
+        biases = root(biased)
         x = -1
-        for layer in range(1, self.depth + 1):
+        for layer, variance in enumerate(spreads, start=1):
+            weights = root(variance)
+            if initial:
+                writer.slowed(layer, variance, biased)
             if layer == 1:
                 terms = writer.of_data(inputs, writer.group("W1", dimension, 1), weights)
             else:
