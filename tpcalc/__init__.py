@@ -9,7 +9,7 @@ Language:
 Programs of training runs:
     train, MLP, ResNet, RNN, Samples, digits, csv
 Questions:
-    orders, check, solve, phases, measure, limit, kernel, simulate, compare, report,
+    orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
     expect and closed_form (one Gaussian expectation)
 Reading and writing programs:
     Program, parse, save, load
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tpcalc.analyses.check import check as check
     from tpcalc.analyses.compare import compare as compare
+    from tpcalc.analyses.equivalent import equivalent as equivalent
     from tpcalc.analyses.kernels import kernel as kernel
     from tpcalc.analyses.measure import measure as measure
     from tpcalc.analyses.orders import Orders as Orders
@@ -79,6 +80,7 @@ _HOMES = {
     "compare": "tpcalc.analyses.compare",
     "csv": "tpcalc.data",
     "digits": "tpcalc.data",
+    "equivalent": "tpcalc.analyses.equivalent",
     "expect": "tpcalc.evaluate.expect",
     "extend": "tpcalc.dsl",
     "function": "tpcalc.catalog.public",

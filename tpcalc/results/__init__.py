@@ -1,6 +1,8 @@
 """Plain frozen records that carry answers, and their JSON."""
 
 from tpcalc.results import checks as checks
+from tpcalc.results.equivalence import Equivalence as Equivalence
+from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status

@@ -1,0 +1,111 @@
+"""Nodes of two limit graphs that are the same random variable, term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+from tpcalc.limit.graph import (
+    Combine,
+    Draw,
+    Fluctuation,
+    LimitGraph,
+    LNode,
+    LRef,
+    Number,
+    Product,
+    Start,
+    renamed,
+)
+
+__all__ = ["Sameness", "same_targets"]
+
+Sameness = Literal["same", "both 0", "another power", "not shown"]
+_Terms = dict[tuple[LRef | None, LRef], Fraction]
+
+
+def same_targets(left: LimitGraph, right: LimitGraph) -> dict[str, Sameness]:
+    """For each target that two graphs share: whether they are shown to be the same.
+
+    The graphs are written over one table of nodes, sums with their terms collected; the same
+    number then is the same variable, a function of the same start vectors and of products with the
+    same matrices. Two targets may be equal without being shown so (other forms of one function).
+
+    Args:
+        left: A graph.
+        right: Another.
+
+    Returns:
+        ``"same"`` where power and variable are; ``"both 0"`` where both vanish, at whatever rates;
+        ``"another power"`` where the powers of n differ; ``"not shown"`` otherwise.
+
+    Example:
+        >>> from tpcalc.limit.graph import Target
+        >>> node = Target(Fraction(0), 0)
+        >>> one = LimitGraph((Number(Fraction(1)),), (("a", node),), (None,), (), (), ())
+        >>> same_targets(one, LimitGraph((Number(1.0),), (("a", node),), (None,), (), (), ()))
+        {'a': 'same'}
+    """
+    table: dict[Hashable, int] = {}
+    found = []
+    for graph in (left, right):
+        numbers = _numbered(graph, table)
+        found.append(
+            {
+                name: (target.power, None if target.node is None else numbers[target.node])
+                for name, target in graph.targets
+            }
+        )
+    mine, other = found
+    return {name: _equal(mine[name], other[name]) for name in mine if name in other}
+
+
+def _equal(mine: tuple[Fraction, int | None], other: tuple[Fraction, int | None]) -> Sameness:
+    if mine[1] is None and other[1] is None:
+        return "both 0"
+    if mine[0] != other[0]:
+        return "another power"
+    return "same" if mine == other else "not shown"
+
+
+def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
+    """Every node of a graph with its number in a table that graphs share."""
+    groups = {group.name: group for group in graph.groups}
+    ratios = {dim.name: dim.ratio for dim in graph.dims}
+    sides = {name: (ratios[row], ratios[col]) for name, row, col in graph.matrices}
+    new: dict[LRef, int] = {}
+    for ref, node in enumerate(graph.nodes):
+        plain = _plain(renamed(node, new))
+        if isinstance(plain, int):
+            new[ref] = plain
+            continue
+        key: Hashable = plain
+        if isinstance(plain, Start | Fluctuation):
+            key = (plain, groups[plain.group])
+        elif isinstance(plain, Product):
+            key = (plain, sides[plain.matrix])
+        dim = graph.vector_dim[ref]
+        full = (key, None if dim is None else ratios[dim])
+        new[ref] = table.setdefault(full, len(table))
+    return new
+
+
+def _plain(node: LNode) -> Hashable:
+    """A node in one form; a sum of one term with the factor 1 is that term."""
+    if isinstance(node, Number):
+        return Number(Fraction(node.value))
+    if isinstance(node, Draw):
+        return replace(node, value=Fraction(node.value), std=Fraction(node.std))
+    if not isinstance(node, Combine):
+        return node
+    terms: _Terms = {}
+    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        terms[scalar, vector] = terms.get((scalar, vector), Fraction(0)) + Fraction(number)
+    kept = {key: number for key, number in terms.items() if number != 0}
+    if len(kept) == 1:
+        ((scalar, vector), number) = next(iter(kept.items()))
+        if scalar is None and number == 1:
+            return vector
+    return (Combine, frozenset(kept.items()))
