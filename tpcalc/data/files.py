@@ -1,0 +1,120 @@
+"""Bytes of local files, plain or packed by gzip, and never more of them than asked for."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from tpcalc.errors import StudyError
+
+__all__ = ["ByteStream", "opened", "present"]
+
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20  # a length that a file only claims must not be allocated at once
+
+
+class ByteStream:
+    """The bytes of one open file, unpacked, with the place reached.
+
+    Args:
+        path: For messages.
+        source: Where bytes come from.
+        size: How many bytes there are, where that is known before they are read.
+    """
+
+    def __init__(self, path: Path, source: IO[bytes], size: int | None) -> None:
+        self.path = path
+        self.size = size
+        self.position = 0
+        self._source = source
+
+    def take(self, count: int) -> bytearray:
+        """The next bytes; fewer where the file ends.
+
+        Args:
+            count: How many are wanted at most.
+
+        Raises:
+            StudyError: They cannot be read or unpacked.
+        """
+        found = bytearray()
+        while len(found) < count:
+            try:
+                part = self._source.read(min(_CHUNK, count - len(found)))
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise self.error(
+                    f"the gzip data is damaged, at unpacked byte {self.position} or behind it "
+                    f"({error}).",
+                    hint="Copy the file again.",
+                ) from None
+            except OSError as error:
+                raise self.error(f"cannot be read ({error.strerror or error}).") from None
+            if not part:
+                break
+            found += part
+            self.position += len(part)
+        return found
+
+    def error(self, message: str, *, hint: str | None = None) -> StudyError:
+        """An error about this file.
+
+        Args:
+            message: What is wrong.
+            hint: What to do.
+        """
+        return StudyError(message, where=str(self.path), hint=hint)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[ByteStream]:
+    """A file as a stream; what starts like gzip data is unpacked, whatever the file is called.
+
+    Args:
+        path: The file.
+
+    Raises:
+        StudyError: There is no such file, it is no file, or it cannot be read.
+    """
+    with ExitStack() as stack:
+        try:
+            if not path.is_file():  # devices and pipes may never end, or never start
+                reason = "this is no regular file" if path.exists() else "there is no such file"
+                raise StudyError(f"{reason}.", where=str(path), hint="Check the path.")
+            file = stack.enter_context(path.open("rb"))
+            packed = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            size = None if packed else path.stat().st_size
+        except (OSError, ValueError) as error:  # a path with a zero character is a ValueError
+            reason = getattr(error, "strerror", None) or str(error)
+            raise StudyError(f"cannot be read ({reason}).", where=str(path)) from None
+        source: Any = stack.enter_context(gzip.GzipFile(fileobj=file)) if packed else file
+        yield ByteStream(path, source, size)
+
+
+def present(folder: Path, inside: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
+    """The first of some files that exists.
+
+    Args:
+        folder: Where to look.
+        inside: Folders in it where to look too, in order; ``"."`` is the folder itself.
+        names: What the file may be called.
+
+    Raises:
+        StudyError: The folder is none, or cannot be searched.
+    """
+    try:
+        if not folder.is_dir():
+            reason = "a file, not a folder" if folder.exists() else "no folder that exists"
+            raise StudyError(f"this is {reason}.", where=str(folder), hint="Name a folder.")
+        for place in inside:
+            for name in names:
+                if (folder / place / name).is_file():
+                    return folder / place / name
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StudyError(f"cannot be searched ({reason}).", where=str(folder)) from None
+    return None

@@ -1,0 +1,126 @@
+"""IDX files: arrays of bytes under a header with their shape, as MNIST comes in."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tpcalc.data.files import ByteStream, opened
+from tpcalc.results import checks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["read_idx"]
+
+_BYTES = 0x08
+_TYPES = {
+    0x09: "signed bytes",
+    0x0B: "16-bit integers",
+    0x0C: "32-bit integers",
+    0x0D: "floats",
+    0x0E: "doubles",
+}
+_LARGEST = 1 << 29
+
+
+def read_idx(path: str | Path, dimensions: int) -> NDArray[Any]:
+    r"""An array of unsigned bytes from an IDX file, plain or packed by gzip.
+
+    The header is believed only as far as the file bears it out: nothing is allocated for bytes
+    that do not come. A file must end where its header says.
+
+    Args:
+        path: The file.
+        dimensions: How many dimensions the array must have: 1 for labels, 3 for images.
+
+    Returns:
+        An array of uint8.
+
+    Raises:
+        StudyError: The file cannot be read, is no IDX file of unsigned bytes, is empty, too large,
+            cut off or too long, or its gzip data is damaged. The message has the byte, counted
+            from 0 in the unpacked file.
+
+    Source:
+        LeCun, Cortes, Burges, The MNIST database of handwritten digits, file formats.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "labels.idx"
+        ...     _ = file.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3]) + b"\x07\x02\x01")
+        ...     read_idx(file, 1).tolist()
+        [7, 2, 1]
+    """
+    import numpy as np
+
+    place = checks.file(path)
+    dimensions = checks.whole(dimensions, "dimensions", least=1)
+    with opened(place) as stream:
+        shape = _shape(stream, dimensions)
+        size = math.prod(shape)
+        start = stream.position
+        if stream.size is not None and stream.size < start + size:
+            raise _cut(stream, stream.size, start + size)
+        content = stream.take(size)
+        if len(content) < size:
+            raise _cut(stream, stream.position, start + size)
+        if stream.take(1):  # reads the checksum of a gzip file too
+            raise stream.error(
+                f"the array ends at byte {start + size}, and the file goes on.",
+                hint="It holds something else besides, or its header is wrong.",
+            )
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
+
+
+def _shape(stream: ByteStream, dimensions: int) -> tuple[int, ...]:
+    magic = _header(stream, 4, 4 + 4 * dimensions)
+    if magic[0] or magic[1]:
+        at = 0 if magic[0] else 1
+        raise stream.error(
+            f"byte {at}: {magic[at]:#04x}, expected 0x00; this is no IDX file.",
+            hint="An IDX file starts with two zero bytes.",
+        )
+    if magic[2] != _BYTES:
+        kind = f" ({_TYPES[magic[2]]})" if magic[2] in _TYPES else ""
+        raise stream.error(
+            f"byte 2: type code {magic[2]:#04x}{kind}, expected 0x08 (unsigned bytes)."
+        )
+    if magic[3] != dimensions:
+        raise stream.error(
+            f"byte 3: {magic[3]} dimensions, expected {dimensions}.",
+            hint="Labels have 1 dimension, images have 3; were two files exchanged?",
+        )
+    raw = _header(stream, 4 * dimensions, 4 + 4 * dimensions)
+    shape = tuple(int.from_bytes(raw[k : k + 4], "big") for k in range(0, len(raw), 4))
+    shown = " x ".join(map(str, shape))
+    if 0 in shape:
+        raise stream.error(
+            f"byte {4 + 4 * shape.index(0)}: a dimension is 0, so the array of {shown} is empty."
+        )
+    if math.prod(shape) > _LARGEST:
+        raise stream.error(
+            f"bytes 4 to {3 + 4 * dimensions}: an array of {shown} bytes is announced; "
+            f"at most {_LARGEST} are read.",
+            hint="The header is wrong, or this is no data set of small images.",
+        )
+    return shape
+
+
+def _header(stream: ByteStream, count: int, size: int) -> bytearray:
+    found = stream.take(count)
+    if len(found) < count:
+        raise stream.error(
+            f"the file ends at byte {stream.position}, inside its header of {size} bytes.",
+            hint="Copy the file again.",
+        )
+    return found
+
+
+def _cut(stream: ByteStream, end: int, size: int) -> Exception:
+    return stream.error(
+        f"the file ends at byte {end}; by its header it has {size} bytes.",
+        hint="Copy the file again.",
+    )
