@@ -1,6 +1,17 @@
 """Plain frozen records that carry answers, and their JSON."""
 
 from tpcalc.results import checks as checks
+from tpcalc.results.card import Card as Card
+from tpcalc.results.card import Contrast as Contrast
+from tpcalc.results.dependencies import CorrectionRow as CorrectionRow
+from tpcalc.results.dependencies import CorrectionTable as CorrectionTable
+from tpcalc.results.dependencies import CorrectionTerm as CorrectionTerm
+from tpcalc.results.dependencies import DependencyRow as DependencyRow
+from tpcalc.results.dependencies import DependencyTable as DependencyTable
+from tpcalc.results.dependencies import GaussianRow as GaussianRow
+from tpcalc.results.dependencies import Independence as Independence
+from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
+from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate
@@ -35,3 +46,4 @@ from tpcalc.results.theorem import Answer as Answer
 from tpcalc.results.theorem import Claim as Claim
 from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
+from tpcalc.results.theorem import Theorems as Theorems

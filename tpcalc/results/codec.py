@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tpcalc import results
 from tpcalc.errors import StudyError, UnknownName
@@ -153,7 +153,16 @@ def _encode(value: Any, hint: Any, place: str) -> Any:
         if not isinstance(value, hint):
             raise _misfit(value, hint.__name__, place)
         return value.name
+    if origin is Literal:
+        return _word(value, hint, place)
     return _encode_plain(value, hint, place)
+
+
+def _word(value: Any, hint: Any, place: str) -> str:
+    words = get_args(hint)
+    if not isinstance(value, str) or value not in words:
+        raise _misfit(value, f"one of {', '.join(words)}", place)
+    return value
 
 
 def _encode_plain(value: Any, hint: Any, place: str) -> Any:
@@ -192,6 +201,8 @@ def _decode(value: Any, hint: Any, place: str) -> Any:
         if not isinstance(value, str) or value not in hint.__members__:
             raise _misfit(value, f"one of {', '.join(hint.__members__)}", place)
         return hint[value]
+    if origin is Literal:
+        return _word(value, hint, place)
     return _decode_plain(value, hint, place)
 
 

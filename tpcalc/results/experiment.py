@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tpcalc.results.tables import Provenance
+from tpcalc.results.tables import Provenance, SlopeRow
 
-__all__ = ["Experiment", "Run", "Setting"]
+__all__ = ["SHOWN", "Experiment", "Run", "Setting", "constant_class"]
+
+SHOWN = ("losses", "outputs", "accuracies", "ranks", "rates")
+"""What an experiment can be about, in the order in which it is shown."""
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -104,6 +108,19 @@ class Experiment:
         predicted: What the limit says of a setting: (setting as ``Setting.text``, sentence).
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        source: Where it was published.
+        shows: What it is about, of ``SHOWN``.
+        shares: The share of each class among the test images: (data, shares); ``""`` stands for
+            the data of the runs, other names for those of ``reported``.
+        by_width: Calibrated settings at several widths, of which only the rates were found.
+        slopes: The power of n in those rates, as measured: (setting as ``Setting.text``, one for
+            each of the layers 1..L+1).
+        growth: How the calibrated rates of a setting grow with the width n: (setting as
+            ``Setting.text``, a word for each of the layers 1..L+1); ``"n^(1/2)"``, or
+            ``">= n^(1/2)"`` where it is only a bound.
+        theorems: What numbered theorems say of the same network with one output, trained on one
+            sample in a step: (setting as ``Setting.text``, words).
+        vanishing: Settings (as ``Setting.text``) whose outputs tend to 0 at every step.
 
     Example:
         >>> Experiment("E0", "nothing", "none", (), (), (), Provenance("0", "ab")).runs
@@ -118,3 +135,37 @@ class Experiment:
     predicted: tuple[tuple[str, str], ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    source: str = ""
+    shows: tuple[str, ...] = SHOWN
+    shares: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    by_width: tuple[Run, ...] = ()
+    slopes: tuple[tuple[str, tuple[SlopeRow, ...]], ...] = ()
+    growth: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    theorems: tuple[tuple[str, str], ...] = ()
+    vanishing: tuple[str, ...] = ()
+
+
+def constant_class(
+    accuracy: float, shares: Sequence[float], rounding: float = 0.0
+) -> tuple[int, ...]:
+    """The classes whose share of the test images is the accuracy.
+
+    A network that gives the same answer for every image has such an accuracy.
+
+    Args:
+        accuracy: The share of images that are classified right.
+        shares: The share of each class.
+        rounding: How far the accuracy was rounded.
+
+    Returns:
+        The classes; none where the network tells images apart.
+
+    Example:
+        >>> constant_class(0.098, (0.098, 0.1135, 0.1032), 0.0005)
+        (0,)
+        >>> constant_class(0.9, (0.5, 0.5))
+        ()
+    """
+    return tuple(
+        label for label, share in enumerate(shares) if abs(share - accuracy) <= rounding + 1e-9
+    )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tpcalc.results.tables import Provenance
 from tpcalc.sources import Source
 
-__all__ = ["Answer", "Claim", "Hypothesis", "Theorem"]
+__all__ = ["Answer", "Claim", "Hypothesis", "Theorem", "Theorems"]
 
 Answer = Literal["holds", "does not hold", "outside"]
 
@@ -103,3 +104,22 @@ class Theorem:
             return f"{self.name}: {self.answer} ({self.source})"
         lacking = "; ".join(f"{each.text}: {each.found}" for each in self.missing)
         return f"{self.name}: outside its hypotheses ({lacking})"
+
+
+@dataclass(frozen=True, slots=True)
+class Theorems:
+    """What several theorems say of one network.
+
+    Args:
+        rows: The theorems.
+        provenance: What was derived beside them, from what and with what.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> Theorems((), Provenance("0", "ab")).rows
+        ()
+    """
+
+    rows: tuple[Theorem, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()

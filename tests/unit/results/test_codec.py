@@ -10,7 +10,7 @@ from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -55,6 +55,8 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*(values(kind) for kind in inside))
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(hint)
+    if origin is Literal:
+        return st.sampled_from(inside)
     if is_dataclass(hint):
         return records(hint)
     return {

@@ -1,28 +1,47 @@
-"""``tpcalc show MODEL``: the program itself."""
+"""``tpcalc show MODEL``: the program itself, and what its limits are functions of."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, NETWORK, AsJson, Flags, ModelWord, takes
 
+if TYPE_CHECKING:
+    from tpcalc.study.model import Model
+
 __all__ = ["show"]
 
+VECTORS = ("h", "x", "dh", "dx")
+
 InWords = Annotated[bool, typer.Option("--words", help="What it is and computes, in words.")]
+Depends = Annotated[
+    bool,
+    typer.Option("--dependencies", help="The Gaussians that each limit is a function of."),
+]
 
 
 @clean
 @takes(NETWORK, DATA)
-def show(model: ModelWord, flags: Flags, words: InWords = False, as_json: AsJson = False) -> None:
-    """The program: its canonical text, or what it computes in words."""
+def show(
+    model: ModelWord,
+    flags: Flags,
+    words: InWords = False,
+    dependencies: Depends = False,
+    as_json: AsJson = False,
+) -> None:
+    """The program: its canonical text, what it computes in words, or what its limits depend on."""
     from tpcalc.cli import payload
     from tpcalc.cli.show import put
     from tpcalc.study import open_model
 
-    opened = open_model(model, flags)
+    opened = open_model(model, flags, VECTORS if dependencies else ())
+    if dependencies:
+        put(_dependencies(opened, as_json))
+        return
     text = str(opened.program)
     if as_json:
         result = {
@@ -40,3 +59,19 @@ def show(model: ModelWord, flags: Flags, words: InWords = False, as_json: AsJson
         put("\n".join([opened.title, "", *facts, *(["", *opened.words] if opened.words else [])]))
     else:
         put(text.rstrip("\n"))
+
+
+def _dependencies(opened: Model, as_json: bool) -> str:
+    from tpcalc.analyses.dependencies import dependencies
+    from tpcalc.cli import payload
+
+    table = dependencies(opened.program).table
+    if not as_json:
+        return str(table)
+    result = {
+        "rows": [asdict(row) for row in table.rows],
+        "gaussians": [asdict(row) for row in table.gaussians],
+        "notes": list(table.notes),
+    }
+    made = payload.provenance(table.provenance)
+    return payload.document("show", opened.description, result, made)

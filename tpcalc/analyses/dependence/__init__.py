@@ -1,0 +1,1 @@
+"""What the variables of a limit graph depend on."""

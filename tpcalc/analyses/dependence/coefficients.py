@@ -1,0 +1,208 @@
+"""Numbers in front of the terms of corrections, estimated with particles.
+
+The coefficients of What x are r E[dZ^x / d hat_j], hat_j the Gaussian part of What^T y_j. By
+Stein's lemma they solve a linear system whose entries are second moments: E[hat_i Z^x] and the
+covariance of the hats. Each replicate solves its own, so that the spread is the error bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.analyses.dependence.sets import Sets
+from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, run_particles
+from tpcalc.functions import Fn, Var
+from tpcalc.limit.derive import graph_of
+from tpcalc.limit.graph import Expect, LRef, Product, Target
+from tpcalc.program.nodes import InputMatrix
+from tpcalc.results import Estimate, Method
+
+__all__ = ["Coefficient", "coefficients"]
+
+Pair = tuple[LRef, LRef]
+Values = NDArray[np.float64]
+INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
+BUDGET = Budget(samples=2**13, replicates=16)
+ROUGH = 64  # times fewer samples, in the second run
+MOST = 2**25  # samples times nodes
+STRONG, FALLS, STEADY = 8.0, 3.0, 0.35  # as for the leading coefficients of orders
+SINGULAR = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A coefficient of a correction.
+
+    Args:
+        estimate: Its value.
+        nonzero: Whether numbers tell it from 0.
+    """
+
+    estimate: Estimate
+    nonzero: bool
+
+
+def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pair, Coefficient]:
+    """The coefficients of the corrections of some products that may be different from 0.
+
+    Args:
+        sets: What each node depends on.
+        products: Their nodes.
+        seed: Of the draws.
+
+    Returns:
+        For pairs of a product and an earlier one the coefficient; pairs that could not be evaluated
+        are left out.
+
+    Source: Hajjar, Chizat, Giraud, section B.2 (ZDot).
+    """
+    wanted = _with_earlier(sets, products)
+    if not wanted:
+        return {}
+    system = _System(sets, wanted)
+    samples = BUDGET.samples
+    while samples * len(sets.context.nodes) > MOST and samples > 2 * ROUGH:
+        samples //= 2
+    fine, rough = (
+        system.solved(replace(BUDGET, samples=count), seed) for count in (samples, samples // ROUGH)
+    )
+    return {
+        pair: _judged(values, rough[pair], system.is_random(pair[0]), samples, seed)
+        for pair, values in fine.items()
+        if pair in rough
+    }
+
+
+def _with_earlier(sets: Sets, products: Iterable[LRef]) -> list[LRef]:
+    """The products that have a correction, with those that theirs rest on, in order."""
+    found: set[LRef] = set()
+    stack = [ref for ref in products if sets.dots[ref].open]
+    while stack:
+        top = stack.pop()
+        if top not in found:
+            found.add(top)
+            stack += [q for q in sets.dots[top].open if sets.dots[q].open]
+    return sorted(found)
+
+
+@dataclass
+class _System:
+    sets: Sets
+    products: list[LRef]
+    _pairs: dict[Pair, LRef] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for ref in self.products:
+            x, earlier = self._vector(ref), self.sets.dots[ref].open
+            for q in earlier:
+                self._moment(q, x)
+                for other in earlier:
+                    self._moment(self._vector(q), self._vector(other))
+                for below in self.sets.dots[q].open:
+                    self._moment(self._vector(below), x)
+
+    def _node(self, ref: LRef) -> Product:
+        node = self.sets.context.nodes[ref]
+        assert isinstance(node, Product)
+        return node
+
+    def _vector(self, ref: LRef) -> LRef:
+        return self._node(ref).vector
+
+    def is_random(self, ref: LRef) -> bool:
+        """Whether a product depends on scalars that stay random."""
+        return bool(self.sets.random(self.sets.of[self._vector(ref)]))
+
+    def _moment(self, a: LRef, b: LRef) -> None:
+        pair = (a, b) if a <= b else (b, a)
+        if pair not in self._pairs and not any(self.sets.context.missing[r] for r in pair):
+            node = Expect(SQUARE, (a,)) if a == b else Expect(INNER, pair)
+            self._pairs[pair] = self.sets.context.add(node, None)
+
+    def solved(self, budget: Budget, seed: int) -> dict[Pair, Values]:
+        """For each product and each earlier one the coefficient of every replicate."""
+        targets = [(str(ref), Target(Fraction(0), ref)) for ref in set(self._pairs.values())]
+        if not targets:
+            return {}
+        try:
+            compiled = compile_graph(graph_of(self.sets.context, tuple(targets)))
+            with np.errstate(all="ignore"):  # what overflows is left out below
+                draws = run_particles(compiled, budget, seed)
+        except (LimitError, EvaluationError, ScaleError, OutOfMemory):
+            return {}
+        moments = {
+            pair: draws.values[:, compiled.scalars[str(ref)]] for pair, ref in self._pairs.items()
+        }
+        out: dict[Pair, Values] = {}
+        for ref in self.products:
+            found = self._one(ref, moments, out)
+            if found is not None and np.all(np.isfinite(found)):
+                for place, q in enumerate(self.sets.dots[ref].open):
+                    out[ref, q] = found[:, place]
+        return out
+
+    def _one(
+        self, ref: LRef, moments: dict[Pair, Values], known: dict[Pair, Values]
+    ) -> Values | None:
+        """Solve Gamma c = E[hat Z^x] for one product; None where something in it is not known."""
+
+        def moment(a: LRef, b: LRef) -> Values:
+            return moments[(a, b) if a <= b else (b, a)]
+
+        x, earlier = self._vector(ref), self.sets.dots[ref].open
+        try:
+            gamma = [[moment(self._vector(q), self._vector(p)) for p in earlier] for q in earlier]
+            right = []
+            for q in earlier:
+                total = moment(q, x)
+                for below in self.sets.dots[q].open:
+                    total = total - known[q, below] * moment(self._vector(below), x)
+                right.append(total)
+        except KeyError:
+            return None
+        own, back = self._ratios(ref)
+        matrix = np.moveaxis(np.array(gamma), 2, 0) * back
+        if not np.all(np.isfinite(matrix)) or not np.all(np.isfinite(right)):
+            return None
+        inverse = np.linalg.pinv(matrix, rcond=SINGULAR, hermitian=True)
+        found: Values = own * np.einsum("rij,jr->ri", inverse, np.array(right))
+        return found
+
+    def _ratios(self, ref: LRef) -> tuple[float, float]:
+        """The dimension that a product sums over, and that of the other side, in units of n."""
+        node, program = self._node(ref), self.sets.context.program
+        matrix = next(
+            m for m in program.nodes if isinstance(m, InputMatrix) and m.name == node.matrix
+        )
+        rows, cols = (float(program.dim[name].ratio) for name in (matrix.rows, matrix.cols))
+        return (rows, cols) if node.transpose else (cols, rows)
+
+
+def _judged(values: Values, rough: Values, random: bool, samples: int, seed: int) -> Coefficient:
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    stderr = spread / sqrt(len(values))
+    found = Estimate(
+        mean,
+        stderr,
+        Method.PARTICLES,
+        samples=samples,
+        replicates=len(values),
+        seed=seed,
+        std=spread if random else None,
+        draws=tuple(values.tolist()),
+    )
+    square, before = float(np.mean(values**2)), float(np.mean(rough**2))
+    if random:  # a number that is drawn again: it is told from 0 by a size that lasts
+        return Coefficient(found, square > STEADY * before)
+    away = abs(mean - float(np.mean(rough)))
+    far = away > FALLS * sqrt(stderr**2 + float(np.var(rough, ddof=1)) / len(rough))
+    falls = square <= STEADY * before and far
+    return Coefficient(found, abs(mean) > STRONG * stderr and not falls)

@@ -1,0 +1,228 @@
+"""Gates: on which part of the coordinates a Z is not 0, and which arguments a function feels there.
+
+A ReLU network decides the sign of what is exactly 0 by its next term (``at_zero``). Often a factor
+shuts these coordinates already, and then the next term is felt nowhere: relu(g) * at_zero(h) is 0
+where h = 0 exactly where g <= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.evaluate.nonzero import Finding
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
+from tpcalc.functions.atoms import Atom
+from tpcalc.functions.expr import Add, Mul, Pow, const, mul, substitute, walk
+from tpcalc.functions.indicator import AT_ZERO
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.certainty import Certainty
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import Apply, Combine, LRef
+
+__all__ = ["Gates", "Support", "picks"]
+
+Gate = tuple[LRef, bool]  # Z > 0 (True) or Z < 0
+LARGEST = 200  # operations in a function with others put in
+SIGNS = {True: const(1), False: const(-1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Where a Z is not 0, almost surely.
+
+    Args:
+        gates: Conditions that all hold wherever Z is not 0.
+        full: Whether Z is not 0 wherever they hold.
+    """
+
+    gates: frozenset[Gate] = frozenset()
+    full: bool = False
+
+
+EVERYWHERE = Support(full=True)
+
+
+@dataclass
+class Gates:
+    """The supports of the vectors of a limit graph.
+
+    Scalars that are computed are taken not to cancel terms by accident, as everywhere.
+
+    Args:
+        context: The graph.
+        tests: What numbers say of scalars whose form does not decide.
+    """
+
+    context: Context
+    tests: Mapping[LRef, Finding] = field(default_factory=dict)
+    _of: dict[LRef, Support] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._certainty = Certainty(self.context)
+
+    def nonzero(self, scalar: LRef | None) -> bool:
+        """Whether a coefficient is not 0, by its form or by numbers.
+
+        Args:
+            scalar: Its node; None: no coefficient.
+        """
+        if scalar is None or self._certainty.holds(scalar):
+            return True
+        finding = self.tests.get(scalar)
+        return finding is not None and bool(finding.nonzero)
+
+    def opened(self, node: Apply) -> Apply:
+        """A function with those of its arguments put in that ask where something is exactly 0.
+
+        Args:
+            node: A function of vectors.
+        """
+        inner = {i: self.context.nodes[ref] for i, ref in enumerate(node.vectors)}
+        asks = {i: n for i, n in inner.items() if isinstance(n, Apply) and picks(n.fn.expr)}
+        if not asks:
+            return node
+        vectors, scalars = list(node.vectors), list(node.scalars)
+        given: dict[Expr, Expr] = {}
+        for place, argument in asks.items():
+            part = self.opened(argument)
+            own: dict[Expr, Expr] = {Var(i): Var(len(vectors) + i) for i in range(part.fn.vectors)}
+            own |= {Par(i): Par(len(scalars) + i) for i in range(part.fn.scalars)}
+            given[Var(place)] = substitute(part.fn.expr, own)
+            vectors += part.vectors
+            scalars += part.scalars
+        expr = substitute(node.fn.expr, given)
+        if sum(1 for _ in walk(expr)) > LARGEST:
+            return node
+        fn, kept, used = Fn(expr, len(vectors), len(scalars)).compact()
+        return Apply(fn, tuple(vectors[i] for i in kept), tuple(scalars[i] for i in used))
+
+    def felt(self, node: Apply) -> tuple[Expr, ...]:
+        """The summands of a function that are not 0 almost surely.
+
+        Args:
+            node: A function of vectors, opened; the supports of its arguments are there.
+        """
+        return tuple(term for term in _summands(node.fn.expr) if not self._is_shut(term, node))
+
+    def add(self, ref: LRef) -> None:
+        """Find the support of a vector.
+
+        Args:
+            ref: Its node; those of its arguments are there.
+        """
+        self._of[ref] = EVERYWHERE if self.context.smooth[ref] else self._find(ref)
+
+    def _find(self, ref: LRef) -> Support:
+        node = self.context.nodes[ref]
+        if isinstance(node, Apply):
+            node = self.opened(node)
+            parts = [self._expr(term, node) for term in self.felt(node)]
+            if len(parts) == 1:
+                return parts[0]
+            return Support(_common(parts)) if parts else Support()
+        return self._sum(node) if isinstance(node, Combine) else Support()
+
+    def _sum(self, node: Combine) -> Support:
+        """A sum is not 0 where a term with a coefficient of its own is not 0."""
+        parts = [self._of[vector] for vector in node.vectors]
+        gates = _common(parts)
+        for part, scalar in zip(parts, node.scalars, strict=True):
+            own = len(parts) == 1 or (scalar is not None and node.scalars.count(scalar) == 1)
+            if own and part.full and part.gates == gates and self.nonzero(scalar):
+                return Support(gates, full=True)
+        return Support(gates)
+
+    def _is_shut(self, term: Expr, node: Apply) -> bool:
+        """Whether a product holds at_zero(a) and other factors that are 0 wherever a is."""
+        factors = _factors(term)
+        marked = [factor for factor in factors if _marks(factor)]
+        if not marked:
+            return False
+        others = [self._expr(factor, node) for factor in factors if not _marks(factor)]
+        open_: frozenset[Gate] = frozenset().union(*(part.gates for part in others))
+        for factor in marked:
+            assert isinstance(factor, Call)
+            of = self._expr(factor.arg, node)
+            if of.full and of.gates <= open_:
+                return True
+        return False
+
+    def _expr(self, expr: Expr, node: Apply) -> Support:
+        if isinstance(expr, Const):
+            return EVERYWHERE
+        if isinstance(expr, Par):
+            return Support(full=self.nonzero(node.scalars[expr.index]))
+        if isinstance(expr, Var):
+            return self._of[node.vectors[expr.index]]
+        if isinstance(expr, Mul):
+            parts = [self._expr(factor, node) for factor in expr.factors]
+            every = all(part.full for part in parts)
+            return Support(frozenset().union(*(part.gates for part in parts)), every)
+        if isinstance(expr, Add):
+            return Support(_common([self._expr(term, node) for term in expr.terms]))
+        if isinstance(expr, Pow):
+            return self._expr(expr.base, node) if expr.exponent > 0 else Support()
+        assert isinstance(expr, Call)
+        return self._call(expr, node)
+
+    def _call(self, expr: Call, node: Apply) -> Support:
+        """A homogeneous function lives on one side of 0 or on both; of others nothing is known."""
+        open_ = _sides(expr.atom)
+        inner = self._expr(expr.arg, node)
+        if not open_:
+            return Support()
+        if len(open_) == 2:
+            return inner
+        if not isinstance(expr.arg, Var):
+            return Support(inner.gates)
+        gate = (node.vectors[expr.arg.index], open_[0])
+        return Support(inner.gates | {gate}, full=True)
+
+
+def _sides(atom: Atom) -> list[bool]:
+    """The sides of 0 on which a homogeneous function with f(0) = 0 is not 0; of others none."""
+    facts = atom.facts
+    if not isinstance(facts.homogeneity, Fraction) or facts.value_at_zero != 0:
+        return []
+    return [side for side, at in SIGNS.items() if float(evaluate(Fn(atom(at), 0), [])) != 0]
+
+
+def picks(expr: Expr) -> bool:
+    """Whether an expression picks coordinates where something is exactly 0.
+
+    Args:
+        expr: The expression.
+    """
+    return any(_marks(part) for part in walk(expr))
+
+
+def _common(parts: list[Support]) -> frozenset[Gate]:
+    if not parts:
+        return frozenset()
+    return frozenset.intersection(*(part.gates for part in parts))
+
+
+def _marks(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.atom == AT_ZERO
+
+
+def _factors(expr: Expr) -> tuple[Expr, ...]:
+    return expr.factors if isinstance(expr, Mul) else (expr,)
+
+
+def _summands(expr: Expr) -> Iterator[Expr]:
+    """The summands of an expression; sums that hold ``at_zero`` are multiplied out."""
+    if isinstance(expr, Add):
+        for term in expr.terms:
+            yield from _summands(term)
+        return
+    if isinstance(expr, Mul):
+        for place, factor in enumerate(expr.factors):
+            if isinstance(factor, Add) and picks(factor):
+                others = (*expr.factors[:place], *expr.factors[place + 1 :])
+                for term in factor.terms:
+                    yield from _summands(mul((*others, term)))
+                return
+    yield expr

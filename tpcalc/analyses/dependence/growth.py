@@ -1,0 +1,151 @@
+"""Finite moments: which Z are bounded by a polynomial of Gaussians of finite variance.
+
+Such a Z has moments of every order. The degree is a bound, followed through the graph by the growth
+that activations declare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.analyses.dependence.sets import Sets
+from tpcalc.functions import Call, Const, Expr, Par, Var
+from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.limit.expand import is_positive
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Expect,
+    Fluctuation,
+    Noise,
+    Number,
+    OuterExpect,
+    Product,
+    ScalarApply,
+    Start,
+)
+from tpcalc.orders import Ex
+
+__all__ = ["Growth"]
+
+Degree = Fraction | None  # None: no polynomial bound is known
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+@dataclass
+class Growth:
+    """Degrees of polynomial bounds of all nodes of a limit graph.
+
+    Args:
+        sets: What each node depends on.
+
+    Attributes:
+        of: For each node its degree: of a scalar that does not stay random 0.
+    """
+
+    sets: Sets
+    of: list[Degree] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for ref in range(len(self.sets.of)):
+            self.of.append(self._find(ref))
+
+    def _find(self, ref: int) -> Degree:
+        node = self.sets.context.nodes[ref]
+        if isinstance(node, Start | Draw):
+            return ONE
+        if isinstance(node, Number):
+            return ZERO
+        if isinstance(node, Noise):
+            return None  # no Gaussian, and its law is not computed
+        if isinstance(node, Product):
+            return self._product(ref, node)
+        if isinstance(node, Fluctuation):
+            return self._hat(node.vector)
+        if isinstance(node, Combine):
+            scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
+            pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
+            return _largest(_sum(pair) for pair in pairs)
+        if isinstance(node, OuterExpect):
+            rows = [self.of[r] for r in (*node.rows, *node.cols)]
+            kernel = self._expr(node.fn.expr, rows, [self.of[s] for s in node.scalars])
+            return _sum((kernel, self.of[node.vector]))
+        if isinstance(node, ScalarApply):
+            return self._expr(node.fn.expr, [], [self.of[s] for s in node.scalars])
+        assert isinstance(node, Apply | Expect)
+        vectors = [self.of[v] for v in node.vectors]
+        found = self._expr(node.fn.expr, vectors, [self.of[s] for s in node.scalars])
+        if isinstance(node, Expect) and found is not None and not self.sets.of[ref]:
+            return ZERO
+        return found
+
+    def _hat(self, vector: int) -> Degree:
+        """A Gaussian whose variance is E[(Z^x)^2], given the scalars that stay random."""
+        inner = self.of[vector]
+        if inner is None:
+            return None
+        return ONE + inner if self.sets.random(self.sets.of[vector]) else ONE
+
+    def _product(self, ref: int, node: Product) -> Degree:
+        hat, terms = self._hat(node.vector), self.sets.dots[ref].open
+        if not terms:
+            return hat
+        if self.sets.random(self.sets.of[node.vector]):
+            return None  # the coefficients are functions of random scalars, and not followed
+        earlier = [self.sets.context.nodes[term] for term in terms]
+        return _largest([hat, *(self.of[q.vector] for q in earlier if isinstance(q, Product))])
+
+    def _expr(self, expr: Expr, vectors: list[Degree], scalars: list[Degree]) -> Degree:
+        if isinstance(expr, Const):
+            return ZERO
+        if isinstance(expr, Var | Par):
+            return vectors[expr.index] if isinstance(expr, Var) else scalars[expr.index]
+        if isinstance(expr, Add):
+            return _largest(self._expr(term, vectors, scalars) for term in expr.terms)
+        if isinstance(expr, Mul):
+            return _sum(self._expr(factor, vectors, scalars) for factor in expr.factors)
+        assert isinstance(expr, Pow | Call)
+        inner = self._expr(expr.base if isinstance(expr, Pow) else expr.arg, vectors, scalars)
+        if inner is None or inner == 0:  # of a number any function is a number
+            return inner
+        if isinstance(expr, Pow):
+            if expr.exponent > 0:
+                return inner * expr.exponent
+            return ZERO if is_positive(expr.base) else None
+        growth = expr.atom.facts.growth
+        if isinstance(growth, Ex):
+            growth = self.sets.context.ranking.chamber.at(growth)
+        if isinstance(growth, Fraction):
+            return inner * growth
+        return ZERO if _decays(expr) else None
+
+
+def _decays(expr: Call) -> bool:
+    """Whether this is exp of minus an even power."""
+    if expr.atom.name != "exp" or not isinstance(expr.arg, Mul):
+        return False
+    numbers = [f for f in expr.arg.factors if isinstance(f, Const)]
+    powers = [f for f in expr.arg.factors if isinstance(f, Pow) and f.exponent % 2 == 0]
+    negative = len(numbers) == 1 and numbers[0].value < 0
+    return negative and len(powers) + 1 == len(expr.arg.factors)
+
+
+def _largest(degrees: Iterable[Degree]) -> Degree:
+    found = ZERO
+    for degree in degrees:
+        if degree is None:
+            return None
+        found = max(found, degree)
+    return found
+
+
+def _sum(degrees: Iterable[Degree]) -> Degree:
+    found = ZERO
+    for degree in degrees:
+        if degree is None:
+            return None
+        found += degree
+    return found

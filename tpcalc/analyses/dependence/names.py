@@ -1,0 +1,119 @@
+"""Names of the nodes of a limit graph, by the outputs of its program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tpcalc.analyses.dependence.sets import Sets, image_of
+from tpcalc.functions.numbers import number_text
+from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LRef, Noise, Product, Start
+from tpcalc.results.dependencies import GaussianRow
+
+__all__ = ["Names", "side"]
+
+LONGEST = 40
+SHOWN = 4
+
+
+@dataclass
+class Names:
+    """Names of nodes.
+
+    Args:
+        sets: The graph, and what depends on what.
+        leads: For outputs of the program the node of their leading term.
+    """
+
+    sets: Sets
+    leads: Mapping[str, LRef | None]
+    _of: dict[LRef, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, ref in self.leads.items():
+            if ref is not None:
+                self._of.setdefault(ref, name)
+
+    def vector(self, ref: LRef) -> str:
+        """A vector by its output, or by what it is made of.
+
+        Args:
+            ref: Its node.
+        """
+        if ref in self._of:
+            return self._of[ref]
+        node = self.sets.context.nodes[ref]
+        if isinstance(node, Start):
+            return self._start(node)
+        if image_of(self.sets.context, ref):
+            return self._image(ref)
+        if isinstance(node, Product):
+            text = f"{side(node.matrix, node.transpose)} {self.vector(node.vector)}"
+        elif isinstance(node, Apply) and not node.scalars:
+            parts = [self.vector(v) for v in node.vectors]
+            text = re.sub(r"\bx(\d+)\b", lambda found: parts[int(found[1])], node.fn.text)
+        else:
+            return f"v{ref}"
+        return text if len(text) <= LONGEST else f"v{ref}"
+
+    def gaussian(self, ref: LRef) -> GaussianRow:
+        """A Gaussian of a dependency set.
+
+        Args:
+            ref: Its node.
+        """
+        node = self.sets.context.nodes[ref]
+        if isinstance(node, Start):
+            name = self._start(node)
+            return GaussianRow(name, "start", name)
+        if isinstance(node, Product):
+            product = f"{side(node.matrix, node.transpose)} {self.vector(node.vector)}"
+            return GaussianRow(f"hat {product}", "hat", f"Gaussian part of {product}")
+        if isinstance(node, Draw):
+            law = f"N({number_text(node.value)}, {number_text(node.std)}^2)"
+            return GaussianRow(node.name, "scalar", law)
+        if isinstance(node, Fluctuation):
+            u, x = self._start(Start(node.group, node.index)), self.vector(node.vector)
+            law = f"limit of sqrt(n) times the average of {u} {x}, a Gaussian"
+            return GaussianRow(f"G({u}, {x})", "scalar", law)
+        if isinstance(node, Noise):
+            law = "sqrt(n) times an average of expectation 0; its law is not computed"
+            return GaussianRow(f"average v{ref}", "average", law)
+        assert isinstance(node, Combine)
+        return GaussianRow(self.vector(ref), "start", self._sum(node))
+
+    def _start(self, node: Start) -> str:
+        alone = len(self.sets.context.program.group[node.group].mean) == 1
+        return node.group if alone else f"{node.group}[{node.index}]"
+
+    def _image(self, ref: LRef) -> str:
+        """A sum of start vectors by the first output that holds it."""
+        for name, lead in self.leads.items():
+            if lead is not None and self.sets.of[lead] >> ref & 1:
+                return f"start of {name}"
+        return f"v{ref}"
+
+    def _sum(self, node: Combine) -> str:
+        """A sum of start vectors, written out; of a long one its beginning and end."""
+        terms = []
+        for number, vector in zip(node.numbers, node.vectors, strict=True):
+            text = f"{float(number):.4g}" if number != 1 else ""
+            terms.append(f"{text}*{self.vector(vector)}" if text else self.vector(vector))
+        if len(terms) > 2 * SHOWN:
+            terms = [*terms[:SHOWN], "...", *terms[-1:]]
+        return " + ".join(terms).replace("+ -", "- ")
+
+
+def side(matrix: str, transpose: bool) -> str:
+    """A matrix or its transpose.
+
+    Args:
+        matrix: Its name.
+        transpose: Whether it is transposed.
+
+    Example:
+        >>> side("W2", True)
+        'W2^T'
+    """
+    return f"{matrix}^T" if transpose else matrix

@@ -1,0 +1,230 @@
+"""Dependency sets: the Gaussians that each node of a limit graph is a function of.
+
+A product What x is its hat, a Gaussian of its own, and a correction: a sum over the earlier
+products What^T y that x depends on, with deterministic coefficients. Those that are 0 by symmetry
+are left out, with the vectors y that they multiply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tpcalc.analyses.dependence.gates import Gates
+from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions.expr import Mul, walk
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Expect,
+    Fluctuation,
+    LRef,
+    Noise,
+    OuterExpect,
+    Product,
+    ScalarApply,
+    Start,
+    graph_refs,
+)
+
+__all__ = ["Dot", "Sets", "image_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """The correction of a product: earlier products with the other side that its vector depends on.
+
+    Args:
+        open: Those whose coefficient may be different from 0.
+        zero: Those whose coefficient is 0 by symmetry.
+    """
+
+    open: tuple[LRef, ...] = ()
+    zero: tuple[LRef, ...] = ()
+
+
+@dataclass
+class Sets:
+    """Dependency sets of all nodes of a limit graph, as bits of the nodes that are Gaussians.
+
+    Args:
+        context: The graph.
+        gates: Which arguments of functions are felt; what is not is left out.
+
+    Attributes:
+        of: For each node its set.
+        dots: For each product its correction.
+    """
+
+    context: Context
+    gates: Gates
+    of: list[int] = field(default_factory=list)
+    dots: dict[LRef, Dot] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._scalars = 0
+        self._none: frozenset[LRef] = frozenset()
+        self._shut: frozenset[tuple[LRef, Expr]] = frozenset()
+        self._earlier: dict[tuple[str, bool], list[LRef]] = {}
+        for ref, node in enumerate(tuple(self.context.nodes)):
+            if isinstance(node, Product):
+                self.dots[ref] = self._dot(node)
+            self.of.append(self._find(ref))
+            if isinstance(node, Product):
+                self._earlier.setdefault((node.matrix, node.transpose), []).append(ref)
+            if self.context.dims[ref] is not None:
+                self.gates.add(ref)
+
+    def without(
+        self,
+        coefficients: Iterable[LRef],
+        dots: Iterable[tuple[LRef, LRef]],
+        terms: Iterable[tuple[LRef, Expr]],
+    ) -> list[int]:
+        """The sets if some coefficients and terms were 0.
+
+        Args:
+            coefficients: Scalars in front of vectors.
+            dots: Products, each with the earlier product whose coefficient it is.
+            terms: Functions of vectors, each with one of its summands.
+        """
+        kept, self.of = self.of, []
+        whole, gone = dict(self.dots), set(dots)
+        self._none, self._shut = frozenset(coefficients), frozenset(terms)
+        for ref, dot in whole.items():
+            self.dots[ref] = Dot(tuple(q for q in dot.open if (ref, q) not in gone), dot.zero)
+        for ref in range(len(kept)):
+            self.of.append(self._find(ref))
+        found, self.of, self.dots = self.of, kept, whole
+        self._none, self._shut = frozenset(), frozenset()
+        return found
+
+    def names(self, bits: int) -> Iterator[LRef]:
+        """The Gaussians of a set, in the order of the graph.
+
+        Args:
+            bits: The set.
+        """
+        while bits:
+            low = bits & -bits
+            yield low.bit_length() - 1
+            bits ^= low
+
+    def random(self, bits: int) -> int:
+        """The part of a set that is scalars.
+
+        Args:
+            bits: The set.
+        """
+        return bits & self._scalars
+
+    def _find(self, ref: LRef) -> int:
+        node = self.context.nodes[ref]
+        own = 1 << ref
+        if isinstance(node, Start):
+            cov = self.context.program.group[node.group].cov
+            return own if cov is None or cov[node.index][node.index] != 0 else 0
+        if image_of(self.context, ref):
+            return own
+        if isinstance(node, Draw | Fluctuation | Noise):
+            self._scalars |= own
+            return own | self.random(self._all(graph_refs(node)))
+        if isinstance(node, Product):
+            terms = [self.context.nodes[earlier] for earlier in self.dots[ref].open]
+            vectors = [term.vector for term in terms if isinstance(term, Product)]
+            return own | self._all(vectors) | self.random(self.of[node.vector])
+        if isinstance(node, Apply):
+            return self._applied(ref, node)
+        if isinstance(node, Combine):
+            pairs = zip(node.scalars, node.vectors, strict=True)
+            kept = [(s, v) for s, v in pairs if s not in self._none]
+            return self._all([v for _, v in kept]) | self._all(s for s, _ in kept if s is not None)
+        if isinstance(node, OuterExpect):
+            over = self._all((*node.cols, node.vector))
+            return self._all((*node.rows, *node.scalars)) | self.random(over)
+        if isinstance(node, Expect):
+            return self._all(node.scalars) | self.random(self._all(node.vectors))
+        return self._all(node.scalars) if isinstance(node, ScalarApply) else 0
+
+    def _all(self, refs: Iterable[LRef]) -> int:
+        bits = 0
+        for ref in refs:
+            bits |= self.of[ref]
+        return bits
+
+    def _applied(self, ref: LRef, node: Apply) -> int:
+        used: set[Expr] = set()
+        node = self.gates.opened(node)
+        for term in self.gates.felt(node):
+            factors = term.factors if isinstance(term, Mul) else (term,)
+            scalars = {node.scalars[f.index] for f in factors if isinstance(f, Par)}
+            if (ref, term) not in self._shut and not scalars & self._none:
+                used |= {part for part in walk(term) if isinstance(part, Var | Par)}
+        refs = [
+            node.vectors[part.index] if isinstance(part, Var) else node.scalars[part.index]
+            for part in used
+            if isinstance(part, Var | Par)
+        ]
+        return self._all(refs)
+
+    def _dot(self, node: Product) -> Dot:
+        """The earlier products of the other side that x depends on, by what symmetry says of them.
+
+        E[G Z^x] = 0 for all the orthonormal directions G of products whose vectors may be
+        correlated makes their coefficients 0: these solve a linear system in those numbers.
+        """
+        earlier = self._earlier.get((node.matrix, not node.transpose), [])
+        inside = [q for q in earlier if self.of[node.vector] >> q & 1]
+        if not inside:
+            return Dot()
+        parity, open_ = self.context.parity, set[LRef]()
+        for block in self._blocks(earlier):
+            felt = (
+                parity.lattice.product(parity.coset(node.vector), (parity.own[q], 0)) for q in block
+            )
+            if any(parity.lattice.has_zero(coset) for coset in felt):
+                open_.update(block)
+        return Dot(
+            tuple(q for q in inside if q in open_), tuple(q for q in inside if q not in open_)
+        )
+
+    def _blocks(self, products: list[LRef]) -> list[list[LRef]]:
+        """Products of one side in groups that are certainly uncorrelated."""
+        blocks: list[list[LRef]] = []
+        for product in products:
+            joined = [b for b in blocks if any(self.correlated(product, other) for other in b)]
+            blocks = [b for b in blocks if b not in joined]
+            blocks.append([*(other for b in joined for other in b), product])
+        return blocks
+
+    def correlated(self, a: LRef, b: LRef) -> bool:
+        """Whether the vectors of two products may have E[Z Z'] different from 0.
+
+        Args:
+            a: One product (or fluctuation).
+            b: The other.
+        """
+        first, second = self.context.nodes[a], self.context.nodes[b]
+        assert isinstance(first, Product | Fluctuation)
+        assert isinstance(second, Product | Fluctuation)
+        parity = self.context.parity
+        cosets = parity.coset(first.vector), parity.coset(second.vector)
+        return parity.lattice.has_zero(parity.lattice.product(*cosets))
+
+
+def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
+    """The start vectors that a node is a given linear combination of; none for any other node.
+
+    Args:
+        context: The graph.
+        ref: The node.
+    """
+    node = context.nodes[ref]
+    if not isinstance(node, Combine) or any(scalar is not None for scalar in node.scalars):
+        return ()
+    if len(node.vectors) < 2:  # a multiple of one start vector is that start vector
+        return ()
+    starts = all(isinstance(context.nodes[vector], Start) for vector in node.vectors)
+    return node.vectors if starts else ()

@@ -1,0 +1,295 @@
+"""``dependencies``: which Gaussians the limit of each output of a program is a function of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tpcalc.analyses.dependence.correlation import may_correlate
+from tpcalc.analyses.dependence.names import side
+from tpcalc.analyses.dependence.reading import Dots, Reading
+from tpcalc.analyses.orders import orders
+from tpcalc.dsl import as_program
+from tpcalc.limit.graph import LRef, Product
+from tpcalc.program.nodes import InputMatrix, Kind, MatMul, Ref
+from tpcalc.program.program import Program
+from tpcalc.results.dependencies import (
+    CorrectionRow,
+    CorrectionTable,
+    CorrectionTerm,
+    DependencyRow,
+    DependencyTable,
+    Independence,
+)
+from tpcalc.results.orders import order_key
+from tpcalc.results.provenance import provenance
+
+__all__ = ["Dependencies", "corrections", "dependencies"]
+
+UNKNOWN = "not decided: no leading term is known within the budget"
+HIDDEN = "not decided: gates that smaller terms decide are not followed"
+SUM = "that of a combination of earlier products"
+DOUBTFUL = "(?): only through a coefficient that is 0 within its error, or was not tested"
+
+
+@dataclass(frozen=True)
+class Dependencies(Mapping[str, DependencyRow]):
+    """What the limits of all outputs of a program depend on.
+
+    The limit Z of a vector is that of the vector over its own power of n, as in ``tp.limit``: a
+    vector that vanishes has the set of its normalised limit.
+
+    Args:
+        program: The program.
+        table: The sets as a record; ``print`` shows it.
+        reading: What they were read off.
+
+    Source: Hajjar, Chizat, Giraud, Appendix L.
+    """
+
+    program: Program
+    table: DependencyTable
+    reading: Reading = field(repr=False, compare=False)
+
+    def __getitem__(self, name: str) -> DependencyRow:
+        self.program.ref(name)  # an unknown name lists the nearest
+        return next(row for row in self.table.rows if row.name == name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.name for row in self.table.rows)
+
+    def __len__(self) -> int:
+        return len(self.table.rows)
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    def independent(self, first: str, second: str) -> Independence:
+        """Whether two limits are independent: functions of Gaussians that are uncorrelated.
+
+        Args:
+            first: The name of an output.
+            second: Of another.
+
+        Returns:
+            A record that is true where independence is proved, and says what stands against it.
+
+        Raises:
+            UnknownName: No such output.
+        """
+        rows = self[first], self[second]
+        unknown = [row.name for row in rows if not row.known]
+        if unknown:
+            note = f"what {unknown[0]} depends on is not known"
+            return Independence(first, second, False, (), note)
+        read = self.reading
+        bits = [_bits(read, name) for name in (first, second)]
+        shared = tuple(
+            (read.names.gaussian(a).name, read.names.gaussian(b).name)
+            for a in read.sets.names(bits[0])
+            for b in read.sets.names(bits[1])
+            if may_correlate(read.sets, a, b)
+        )
+        return Independence(first, second, not shared, shared)
+
+
+def dependencies(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Dependencies:
+    """The Gaussians that the limit of each output of a program is a function of.
+
+    The sets are complete: Z is a function of what is listed, and of deterministic numbers. What
+    enters with a coefficient that is exactly 0 (by symmetry, or where a gate is shut) is left out;
+    what enters only through a coefficient that numbers do not tell from 0 is marked.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``.
+        values: Numbers for symbols of its exponents.
+        at: A sample point for the symbols that stay.
+        budget: The largest power of 1/n below the leading one that is followed where something
+            cancels; 2 by default.
+        verify: Whether coefficients are estimated; without it those whose form does not exclude 0
+            count as doubtful.
+        seed: Of the estimates.
+
+    Returns:
+        A mapping from names to sets, with ``independent(a, b)``; ``print`` shows a table.
+
+    Raises:
+        ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        UsageError: Arguments that make no sense.
+
+    Source: Hajjar, Chizat, Giraud, Appendix L (Definition L.1 and Theorem L.9).
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layers(t):
+        ...     W, g = t.matrix("W"), t.gaussian("g")
+        ...     h = tp.n**-0.5 * (W @ tp.relu(g))
+        ...     t.output("x", tp.relu(g))
+        ...     t.output("h", h)
+        ...     t.output("back", tp.n**-0.5 * (W.T @ tp.relu(h)))
+        >>> found = dependencies(layers)
+        >>> print(found)
+        Z of    size  is a function of    moments
+        x       1     g                   finite (degree 1)
+        h       1     hat W x             finite (degree 1)
+        back    1     g, hat W^T relu(h)  finite (degree 1)
+        >>> print(found.independent("x", "h"))
+        x and h: independent
+        >>> print(found.independent("x", "back"))
+        x and back: not provably independent (both depend on g)
+    """
+    started = time.perf_counter()
+    read = _read(program, values, at, budget, verify, seed)
+    source = read.orders.program
+    rows = tuple(_row(read, name) for name in read.orders)
+    used = 0
+    for name in read.orders:
+        used |= _bits(read, name)
+    gaussians = tuple(read.names.gaussian(ref) for ref in read.sets.names(used))
+    settings = {"verify": str(verify), "depth": str(read.context.ranking.depth)}
+    made = provenance(source.digest, seed, settings, time.perf_counter() - started)
+    notes = (DOUBTFUL,) if any(row.doubtful for row in rows) else ()
+    return Dependencies(source, DependencyTable(rows, gaussians, made, notes), read)
+
+
+def corrections(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> CorrectionTable:
+    """The corrections of all products of a program with random matrices.
+
+    The limit of What x is a Gaussian and a sum of terms c Z^y, one for each earlier product
+    What^T y that x depends on. In the first forward and backward pass of a network all c are 0.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``.
+        values: Numbers for symbols of its exponents.
+        at: A sample point for the symbols that stay.
+        budget: As for ``dependencies``.
+        verify: Whether coefficients that are not 0 by symmetry are estimated.
+        seed: Of the estimates.
+
+    Raises:
+        ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        UsageError: Arguments that make no sense.
+
+    Source: Hajjar, Chizat, Giraud, section B.2 (ZDot) and Lemma C.2.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layers(t):
+        ...     W, g = t.matrix("W"), t.gaussian("g")
+        ...     h = tp.n**-0.5 * (W @ tp.relu(g))
+        ...     t.output("x", tp.relu(g))
+        ...     t.output("y", tp.tanh(h) ** 2)
+        ...     t.output("back", tp.n**-0.5 * (W.T @ (tp.tanh(h) ** 2)))
+        >>> print(corrections(layers))
+        product    correction
+        W x        none
+        W^T y      0 * x
+    """
+    started = time.perf_counter()
+    read = _read(program, values, at, budget, verify, seed)
+    source = read.orders.program
+    products = {
+        ref: _product(read, ref)
+        for ref, node in enumerate(source.nodes)
+        if isinstance(node, MatMul)
+    }
+    found = read.estimated(ref for ref in products.values() if ref is not None)
+    rows = tuple(_correction(read, ref, product, found) for ref, product in products.items())
+    made = provenance(source.digest, seed, {"verify": str(verify)}, time.perf_counter() - started)
+    return CorrectionTable(rows, made)
+
+
+def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> CorrectionRow:
+    program = read.orders.program
+    node = program.nodes[ref]
+    assert isinstance(node, MatMul)
+    matrix = program.nodes[node.matrix]
+    assert isinstance(matrix, InputMatrix)
+    vector = read.vector(node.vector)
+    name = f"{side(matrix.name, node.transpose)} {vector}"
+    terms, note = [], SUM
+    if product is not None:
+        dot, note = read.sets.dots[product], ""
+        terms = [CorrectionTerm(_argument(read, q), True) for q in dot.zero]
+        for q in dot.open:
+            number = found.get((product, q))
+            value, sure = (None, False) if number is None else (number.estimate, number.nonzero)
+            terms.append(CorrectionTerm(_argument(read, q), False, value, not sure))
+    elif not read.run.values[ref].terms:
+        note = UNKNOWN
+    step = order_key(vector).step
+    return CorrectionRow(name, matrix.name, node.transpose, vector, step, tuple(terms), note)
+
+
+def _product(read: Reading, ref: Ref) -> LRef | None:
+    """The product in the limit graph that a product of the program becomes."""
+    terms = read.run.values[ref].terms
+    if not terms or not isinstance(read.context.nodes[terms[0][1]], Product):
+        return None
+    node: LRef = terms[0][1]
+    return node
+
+
+def _argument(read: Reading, product: LRef) -> str:
+    """The name of the vector that a product multiplies."""
+    node = read.context.nodes[product]
+    assert isinstance(node, Product)
+    return read.names.vector(node.vector)
+
+
+def _read(
+    program: object,
+    values: Mapping[str, object] | None,
+    at: Mapping[str, object] | None,
+    budget: object,
+    verify: bool,
+    seed: int,
+) -> Reading:
+    found = orders(
+        as_program(program), values=values, at=at, budget=budget, verify=verify, seed=seed
+    )
+    return Reading(found, verify, seed)
+
+
+def _bits(read: Reading, name: str) -> int:
+    lead = read.leads[name]
+    return 0 if lead is None else read.sets.of[lead]
+
+
+def _row(read: Reading, name: str) -> DependencyRow:
+    order = read.orders[name]
+    lead = read.leads[name]
+    program = read.orders.program
+    vector = program.types[program.ref(name)].kind is Kind.VECTOR
+    if lead is None:
+        note = "" if order.zero else UNKNOWN
+        return DependencyRow(name, order.text, order.status, vector, (), (), None, note)
+    if read.context.missing[lead] == "hidden":
+        return DependencyRow(name, order.text, order.status, vector, (), (), None, HIDDEN)
+    bits = read.sets.of[lead]
+    on = tuple(read.names.gaussian(ref).name for ref in read.sets.names(bits))
+    doubtful = tuple(
+        read.names.gaussian(ref).name for ref in read.sets.names(bits & ~read.sure[lead])
+    )
+    degree = read.growth.of[lead]
+    shown = None if degree is None else str(degree)
+    return DependencyRow(name, order.text, order.status, vector, on, doubtful, shown)

@@ -1,0 +1,377 @@
+"""What the limit of each quantity is a function of, and what the initial weights still add to it.
+
+``str`` of a table is the table in plain text. Names of Gaussians: ``hat W2 x[1,0,0]`` is the
+Gaussian part of the product of a matrix with a vector, ``W4`` a start vector, ``h[1,0,0]`` a
+Gaussian sum of start vectors, ``G(W4, x[3,0,0])`` a scalar that stays random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tpcalc.results.estimate import Estimate
+from tpcalc.results.tables import Provenance
+
+__all__ = [
+    "CorrectionRow",
+    "CorrectionTable",
+    "CorrectionTerm",
+    "DependencyRow",
+    "DependencyTable",
+    "GaussianRow",
+    "Independence",
+    "InitialWeightRow",
+    "InitialWeightTable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianRow:
+    """A Gaussian that limits are functions of.
+
+    Args:
+        name: As the rows of the table name it.
+        kind: ``"start"`` (start vectors and their sums), ``"hat"`` (Gaussian part of a product),
+            ``"scalar"`` (a scalar that stays random) or ``"average"`` (an average around an
+            expectation of 0, whose law is not computed).
+        law: What it is made of.
+
+    Example:
+        >>> GaussianRow("hat W2 x[1,0,0]", "hat", "Gaussian part of W2 x[1,0,0]").kind
+        'hat'
+    """
+
+    name: str
+    kind: Literal["start", "hat", "scalar", "average"]
+    law: str
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyRow:
+    """The Gaussians that one limit is a function of.
+
+    Args:
+        name: Which quantity; its limit Z is that of the quantity over n**n.
+        n: Its growth exponent; ``"-oo"`` where it is identically 0, ``"oo"`` where nothing is
+            known.
+        status: ``"exact"``: Z is not 0, so that all of its absolute moments are positive;
+            ``"upper"``: it may be 0.
+        vector: Whether it is a vector; a scalar that does not stay random depends on nothing.
+        on: Names of Gaussians: Z is a function of these alone.
+        doubtful: Those among them that enter through a coefficient which may be 0 only.
+        degree: Z is bounded by a polynomial of this degree in them, so that all of its moments are
+            finite; None where no such bound is known.
+        note: Why there is no set, or what to know of it.
+
+    Example:
+        >>> row = DependencyRow("x[1,0,0]", "0", "exact", True, ("h[1,0,0]",), (), "1")
+        >>> row.finite, row.positive
+        (True, True)
+    """
+
+    name: str
+    n: str
+    status: str
+    vector: bool
+    on: tuple[str, ...]
+    doubtful: tuple[str, ...] = ()
+    degree: str | None = None
+    note: str = ""
+
+    @property
+    def finite(self) -> bool:
+        """Whether all moments of Z are provably finite."""
+        return self.degree is not None
+
+    @property
+    def positive(self) -> bool:
+        """Whether E|Z|^r > 0 is known, for every r."""
+        return self.status == "exact" and self.n != "-oo"
+
+    @property
+    def known(self) -> bool:
+        """Whether ``on`` is complete; where it is not, ``note`` says why."""
+        return self.n != "oo" and (bool(self.on) or not self.note)
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyTable:
+    """Dependency sets of the outputs of a program.
+
+    Args:
+        rows: In the order of the outputs.
+        gaussians: What they are functions of.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> row = DependencyRow("x[1,0,0]", "0", "exact", True, ("h[1,0,0]",), (), "1")
+        >>> print(DependencyTable((row,), (), Provenance("0", "ab")))
+        Z of        size  is a function of  moments
+        x[1,0,0]    1     h[1,0,0]          finite (degree 1)
+    """
+
+    rows: tuple[DependencyRow, ...]
+    gaussians: tuple[GaussianRow, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [("Z of", "size", "is a function of", "moments")]
+        lines += [
+            (row.name, _size(row.n, row.status), _on(row), _moments(row)) for row in self.rows
+        ]
+        starts = [(g.name, g.law) for g in self.gaussians if g.kind != "hat" and g.law != g.name]
+        legend = ["", *_columns(starts)] if starts else []
+        return "\n".join([*_columns(lines), *legend, *_below(self.notes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """Whether two limits are independent, and what decides.
+
+    Args:
+        first: One name.
+        second: The other.
+        proved: Whether they are provably independent.
+        shared: Pairs of Gaussians, of the first and of the second, that may be correlated.
+        note: Why nothing can be said, where a set is not known.
+
+    Example:
+        >>> print(Independence("h[2,1,0]", "dx[2,0,0]", False, (("W4", "W4"),)))
+        h[2,1,0] and dx[2,0,0]: not provably independent (both depend on W4)
+        >>> bool(Independence("h[2,1,0]", "h[3,1,0]", True))
+        True
+    """
+
+    first: str
+    second: str
+    proved: bool
+    shared: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+    def __bool__(self) -> bool:
+        return self.proved
+
+    def __str__(self) -> str:
+        names = f"{self.first} and {self.second}"
+        if self.proved:
+            return f"{names}: independent"
+        reasons = [
+            f"both depend on {a}" if a == b else f"{a} and {b} may be correlated"
+            for a, b in self.shared[:3]
+        ]
+        reasons += [self.note] if self.note else []
+        return f"{names}: not provably independent ({'; '.join(reasons)})"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionTerm:
+    """One term c Z^y of the correction of a product with a random matrix.
+
+    Args:
+        vector: The name of y.
+        zero: Whether c is 0 by symmetry.
+        coefficient: An estimate of c, the power of n of y taken out; None where it is 0 or was not
+            estimated.
+        doubtful: Whether c may be 0.
+
+    Example:
+        >>> print(CorrectionTerm("dh[2,0,0]", True))
+        0 * dh[2,0,0]
+    """
+
+    vector: str
+    zero: bool
+    coefficient: Estimate | None = None
+    doubtful: bool = False
+
+    def __str__(self) -> str:
+        if self.zero:
+            return f"0 * {self.vector}"
+        if self.coefficient is None:
+            return f"? * {self.vector}"
+        found = self.coefficient
+        spread = f", random, sd {found.std:.3g}" if found.std is not None else ""
+        mark = ", may be 0" if self.doubtful else ""
+        return f"({found.value:.4g} ± {found.stderr:.1e}{spread}{mark}) * {self.vector}"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionRow:
+    """The correction of one product: what its vector knows of the matrix already.
+
+    Args:
+        name: ``"W2 x[1,1,0]"``.
+        matrix: The matrix.
+        transpose: Whether its transpose multiplies.
+        vector: The name of the vector.
+        step: The training step, where the name of the vector tells it.
+        terms: One for each earlier product with the other side that the vector depends on.
+        note: Why nothing is known.
+
+    Example:
+        >>> row = CorrectionRow("W2 x[1,0,0]", "W2", False, "x[1,0,0]", 0, ())
+        >>> row.vanishes, str(row)
+        (True, 'W2 x[1,0,0]: none')
+    """
+
+    name: str
+    matrix: str
+    transpose: bool
+    vector: str
+    step: int | None
+    terms: tuple[CorrectionTerm, ...]
+    note: str = ""
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether the correction is provably 0."""
+        return not self.note and all(term.zero for term in self.terms)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_correction(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionTable:
+    """The corrections of all products of a program with random matrices.
+
+    Args:
+        rows: In the order of computation.
+        provenance: What it was computed from and with.
+
+    Example:
+        >>> row = CorrectionRow("W2 x[1,0,0]", "W2", False, "x[1,0,0]", 0, ())
+        >>> print(CorrectionTable((row,), Provenance("0", "ab")))
+        product        correction
+        W2 x[1,0,0]    none
+    """
+
+    rows: tuple[CorrectionRow, ...]
+    provenance: Provenance
+
+    def __str__(self) -> str:
+        body = [(row.name, _correction(row)) for row in self.rows]
+        return "\n".join(_columns([("product", "correction"), *body]))
+
+
+@dataclass(frozen=True, slots=True)
+class InitialWeightRow:
+    """What an initial matrix still adds to a vector.
+
+    Args:
+        name: The product: ``"W2 x[1,1,0]"``.
+        part_of: The vector that it is a term of: ``"h[2,1,0]"``.
+        matrix: The matrix.
+        transpose: Whether its transpose multiplies.
+        layer: Of ``part_of``, where its name tells it.
+        step: The training step, likewise.
+        n: The growth exponent of the term over that of the vector; None where it is not known.
+        status: ``"exact"``, or ``"upper"`` where n is an upper bound.
+        vanishes: Whether the term vanishes beside the vector; None where it is not decided.
+        degree: The normalised product is bounded by a polynomial of this degree in Gaussians of
+            finite variance, so that its second moment is finite; None where that is not known.
+        reason: What decided the sizes.
+
+    Example:
+        >>> row = InitialWeightRow(
+        ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, "-1/2", "exact", True, "1", ""
+        ... )
+        >>> row.certified
+        True
+    """
+
+    name: str
+    part_of: str
+    matrix: str
+    transpose: bool
+    layer: int | None
+    step: int | None
+    n: str | None
+    status: str
+    vanishes: bool | None
+    degree: str | None
+    reason: str
+
+    @property
+    def certified(self) -> bool:
+        """Whether it vanishes, by a power of n times what has a finite second moment."""
+        return self.vanishes is True and self.degree is not None
+
+
+@dataclass(frozen=True, slots=True)
+class InitialWeightTable:
+    """What the initial matrices add to each vector of a program.
+
+    Args:
+        rows: In the order of the outputs.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+
+    Example:
+        >>> row = InitialWeightRow(
+        ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, "-1/2", "exact", True, "1", ""
+        ... )
+        >>> print(InitialWeightTable((row,), Provenance("0", "ab")))
+        term           in          relative size  in the limit  second moment
+        W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
+    """
+
+    rows: tuple[InitialWeightRow, ...]
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        body = [("term", "in", "relative size", "in the limit", "second moment")]
+        words = {True: "vanishes", False: "stays", None: "not decided"}
+        for row in self.rows:
+            size = "?" if row.n is None else _size(row.n, row.status)
+            moment = "not proved finite" if row.degree is None else f"finite (degree {row.degree})"
+            body.append((row.name, row.part_of, size, words[row.vanishes], moment))
+        return "\n".join([*_columns(body), *_below(self.notes)])
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns, the first ones wider apart."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    names = sum(1 for head in rows[0] if head in ("Z of", "product", "term", "in"))
+    out = []
+    for row in rows:
+        parts = [
+            text.ljust(width + (4 if place < names else 2))
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        out.append("".join(parts).rstrip())
+    return out
+
+
+def _below(notes: Sequence[str]) -> list[str]:
+    return ["", *notes] if notes else []
+
+
+def _size(n: str, status: str) -> str:
+    if n in ("-oo", "oo"):
+        return "0" if n == "-oo" else "?"
+    size = "1" if n == "0" else f"n^({n})"
+    return size if status == "exact" else f"O({size})"
+
+
+def _on(row: DependencyRow) -> str:
+    if not row.known:
+        return row.note
+    if not row.on:
+        return "nothing: a constant" if row.vector else "nothing: a number"
+    return ", ".join(f"{name} (?)" if name in row.doubtful else name for name in row.on)
+
+
+def _moments(row: DependencyRow) -> str:
+    return "" if row.degree is None else f"finite (degree {row.degree})"
+
+
+def _correction(row: CorrectionRow) -> str:
+    if row.note:
+        return row.note
+    return " + ".join(map(str, row.terms)) if row.terms else "none"
