@@ -7,10 +7,13 @@ whether networks of finite width agree.
 Language:
     program, n, L, symbol, Tracer, function, mean, extend
 Programs of training runs:
-    train, MLP, ResNet, RNN, Samples, digits, csv
+    train, MLP, ResNet, RNN, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
-    expect and closed_form (one Gaussian expectation)
+    dependencies, corrections, initial_weights (what limits are functions of),
+    expect and closed_form (one Gaussian expectation), card (all about one parameterization)
+Theorems:
+    integrable: the results of Hajjar, Chizat, Giraud as functions
 Reading and writing programs:
     Program, parse, save, load
 Activations:
@@ -28,7 +31,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tpcalc.analyses.check import check as check
     from tpcalc.analyses.compare import compare as compare
+    from tpcalc.analyses.dependencies import corrections as corrections
+    from tpcalc.analyses.dependencies import dependencies as dependencies
     from tpcalc.analyses.equivalent import equivalent as equivalent
+    from tpcalc.analyses.initial_weights import initial_weights as initial_weights
     from tpcalc.analyses.kernels import kernel as kernel
     from tpcalc.analyses.measure import measure as measure
     from tpcalc.analyses.orders import Orders as Orders
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
     from tpcalc.data import digits as digits
+    from tpcalc.data import images as images
     from tpcalc.dsl import L as L
     from tpcalc.dsl import Tracer as Tracer
     from tpcalc.dsl import extend as extend
@@ -56,9 +63,13 @@ if TYPE_CHECKING:
     from tpcalc.finite.simulate import simulate as simulate
     from tpcalc.program.program import Program as Program
     from tpcalc.report.public import report as report
+    from tpcalc.results import Card as Card
+    from tpcalc.results import Contrast as Contrast
     from tpcalc.results import FiniteTable as FiniteTable
     from tpcalc.results import Kernel as Kernel
     from tpcalc.results import Samples as Samples
+    from tpcalc.theorems import integrable as integrable
+    from tpcalc.theorems.card import card as card
 
 __version__ = "0.1.0"
 
@@ -66,6 +77,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "L": "tpcalc.dsl",
     "Limit": "tpcalc.evaluate.limit",
+    "Card": "tpcalc.results",
+    "Contrast": "tpcalc.results",
     "FiniteTable": "tpcalc.results",
     "Kernel": "tpcalc.results",
     "MLP": "tpcalc.catalog.architectures.mlp",
@@ -75,15 +88,21 @@ _HOMES = {
     "ResNet": "tpcalc.catalog.architectures.resnet",
     "Samples": "tpcalc.results",
     "Tracer": "tpcalc.dsl",
+    "card": "tpcalc.theorems.card",
     "check": "tpcalc.analyses.check",
     "closed_form": "tpcalc.evaluate.expect",
     "compare": "tpcalc.analyses.compare",
+    "corrections": "tpcalc.analyses.dependencies",
     "csv": "tpcalc.data",
+    "dependencies": "tpcalc.analyses.dependencies",
     "digits": "tpcalc.data",
     "equivalent": "tpcalc.analyses.equivalent",
     "expect": "tpcalc.evaluate.expect",
     "extend": "tpcalc.dsl",
     "function": "tpcalc.catalog.public",
+    "images": "tpcalc.data",
+    "initial_weights": "tpcalc.analyses.initial_weights",
+    "integrable": "tpcalc.theorems",
     "kernel": "tpcalc.analyses.kernels",
     "limit": "tpcalc.evaluate.limit",
     "load": "tpcalc.catalog.files",

@@ -138,13 +138,51 @@ def test_report_is_written(tpcalc: Run, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--out", path)
     assert ran.code == 0
-    title, agreement, place = ran.out.splitlines()
+    title, verdict, agreement, place = ran.out.splitlines()
+    assert verdict == "mup: feature-learning"
     assert title == "tanh network of 2 hidden layers, mup, 1 step of training"
     assert agreement.startswith("width 64: ")
     assert place == str(path)
     text = path.read_text(encoding="utf-8")
     assert "Tanh network of 2 hidden layers, mup, 1 step of training" in text
     assert "digits 0,1, 2 samples, seed 0" in text
+    for section in ("Verdict", "Theorems", "Orders"):
+        assert section in text
+
+
+def test_report_of_two_parameterizations(tpcalc: Run, tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--versus", "naive-ip", "--out", path)
+    assert ran.code == 0
+    assert ran.out.splitlines()[1:3] == ["mup: feature-learning", "naive-ip: feature-learning"]
+    text = path.read_text(encoding="utf-8")
+    assert "mup beside naive-ip" in text
+    assert "a = (0, 1/2, 1)" in text
+    assert "a = (0, 1, 1)" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--versus", "mup"), "both parameterizations are mup"),
+        (("--versus", "mupp"), "mupp"),
+        (("--steps", 0, "--versus", "ntk"), "this model is not one"),
+    ],
+)
+def test_bad_comparisons(tpcalc: Run, tmp_path: Path, words: tuple[Any, ...], said: str) -> None:
+    ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, *words, "--out", tmp_path / "page.md")
+    assert ran.code == 2
+    assert said in ran.err
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_a_report_without_a_verdict(tpcalc: Run, tmp_path: Path) -> None:
+    """A recurrent network has a limit and finite networks; why it has no verdict is said."""
+    path = tmp_path / "page.md"
+    words = ("rnn", "--length", 2, "--steps", 1, "--samples", 1, "--watch", "h")
+    ran = tpcalc("report", *words, *LIMIT, *FINITE, "--out", path)
+    assert ran.code == 0
+    assert "none is made:" in path.read_text(encoding="utf-8")
 
 
 def test_report_as_json(tpcalc: Run, tmp_path: Path) -> None:
@@ -217,6 +255,20 @@ def test_show_in_words(tpcalc: Run) -> None:
     ran = tpcalc("show", *NETWORK, "--words")
     assert "Loss: mse" in ran.out
     assert "h[2] = n^(-1/2) W[2] x[1]." in ran.out
+
+
+def test_show_dependencies(tpcalc: Run) -> None:
+    words = ("mlp", "--depth", 2, "--act", "tanh", "--steps", 0, "--samples", 1, "--dependencies")
+    lines = tpcalc("show", *words).out.splitlines()
+    assert lines[0].startswith("Z of") and "is a function of" in lines[0]
+    (row,) = (line for line in lines if line.startswith("h[2,0,0] "))
+    assert "  hat W2 x[1,0,0]  " in row
+    found = tpcalc("show", *words, "--json").json
+    (h,) = (row for row in found["result"]["rows"] if row["name"] == "h[2,0,0]")
+    assert h["on"] == ["hat W2 x[1,0,0]"] and h["n"] == "0" and h["degree"] == "1"
+    kinds = {row["name"]: row["kind"] for row in found["result"]["gaussians"]}
+    assert kinds["hat W2 x[1,0,0]"] == "hat" and kinds["h[1,0,0]"] == "start"
+    assert found["provenance"]["settings"]["verify"] == "True"
 
 
 def test_list(tpcalc: Run) -> None:

@@ -10,6 +10,7 @@ from tpcalc.cli.commands.catalogue import catalogue
 from tpcalc.cli.commands.check import check
 from tpcalc.cli.commands.compare import compare
 from tpcalc.cli.commands.doctor import doctor
+from tpcalc.cli.commands.experiment import experiment
 from tpcalc.cli.commands.kernel import kernel
 from tpcalc.cli.commands.limit import limit
 from tpcalc.cli.commands.orders import orders
@@ -41,6 +42,7 @@ app.command("kernel")(kernel)
 app.command("simulate")(simulate)
 app.command("compare")(compare)
 app.command("report")(report)
+app.command("experiment")(experiment)
 app.command("show")(show)
 app.command("list")(catalogue)
 app.command("doctor")(doctor)

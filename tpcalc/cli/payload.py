@@ -6,11 +6,13 @@ import json
 import math
 import statistics
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from tpcalc.results import (
     Comparison,
     Estimate,
+    Experiment,
     FiniteRow,
     FiniteTable,
     Kernel,
@@ -20,9 +22,11 @@ from tpcalc.results import (
     OrderTable,
     PhaseDiagram,
     Provenance,
+    Run,
     ScalarRow,
     SlopeRow,
     Solution,
+    Theorems,
     VectorRow,
     Verdict,
 )
@@ -33,6 +37,7 @@ __all__ = [
     "check",
     "comparison",
     "document",
+    "experiment",
     "finite",
     "kernel",
     "limit",
@@ -40,6 +45,7 @@ __all__ = [
     "phases",
     "provenance",
     "solution",
+    "theorems",
 ]
 
 
@@ -169,6 +175,33 @@ def check(found: Verdict) -> dict[str, Any]:
     }
 
 
+def theorems(found: Theorems) -> list[dict[str, Any]]:
+    """What theorems say of a network."""
+    return [
+        {
+            "name": row.name,
+            "title": row.title,
+            "source": str(row.source),
+            "answer": row.answer,
+            "differs": row.differs,
+            "hypotheses": [
+                {"text": each.text, "met": each.met, "found": each.found} for each in row.hypotheses
+            ],
+            "claims": [
+                {
+                    "about": claim.text,
+                    "stated": claim.stated,
+                    "derived": claim.derived,
+                    "agrees": claim.agrees,
+                }
+                for claim in row.claims
+            ],
+            "notes": row.notes,
+        }
+        for row in found.rows
+    ]
+
+
 def solution(found: Solution) -> dict[str, Any]:
     """The result of ``solve``."""
     steps = [
@@ -218,6 +251,29 @@ def kernel(found: Kernel) -> dict[str, Any]:
         "symmetric": found.symmetric,
         "shape": found.shape,
         "labels": found.labels,
+        "notes": found.notes,
+    }
+
+
+def experiment(found: Experiment) -> dict[str, Any]:
+    """The result of ``experiment``: every trial, and what stands beside them."""
+    reported = ("table", "network", "data", "accuracy")
+    return {
+        "name": found.name,
+        "title": found.title,
+        "source": found.source,
+        "shows": found.shows,
+        "runs": [_run(run) for run in found.runs],
+        "by_width": [
+            {"setting": asdict(run.setting), "rates": run.rates} for run in found.by_width
+        ],
+        "slopes": {text: [_slope(row) for row in rows] for text, rows in found.slopes},
+        "predicted": dict(found.predicted),
+        "theorems": dict(found.theorems),
+        "growth": dict(found.growth),
+        "vanishing": found.vanishing,
+        "reported": [dict(zip(reported, row, strict=True)) for row in found.reported],
+        "shares": dict(found.shares),
         "notes": found.notes,
     }
 
@@ -280,6 +336,11 @@ def _finite(row: FiniteRow) -> dict[str, Any]:
         "std": spread,
         "seeds": count,
     }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    shown = asdict(run)
+    return {"network": run.setting.text, **shown, "seconds": round(run.seconds, 3)}
 
 
 def _slope(row: SlopeRow) -> dict[str, Any]:

@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from tpcalc.analyses.orders import Orders
     from tpcalc.cli.flags import Flags
     from tpcalc.results import (
+        Card,
         FiniteTable,
         LimitTable,
         OrderTable,
         PhaseDiagram,
         Solution,
+        Theorems,
         Verdict,
     )
     from tpcalc.study import Model, Network, Study
 
 __all__ = [
     "WATCHED",
+    "card_of",
     "check_measured",
     "check_seeds",
     "checked",
@@ -33,6 +36,7 @@ __all__ = [
     "orders_of",
     "slopes_of",
     "solved",
+    "theorems_of",
 ]
 
 Point = Mapping[str, Fraction]
@@ -105,6 +109,37 @@ def checked(network: Network, at: Point, verify: bool) -> Verdict:
         verify=verify,
         seed=network.study.limit.seed,
     )
+
+
+def theorems_of(network: Network, found: Verdict) -> Theorems:
+    """What theorems say of a network, beside a verdict that is known."""
+    from tpcalc.results import Theorems
+    from tpcalc.theorems.integrable.predicates import applicable
+
+    rows = applicable(
+        network.architecture,
+        network.parameterization,
+        network.data,
+        **network.settings("steps", "lr", "loss", "batch"),
+        verdict=found,
+    )
+    return Theorems(rows, found.provenance)
+
+
+def card_of(network: Network, limits: LimitTable) -> Card:
+    """Everything about the parameterization of a network whose limits are known."""
+    from tpcalc.theorems.card import card
+
+    assert network.data is not None
+    with progress_bar("orders"):
+        return card(
+            network.architecture,
+            network.parameterization,
+            network.data,
+            **network.settings("steps", "lr", "loss", "batch"),
+            seed=network.study.limit.seed,
+            limits=limits,
+        )
 
 
 def solved(network: Network, symbolic: Sequence[str], multipliers: bool, at: Point) -> Solution:

@@ -1,15 +1,23 @@
-"""What a report says of orders, verdicts, learning rates, phase diagrams and kernels."""
+"""What a report says of orders, verdicts, learning rates, phase diagrams, kernels, experiments."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from tpcalc.report.experiment import (
+    experiment_sections,
+    experiment_summary,
+    judge_experiment,
+)
 from tpcalc.report.kernel import judge_kernel, kernel_lines, kernel_summary, kernel_tables
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.record import KINDS, ReportInput
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.tables import Table
+from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.verdict import Verdict as Judgement
+from tpcalc.report.versus import versus_lead, versus_tables
 from tpcalc.results import OrderRow, Provenance
 
 __all__ = ["ExponentPart", "exponent_parts", "judge_exponents", "summarize_exponents"]
@@ -25,7 +33,8 @@ class ExponentPart:
         lead: What stands above its tables.
         tables: Its tables.
         notes: What a reader should know besides.
-        provenance: What it was computed from and with.
+        provenance: What it was computed from and with; None where another part of the same
+            answer says it.
     """
 
     key: str
@@ -33,7 +42,7 @@ class ExponentPart:
     lead: str
     tables: tuple[Table, ...]
     notes: tuple[str, ...]
-    provenance: Provenance
+    provenance: Provenance | None
 
 
 def exponent_parts(report: ReportInput) -> tuple[ExponentPart, ...]:
@@ -42,59 +51,83 @@ def exponent_parts(report: ReportInput) -> tuple[ExponentPart, ...]:
     Args:
         report: The records.
     """
-    found = []
+    return tuple(
+        part
+        for key, make in _MAKERS.items()
+        if getattr(report, key) is not None
+        for part in make(report)
+    )
+
+
+def _check(report: ReportInput) -> Iterable[ExponentPart]:
     if (check := report.check) is not None:
         lead = " ".join((judged(check).headline + ".", *region_lines(check.region, ())))
         tables = check_tables(check)
-        found.append(ExponentPart("check", "Verdict", lead, tables, check.notes, check.provenance))
+        yield ExponentPart("check", "Verdict", lead, tables, check.notes, check.provenance)
+
+
+def _theorems(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.theorems) is not None:
+        lead, tables = theorem_lead(found), theorem_tables(found)
+        yield ExponentPart("theorems", "Theorems", lead, tables, found.notes, found.provenance)
+
+
+def _orders(report: ReportInput) -> Iterable[ExponentPart]:
     if (orders := report.orders) is not None:
-        lead = " ".join(
-            (
-                "A size is a power of the width n; bounds are marked as such.",
-                *region_lines(orders.region, orders.point),
-            )
-        )
+        lead = "A size is a power of the width n; bounds are marked as such."
+        lead = " ".join((lead, *region_lines(orders.region, orders.point)))
         tables = order_tables(orders)
-        found.append(
-            ExponentPart("orders", "Orders", lead, tables, orders.notes, orders.provenance)
-        )
-    if (solution := report.solution) is not None:
-        lead = " ".join(
-            (
-                "With these exponents every update contributes Θ(1) to its preactivation.",
-                *region_lines(solution.region, solution.point),
+        yield ExponentPart("orders", "Orders", lead, tables, orders.notes, orders.provenance)
+
+
+def _solution(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.solution) is not None:
+        lead = "With these exponents every update contributes Θ(1) to its preactivation."
+        lead = " ".join((lead, *region_lines(found.region, found.point)))
+        tables = solution_tables(found)
+        made = found.provenance
+        yield ExponentPart("solution", "Learning rates", lead, tables, found.notes, made)
+
+
+def _phases(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.phases) is not None:
+        lead, tables = phase_lead(found), phase_tables(found)
+        yield ExponentPart("phases", "Phase diagram", lead, tables, found.notes, found.provenance)
+
+
+def _kernel(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.kernel) is not None:
+        lead = "" if _only_kernel(report) else " ".join(kernel_lines(found))
+        tables = kernel_tables(found)
+        yield ExponentPart("kernel", "Kernels", lead, tables, found.notes, found.provenance)
+
+
+def _experiment(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.experiment) is not None:
+        for index, section in enumerate(experiment_sections(found)):
+            notes, made = ((), None) if index else (found.notes, found.provenance)
+            yield ExponentPart(
+                section.key, section.title, section.lead, section.tables, notes, made
             )
-        )
-        tables = solution_tables(solution)
-        found.append(
-            ExponentPart(
-                "solution", "Learning rates", lead, tables, solution.notes, solution.provenance
-            )
-        )
-    if (phases := report.phases) is not None:
-        tables = phase_tables(phases)
-        found.append(
-            ExponentPart(
-                "phases",
-                "Phase diagram",
-                phase_lead(phases),
-                tables,
-                phases.notes,
-                phases.provenance,
-            )
-        )
-    if (kernel := report.kernel) is not None:
-        found.append(
-            ExponentPart(
-                "kernel",
-                "Kernels",
-                "" if _only_kernel(report) else " ".join(kernel_lines(kernel)),
-                kernel_tables(kernel),
-                kernel.notes,
-                kernel.provenance,
-            )
-        )
-    return tuple(found)
+
+
+def _versus(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.versus) is not None:
+        title = f"{found.left.name} beside {found.right.name}"
+        made = found.right.check.provenance
+        yield ExponentPart("versus", title, versus_lead(found), versus_tables(found), (), made)
+
+
+_MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
+    "check": _check,
+    "theorems": _theorems,
+    "versus": _versus,
+    "orders": _orders,
+    "solution": _solution,
+    "phases": _phases,
+    "kernel": _kernel,
+    "experiment": _experiment,
+}
 
 
 def _only_kernel(report: ReportInput) -> bool:
@@ -113,6 +146,8 @@ def summarize_exponents(report: ReportInput) -> str:
     if report.check is not None:
         first = f": {report.check.facts[0]}" if report.check.facts else ""
         sentences.append(f"{judged(report.check).headline}{first}.")
+    if report.theorems is not None and report.theorems.rows:
+        sentences.append(theorem_lead(report.theorems))
     if report.orders is not None:
         sentences.append(_counted(report.orders.rows))
     if report.solution is not None:
@@ -122,6 +157,8 @@ def summarize_exponents(report: ReportInput) -> str:
         sentences.append(phase_lead(report.phases))
     if report.kernel is not None:
         sentences.append(kernel_summary(report.kernel))
+    if report.experiment is not None:
+        sentences.append(experiment_summary(report.experiment))
     return " ".join(sentences)
 
 
@@ -143,6 +180,8 @@ def judge_exponents(report: ReportInput) -> Judgement:
         return Judgement("warn", "The phase diagram is not exhaustive")
     if report.kernel is not None and _only_kernel(report):
         return judge_kernel(report.kernel)
+    if report.experiment is not None:
+        return judge_experiment(report.experiment)
     rows = report.orders.rows if report.orders is not None else ()
     bounds = [row.name for row in rows if row.status != "exact"]
     if bounds:

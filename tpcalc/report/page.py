@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tpcalc.errors import StudyError
 from tpcalc.report.content import compose
+from tpcalc.report.experiment_plot import draw_experiment, experiment_figures
 from tpcalc.report.kernel_plot import draw_kernel, kernel_figure
 from tpcalc.report.mathml import formula_html, formula_markdown
 from tpcalc.report.numbers import typeset
@@ -132,6 +133,7 @@ def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure
         "outputs": output_figure(traces, report.input_names),
         "features": feature_figure(traces, report.input_names),
         "comparison": error_figure(traces, report.comparison, report.input_names),
+        **(experiment_figures(report.experiment) if report.experiment is not None else {}),
     }
     return {key: figure for key, figure in found.items() if figure is not None}
 
@@ -146,6 +148,8 @@ def _pictures(report: ReportInput, key: str, figure: Figure) -> tuple[Markup, ..
         return (Markup(draw_phases(report.phases, key)),)
     if key == "kernel" and report.kernel is not None:
         return tuple(map(Markup, draw_kernel(report.kernel, key)))
+    if report.experiment is not None and key in experiment_figures(report.experiment):
+        return tuple(map(Markup, draw_experiment(report.experiment, key)))
     return tuple(Markup(draw(panel, f"{key}-{index}")) for index, panel in enumerate(figure.panels))
 
 
@@ -179,7 +183,7 @@ def _cell_html(cell: Cell) -> Markup:
     text = html.escape(cell.text)
     if cell.kind == "name":
         return Markup(f"<code>{text}</code>" if text else "")
-    return Markup(typeset(text) if cell.kind == "number" else text)
+    return Markup(typeset(text) if cell.kind in ("number", "sentence") else text)
 
 
 def _formula_html(formula: Formula) -> Markup:

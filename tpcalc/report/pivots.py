@@ -110,7 +110,11 @@ def features(
 
 def provenance(report: ReportInput) -> Table | None:
     """Where every number comes from, a column for each part of the report."""
-    parts = [(part.title, _facts(part.provenance)) for part in exponent_parts(report)]
+    parts = [
+        (part.title, _facts(part.provenance))
+        for part in exponent_parts(report)
+        if part.provenance is not None
+    ]
     if report.limit is not None:
         facts = _facts(report.limit.provenance)
         found = [row.estimate for row in report.limit.scalars]

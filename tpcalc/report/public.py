@@ -8,13 +8,14 @@ from typing import Any
 from tpcalc.errors import StudyError
 from tpcalc.report.page import write
 from tpcalc.report.record import KINDS, ReportInput
-from tpcalc.results import checks
+from tpcalc.results import Card, Contrast, checks
 
 __all__ = ["report"]
 
 _FIELDS = {kind: field for field, kind in KINDS.items()}
 _ANSWERS = (
-    "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve, tp.phases or tp.kernel"
+    "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve, tp.phases, tp.kernel or "
+    "tp.card"
 )
 
 
@@ -23,7 +24,8 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
 
     Args:
         results: A limit, a simulation, a comparison, orders, a verdict, learning-rate exponents,
-            a phase diagram or a kernel (one of them, or several in a list).
+            a phase diagram, a kernel, or two cards (``tp.Contrast``): one of them, or several in
+            a list. A card stands for its verdict, orders, theorems and limits.
         path: A file ending in ``.html`` (one self-contained page) or ``.md``.
         title: The heading.
 
@@ -45,7 +47,8 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
     """
     checks.file(path)
     parts: dict[str, Any] = {}
-    for result in results if isinstance(results, list | tuple) else [results]:
+    given = results if isinstance(results, list | tuple) else [results]
+    for result in [part for one in given for part in _parts(one)]:
         table = getattr(result, "table", result)
         kind = _FIELDS.get(type(table))
         if kind is None:
@@ -59,3 +62,13 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
         parts[kind] = table
     write(ReportInput(title, **parts), path)
     return Path(path)
+
+
+def _parts(result: Any) -> list[Any]:
+    """The answers that a result is made of; two cards bring those of the first."""
+    if isinstance(result, Contrast):
+        return [*_parts(result.left), result]
+    if isinstance(result, Card):
+        parts = (result.check, result.orders, result.theorems, result.limit)
+        return [part for part in parts if part is not None]
+    return [result]

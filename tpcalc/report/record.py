@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from tpcalc.errors import StudyError
 from tpcalc.results import (
     Comparison,
+    Contrast,
+    Experiment,
     FiniteTable,
     Formula,
     Kernel,
@@ -16,6 +18,7 @@ from tpcalc.results import (
     PhaseDiagram,
     Provenance,
     Solution,
+    Theorems,
     Verdict,
 )
 
@@ -30,6 +33,9 @@ KINDS = {
     "solution": Solution,
     "phases": PhaseDiagram,
     "kernel": Kernel,
+    "experiment": Experiment,
+    "theorems": Theorems,
+    "versus": Contrast,
 }
 """The answers that a report can hold, by field."""
 
@@ -54,6 +60,9 @@ class ReportInput:
         solution: Learning-rate exponents.
         phases: A phase diagram.
         kernel: NNGP and NTK.
+        experiment: Trained networks.
+        theorems: What theorems say of the network.
+        versus: Its parameterization beside another one.
 
     Raises:
         StudyError: No answer is given, or one of them is not the record that its name asks for.
@@ -80,6 +89,9 @@ class ReportInput:
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None
+    experiment: Experiment | None = None
+    theorems: Theorems | None = None
+    versus: Contrast | None = None
 
     def __post_init__(self) -> None:
         given = [(name, kind, getattr(self, name)) for name, kind in KINDS.items()]

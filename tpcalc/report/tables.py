@@ -45,7 +45,8 @@ class Cell:
 
     Args:
         text: Its text.
-        kind: ``text``, ``number`` (right-aligned) or ``name`` (a name of the program).
+        kind: ``text``, ``number`` (right-aligned), ``name`` (a name of the program) or
+            ``sentence`` (which may be broken).
         tone: ``""``, ``warn`` or ``bad``.
     """
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tpcalc.report.experiment import experiment_summary, experiment_tables, judge_experiment
 from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
 from tpcalc.report.numbers import ERRORS
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
@@ -23,15 +24,18 @@ from tpcalc.report.tables import (
     slope_table,
     worst,
 )
+from tpcalc.report.theorems import answer_table, contradictions, theorem_lead
 from tpcalc.report.traces import gather
 from tpcalc.results import (
     Comparison,
+    Experiment,
     FiniteTable,
     Kernel,
     LimitTable,
     OrderTable,
     PhaseDiagram,
     Solution,
+    Theorems,
     Verdict,
 )
 
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_group",
     "comparison_group",
+    "experiment_group",
     "finite_group",
     "kernel_group",
     "limit_group",
@@ -121,7 +126,10 @@ def orders_group(table: OrderTable, most: int | None = None) -> Group:
 
 
 def check_group(
-    found: Verdict, measured: OrderTable | None = None, most: int | None = None
+    found: Verdict,
+    measured: OrderTable | None = None,
+    most: int | None = None,
+    theorems: Theorems | None = None,
 ) -> Group:
     """A verdict for ``rich.console.Console.print``: the headline, what decides, the tables.
 
@@ -129,6 +137,7 @@ def check_group(
         found: The verdict.
         measured: Orders of the same network beside slopes at finite widths.
         most: Rows shown of each table; all if None.
+        theorems: What theorems say of the network.
     """
     from rich.text import Text
 
@@ -136,6 +145,9 @@ def check_group(
     lead = [Text(said.headline, style=_LEVELS[said.level])]
     lead += [Text(f"- {reason}") for reason in said.reasons]
     tables = [*check_tables(found), *(order_tables(measured) if measured else ())]
+    if theorems is not None and theorems.rows:
+        lead.append(Text(theorem_lead(theorems)))
+        tables += [answer_table(theorems), *contradictions(theorems)]
     notes = (*region_lines(found.region, ()), *found.notes, *(measured.notes if measured else ()))
     return _group(tables, tuple(dict.fromkeys(notes)), most, lead)
 
@@ -176,6 +188,21 @@ def kernel_group(kernel: Kernel, most: int | None = None) -> Group:
     lead = [Text(said.headline, style=_LEVELS[said.level]), Text(kernel_summary(kernel))]
     lead += [Text(f"- {reason}") for reason in said.reasons]
     return _group(kernel_tables(kernel), kernel.notes, most, lead)
+
+
+def experiment_group(found: Experiment, most: int | None = None) -> Group:
+    """An experiment for ``rich.console.Console.print``: what moved, then the tables.
+
+    Args:
+        found: The experiment.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judge_experiment(found)
+    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(experiment_summary(found))]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    return _group(experiment_tables(found), found.notes, most, lead)
 
 
 def _group(

@@ -63,15 +63,17 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
         queries=asked,
         watch=watch if watch and "watch" not in part.model_fields_set else part.watch,
     )
+    named, described = title(study, network, exponents), _description(study, network, data)
     return Model(
         program=program,
         study=study,
-        title=title(study, network, exponents),
+        title=named,
         facts=facts(study, network, exponents, data, asked),
         words=program_words(study, network, exponents, data.outputs),
         formulas=network_formulas(study, network, exponents),
         input_names=_input_names(part, len(asked)),
-        description=_description(study, network, data),
+        description=described,
+        network=Network(network, exponents, data, study, named, described),
     )
 
 

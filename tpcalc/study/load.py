@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.parameterizations import Parameterization, lookup
-from tpcalc.errors import StudyError, TpcalcError, UsageError
+from tpcalc.errors import TpcalcError
 from tpcalc.study.schema import ModelPart, Study
+from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
 __all__ = ["Flag", "architecture", "load", "parameterization", "study_of"]
 
@@ -23,21 +21,6 @@ __all__ = ["Flag", "architecture", "load", "parameterization", "study_of"]
 _OF_ALL = ("architecture", "param", "p")
 # What an architecture must be given, and a study need not say.
 _COUNTS = ("depth", "length")
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A value given on the command line.
-
-    Args:
-        name: The flag as typed (``"--particles"``).
-        key: The key of a study that it sets (``"limit.samples"``).
-        value: Its value.
-    """
-
-    name: str
-    key: str
-    value: Any
 
 
 def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
@@ -56,7 +39,7 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
         UsageError: As above, but the flags alone are to blame.
     """
     path = Path(path)
-    sections = _sections(path)
+    sections = read_sections(path)
     training = sections.get("training")
     if isinstance(training, dict):
         for key in ("data", "query"):
@@ -96,12 +79,12 @@ def study_of(
     try:
         study = Study.model_validate(merged)
     except ValidationError as error:
-        problems = [_problem(found) for found in error.errors() if not _echo(found)]
+        problems = problems_of(error, Study)
     else:
         problems = _contradictions(study)
         if not problems:
             return study
-    raise _report(problems, flags, where)
+    raise refusal(problems, flags, where)
 
 
 def _prefer_given_data(merged: dict[str, Any], flags: Sequence[Flag]) -> None:
@@ -140,66 +123,6 @@ def architecture(model: ModelPart) -> Architecture:
     return family.make(**given)
 
 
-def _sections(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise StudyError("there is no such study file.", where=str(path)) from error
-    except IsADirectoryError as error:
-        raise StudyError("this is a folder, not a study file.", where=str(path)) from error
-    except OSError as error:
-        raise StudyError(
-            f"the study file cannot be read ({error.strerror or error}).", where=str(path)
-        ) from error
-    except UnicodeDecodeError as error:
-        raise StudyError("the study file is not UTF-8 text.", where=str(path)) from error
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"this is not TOML: {error}.", where=str(path)) from error
-
-
-def _echo(found: Any) -> bool:
-    """Whether a list is called too short only because its entries are wrong, which is said too."""
-    return bool(found["type"] == "too_short" and len(found["input"]) >= found["ctx"]["min_length"])
-
-
-def _problem(found: Any) -> tuple[str, str]:
-    """The dotted key of a problem and what it is."""
-    place = [str(part) for part in found["loc"]]
-    key = ".".join(place)
-    if found["type"] == "extra_forbidden":
-        known = _known_keys(place[:-1])
-        near = difflib.get_close_matches(place[-1], known, n=3, cutoff=0.5)
-        kind = "key" if len(place) > 1 else "section"
-        words = "Did you mean " if near else f"Known {kind}s: "
-        names = near or known
-        return key, f"there is no such {kind}. {words}{', '.join(names)}{'?' if near else '.'}"
-    if found["type"].startswith("model_"):
-        return key, f"a section with keys is needed, not {found['input']!r}."
-    if found["type"] == "unknown_name":
-        return key, found["msg"]
-    if found["type"] == "too_short":
-        least = found["ctx"]["min_length"]
-        return key, f"it should have {least} or more entries; it is {_shown(found['input'])}."
-    sentence = found["msg"].replace("Input should", "it should")
-    return key, f"{sentence}; it is {_shown(found['input'])}."
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _known_keys(place: Sequence[str]) -> list[str]:
-    part: type[BaseModel] = Study
-    for name in place:
-        annotation = part.model_fields[name].annotation
-        assert isinstance(annotation, type) and issubclass(annotation, BaseModel)
-        part = annotation
-    return list(part.model_fields)
-
-
 def _contradictions(study: Study) -> list[tuple[str, str]]:
     training = study.training
     problems = []
@@ -231,18 +154,3 @@ def _strange(model: ModelPart) -> list[tuple[str, str]]:
         (f"model.{name}", f"{family.name} has no {name}; it takes {', '.join(takes)}.")
         for name in sorted(model.model_fields_set - {*_OF_ALL, *takes})
     ]
-
-
-def _report(
-    problems: Sequence[tuple[str, str]], flags: Sequence[Flag], where: str | None
-) -> StudyError:
-    lines: list[str] = []
-    blame = []
-    for key, text in problems:
-        owner = next((f for f in flags if key == f.key or key.startswith(f.key + ".")), None)
-        blame.append(owner is not None)
-        line = f"{owner.name if owner else key}: {text}"
-        if line not in lines:
-            lines.append(line)
-    message = lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines])
-    return UsageError(message) if all(blame) else StudyError(message, where=where)

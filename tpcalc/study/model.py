@@ -30,6 +30,7 @@ class Model:
         formulas: The same in formulas, by name.
         input_names: What the inputs 0, 1, ... of a step are.
         description: The same for JSON.
+        network: What is trained; None of a program in a file.
     """
 
     program: Program
@@ -40,6 +41,7 @@ class Model:
     formulas: tuple[tuple[str, Formula], ...]
     input_names: tuple[str, ...]
     description: Mapping[str, Any]
+    network: Network | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Network:
     Args:
         architecture: The network.
         parameterization: The powers of its width.
-        data: The data, or None where none were given: the question chooses its own.
+        data: The data, or None where none were given and the question chooses its own.
         study: The study it was made from.
         title: One line.
         description: The same for JSON.

@@ -9,6 +9,7 @@ from tpcalc.catalog.architecture import Architecture, deviation, named
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.architectures.rnn import RNN
+from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
@@ -53,9 +54,7 @@ def facts(
     made = {
         "Network": network.words[0].upper() + network.words[1:],
         "Parameterization": f"{exponents.text} ({exponents.source})",
-        "Powers of the weights": _row("a", exponents.exponents(network.hidden).a),
-        "Powers of the learning rates": _rates(study, network, exponents),
-        **_kept(exponents.exponents(network.hidden, 1).kept, training.steps),
+        **exponent_words(exponents, network.hidden, training.steps, network.biased),
         "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
         "Loss": f"{loss.name}: {loss.text}",
         "Training": f"{count(training.steps, 'step')}, {_batches(training.batch)}",
@@ -204,34 +203,6 @@ def count(number: int, noun: str) -> str:
 
 def _batches(batch: int) -> str:
     return "one sample a step" if batch == 1 else f"batches of {batch}"
-
-
-def _row(name: str, powers: Sequence[Ex]) -> str:
-    return f"{name} = ({', '.join(map(str, powers))})"
-
-
-def _rates(study: Study, network: Architecture, exponents: Parameterization) -> str:
-    depth, steps = network.hidden, study.training.steps
-    rows = [exponents.exponents(depth, step).c for step in range(max(steps, 1))]
-    if all(row == rows[0] for row in rows):
-        return _row("c", rows[0])
-    parts = [f"{_row('c', rows[0])} at t = 0"]
-    for step in range(1, len(rows)):
-        if rows[step] != rows[step - 1]:
-            parts.append(f"{_row('c', rows[step])} from t = {step}")
-    return "; ".join(parts)
-
-
-def _kept(kept: Sequence[Ex | None], steps: int) -> dict[str, str]:
-    """What becomes of the initial weights after step 0, where something does."""
-    lost = {layer: power for layer, power in enumerate(kept, start=1) if power != Ex()}
-    if not lost or not steps:
-        return {}
-    parts = [
-        f"w[{layer}](0) " + ("is dropped" if power is None else f"is multiplied by n^(-({power}))")
-        for layer, power in lost.items()
-    ]
-    return {"Re-initialisation from t = 1": ", ".join(parts)}
 
 
 def _power(power: Ex) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
+from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:
-    from tpcalc.results import Comparison
+    from tpcalc.results import Card, Comparison, LimitTable
+    from tpcalc.study import Model
 
 __all__ = ["report"]
 
@@ -25,6 +27,15 @@ Out = Annotated[
     ),
 ]
 
+Versus = Annotated[
+    str | None,
+    typer.Option(
+        "--versus",
+        metavar="NAME",
+        help="Another parameterization of the same network, put beside it.",
+        show_default=False,
+    ),
+]
 
 # The first passes and the first updated one show every rule; later steps repeat them, longer.
 FORMULAS = ("h[?,0,0]", "dh[?,0,0]", "h[?,1,0]", "f[1,0]")
@@ -33,9 +44,13 @@ FORMULAS = ("h[?,0,0]", "dh[?,0,0]", "h[?,1,0]", "f[1,0]")
 @clean
 @takes(NETWORK, DATA, LIMIT, SIMULATE, RUN)
 def report(
-    model: ModelWord, flags: Flags, out: Out = Path("report.html"), as_json: AsJson = False
+    model: ModelWord,
+    flags: Flags,
+    out: Out = Path("report.html"),
+    versus: Versus = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Limit, finite networks and their comparison, written as one page."""
+    """What a network does: verdict, exponents, theorems, limits, finite networks, on one page."""
     from tpcalc.analyses.compare import compare
     from tpcalc.cli import payload
     from tpcalc.cli.places import check_place
@@ -48,13 +63,15 @@ def report(
     check_place("--out", out, (".html", ".md"), "a report")
     opened = open_model(model, flags)
     check_seeds(opened)
+    other = None if versus is None else _other(model, flags, versus, opened)
     table = limit_of(opened, FORMULAS)
+    card, why = _card(opened, table)
     finite = networks_of(opened)
     found = compare(table, finite)
     path = write(
         ReportInput(
             title=opened.title[0].upper() + opened.title[1:],
-            model=opened.facts,
+            model={**opened.facts, **({"Verdict": why} if why else {})},
             program_words=opened.words,
             program_text=str(opened.program),
             formulas=opened.formulas,
@@ -62,6 +79,7 @@ def report(
             finite=finite,
             comparison=found,
             input_names=opened.input_names,
+            **_answers(card, other),
         ),
         out,
     )
@@ -70,12 +88,62 @@ def report(
             "path": str(path),
             "limit": payload.limit(table),
             "compare": payload.comparison(found),
+            **({"check": payload.check(card.check)} if card else {}),
+            **({"theorems": payload.theorems(card.theorems)} if card and card.theorems else {}),
+            **({"versus": payload.check(other.check)} if other else {}),
         }
         made = payload.provenance(found.provenance)
         put(payload.document("report", opened.description, result, made))
     else:
-        put(f"{opened.title}\n{_agreement(found)}\n{path}")
+        verdicts = [f"{each.name}: {each.check.verdict}" for each in (card, other) if each]
+        put("\n".join([opened.title, *verdicts, _agreement(found), str(path)]))
     check_tolerance(table)
+
+
+def _card(opened: Model, limits: LimitTable) -> tuple[Card | None, str]:
+    """The card of a network that is trained; of another model none, and why where one asks."""
+    from tpcalc.cli.runs import card_of
+
+    if opened.network is None or not opened.study.training.steps:
+        return None, ""
+    try:
+        return card_of(opened.network, limits), ""
+    except UsageError as error:  # a network that no verdict is made of has a limit all the same
+        return None, f"none is made: {error.message}"
+
+
+def _answers(card: Card | None, other: Card | None) -> dict[str, Any]:
+    """What a card adds to a report, by field."""
+    from tpcalc.results import Contrast
+
+    if card is None:
+        return {}
+    found = {"check": card.check, "orders": card.orders, "theorems": card.theorems}
+    return found | ({"versus": Contrast(card, other)} if other else {})
+
+
+def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
+    """The card of the other parameterization, with the limits of the same outputs.
+
+    Raises:
+        UsageError: The model has no parameterization, is not trained, or has this one.
+    """
+    from tpcalc.cli.runs import card_of, limit_of
+    from tpcalc.study import Flag, open_model
+
+    if opened.network is None or not opened.study.training.steps:
+        raise UsageError(
+            "--versus puts two trained networks side by side, and this model is not one.",
+            hint="Give an architecture of the catalogue or a study file, and steps.",
+        )
+    others = [flag for flag in flags if flag.key not in ("model.param", "model.p")]
+    second = open_model(model, [*others, Flag("--versus", "model.param", versus)])
+    assert second.network is not None
+    if second.network.parameterization.text == opened.network.parameterization.text:
+        raise UsageError(
+            f"--versus: both parameterizations are {versus}.", hint="Name another one."
+        )
+    return card_of(second.network, limit_of(second))
 
 
 def _agreement(found: Comparison) -> str:

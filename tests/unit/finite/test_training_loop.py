@@ -1,0 +1,262 @@
+"""Whole trainings: curves, reproducibility, resuming, divergence, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.finite.training_images import mixture
+
+from tpcalc.errors import OutOfMemory, ScaleError, StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.finite.training import loop
+from tpcalc.finite.training.loop import train_setting
+from tpcalc.results import Run, Setting
+from tpcalc.results.images import class_shares
+
+pytestmark = pytest.mark.torch
+
+DATA = mixture(distance=3.0)
+SETTING = Setting("tanh", "mup", 2, 16, lr=0.3, steps=12, batch=32)
+
+
+def same(one: Run, other: Run) -> bool:
+    """Bit by bit, but for the time it took."""
+    return repr(replace(one, seconds=0.0)) == repr(replace(other, seconds=0.0))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Threads would wait for each other in networks as small as these."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+class Stop(Exception):
+    pass
+
+
+def stopping(after: int) -> Callable[[float, str], None]:
+    """A progress callback that interrupts the call."""
+    calls = 0
+
+    def progress(fraction: float, text: str) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == after:
+            raise Stop
+
+    return progress
+
+
+def test_it_learns() -> None:
+    run = train_setting(replace(SETTING, steps=80), DATA, trials=2)
+    assert run.trials == 2 and len(run.losses[0]) == 80
+    assert run.losses[0][0] == pytest.approx(np.log(3), abs=0.2)
+    assert max(row[-1] for row in run.losses) < 0.2
+    assert run.outputs[0][-1] > run.outputs[0][0]
+    assert min(run.accuracies) > 0.9
+    assert run.diverged == (None, None)
+    assert run.rates == ((0.3,) * 3,) * 2
+    assert run.ranks_h == run.ranks_x == ()
+    assert run.losses[0] != run.losses[1]
+
+
+def test_first_losses_by_hand() -> None:
+    """An epoch shows every image once, three batches of 32; the next has another order."""
+    setting = Setting("relu", "naive-ip", 1, 4, bias="none", lr=0.0, steps=9, batch=32)
+    run = train_setting(setting, DATA, trials=1, dtype="float64")
+    first, second, third = (np.array(run.losses[0][k : k + 3]) for k in (0, 3, 6))
+    assert np.mean(first) == pytest.approx(np.mean(second), rel=1e-12)
+    assert np.mean(first) == pytest.approx(np.mean(third), rel=1e-12)
+    assert not np.allclose(first, second, rtol=1e-9)
+    part = replace(setting, batch=40)  # two batches; 16 images are left out of each epoch
+    cut = train_setting(part, DATA, trials=1, dtype="float64").losses[0]
+    assert abs(np.mean(cut[:2]) - np.mean(cut[2:4])) > 1e-9
+
+
+def test_a_trial_does_not_depend_on_others() -> None:
+    three, one = train_setting(SETTING, DATA, trials=3), train_setting(SETTING, DATA, trials=1)
+    assert three.losses[0] == one.losses[0]
+    assert train_setting(SETTING, DATA, trials=1, seed=1).losses[0] != one.losses[0]
+    assert same(train_setting(SETTING, DATA, trials=3, every=5), three)
+
+
+@pytest.mark.parametrize(("word", "after"), [("mup", 1), ("mup", 3), ("hp", 4), ("hp", 6)])
+def test_resuming_changes_no_bit(word: str, after: int, tmp_path: Path) -> None:
+    setting, path = replace(SETTING, parameterization=word), tmp_path / "run.npz"
+    whole = train_setting(setting, DATA, trials=2, ranks=20)
+
+    def call(progress: Callable[[float, str], None] | None) -> Run:
+        return train_setting(
+            setting, DATA, trials=2, ranks=20, checkpoint=path, every=5, progress=progress
+        )
+
+    with pytest.raises(Stop):
+        call(stopping(after))
+    assert same(call(None), whole)
+    assert same(call(None), whole)  # a finished file is read alone
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+    more = train_setting(setting, DATA, trials=3, ranks=20, checkpoint=path)
+    assert more.losses[:2] == whole.losses and more.trials == 3
+    assert train_setting(setting, DATA, trials=1, ranks=20, checkpoint=path).trials == 1
+
+
+def test_resuming_calculates_no_step_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.npz"
+    with pytest.raises(Stop):
+        train_setting(SETTING, DATA, trials=1, checkpoint=path, every=5, progress=stopping(2))
+    steps: list[int] = []
+    original = loop._outputs
+
+    def counted(network: Any, batches: Any, step: int) -> Any:
+        steps.append(step)
+        return original(network, batches, step)
+
+    monkeypatch.setattr(loop, "_outputs", counted)
+    train_setting(SETTING, DATA, trials=1, checkpoint=path)
+    assert steps == [10, 11]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"setting": replace(SETTING, lr=0.2)}, "setting"),
+        ({"seed": 1}, "seed"),
+        ({"images": mixture(seed=6)}, "data"),
+        ({"dtype": "float64"}, "precision"),
+        ({"ranks": 3}, "ranks"),
+    ],
+)
+def test_a_checkpoint_of_something_else_is_refused(
+    change: dict[str, Any], word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.npz"
+    given: dict[str, Any] = {"setting": SETTING, "images": DATA, "trials": 1, "checkpoint": path}
+    train_setting(**given)
+    with pytest.raises(StudyError, match=f"checkpoint is of another {word}") as caught:
+        train_setting(**(given | change))
+    assert str(path) in str(caught.value)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    train_setting(SETTING, DATA, trials=1, checkpoint=path)
+    content = path.read_bytes()
+    for broken in (b"", b"not a file", content[: len(content) // 2]):
+        path.write_bytes(broken)
+        with pytest.raises(StudyError, match="damaged"):
+            train_setting(SETTING, DATA, trials=1, checkpoint=path)
+    np.savez(path, label=np.array(["{}"], dtype=object))  # would need a pickle
+    with pytest.raises(StudyError, match="damaged"):
+        train_setting(SETTING, DATA, trials=1, checkpoint=path)
+    with pytest.raises(StudyError, match="could not be written"):
+        train_setting(SETTING, DATA, trials=1, checkpoint=tmp_path / "none" / "run.npz")
+
+
+def test_a_trial_that_diverges_stops() -> None:
+    setting = Setting("relu", "ntk", 3, 16, std=2.0, lr=1e30, steps=8, batch=32)
+    run = train_setting(setting, DATA, trials=1, ranks=10)
+    step = run.diverged[0]
+    assert step is not None and 1 <= step <= 3
+    assert np.all(np.isfinite(run.losses[0][:step])) and np.all(np.isfinite(run.outputs[0][:step]))
+    assert np.all(np.isnan(run.losses[0][step:])) and np.all(np.isnan(run.outputs[0][step:]))
+    assert len(run.losses[0]) == 8
+    assert np.isnan(run.accuracies[0])
+
+
+def test_outputs_that_explode_in_the_last_step_have_no_accuracy() -> None:
+    setting = Setting("relu", "ntk", 3, 16, std=2.0, lr=1e200, steps=1, batch=32)
+    run = train_setting(setting, DATA, trials=1, dtype="float64")
+    assert run.diverged == (1,)
+    assert np.isfinite(run.losses[0][0]) and np.isnan(run.accuracies[0])
+
+
+def test_S0_case43_networks_that_learn_nothing_answer_class_0() -> None:
+    """Naive-IP: a flat loss, and outputs that single precision cannot tell apart from 0."""
+    setting = Setting("relu", "naive-ip", 6, 1024, std=2**0.5, steps=2, batch=32)
+    run = train_setting(setting, DATA, trials=1)
+    assert run.losses[0] == pytest.approx((np.log(3),) * 2, rel=1e-6)
+    assert 0 < run.outputs[0][1] < 1e-7
+    assert run.accuracies == (class_shares(DATA)[0],)
+
+
+def test_float32_follows_float64() -> None:
+    wide = train_setting(SETTING, DATA, trials=1, dtype="float64")
+    narrow = train_setting(SETTING, DATA, trials=1)
+    np.testing.assert_allclose(narrow.losses, wide.losses, rtol=1e-5)
+    assert narrow.losses[0][0] == wide.losses[0][0]  # the first step is of float64 in both
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"parameterization": "mupp"}, UnknownName, "parameterization"),
+        ({"parameterization": "ip-llr:p"}, ScaleError, "symbols"),
+        ({"parameterization": "ac:0,1000,0;0"}, ScaleError, "outside the range"),
+        ({"act": "tanhh"}, UnknownName, "activation"),
+        ({"act": "step"}, TpcalcError, "derivative"),
+        ({"bias": "some"}, UnknownName, "biases"),
+        ({"depth": 0}, UsageError, "depth"),
+        ({"width": 0}, UsageError, "width"),
+        ({"steps": 0}, UsageError, "steps"),
+        ({"batch": 97}, UsageError, "96 training images"),
+        ({"std": 0.0}, UsageError, "std is 0"),
+        ({"lr": float("nan")}, UsageError, "lr"),
+        ({"cap": -1.0}, UsageError, "cap is -1"),
+        ({"width": 10**7}, OutOfMemory, "smaller width"),
+    ],
+)
+def test_refusals(change: dict[str, Any], error: type[TpcalcError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        train_setting(replace(SETTING, **change), DATA, trials=1)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        {"trials": 0},
+        {"every": 0},
+        {"seed": -1},
+        {"ranks": -1},
+        {"dtype": "bfloat16"},
+        {"first": "float16"},
+        {"progress": 3},
+        {"checkpoint": 3},
+        {"device": "tpu"},
+    ],
+)
+def test_refusals_of_arguments(argument: dict[str, Any]) -> None:
+    with pytest.raises(TpcalcError):
+        train_setting(SETTING, DATA, **argument)
+
+
+def test_progress() -> None:
+    said: list[tuple[float, str]] = []
+    train_setting(
+        SETTING,
+        DATA,
+        trials=2,
+        every=8,
+        progress=lambda fraction, text: said.append((fraction, text)),
+    )
+    assert [fraction for fraction, _ in said] == pytest.approx([1 / 3, 0.5, 5 / 6, 1.0])
+    assert said[0][1] == "mup, tanh: trial 1 of 2, step 8 of 12"
+
+
+@pytest.mark.gpu
+def test_cuda_trains_the_same_networks() -> None:
+    here, there = (
+        train_setting(SETTING, DATA, trials=2, dtype="float64", ranks=20, device=device)
+        for device in ("cpu", "cuda")
+    )
+    np.testing.assert_allclose(there.losses, here.losses, rtol=1e-9)
+    assert there.accuracies == here.accuracies
+    assert there.ranks_h == here.ranks_h

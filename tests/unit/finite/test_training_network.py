@@ -1,0 +1,231 @@
+"""Steps of SGD by hand against derivatives by torch, against numpy, and against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from unit.finite.training_images import mixture, start
+
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.finite.training.accuracy import accuracy, classes
+from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.network import Network, Shape, biased, times
+from tpcalc.finite.training.scales import step_scales
+
+pytestmark = pytest.mark.torch
+
+WORDS = ("ntk", "mup", "naive-ip", "ip-llr", "ip-bias", "ip-non-centered:1/2", "hp", "hpz")
+STEPS, RATE = 3, 0.3
+
+
+def batches(shape: Shape, count: int = STEPS, size: int = 16) -> list[tuple[Any, Any]]:
+    import torch
+
+    data = mixture(count * size, shape.inputs, shape.outputs)
+    inputs = torch.tensor(data.train, dtype=torch.float64)
+    labels = torch.tensor(data.train_labels)
+    return list(zip(inputs.split(size), labels.split(size), strict=True))
+
+
+def train(network: Network, word: str, data: list[tuple[Any, Any]], rate: float = RATE) -> None:
+    shape = network.shape
+    for t, (inputs, labels) in enumerate(data):
+        chi = cross_entropy(network.forward(inputs), labels)[2]
+        scales = step_scales(lookup(word), shape.depth, shape.width, t)
+        network.update(chi, scales, (rate,) * (shape.depth + 1))
+
+
+def by_autograd(
+    network: Network, word: str, act: Any, data: list[tuple[Any, Any]], rate: float = RATE
+) -> tuple[list[Any], list[Any]]:
+    """The definition itself: w^l = (what is left of w^l(0)) + what was learned, W = n^(-a) w."""
+    import torch
+
+    shape, n = network.shape, network.shape.width
+    tables = [lookup(word).exponents(shape.depth, t) for t in range(len(data) + 1)]
+
+    def power(value: Any) -> float:
+        return float(float(n) ** float(value.constant))
+
+    first = tables[0]
+    pairs = list(zip(network.weights, network.biases, strict=True))
+    initial = [w * power(a) for (w, _), a in zip(pairs, first.a, strict=True)]
+    learned = [torch.zeros_like(w) for w in initial]
+    bias = [
+        None if b is None else b * power(a) for (_, b), a in zip(pairs, first.bias_a, strict=True)
+    ]
+    for t, (inputs, labels) in enumerate([*data, data[0]]):
+        table = tables[t]
+        kept = table.kept or (first.a[0] - first.a[0],) * (shape.depth + 1)
+        for tensor in (*learned, *(b for b in bias if b is not None)):
+            tensor.requires_grad_(True)
+        x = inputs
+        effective = []
+        for k in range(shape.depth + 1):
+            left = 0.0 if kept[k] is None else 1 / power(kept[k])
+            matrix = (left * initial[k] + learned[k]) / power(table.a[k])
+            shift = 0.0 if bias[k] is None else bias[k] / power(table.bias_a[k])
+            effective.append((matrix.detach(), shift))
+            x = x @ matrix.T + shift
+            x = act(x) if k < shape.depth else x
+        if t == len(data):
+            break
+        torch.nn.functional.cross_entropy(x, labels).backward()
+        with torch.no_grad():
+            for k in range(shape.depth + 1):
+                learned[k] = learned[k] - rate / power(table.c[k]) * learned[k].grad
+                if bias[k] is not None:
+                    bias[k] = bias[k] - rate / power(table.bias_c[k]) * bias[k].grad
+    return [matrix for matrix, _ in effective], [
+        None if isinstance(shift, float) else shift.detach() for _, shift in effective
+    ]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_steps_are_those_of_the_definition(word: str) -> None:
+    import torch
+
+    bias = "all" if word == "ip-bias" else lookup(word).biases
+    shape = Shape(6, 9, 3, 3, bias)
+    data = batches(shape)
+    network = start(word, shape)
+    weights, biases = by_autograd(start(word, shape), word, torch.tanh, data)
+    train(network, word, data)
+    for mine, other in zip(network.weights, weights, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
+    assert [b is None for b in network.biases] == [b is None for b in biases]
+    for mine, other in zip(network.biases, biases, strict=True):
+        if mine is not None:
+            torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("act", "function"), [("relu", "relu"), ("gelu", "gelu"), ("elu", "elu"), ("identity", "")]
+)
+@pytest.mark.parametrize("bias", ["none", "hidden"])
+def test_activations_and_biases(act: str, function: str, bias: str) -> None:
+    import torch
+
+    shape = Shape(6, 9, 2, 3, bias)
+    data = batches(shape)
+    network = start("mup", shape, act)
+    own = getattr(torch.nn.functional, function) if function else lambda z: z
+    weights, _ = by_autograd(start("mup", shape, act), "mup", own, data)
+    train(network, "mup", data)
+    for mine, other in zip(network.weights, weights, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
+
+
+def test_two_steps_of_mup_in_numpy() -> None:
+    shape = Shape(6, 8, 2, 3, "first")
+    data = batches(shape, 3)
+    network = start("mup", shape, "relu")
+    w1, w2, w3 = (matrix.numpy().copy() for matrix in network.weights)
+    b1 = network.biases[0].numpy().copy()
+    n = shape.width
+    for inputs, labels in data[:2]:
+        x, count = inputs.numpy(), len(labels)
+        h1 = x @ w1.T + b1
+        x1 = np.maximum(h1, 0)
+        h2 = x1 @ w2.T
+        x2 = np.maximum(h2, 0)
+        f = x2 @ w3.T
+        chance = np.exp(f) / np.exp(f).sum(axis=1, keepdims=True)
+        chance[np.arange(count), labels.numpy()] -= 1
+        chi = chance / count
+        d2 = (chi @ w3) * (h2 > 0)
+        d1 = (d2 @ w2) * (h1 > 0)
+        # W = n^(-a) w with a = (0, 1/2, 1) and c = -1: rates n^(1 - 2a) = n, 1, 1/n
+        w3 -= RATE / n * chi.T @ x2
+        w2 -= RATE * d2.T @ x1
+        w1 -= RATE * n * d1.T @ x
+        b1 -= RATE * n * d1.sum(axis=0)
+    x = data[2][0].numpy()
+    f = np.maximum(np.maximum(x @ w1.T + b1, 0) @ w2.T, 0) @ w3.T
+    train(network, "mup", data[:2])
+    np.testing.assert_allclose(network.forward(data[2][0]).numpy(), f, rtol=1e-11, atol=1e-14)
+
+
+def test_hp_is_ip_llr_at_finite_width() -> None:
+    """With the first rate corrected by the ratio of chi; two classes and one sample: a number."""
+    import torch
+
+    shape = Shape(6, 32, 4, 2, "first")
+    data = batches(shape, 3, 1)
+    networks = {word: start(word, shape, "relu", std=2**0.5) for word in ("ip-llr", "hp")}
+    chi = {
+        word: cross_entropy(network.forward(data[0][0]), data[0][1])[2]
+        for word, network in networks.items()
+    }
+    ratio = float(chi["ip-llr"][0, 0] / chi["hp"][0, 0])
+    assert abs(ratio - 1) > 0.01
+    for word, first in (("ip-llr", 1.0), ("hp", ratio)):
+        network = networks[word]
+        scales = step_scales(lookup(word), shape.depth, shape.width, 0)
+        network.update(chi[word], scales, (50.0 * first,) * 5)
+        for t in (1, 2):
+            derivative = cross_entropy(network.forward(data[t][0]), data[t][1])[2]
+            network.update(derivative, step_scales(lookup(word), 4, 32, t), (0.5,) * 5)
+    for one, other in zip(networks["ip-llr"].weights, networks["hp"].weights, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+    # The initial weights of hp itself are other ones.
+    assert not torch.allclose(
+        start("hp", shape).weights[1], start("ip-llr", shape).weights[1], rtol=0.1
+    )
+
+
+def test_loss_and_its_derivative() -> None:
+    import torch
+
+    outputs = torch.tensor([[1.0, -2.0, 0.5], [0.0, 0.0, 300.0]], dtype=torch.float64)
+    labels = torch.tensor([2, 0])
+    loss, size, chi = cross_entropy(outputs, labels)
+    outputs.requires_grad_(True)
+    expected = torch.nn.functional.cross_entropy(outputs, labels)
+    expected.backward()
+    torch.testing.assert_close(loss, expected.detach())
+    torch.testing.assert_close(chi, outputs.grad)
+    assert float(size) == pytest.approx(303.5 / 6)
+
+
+def test_initial_entries() -> None:
+    shape = Shape(80, 400, 2, 3, "all")
+    network = start("ip-non-centered:1/2", shape, std=2.0)
+    first, between, last = (matrix.numpy() for matrix in network.weights)
+    assert first.std() == pytest.approx(2 / 9, rel=0.02)
+    assert network.biases[0].numpy().std() == pytest.approx(2 / 9, rel=0.2)
+    assert between.mean() * 400 == pytest.approx(0.5, abs=0.03)
+    assert between.std() * 400 == pytest.approx(2, rel=0.02)
+    assert last.mean() * 400 == pytest.approx(0.5, abs=0.15)
+    assert last.std() * 400 == pytest.approx(1, rel=0.1)
+    same = start("ip-non-centered:1/2", shape, std=2.0).weights[1]
+    other = start("ip-non-centered:1/2", shape, std=2.0, trial=1).weights[1]
+    assert bool((same == network.weights[1]).all())
+    assert not bool((other == network.weights[1]).any())
+
+
+def test_layers_with_biases() -> None:
+    assert biased("none", 2) == (False, False, False)
+    assert biased("all", 2) == (True, True, True)
+
+
+def test_factors_beyond_the_range_of_float32() -> None:
+    import torch
+
+    tiny = torch.tensor([1e-30], dtype=torch.float32)
+    assert float(times(tiny, -1e40)) == pytest.approx(-1e10, rel=1e-6)
+    assert float(times(tiny, 1e-41)) == pytest.approx(-1e-31, rel=1e-6)
+
+
+def test_the_class_of_equal_outputs_is_the_smallest() -> None:
+    import torch
+
+    outputs = torch.tensor([[0.0, 0.0, 0.0], [1.0, 2.0, 2.0], [3.0, -1.0, 3.0], [0.0, 0.0, 1e-6]])
+    assert classes(outputs).tolist() == [0, 1, 0, 2]
+    assert accuracy(outputs, torch.tensor([0, 2, 0, 2])) == 0.75
+    # What single precision cannot tell apart as probabilities is equal.
+    faint = torch.tensor([[0.0, 0.0, 1e-9], [500.0, 501.0, 0.0]], dtype=torch.float64)
+    assert classes(faint).tolist() == [0, 1]
+    assert np.isnan(accuracy(torch.tensor([[0.0, float("nan")]]), torch.tensor([0])))

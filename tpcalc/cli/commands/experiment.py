@@ -1,0 +1,199 @@
+"""``tpcalc experiment FILE``: networks trained beside each other, and what the limit says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import AsJson
+
+if TYPE_CHECKING:
+    from tpcalc.results import Experiment
+    from tpcalc.study.experiment import Plan
+    from tpcalc.study.load import Flag
+
+__all__ = ["experiment"]
+
+FileWord = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="An experiment file, such as examples/integrable/E1.toml.",
+        show_default=False,
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data",
+        metavar="NAME[:FOLDER]",
+        help="digits, mixture (both made here), mnist:FOLDER or cifar10:FOLDER. The file has "
+        "smaller numbers for the first two.",
+    ),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples", metavar="N", help="Training images (all by default).", show_default=False
+    ),
+]
+DataSeed = Annotated[
+    int,
+    typer.Option(
+        "--data-seed", metavar="S", help="Seed of the split of digits, or of the mixture."
+    ),
+]
+Width = Annotated[
+    int | None,
+    typer.Option("--width", metavar="N", help="Neurons of a hidden layer.", show_default=False),
+]
+Steps = Annotated[
+    int | None, typer.Option("--steps", metavar="T", help="Updates.", show_default=False)
+]
+Trials = Annotated[
+    int | None,
+    typer.Option(
+        "--trials",
+        metavar="K",
+        help="Independent networks behind each curve.",
+        show_default=False,
+    ),
+]
+Batch = Annotated[
+    int | None,
+    typer.Option("--batch", metavar="B", help="Samples in a step.", show_default=False),
+]
+Device = Annotated[
+    str, typer.Option("--device", metavar="cpu|cuda", help="Where networks are trained.")
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="S", help="Seed of initial weights and of batches.")
+]
+Work = Annotated[
+    Path | None,
+    typer.Option(
+        "--work",
+        metavar="FOLDER",
+        help="Keep trials here, finished and under way; the same command goes on from them.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write a report here: .html (one page with plots) or .md.",
+        show_default=False,
+    ),
+]
+
+
+@clean
+def experiment(
+    file: FileWord,
+    data: Data = "digits",
+    samples: Samples = None,
+    data_seed: DataSeed = 0,
+    width: Width = None,
+    steps: Steps = None,
+    trials: Trials = None,
+    batch: Batch = None,
+    device: Device = "cpu",
+    seed: Seed = 0,
+    work: Work = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Networks trained on images, beside what was published and what the limit says."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.places import check_place
+    from tpcalc.cli.show import put, put_table
+    from tpcalc.study.experiment import load_experiment
+
+    if out is not None:
+        check_place("--out", out, (".html", ".md"), "a report")
+    given = {"width": width, "steps": steps, "trials": trials, "batch": batch}
+    plan = load_experiment(file, data.partition(":")[0], _flags(given))
+    found = _trained(plan, _Run(data, samples, data_seed, device, seed, work))
+    if out is not None:
+        _report(found, out)
+    if as_json:
+        model = {"file": str(file), "data": found.data}
+        result = payload.experiment(found) | ({} if out is None else {"out": str(out)})
+        put(payload.document("experiment", model, result, payload.provenance(found.provenance)))
+        return
+    from tpcalc.report.terminal import experiment_group
+
+    put_table(experiment_group(found), f"{found.name}: {found.title}")
+    if out is not None:
+        put(str(out))
+
+
+def _flags(given: dict[str, Any]) -> list[Flag]:
+    from tpcalc.study.load import Flag
+
+    return [
+        Flag(f"--{name}", f"training.{name}", value)
+        for name, value in given.items()
+        if value is not None
+    ]
+
+
+class _Run:
+    """Where and on what an experiment is run."""
+
+    def __init__(
+        self,
+        data: str,
+        samples: int | None,
+        data_seed: int,
+        device: str,
+        seed: int,
+        work: Path | None,
+    ) -> None:
+        self.data, self.samples, self.data_seed = data, samples, data_seed
+        self.device, self.seed, self.work = device, seed, work
+
+
+def _trained(plan: Plan, run: _Run) -> Experiment:
+    from tpcalc.cli.progress import progress_bar
+    from tpcalc.data import images
+    from tpcalc.finite.device import resolve_device
+    from tpcalc.theorems.trained import trained
+
+    resolve_device(run.device)  # before data are read
+    pictures = images(run.data, train=run.samples, seed=run.data_seed)
+    with progress_bar(plan.name) as progress:
+        found = trained(
+            plan.settings,
+            pictures,
+            name=plan.name,
+            title=plan.title,
+            by_width=plan.by_width,
+            trials=plan.trials,
+            seed=run.seed,
+            device=run.device,
+            ranks=plan.rank_samples,
+            work=run.work,
+            progress=progress,
+        )
+    return replace(
+        found,
+        source=plan.source,
+        shows=plan.shows,
+        reported=plan.reported,
+        shares=(*found.shares, *plan.shares),
+    )
+
+
+def _report(found: Experiment, out: Path) -> None:
+    from tpcalc.report.page import write
+    from tpcalc.report.record import ReportInput
+
+    write(ReportInput(f"{found.name}: {found.title}", experiment=found), out)

@@ -1,0 +1,1 @@
+"""Networks of finite width trained by mini-batch SGD on images, in torch."""

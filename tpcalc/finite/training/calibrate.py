@@ -1,0 +1,150 @@
+"""Base learning rates of the first step, and how they grow with the width.
+
+In the first step each layer gets a base rate of its own, with which its update contributes 1 to
+the preactivations of the next batch. For homogeneous activations these rates do not depend on the
+width; where they grow like a power of it, they make up for a contribution that vanishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import Exploded, UsageError
+from tpcalc.finite.statistics import Slope
+from tpcalc.finite.training.network import Network, times
+from tpcalc.finite.training.scales import Step
+
+__all__ = ["calibrated_rates", "rate_slopes"]
+
+# Narrower networks have corrections as large as the powers that are looked for.
+_NARROWEST = 16
+_FEWEST = 3
+
+
+def calibrated_rates(
+    network: Network, chi: Any, second: Any, step: Step, cap: float
+) -> tuple[float, ...]:
+    """Base rates of the layers 1..L+1 for the update on the batch of the last forward pass.
+
+    From the first layer to the last: with base rate 1 the update of layer l changes its
+    preactivations on the second batch by Delta^l = Delta W^l x^{l-1} + Delta B^l, where the x^{l-1}
+    come from the layers below with the rates they were given; its rate is 1 / mean |Delta^l|, and
+    at most ``cap``. The network stays as it is.
+
+    Args:
+        network: The network, after ``forward`` on the first batch.
+        chi: The derivative of the loss by the outputs.
+        second: Inputs of the second batch.
+        step: The scales of the first step.
+        cap: The largest rate.
+
+    Raises:
+        Exploded: A contribution that is not finite.
+
+    Source: Hajjar, Chizat, Giraud, section 6.1, layer by layer as in their published code.
+    """
+    found = {layer: (here.clone(), below) for layer, here, below in network.gradients(chi)}
+    rates: list[float] = []
+    x = second
+    for layer in range(network.shape.depth + 1):
+        gradient, below = found[layer]
+        biases = gradient.sum(0)
+        times(gradient, -step.weights[layer])
+        contribution = (x @ below.t()) @ gradient
+        if network.biases[layer] is not None:
+            contribution += times(biases, -step.biases[layer])
+        size = float(contribution.abs().mean())
+        if not size < float("inf"):
+            raise Exploded(
+                f"the update of layer {layer + 1} with base rate 1 contributes {size}.",
+                where=f"width {network.shape.width}",
+                hint="Use float64 for the first step, or a smaller width.",
+            )
+        rates.append(cap if size * cap <= 1 else 1 / size)
+        z = network.linear(layer, x, kept=step.kept[layer])
+        if layer < network.shape.depth:
+            x = network.activation(z.add_(contribution, alpha=rates[-1]))
+    return tuple(rates)
+
+
+def rate_slopes(
+    rates: Mapping[int, Sequence[Sequence[float]]], cap: float | None = None
+) -> tuple[Slope, ...]:
+    """The power of n in the calibrated rates of each layer.
+
+    A line is fitted to the means of their logarithms, all widths alike: rates are inverses of
+    small numbers, so a mean of them would follow the largest. Its interval uses the spread over
+    trials; where the points lie further from the line than that explains, it is wider by the
+    ratio.
+
+    Args:
+        rates: For each width the rates of the trials, each over the layers 1..L+1.
+        cap: The largest rate there could be; a layer that reached it has no slope.
+
+    Returns:
+        For each layer the slope with its 95 % interval, or the reason why there is none.
+
+    Raises:
+        UsageError: Widths that are too few or too small for a fit, or rates of different depths.
+
+    Source: Hajjar, Chizat, Giraud, section 6.1.
+
+    Example:
+        >>> rates = {n: [[1.0, 2 * n**0.5], [1.1, 2.1 * n**0.5]] for n in (64, 256, 1024)}
+        >>> [round(found.value, 3) for found in rate_slopes(rates)]
+        [0.0, 0.5]
+    """
+    widths = sorted(rates)
+    if len(widths) < _FEWEST or widths[0] < _NARROWEST:
+        raise UsageError(
+            f"the widths {', '.join(map(str, widths))} are too few or too small for a slope fit.",
+            hint=f"Give at least {_FEWEST} widths, all of at least {_NARROWEST}.",
+        )
+    depths = {len(row) for width in widths for row in rates[width]}
+    if len(depths) != 1:
+        raise UsageError(
+            f"rates of {', '.join(map(str, sorted(depths))) or 'no'} layers are given.",
+            hint="Compare networks of one depth.",
+        )
+    return tuple(_layer_slope(rates, widths, layer, cap) for layer in range(depths.pop()))
+
+
+def _layer_slope(
+    rates: Mapping[int, Sequence[Sequence[float]]],
+    widths: Sequence[int],
+    layer: int,
+    cap: float | None,
+) -> Slope:
+    logs = []
+    for width in widths:
+        found = np.array([row[layer] for row in rates[width]], dtype=np.float64)
+        if cap is not None and np.any(found >= cap):
+            return Slope(reason=f"at width {width} a rate reached the cap {cap:g}")
+        if len(found) < 2:
+            return Slope(reason=f"{len(found)} trials at width {width}; a slope needs at least 2")
+        if not np.all((found > 0) & np.isfinite(found)):
+            return Slope(reason=f"at width {width} a rate is not a positive number")
+        logs.append(np.log(found))
+    return _line(np.log(np.array(widths, dtype=np.float64)), logs)
+
+
+def _line(x: NDArray[np.float64], logs: Sequence[NDArray[np.float64]]) -> Slope:
+    """The slope of the means, with its 95 % interval."""
+    from scipy.stats import t
+
+    means = np.array([np.mean(found) for found in logs])
+    errors = np.array([np.var(found, ddof=1) / len(found) for found in logs])
+    x = x - np.mean(x)
+    value = float(x @ means / (x @ x))
+    off = means - np.mean(means) - value * x
+    variance = float(np.mean(errors))
+    excess = float(off @ off) / (len(x) - 2)
+    error = float(np.sqrt(x**2 @ errors)) / float(x @ x)
+    if excess > variance > 0:
+        error *= (excess / variance) ** 0.5
+    half = float(t.ppf(0.975, sum(len(found) - 1 for found in logs))) * error
+    return Slope(value, value - half, value + half)

@@ -1,0 +1,384 @@
+"""Training: mini-batch SGD on images under a parameterization, over independent trials."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tpcalc.catalog.activations import lookup as find_activation
+from tpcalc.catalog.parameterization import Parameterization
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.engine.memory import memory_text
+from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
+from tpcalc.finite.device import free_memory, load_torch, resolve_device, resolve_dtype
+from tpcalc.finite.training.accuracy import accuracy
+from tpcalc.finite.training.calibrate import calibrated_rates
+from tpcalc.finite.training.checkpoint import Store, Trial
+from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.network import Network, Shape, draw
+from tpcalc.finite.training.ranks import feature_ranks
+from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
+from tpcalc.finite.training.scales import start_scales, step_scales
+from tpcalc.finite.widths import check_width
+from tpcalc.results import Run, Setting, checks
+from tpcalc.results.images import Images
+
+__all__ = ["Progress", "initial_rates", "train_setting"]
+
+Progress = Callable[[float, str], None]
+
+_FORMATS = ("float64", "float32")
+_BIASES = ("none", "first", "hidden", "all")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all trials of one call share."""
+
+    setting: Setting
+    parameterization: Parameterization
+    shape: Shape
+    seed: int
+    device: Any
+    dtype: Any
+    first: Any
+    train: Pixels
+    test: Pixels
+    ranks: int
+
+
+def train_setting(
+    setting: Setting,
+    images: Images,
+    *,
+    trials: int = 5,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: str = "float32",
+    first: str = "float64",
+    ranks: int = 0,
+    checkpoint: str | Path | None = None,
+    every: int = 50,
+    progress: Progress | None = None,
+) -> Run:
+    """Train networks of finite width with cross-entropy and mini-batch SGD.
+
+    A trial is the same whichever trials run beside it; its initial weights and its batches are
+    also the same on every device and in every precision. The first step, whose activations and
+    gradients are powers of n apart, has a precision of its own.
+
+    Args:
+        setting: What is trained, and how.
+        images: The data.
+        trials: Independent networks.
+        seed: Seed of initial weights and of the order of images.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"auto"``.
+        dtype: Number format of weights and activations: ``"float32"`` or ``"float64"``.
+        first: That of the first step.
+        ranks: Over how many of the first training images the ranks of features after the first
+            update are taken; 0 for none.
+        checkpoint: A file to keep trials in; if it is there, they go on from it, with the same
+            result (bit by bit on the same device and number of threads).
+        every: Steps between checkpoints and calls of ``progress``.
+        progress: Called with the fraction done and what is being done.
+
+    Returns:
+        Curves and accuracies of all trials.
+
+    Raises:
+        UsageError: An argument that does not fit: sizes, steps, a batch larger than the data.
+        StudyError: A parameterization that cannot be trained, or a checkpoint of something else.
+        ScaleError: Exponents that hold symbols, or powers of n out of range.
+        UnknownName: No such activation, parameterization, device or number format.
+        OutOfMemory: The network does not fit.
+        MissingBackend: torch or the device is not there.
+
+    Source: Hajjar, Chizat, Giraud, section 6.
+
+    Example::
+
+        run = train_setting(Setting("gelu", "mup", 6, 1024, std=2.0), images, device="cuda")
+        sum(run.accuracies) / run.trials
+    """
+    trials = checks.whole(trials, "trials", least=1)
+    every = checks.whole(every, "every", least=1)
+    checks.called(progress, "progress")
+    job = _job(setting, images, seed, device, dtype, first, ranks)
+    path = None if checkpoint is None else checks.file(checkpoint, "checkpoint")
+    store = Store(path, _label(job, images) if path is not None else {})
+    kept = store.load()[:trials]
+    with _quiet():
+        for number in range(trials):
+            if number == len(kept):
+                kept.append(Trial.fresh(setting.steps))
+            for done in _steps(job, number, kept[number], every):
+                store.save(kept)
+                if progress is not None:
+                    words = f"trial {number + 1} of {trials}, step {done} of {setting.steps}"
+                    share = 1.0 if kept[number].finished else done / setting.steps
+                    progress((number + share) / trials, f"{setting.text}: {words}")
+    return _run(setting, kept)
+
+
+def initial_rates(
+    setting: Setting,
+    images: Images,
+    *,
+    trials: int = 5,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: str = "float64",
+) -> tuple[tuple[float, ...], ...]:
+    """The calibrated base rates of the first step, without training.
+
+    Args:
+        setting: What would be trained; it need not be ``calibrated``.
+        images: The data.
+        trials: Independent networks.
+        seed: Seed of initial weights and of the order of images.
+        device: As for ``train_setting``.
+        dtype: Number format.
+
+    Returns:
+        For each trial the rates of the layers 1..L+1, at most ``setting.cap``.
+
+    Raises:
+        TpcalcError: As ``train_setting``.
+
+    Source: Hajjar, Chizat, Giraud, section 6.1.
+
+    Example::
+
+        rates = {n: initial_rates(replace(setting, width=n), images) for n in (256, 512, 1024)}
+        rate_slopes(rates, cap=setting.cap)
+    """
+    trials = checks.whole(trials, "trials", least=1)
+    job = _job(setting, images, seed, device, dtype, dtype, 0)
+    found = []
+    with _quiet():
+        for number in range(trials):
+            network, batches = _begin(job, number)
+            chi = cross_entropy(*_outputs(network, batches, 0))[2]
+            found.append(_calibrate(job, network, batches, chi))
+    return tuple(found)
+
+
+def _steps(job: _Job, number: int, trial: Trial, every: int) -> Iterator[int]:
+    """Bring a trial to its end; yields the steps done wherever it can be kept."""
+    if trial.finished:
+        return
+    network, batches = _begin(job, number)
+    if trial.step:
+        _restore(job, network, trial)
+    while not trial.finished:
+        began = time.perf_counter()
+        stop = min(trial.step + every, job.setting.steps)
+        _block(job, network, batches, trial, stop)
+        if trial.diverged < 0 and trial.step == job.setting.steps:
+            trial.accuracy = _test(job, network)
+            if math.isnan(trial.accuracy):
+                trial.diverged = trial.step
+        trial.finished = trial.diverged >= 0 or trial.step == job.setting.steps
+        trial.weights = {} if trial.finished else _weights(network)
+        trial.seconds += time.perf_counter() - began
+        yield trial.step
+
+
+def _block(job: _Job, network: Network, batches: Batches, trial: Trial, stop: int) -> None:
+    """Some steps; what they gave is fetched at the end, because that waits for the device."""
+    setting, start = job.setting, trial.step
+    curves = load_torch().empty((stop - start, 2), dtype=load_torch().float64, device=job.device)
+    for t in range(start, stop):
+        outputs, labels = _outputs(network, batches, t)
+        loss, size, chi = cross_entropy(outputs, labels)
+        curves[t - start, 0], curves[t - start, 1] = loss, size
+        rates = (setting.lr,) * (setting.depth + 1)
+        if t == 0:
+            if setting.calibrated:
+                rates = _calibrate(job, network, batches, chi)
+            trial.rates = rates
+        scales = step_scales(job.parameterization, setting.depth, setting.width, t)
+        network.update(chi, scales, rates)
+        if t == 0:
+            _take_ranks(job, network, trial)
+            network.to(job.dtype)
+    found = curves.cpu().numpy()
+    broken = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    good = int(broken[0]) if len(broken) else len(found)
+    trial.losses[start : start + good] = found[:good, 0]
+    trial.outputs[start : start + good] = found[:good, 1]
+    trial.step = start + good
+    if len(broken):
+        trial.diverged = trial.step
+
+
+def _take_ranks(job: _Job, network: Network, trial: Trial) -> None:
+    if not job.ranks:
+        return
+    inputs, _ = job.train.part(0, job.ranks, network.dtype)
+    with suppress(Exploded):  # the next step says that the trial diverged
+        trial.ranks_h, trial.ranks_x = feature_ranks(network, inputs)
+
+
+def _begin(job: _Job, number: int) -> tuple[Network, Batches]:
+    """The network of a trial at its start, and its batches."""
+    setting = job.setting
+    network = draw(
+        job.shape,
+        setting.act,
+        start_scales(job.parameterization, setting.depth, setting.width),
+        setting.std,
+        job.seed,
+        number,
+        dtype=job.first,
+        device=job.device,
+        batch=setting.batch,
+    )
+    return network, Batches(job.train, setting.batch, job.seed, number)
+
+
+def _outputs(network: Network, batches: Batches, step: int) -> tuple[Any, Any]:
+    inputs, labels = batches(step, network.dtype)
+    return network.forward(inputs), labels
+
+
+def _calibrate(job: _Job, network: Network, batches: Batches, chi: Any) -> tuple[float, ...]:
+    setting = job.setting
+    scales = step_scales(job.parameterization, setting.depth, setting.width, 0)
+    second, _ = batches(1, network.dtype)
+    return calibrated_rates(network, chi, second, scales, setting.cap)
+
+
+def _test(job: _Job, network: Network) -> float:
+    """The accuracy over all test images, batch by batch."""
+    right, batch = 0.0, job.setting.batch
+    for start in range(0, len(job.test), batch):
+        inputs, labels = job.test.part(start, start + batch, network.dtype)
+        right += accuracy(network.forward(inputs), labels) * len(labels)
+    return right if math.isnan(right) else round(right) / len(job.test)
+
+
+def _weights(network: Network) -> dict[str, Any]:
+    """The weights of a network as arrays by name."""
+    found = {f"W{layer}": matrix for layer, matrix in enumerate(network.weights, 1)}
+    found |= {f"B{layer}": bias for layer, bias in enumerate(network.biases, 1) if bias is not None}
+    return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+
+
+def _restore(job: _Job, network: Network, trial: Trial) -> None:
+    """Give a network the weights that were kept."""
+    torch = load_torch()
+    network.to(job.dtype)
+    for layer, matrix in enumerate(network.weights, 1):
+        matrix.copy_(torch.from_numpy(np.array(trial.weights[f"W{layer}"])))
+        bias = network.biases[layer - 1]
+        if bias is not None:
+            bias.copy_(torch.from_numpy(np.array(trial.weights[f"B{layer}"])))
+
+
+def _run(setting: Setting, trials: list[Trial]) -> Run:
+    ranked = bool(trials and any(trial.ranks_h for trial in trials))
+    return Run(
+        setting,
+        losses=tuple(tuple(trial.losses.tolist()) for trial in trials),
+        outputs=tuple(tuple(trial.outputs.tolist()) for trial in trials),
+        accuracies=tuple(trial.accuracy for trial in trials),
+        ranks_h=tuple(trial.ranks_h for trial in trials) if ranked else (),
+        ranks_x=tuple(trial.ranks_x for trial in trials) if ranked else (),
+        rates=tuple(trial.rates for trial in trials),
+        diverged=tuple(None if trial.diverged < 0 else trial.diverged for trial in trials),
+        seconds=sum(trial.seconds for trial in trials),
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the graph that torch keeps for derivatives."""
+    with load_torch().inference_mode():
+        yield
+
+
+# --------------------------------------------------------------------------------- what is checked
+
+
+def _job(
+    setting: Setting, images: Images, seed: int, device: str, dtype: str, first: str, ranks: int
+) -> _Job:
+    seed = checks.whole(seed, "seed", least=0)
+    ranks = checks.whole(ranks, "ranks", least=0, hint="It counts images.")
+    for name in (dtype, first):
+        if name not in _FORMATS:
+            raise UnknownName("number format of a training", name, _FORMATS)
+    _check(setting)
+    parameterization = lookup(setting.parameterization)
+    find_activation(setting.act)
+    for step in (0, 1):  # before anything is drawn
+        step_scales(parameterization, setting.depth, setting.width, step)
+    place = resolve_device(device)
+    shape = Shape(images.dimension, setting.width, setting.depth, images.classes, setting.bias)
+    _check_memory(setting, shape, images, place)
+    train, test = load_pixels(images, place)
+    return _Job(
+        setting,
+        parameterization,
+        shape,
+        seed,
+        place,
+        resolve_dtype(dtype),
+        resolve_dtype(first),
+        train,
+        test,
+        min(ranks, len(images.train)),
+    )
+
+
+def _check(setting: Setting) -> None:
+    check_width(setting.width)
+    for name in ("depth", "steps", "batch"):
+        checks.whole(getattr(setting, name), name, least=1)
+    if setting.bias not in _BIASES:
+        raise UnknownName("choice of biases", setting.bias, _BIASES, where=setting.text)
+    for name in ("std", "lr", "cap"):
+        value = float(checks.real(getattr(setting, name), name))
+        if value < 0 or (name != "lr" and value == 0):
+            raise UsageError(
+                f"{name} is {value:g}; it must be {'at least' if name == 'lr' else 'above'} 0.",
+                where=setting.text,
+            )
+
+
+def _check_memory(setting: Setting, shape: Shape, images: Images, device: Any) -> None:
+    """Weights of the first step and once more rounded, the arrays of a batch, the images."""
+    need = 8 * (shape.weights + max(rows * columns for rows, columns in shape.layers))
+    need += 8 * setting.batch * (4 * shape.depth + 4) * shape.width
+    need += 4 * (len(images.train) + len(images.test)) * shape.inputs
+    free = free_memory(device)
+    if need > free:
+        raise OutOfMemory(
+            f"a network of width {shape.width} needs {memory_text(need)}, and "
+            f"{memory_text(free)} are free.",
+            where=setting.text,
+            hint="Take a smaller width or batch.",
+        )
+
+
+def _label(job: _Job, images: Images) -> dict[str, str]:
+    """What a checkpoint is of; the number of trials and of steps between checkpoints may change."""
+    formats = f"{job.first} then {job.dtype}"
+    return {
+        "setting": json.dumps(asdict(job.setting), sort_keys=True),
+        "data": f"{images.digest} ({images.origin})",
+        "seed": str(job.seed),
+        "precision": formats.replace("torch.", ""),
+        "device": str(job.device.type),
+        "ranks": str(job.ranks),
+        "format": "1",
+    }

@@ -1,0 +1,109 @@
+"""Images on a device, and the order in which the trials of a setting see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import UsageError
+from tpcalc.finite.device import load_torch
+from tpcalc.results.images import Images
+
+__all__ = ["Batches", "Pixels", "load_pixels"]
+
+# Tells the stream of the order from those of weights, which have the width in this place.
+_ORDER = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Inputs and labels of one part of a data set, as tensors.
+
+    Args:
+        inputs: Of shape (images, d).
+        labels: Of shape (images,).
+    """
+
+    inputs: Any
+    labels: Any
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def part(self, start: int, stop: int, dtype: Any) -> tuple[Any, Any]:
+        """Consecutive images in a number format.
+
+        Args:
+            start: The first.
+            stop: The one after the last.
+            dtype: A torch number format.
+        """
+        return self.inputs[start:stop].to(dtype), self.labels[start:stop]
+
+
+def load_pixels(images: Images, device: Any) -> tuple[Pixels, Pixels]:
+    """The training and the test images on a device.
+
+    Args:
+        images: The data.
+        device: A torch device.
+    """
+    torch = load_torch()
+
+    def moved(array: Any) -> Any:
+        # The arrays may not be written to, which torch cannot promise; on the CPU they are copied.
+        return torch.tensor(array, device=device)
+
+    return (
+        Pixels(moved(images.train), moved(images.train_labels)),
+        Pixels(moved(images.test), moved(images.test_labels)),
+    )
+
+
+class Batches:
+    """The batches of one trial: all images in a new order in each epoch.
+
+    A batch is a function of seed, trial and step, so nothing about the order needs to be kept to
+    resume. What is left of an epoch after its last full batch is dropped.
+
+    Args:
+        pixels: The training images.
+        batch: Images in a batch.
+        seed: The seed.
+        trial: Number of the trial.
+
+    Raises:
+        UsageError: Fewer images than a batch has.
+    """
+
+    def __init__(self, pixels: Pixels, batch: int, seed: int, trial: int) -> None:
+        if batch > len(pixels):
+            raise UsageError(
+                f"a batch has {batch} samples, and there are {len(pixels)} training images.",
+                hint=f"Take batch = {len(pixels)} or less.",
+            )
+        self._pixels = pixels
+        self._batch = batch
+        self._words = (seed, trial)
+        self._epoch = -1
+        self._order: Any = None
+
+    def __call__(self, step: int, dtype: Any) -> tuple[Any, Any]:
+        """Inputs and labels of a step.
+
+        Args:
+            step: Its number from 0.
+            dtype: The number format of the inputs.
+        """
+        epoch, position = divmod(step, len(self._pixels) // self._batch)
+        if epoch != self._epoch:
+            words = [*self._words, _ORDER, epoch]
+            generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
+            order = generator.permutation(len(self._pixels))
+            torch, device = load_torch(), self._pixels.labels.device
+            self._order, self._epoch = torch.from_numpy(order).to(device), epoch
+        chosen = self._order[position * self._batch : (position + 1) * self._batch]
+        inputs = self._pixels.inputs.index_select(0, chosen)
+        return inputs.to(dtype), self._pixels.labels.index_select(0, chosen)

@@ -1,0 +1,378 @@
+"""What a report says of trained networks: sentences and tables, over independent trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tpcalc.report.numbers import Measure, count, duration, measured, plain
+from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.verdict import Verdict
+from tpcalc.results import Experiment, Run, SlopeRow
+from tpcalc.results.experiment import constant_class
+
+__all__ = [
+    "CONFIDENCE",
+    "ExperimentSection",
+    "experiment_sections",
+    "experiment_summary",
+    "experiment_tables",
+    "interval",
+    "judge_experiment",
+]
+
+CONFIDENCE = 0.95
+"""How often an interval around a mean over trials holds the truth, if trials are Gaussian."""
+
+_Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
+_INTERVAL = "± is half of a 95% confidence interval for the mean over trials (Student's t)."
+_STILL = 0.01  # a loss that changed by less than this share has not moved
+_ROUNDED = 5e-4  # published accuracies have three decimals
+_CAPPED = 1e-9
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentSection:
+    """A part of an experiment.
+
+    Args:
+        key: A word for links and figures.
+        title: Its heading.
+        lead: What stands above its tables.
+        tables: Its tables.
+    """
+
+    key: str
+    title: str
+    lead: str
+    tables: tuple[Table, ...]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean over trials, and half the width of its confidence interval.
+
+    Args:
+        values: One for each trial.
+
+    Returns:
+        Both; NaN for the half-width of a single trial, and for numbers that are not finite.
+
+    Example:
+        >>> mean, half = interval((0.9, 0.92, 0.94))
+        >>> round(mean, 3), round(half, 3)
+        (0.92, 0.05)
+    """
+    if not values or not all(map(math.isfinite, values)):
+        return math.nan, math.nan
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, math.nan
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, _quantile(len(values) - 1) * math.sqrt(variance / len(values))
+
+
+def _quantile(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+
+
+def experiment_summary(found: Experiment) -> str:
+    """One sentence: what was trained, on what.
+
+    Args:
+        found: The experiment.
+    """
+    first = found.runs[0].setting if found.runs else None
+    if first is None:
+        return f"{found.title}, on {found.data}."
+    networks = _counted(len(found.runs), "network")
+    trials = _counted(max(run.trials for run in found.runs), "trial")
+    return (
+        f"{found.title}: {networks} of {first.depth} hidden layers and width "
+        f"{count(first.width)}, {_counted(first.steps, 'step')} of {count(first.batch)} samples, "
+        f"{trials} each, on {found.data}."
+    )
+
+
+def _counted(many: int, word: str) -> str:
+    return f"{count(many)} {word}{'' if many == 1 else 's'}"
+
+
+def judge_experiment(found: Experiment) -> Verdict:
+    """What moved at this width, beside what the limit says of it.
+
+    Args:
+        found: The experiment.
+    """
+    said = dict(found.predicted)
+    still = [run for run in found.runs if _moved(run) is False]
+    moved = [run for run in found.runs if _moved(run)]
+    lost = [run for run in found.runs if any(step is not None for step in run.diverged)]
+    reasons = []
+    for words, runs in (("The loss went down", moved), ("The loss stayed where it was", still)):
+        for kind in dict.fromkeys(_kind(said.get(run.setting.text, "")) for run in runs):
+            same = [
+                run.setting.text for run in runs if _kind(said.get(run.setting.text, "")) == kind
+            ]
+            limit = f" (in the limit: {kind})" if kind else ""
+            reasons.append(f"{words}{limit}: {'; '.join(same)}.")
+    reasons += [f"{run.setting.text}: {_diverged(run)}." for run in lost]
+    headline = f"{found.name}: {len(found.runs)} networks"
+    if moved or still:
+        headline = f"{found.name}: the loss went down in {len(moved)} of {len(found.runs)} networks"
+    return Verdict("warn" if lost else "info", headline, tuple(reasons))
+
+
+def experiment_sections(found: Experiment) -> tuple[ExperimentSection, ...]:
+    """The parts of an experiment, in the order of a page.
+
+    Args:
+        found: The experiment.
+    """
+    makers = {
+        "losses": _losses,
+        "outputs": _outputs,
+        "accuracies": _accuracies,
+        "ranks": _ranks,
+        "rates": _rates,
+    }
+    sections = [_networks(found), *(makers[word](found) for word in found.shows)]
+    return tuple(section for section in sections if any(table.rows for table in section.tables))
+
+
+def experiment_tables(found: Experiment) -> tuple[Table, ...]:
+    """The tables of all parts, for a terminal.
+
+    Args:
+        found: The experiment.
+    """
+    return tuple(table for part in experiment_sections(found) for table in part.tables)
+
+
+def _networks(found: Experiment) -> ExperimentSection:
+    said, numbered = dict(found.predicted), dict(found.theorems)
+    rows = tuple(
+        (
+            Cell(run.setting.text),
+            Cell(said.get(run.setting.text, ""), "sentence"),
+            *([Cell(numbered.get(run.setting.text, ""), "sentence")] if numbered else []),
+            number(duration(run.seconds)),
+        )
+        for run in found.runs
+    )
+    theorems = [Cell("Theorems")] if numbered else []
+    head = (Cell("Network"), Cell("As the width grows"), *theorems, number("Time"))
+    note = "Derived from the program of each network, for steps of one sample."
+    if numbered:
+        note += " Theorems are about one output and one sample in a step."
+    lead = found.source and f"Published in {found.source}."
+    return ExperimentSection(
+        "networks", "Networks", lead, (Table("What the limit says", head, rows, note),)
+    )
+
+
+def _losses(found: Experiment) -> ExperimentSection:
+    lead = "The cross-entropy of the batch of each step, before its update."
+    return _curves(found, "losses", "Training loss", lead, lambda run: run.losses)
+
+
+def _outputs(found: Experiment) -> ExperimentSection:
+    lead = "The mean of |f| over the outputs and the batch of each step, before its update."
+    return _curves(found, "sizes", "Mean absolute output", lead, lambda run: run.outputs)
+
+
+def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> ExperimentSection:
+    rows = []
+    for run in found.runs:
+        curves = [curve for curve in of(run) if curve]
+        if curves:
+            ends = [number(_said([curve[k] for curve in curves])) for k in (0, -1)]
+            rows.append((Cell(run.setting.text), *ends, Cell(_diverged(run), tone="bad")))
+    head = (Cell("Network"), number("First step"), number("Last step"), Cell("Remark"))
+    return ExperimentSection(key, title, lead, (Table(title, head, tuple(rows), _INTERVAL),))
+
+
+def _accuracies(found: Experiment) -> ExperimentSection:
+    tables = list(dict.fromkeys((table, data) for table, _, data, _ in found.reported))
+    published = {(table, data, text): value for table, text, data, value in found.reported}
+    shares = dict(found.shares)
+    rows = []
+    for run in found.runs:
+        if not run.accuracies:
+            continue
+        text = run.setting.text
+        own = [constant_class(value, shares.get("", ())) for value in run.accuracies]
+        limit = f"{shares[''][0]:.3f}" if text in found.vanishing and shares.get("") else ""
+        cells = [
+            Cell(text),
+            number(_said(run.accuracies)),
+            Cell(_constant(own, len(shares.get("", ())))),
+            number(limit),
+        ]
+        for table, data in tables:
+            value = published.get((table, data, text))
+            cells.append(number("" if value is None else _published(value, shares.get(data, ()))))
+        rows.append(tuple(cells))
+    head = (
+        Cell("Network"),
+        number("Test accuracy"),
+        Cell("Constant answer"),
+        number("Limit"),
+        *(number(f"{table}, {data}") for table, data in tables),
+    )
+    note = (
+        f"{_INTERVAL} A constant answer: the accuracy is the share of that class among the test "
+        "images, as of a network that answers the same for each of them. Limit: where the outputs "
+        "tend to 0, ties go to class 0."
+    )
+    lead = "The share of test images that are classified right at the end."
+    if tables:
+        lead += " Beside it the numbers that were published for other data or a larger network."
+    made = Table("Test accuracy", head, tuple(rows), note)
+    return ExperimentSection("accuracies", "Test accuracy", lead, (made,))
+
+
+def _ranks(found: Experiment) -> ExperimentSection:
+    tables = []
+    for letter, words in (("h", "preactivations"), ("x", "activations")):
+        rows = []
+        for run in found.runs:
+            ranks = run.ranks_h if letter == "h" else run.ranks_x
+            if ranks:
+                columns = zip(*ranks, strict=True)
+                rows.append((Cell(run.setting.text), *(number(_rank(each)) for each in columns)))
+        depth = max((len(row) - 1 for row in rows), default=0)
+        head = (Cell("Network"), *(number(f"{letter}^{layer}") for layer in range(1, depth + 1)))
+        tables.append(Table(f"Rank of the {words}", head, tuple(rows)))
+    lead = (
+        "Over training images, after the first update; singular values below the largest one "
+        "times n·1e-7 count as 0. Means over trials, with the smallest and the largest."
+    )
+    return ExperimentSection("ranks", "Rank after the first step", lead, tuple(tables))
+
+
+def _rates(found: Experiment) -> ExperimentSection:
+    runs = [run for run in found.runs if run.setting.calibrated and run.rates]
+    rows = tuple(
+        (
+            Cell(run.setting.text),
+            *(_rate(each, run.setting.cap) for each in zip(*run.rates, strict=True)),
+        )
+        for run in runs
+    )
+    made = [Table("Base rates of the first step", _by_layer(rows), rows, _INTERVAL)]
+    if found.by_width:
+        made.append(_by_width(found))
+    lead = (
+        "Calibrated layer by layer, so that the preactivations of the second batch are of size 1."
+    )
+    return ExperimentSection("rates", "Calibrated learning rates", lead, tuple(made))
+
+
+def _by_width(found: Experiment) -> Table:
+    """Base rates at several widths, and the power of n through them."""
+    growth, slopes = dict(found.growth), dict(found.slopes)
+    rows: list[tuple[Cell, ...]] = []
+    for text in dict.fromkeys(run.setting.text for run in found.by_width):
+        runs = [run for run in found.by_width if run.setting.text == text and run.rates]
+        for run in runs:
+            rates = (number(_said(each)) for each in zip(*run.rates, strict=True))
+            rows.append((Cell(f"{text}, n = {count(run.setting.width)}"), *rates))
+        if text in slopes:
+            rows.append((Cell(f"{text}: measured power of n"), *map(_slope, slopes[text])))
+        if text in growth:
+            rows.append((Cell(f"{text}: derived"), *map(number, growth[text])))
+    note = (
+        "Without a cap. Measured: the slope of log rate in log n with its 95% interval. Derived: "
+        "how the rates must grow for every update to be of order one; a bound takes the rates of "
+        "the layers below it as they are written."
+    )
+    return Table("Base rates against the width n", _by_layer(rows), tuple(rows), note)
+
+
+def _by_layer(rows: Sequence[tuple[Cell, ...]]) -> tuple[Cell, ...]:
+    layers = max((len(row) - 1 for row in rows), default=0)
+    return (Cell("Network"), *(number(f"layer {layer}") for layer in range(1, layers + 1)))
+
+
+def _slope(found: SlopeRow) -> Cell:
+    if found.slope is None:
+        return number("")
+    text = f"{found.slope:.2f}"
+    if found.low is not None and found.high is not None:
+        text += f" [{found.low:.2f}, {found.high:.2f}]"
+    return number(text)
+
+
+def _rate(values: Sequence[float], cap: float) -> Cell:
+    capped = sum(value >= cap * (1 - _CAPPED) for value in values)
+    if capped == len(values):
+        return number(f"{plain(cap, 4)} (cap)", "warn")
+    text = _said(values)
+    return number(f"{text}, {capped} at the cap" if capped else text, "warn" if capped else "")
+
+
+def _rank(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    if low == high:
+        return count(low)
+    return f"{plain(math.fsum(values) / len(values), 4)} ({low} to {high})"
+
+
+def _said(values: Sequence[float]) -> str:
+    if not all(map(math.isfinite, values)):
+        kept = [value for value in values if math.isfinite(value)]
+        if not kept:
+            return "not finite"
+        return f"{_said(kept)}, {len(values) - len(kept)} not finite"
+    mean, half = interval(values)
+    return measured(Measure(mean, 0.0 if math.isnan(half) else half))
+
+
+def _published(value: float, shares: Sequence[float]) -> str:
+    named = _classes(constant_class(value, shares, _ROUNDED), len(shares))
+    return f"{value:.3f} ({named})" if named else f"{value:.3f}"
+
+
+def _constant(found: Sequence[tuple[int, ...]], classes: int) -> str:
+    """In words: of which class, and in how many trials."""
+    same = [labels for labels in found if labels]
+    if not same:
+        return ""
+    named = _classes(sorted(set().union(*same)), classes)
+    return named if len(same) == len(found) else f"{named}, {len(same)} of {len(found)} trials"
+
+
+def _classes(labels: Sequence[int], classes: int) -> str:
+    if not labels:
+        return ""
+    if len(labels) == classes:
+        return "any class"
+    if len(labels) > _NAMED:
+        return f"one of {len(labels)} classes"
+    return "class " + " or ".join(map(str, labels))
+
+
+def _moved(run: Run) -> bool | None:
+    """Whether the loss went down; None where there are not enough steps to say."""
+    ends = [(curve[0], curve[-1]) for curve in run.losses if len(curve) > 1]
+    if not ends or not all(math.isfinite(value) for pair in ends for value in pair):
+        return None
+    first, last = (math.fsum(values) / len(ends) for values in zip(*ends, strict=True))
+    return last < (1 - _STILL) * first
+
+
+def _kind(sentence: str) -> str:
+    """The verdict that a sentence about the limit begins with."""
+    return sentence.partition(":")[0].partition(" at ")[0]
+
+
+def _diverged(run: Run) -> str:
+    steps = [step for step in run.diverged if step is not None]
+    if not steps:
+        return ""
+    which = f"{len(steps)} of {run.trials} trials" if run.trials > 1 else "the trial"
+    return f"{which} no longer finite at step {min(steps)}"

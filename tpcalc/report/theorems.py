@@ -1,0 +1,104 @@
+"""What theorems say of a network, beside what is derived from its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tpcalc.report.tables import Cell, Table, name
+from tpcalc.results import Claim, Theorem, Theorems
+
+__all__ = ["answer_table", "contradictions", "theorem_lead", "theorem_tables"]
+
+_AGREES = {True: "yes", False: "no", None: "open"}
+
+
+def theorem_lead(found: Theorems) -> str:
+    """How many theorems apply, and whether the program contradicts one.
+
+    Args:
+        found: The theorems.
+
+    Example:
+        >>> from tpcalc.results import Provenance
+        >>> theorem_lead(Theorems((), Provenance("0", "ab")))
+        'No theorem that is known here is about this network.'
+    """
+    if not found.rows:
+        return "No theorem that is known here is about this network."
+    applied = [row for row in found.rows if row.answer != "outside"]
+    text = f"{len(applied)} of {len(found.rows)} theorems apply to this network."
+    differing = [row.name for row in found.rows if row.differs]
+    if differing:
+        return f"{text} Its program contradicts what is stated in {', '.join(differing)}."
+    return f"{text} Nothing that its program gives contradicts them."
+
+
+def theorem_tables(found: Theorems) -> tuple[Table, ...]:
+    """The theorems with their answers, and their statements beside what is derived.
+
+    Args:
+        found: The theorems.
+    """
+    if not found.rows:
+        return ()
+    table = _claims(found, lambda claim: bool(claim.stated or claim.derived))
+    return (answer_table(found), table) if table.rows else (answer_table(found),)
+
+
+def answer_table(found: Theorems) -> Table:
+    """The theorems with their answers and what decided them.
+
+    Args:
+        found: The theorems.
+    """
+    head = ("Theorem", "Says", "Answer", "Because", "Source")
+    body = tuple(
+        (
+            name(row.name),
+            Cell(row.title, "sentence"),
+            _answer(row),
+            Cell(_why(row), "sentence"),
+            Cell(row.source.item),
+        )
+        for row in found.rows
+    )
+    return Table("Theorems and their hypotheses", tuple(map(Cell, head)), body)
+
+
+def contradictions(found: Theorems) -> tuple[Table, ...]:
+    """The statements that the program contradicts, if there are any.
+
+    Args:
+        found: The theorems.
+    """
+    table = _claims(found, lambda claim: claim.agrees is False)
+    return (table,) if table.rows else ()
+
+
+def _claims(found: Theorems, shown: Callable[[Claim], bool]) -> Table:
+    head = ("Theorem", "About", "Stated", "Derived from the program", "Agrees")
+    body = tuple(
+        (
+            name(row.name),
+            Cell(claim.text),
+            Cell(claim.stated),
+            Cell(claim.derived),
+            Cell(_AGREES[claim.agrees], tone="bad" if claim.agrees is False else ""),
+        )
+        for row in found.rows
+        for claim in row.claims
+        if shown(claim)
+    )
+    return Table("Statements beside what is derived", tuple(map(Cell, head)), body)
+
+
+def _answer(row: Theorem) -> Cell:
+    text = "outside its hypotheses" if row.answer == "outside" else row.answer
+    return Cell(text, tone="bad" if row.differs else "")
+
+
+def _why(row: Theorem) -> str:
+    """The hypotheses that fail; where none does, that all are met, or the notes."""
+    if row.missing:
+        return "; ".join(f"{each.text}: {each.found}" for each in row.missing)
+    return "; ".join(row.notes) or "all hypotheses are met"

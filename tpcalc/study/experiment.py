@@ -1,0 +1,307 @@
+"""Experiment files: networks that are trained beside each other -> one ``Setting`` for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tpcalc.results import Setting
+from tpcalc.results.experiment import SHOWN
+from tpcalc.study import names
+from tpcalc.study.schema import known
+from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
+
+__all__ = ["ExperimentFile", "Plan", "experiment_of", "load_experiment"]
+
+_Count = Annotated[int, Field(ge=1)]
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Act = Annotated[str, known(names.find_activation)]
+_Param = Annotated[str, known(names.find_parameterization)]
+_UNCAPPED = 1e12  # growth with the width is hidden where rates reach a cap
+_Counts = Annotated[tuple[_Count, ...], Field(strict=False)]
+# Narrower networks are too far from a power law.
+_Widths = Annotated[tuple[Annotated[int, Field(ge=16)], ...], Field(strict=False)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, validate_by_name=False)
+
+
+class TrainingPart(_Part):
+    """``[training]``: what all networks have in common.
+
+    Args:
+        depth: Number of hidden layers L.
+        width: Neurons of a hidden layer.
+        lr: Base learning rate.
+        batch: Samples in a step.
+        steps: Number of updates, or one number for each kind of data.
+        trials: Independent networks behind each curve.
+        cap: The largest calibrated base rate.
+        rank_samples: Training images whose ranks are taken.
+        widths: Where calibrated base rates are compared; none if empty.
+    """
+
+    depth: _Count = 6
+    width: _Count = 1024
+    lr: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
+    batch: _Count = 512
+    steps: _Count | dict[str, _Count] = 600
+    trials: _Count = 5
+    cap: _Positive = 500.0
+    rank_samples: _Count = 5000
+    widths: _Widths = ()
+
+
+class StandInPart(_Part):
+    """``[stand-in]``: numbers that replace those of ``[training]`` where data stand in for others.
+
+    Args:
+        data: Which kinds of data stand in.
+        width: Neurons of a hidden layer.
+        batch: Samples in a step.
+        steps: Number of updates.
+        trials: Independent networks behind each curve.
+        rank_samples: Training images whose ranks are taken.
+        widths: Where calibrated base rates are compared.
+    """
+
+    data: Annotated[tuple[str, ...], Field(strict=False)] = ("digits", "mixture")
+    width: _Count | None = None
+    batch: _Count | None = None
+    steps: _Count | None = None
+    trials: _Count | None = None
+    rank_samples: _Count | None = None
+    widths: _Widths | None = None
+
+
+class NetworkPart(_Part):
+    """An entry of ``[[networks]]``: one parameterization, with several activations.
+
+    Args:
+        param: As the catalogue reads it.
+        bias: Which layers have biases.
+        calibrated: Whether the base rates of the first step are calibrated.
+        act: The activations.
+    """
+
+    param: _Param
+    bias: Literal["none", "first", "hidden", "all"] = "first"
+    calibrated: bool = False
+    act: Annotated[tuple[_Act, ...], Field(strict=False, min_length=1)]
+
+
+class ReportedPart(_Part):
+    """An entry of ``[[reported]]``: published accuracies.
+
+    Args:
+        table: Where they stand.
+        data: The kind of data.
+        param: The parameterization.
+        accuracy: Activation -> accuracy.
+    """
+
+    table: str
+    data: str
+    param: _Param
+    accuracy: dict[_Act, Annotated[float, Field(ge=0, le=1)]]
+
+
+class ExperimentFile(_Part):
+    """A whole experiment.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        shows: What is shown of it.
+        training: What all networks have in common.
+        stand_in: Smaller numbers for data that stand in for others.
+        std: Activation -> standard deviation of the initial weights of the hidden layers.
+        networks: The networks.
+        reported: Published accuracies.
+        classes: Kind of data -> test images of each class, of published data.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+    source: str = ""
+    shows: Annotated[
+        tuple[Literal["losses", "outputs", "accuracies", "ranks", "rates"], ...],
+        Field(strict=False, min_length=1),
+    ] = ("losses", "outputs", "accuracies", "rates")
+    training: TrainingPart = TrainingPart()
+    stand_in: Annotated[StandInPart, Field(alias="stand-in")] = StandInPart()
+    std: dict[_Act, _Positive] = {}
+    networks: Annotated[tuple[NetworkPart, ...], Field(strict=False, min_length=1)]
+    reported: Annotated[tuple[ReportedPart, ...], Field(strict=False)] = ()
+    classes: dict[str, _Counts] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an experiment trains on one kind of data, and what it is compared with.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        shows: What is shown of it.
+        settings: The networks.
+        by_width: Calibrated networks of several widths, for their rates alone.
+        trials: Independent networks of each.
+        rank_samples: Training images whose ranks are taken; 0 if none are.
+        reported: (table, ``Setting.text``, data, accuracy).
+        shares: (data, share of each class among the test images).
+    """
+
+    name: str
+    title: str
+    source: str
+    shows: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    by_width: tuple[Setting, ...]
+    trials: int
+    rank_samples: int
+    reported: tuple[tuple[str, str, str, float], ...]
+    shares: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+def load_experiment(path: str | Path, data: str, flags: Sequence[Flag] = ()) -> Plan:
+    """Read an experiment file.
+
+    Args:
+        path: A TOML file with the sections of ``ExperimentFile``.
+        data: The kind of data, ``"digits"`` or ``"mnist"``.
+        flags: Values that replace those of the file.
+
+    Returns:
+        What is to be trained.
+
+    Raises:
+        StudyError: The file cannot be read or is not TOML, or it has problems; all of them are
+            listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+    """
+    path = Path(path)
+    return experiment_of(read_sections(path), data, flags, where=str(path))
+
+
+def experiment_of(
+    sections: Mapping[str, Any],
+    data: str,
+    flags: Sequence[Flag] = (),
+    *,
+    where: str | None = None,
+) -> Plan:
+    """An experiment from nested mappings, as a TOML file gives them.
+
+    Args:
+        sections: Section -> key -> value.
+        data: The kind of data.
+        flags: Values that replace those of the sections.
+        where: The file they come from, for messages.
+
+    Raises:
+        StudyError: The experiment has problems; all of them are listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+
+    Example:
+        >>> networks = [{"param": "mup", "act": ["relu", "tanh"]}]
+        >>> written = {"name": "mine", "title": "", "networks": networks}
+        >>> plan = experiment_of(written, "digits", [Flag("--width", "training.width", 64)])
+        >>> [(setting.text, setting.width) for setting in plan.settings]
+        [('mup, relu', 64), ('mup, tanh', 64)]
+    """
+    merged = dict(sections)
+    training = merged.get("training", {})
+    if isinstance(training, Mapping):
+        merged["training"] = training = {**training, **_smaller(merged, data)}
+        training.update({flag.key.partition(".")[2]: flag.value for flag in flags})
+    try:
+        found = ExperimentFile.model_validate(merged)
+    except ValidationError as error:
+        problems = problems_of(error, ExperimentFile)
+    else:
+        problems = _contradictions(found, data)
+        if not problems:
+            return _plan(found, data)
+    raise refusal(problems, flags, where)
+
+
+def _smaller(sections: Mapping[str, Any], data: str) -> Mapping[str, Any]:
+    """What stands in for numbers that only the published data are large enough for."""
+    part = sections.get("stand-in", {})
+    if not isinstance(part, Mapping) or data not in part.get("data", StandInPart().data):
+        return {}
+    return {key: value for key, value in part.items() if key in TrainingPart.model_fields}
+
+
+def _contradictions(found: ExperimentFile, data: str) -> list[tuple[str, str]]:
+    problems = []
+    steps = found.training.steps
+    if isinstance(steps, dict) and data not in steps:
+        listed = ", ".join(steps) or "none"
+        problems.append(("training.steps", f"there is no number for {data}, only for {listed}."))
+    if found.training.widths and not any(part.calibrated for part in found.networks):
+        problems.append(("training.widths", "rates by width need a calibrated network."))
+    texts = [text for part in found.networks for text in _texts(part)]
+    for text in sorted({text for text in texts if texts.count(text) > 1}):
+        problems.append(("networks", f"{text} is there twice."))
+    return problems
+
+
+def _texts(part: NetworkPart) -> list[str]:
+    return [f"{part.param}, {act}" for act in part.act]
+
+
+def _plan(found: ExperimentFile, data: str) -> Plan:
+    training = found.training
+    networks = [(part, act) for part in found.networks for act in part.act]
+    settings = tuple(_setting(found, part, act, data) for part, act in networks)
+    return Plan(
+        name=found.name,
+        title=found.title,
+        source=found.source,
+        shows=tuple(word for word in SHOWN if word in found.shows),
+        settings=settings,
+        by_width=tuple(
+            replace(setting, width=width, cap=_UNCAPPED)
+            for setting in settings
+            if setting.calibrated
+            for width in training.widths
+        ),
+        trials=training.trials,
+        rank_samples=training.rank_samples if "ranks" in found.shows else 0,
+        reported=tuple(
+            (part.table, f"{part.param}, {act}", part.data, value)
+            for part in found.reported
+            for act, value in part.accuracy.items()
+        ),
+        shares=tuple(
+            (kind, tuple(count / sum(counts) for count in counts))
+            for kind, counts in found.classes.items()
+        ),
+    )
+
+
+def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> Setting:
+    training = found.training
+    steps = training.steps
+    return Setting(
+        act=act,
+        parameterization=part.param,
+        depth=training.depth,
+        width=training.width,
+        bias=part.bias,
+        std=found.std.get(act, 1.0),
+        lr=training.lr,
+        calibrated=part.calibrated,
+        cap=training.cap,
+        steps=steps[data] if isinstance(steps, dict) else steps,
+        batch=training.batch,
+    )

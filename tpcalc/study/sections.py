@@ -1,0 +1,138 @@
+"""Sections of a TOML file and flags laid over them; what is wrong with them, key by key."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from tpcalc.errors import StudyError, UsageError
+
+__all__ = ["Flag", "problems_of", "read_sections", "refusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A value given on the command line.
+
+    Args:
+        name: The flag as typed (``"--particles"``).
+        key: The key of a study that it sets (``"limit.samples"``).
+        value: Its value.
+    """
+
+    name: str
+    key: str
+    value: Any
+
+
+def read_sections(path: Path) -> dict[str, Any]:
+    """Section -> key -> value, of a TOML file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        StudyError: It cannot be read, or is not TOML; the message says at which line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise StudyError("there is no such study file.", where=str(path)) from error
+    except IsADirectoryError as error:
+        raise StudyError("this is a folder, not a study file.", where=str(path)) from error
+    except OSError as error:
+        raise StudyError(
+            f"the study file cannot be read ({error.strerror or error}).", where=str(path)
+        ) from error
+    except UnicodeDecodeError as error:
+        raise StudyError("the study file is not UTF-8 text.", where=str(path)) from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"this is not TOML: {error}.", where=str(path)) from error
+
+
+def problems_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[str, str]]:
+    """The dotted key of each problem, and what it is.
+
+    Args:
+        error: What the schema found.
+        root: The schema.
+    """
+    return [_problem(found, root) for found in error.errors() if not _echo(found)]
+
+
+def refusal(
+    problems: Sequence[tuple[str, str]], flags: Sequence[Flag], where: str | None
+) -> StudyError:
+    """One error for all problems; a key that a flag set goes by the name of the flag.
+
+    Args:
+        problems: Keys with what is wrong.
+        flags: What was given on the command line.
+        where: The file, for messages.
+    """
+    lines: list[str] = []
+    blame = []
+    for key, text in problems:
+        owner = next((f for f in flags if key == f.key or key.startswith(f.key + ".")), None)
+        blame.append(owner is not None)
+        line = f"{owner.name if owner else key}: {text}"
+        if line not in lines:
+            lines.append(line)
+    message = lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines])
+    return UsageError(message) if all(blame) else StudyError(message, where=where)
+
+
+def _echo(found: Any) -> bool:
+    """Whether a list is called too short only because its entries are wrong, which is said too."""
+    return bool(found["type"] == "too_short" and len(found["input"]) >= found["ctx"]["min_length"])
+
+
+def _problem(found: Any, root: type[BaseModel]) -> tuple[str, str]:
+    """The dotted key of a problem and what it is."""
+    place = [str(part) for part in found["loc"]]
+    key = ".".join(place)
+    if found["type"] == "extra_forbidden":
+        known = _known_keys(place[:-1], root)
+        near = difflib.get_close_matches(place[-1], known, n=3, cutoff=0.5)
+        kind = "key" if len(place) > 1 else "section"
+        words = "Did you mean " if near else f"Known {kind}s: "
+        names = near or known
+        return key, f"there is no such {kind}. {words}{', '.join(names)}{'?' if near else '.'}"
+    if found["type"].startswith("model_"):
+        return key, f"a section with keys is needed, not {found['input']!r}."
+    if found["type"] == "unknown_name":
+        return key, found["msg"]
+    if found["type"] == "too_short":
+        least = found["ctx"]["min_length"]
+        return key, f"it should have {least} or more entries; it is {_shown(found['input'])}."
+    sentence = found["msg"].replace("Input should", "it should")
+    return key, f"{sentence}; it is {_shown(found['input'])}."
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _known_keys(place: Sequence[str], root: type[BaseModel]) -> list[str]:
+    part = root
+    for name in place:
+        if name.isdigit():  # the place of an entry in a list
+            continue
+        inner = {field.alias or key: field.annotation for key, field in part.model_fields.items()}
+        part = _section(inner[name])
+    return [field.alias or key for key, field in part.model_fields.items()]
+
+
+def _section(annotation: Any) -> type[BaseModel]:
+    """The schema of a section, or of the entries of a list of sections."""
+    found = [annotation, *get_args(annotation)]
+    return next(kind for kind in found if isinstance(kind, type) and issubclass(kind, BaseModel))

@@ -1,0 +1,231 @@
+"""What the limit says of a network that is about to be trained at a finite width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.analyses.check import check
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterization import Parameterization, with_rates
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.orders import Ex
+from tpcalc.results import Key, OrderRow, Setting, Verdict
+from tpcalc.theorems.integrable.predicates import applicable
+
+__all__ = ["Growth", "Prediction", "predicted", "rate_growth"]
+
+_STARTS = ("stable_init", "nontrivial_init")  # of the network before training
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How calibrated base rates grow with the width n.
+
+    Args:
+        exponents: For each of the layers 1..L+1 a power of n.
+        exact: For each layer whether that is its power; otherwise it grows at least so, where the
+            rates of the layers below it are as they stand here.
+
+    Example:
+        >>> Growth((Fraction(0), Fraction(1, 2)), (True, False)).words
+        ('constant', '>= n^(1/2)')
+    """
+
+    exponents: tuple[Fraction, ...]
+    exact: tuple[bool, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A word for each layer; ``"open"`` where nothing is known."""
+        return tuple(map(_word, self.exponents, self.exact))
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The layers, from 1, whose rates grow beyond all bounds."""
+        return tuple(layer for layer, power in enumerate(self.exponents, 1) if power > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What becomes of the training of a network as its width grows.
+
+    Args:
+        sentence: In a sentence or two; it begins with the verdict.
+        growth: How its calibrated rates grow; None where they are not calibrated.
+        vanishes: Whether its outputs tend to 0 at every step.
+        theorems: What numbered theorems say of the same network with one output, trained on one
+            sample in a step; those whose hypotheses are not met are left out.
+    """
+
+    sentence: str
+    growth: Growth | None = None
+    vanishes: bool = False
+    theorems: str = ""
+
+
+def predicted(setting: Setting, *, seed: int = 0) -> Prediction:
+    """What becomes of the training of a network as its width grows.
+
+    The verdict is that of ``check`` for steps of one sample: the powers of n do not depend on the
+    size of a batch. Where base rates are calibrated, it is that of rates that are constant, and the
+    second sentence says how they would have to grow.
+
+    Args:
+        setting: What is trained.
+        seed: Of the numerical test of expectations for zero.
+
+    Returns:
+        The verdict, with the steps it holds for and the fact that decides it.
+
+    Raises:
+        UnknownName: An activation or a parameterization that does not exist.
+
+    Source: Hajjar, Chizat, Giraud, Proposition 3.1, Theorem 4.1, Remark 4.2, section 6.1.
+
+    Example:
+        >>> predicted(Setting("tanh", "naive-ip", 3, 64)).sentence
+        'trivial at all t: the start is a stationary point: every first update vanishes; ...'
+    """
+    found = _checked(setting, lookup(setting.parameterization), seed)
+    still = found.verdict == "trivial" and found.valid_for.startswith("all t")
+    vanishes = still and all(_power(row) < 0 for row in _initial_outputs(found))
+    theorems = _theorems(setting, seed)
+    if not setting.calibrated:
+        return Prediction(_verdict(found), None, vanishes, theorems)
+    growth = rate_growth(setting, seed=seed)
+    return Prediction(f"{_verdict(found)} {_calibrated(growth)}", growth, vanishes, theorems)
+
+
+def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
+    """How the base rates of the first step must grow for every update to be of order one.
+
+    Calibration goes from layer to layer: the rate of a layer is chosen while those below are
+    already right. So the first layer whose update vanishes is given the power of n that it lacks,
+    and the layers above are followed anew.
+
+    Args:
+        setting: What is trained; its own rates do not matter, only their powers of n.
+        seed: Of the numerical test of expectations for zero.
+
+    Returns:
+        The powers, which are bounds where the size of an update is only bounded.
+
+    Raises:
+        UnknownName: An activation or a parameterization that does not exist.
+
+    Source: Hajjar, Chizat, Giraud, section 6, which has constant rates for every activation.
+
+    Example:
+        >>> rate_growth(Setting("relu", "ip-llr", 3, 64)).words
+        ('constant', 'constant', 'constant', 'constant')
+        >>> rate_growth(Setting("tanh", "ip-llr", 3, 64)).words
+        ('constant', 'constant', '>= n^(1/2)', '>= n^(1/2)')
+    """
+    own = lookup(setting.parameterization)
+    added = [Fraction(0)] * (setting.depth + 1)
+    for _ in range(setting.depth + 1):
+        sizes = _update_sizes(_checked(setting, _raised(own, setting.depth, added), seed))
+        lacking = next((layer for layer, (power, _) in sizes.items() if power < 0), None)
+        if lacking is None:
+            break
+        added[lacking - 1] -= sizes[lacking][0]
+    exact = tuple(sizes[layer][1] for layer in range(1, setting.depth + 2))
+    return Growth(tuple(added), exact)
+
+
+def _network(setting: Setting) -> MLP:
+    return MLP(setting.depth, setting.act, bias=setting.bias)
+
+
+def _checked(setting: Setting, parameterization: Parameterization, seed: int) -> Verdict:
+    return check(_network(setting), parameterization, steps=1, loss="xent", seed=seed)
+
+
+def _theorems(setting: Setting, seed: int) -> str:
+    """The theorems on training whose hypotheses are met, with their answers."""
+    network, own = _network(setting), lookup(setting.parameterization)
+    verdict = check(network, own, steps=1, seed=seed)
+    answers = (
+        f"{found.name} {found.answer} ({found.source.item})"
+        for found in applicable(network, own, verdict=verdict)
+        if found.answer != "outside" and found.name not in _STARTS
+    )
+    return "; ".join(answers)
+
+
+def _raised(
+    parameterization: Parameterization, depth: int, added: Sequence[Fraction]
+) -> Parameterization:
+    """The same with the first rates of weights multiplied by powers of n."""
+    tables = {step: parameterization.exponents(depth, step) for step in (0, 1)}
+
+    def rate(layer: int, step: int) -> Ex:
+        c = tables[min(step, 1)].c[layer - 1]
+        return c if step else c - added[layer - 1]
+
+    def bias_rate(layer: int, step: int) -> Ex:
+        return tables[min(step, 1)].bias_c[layer - 1]
+
+    return with_rates(parameterization, rate, bias_rate)
+
+
+def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool]]:
+    """For each layer the power of n in what its first update contributes, and if it is exact."""
+    rows: dict[int, list[OrderRow]] = {}
+    for row in found.updates:
+        key = Key.of(row.name)
+        if key.name == "dW_x" and key.step == 1 and key.layer is not None and row.n != "-oo":
+            rows.setdefault(key.layer, []).append(row)
+    # Of several outputs the largest counts.
+    largest = {layer: max(same, key=_power) for layer, same in sorted(rows.items())}
+    return {layer: (_power(row), row.status == "exact") for layer, row in largest.items()}
+
+
+def _initial_outputs(found: Verdict) -> list[OrderRow]:
+    """The sizes of the outputs before training; those that are identically 0 are left out."""
+    keys = [(Key.of(row.name), row) for row in found.outputs if row.n != "-oo"]
+    return [row for key, row in keys if key.name == "f" and key.step == 0]
+
+
+def _power(row: OrderRow) -> Fraction:
+    return Fraction(row.n)
+
+
+def _verdict(found: Verdict) -> str:
+    when = found.valid_for if found.verdict != "undecided" else "all t"
+    at = "" if found.verdict == "undecided" else f" at {when}"
+    fact = f": {found.facts[0]}" if found.facts else ""
+    return f"{found.verdict}{at}{fact}."
+
+
+def _calibrated(growth: Growth) -> str:
+    if not growth.layers:
+        bounded = "" if all(growth.exact) else ", as far as they are known"
+        return f"The calibrated rates tend to constants{bounded}."
+    first = growth.layers[0]
+    named = _listed(growth.layers)
+    powers = {growth.exponents[layer - 1] for layer in growth.layers}
+    power = f"n^({powers.pop()})" if len(powers) == 1 else f"n^({growth.exponents[first - 1]})"
+    return (
+        f"The calibrated rates of {named} grow at least like {power}: what is learned at a finite "
+        "width comes from fluctuations that calibration amplifies."
+    )
+
+
+def _listed(layers: Sequence[int]) -> str:
+    if len(layers) == 1:
+        return f"layer {layers[0]}"
+    if list(layers) == list(range(layers[0], layers[-1] + 1)):
+        return f"the layers {layers[0]} to {layers[-1]}"
+    return "the layers " + ", ".join(map(str, layers))
+
+
+def _word(power: Fraction, exact: bool) -> str:
+    if exact and not power:
+        return "constant"
+    if not power:
+        return "open"
+    shown = f"n^({power})" if power.denominator > 1 or power < 0 else f"n^{power}"
+    return shown if exact else f">= {shown}"

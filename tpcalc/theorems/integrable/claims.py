@@ -1,0 +1,287 @@
+"""What a theorem says of sizes, beside the orders that are derived from the program.
+
+A bound never contradicts what lies below it: it contradicts an order only from below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tpcalc.analyses.orders import orders
+from tpcalc.analyses.regime import power
+from tpcalc.orders import Ex, parse_ex
+from tpcalc.program.program import Program, prune
+from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict
+from tpcalc.theorems.integrable.setting import SUPPORTED, Case, one_sample, paper
+
+__all__ = [
+    "Size",
+    "answered",
+    "bounds",
+    "finite",
+    "of_order_one",
+    "of_power",
+    "rows",
+    "sizes",
+    "vanishing",
+]
+
+
+@dataclass(frozen=True)
+class Size:
+    """The order of a quantity as a row of a table has it.
+
+    Args:
+        n: The growth exponent; None where it is identically 0, or where nothing is known.
+        exact: Whether it is reached.
+
+    Example:
+        >>> Size(Ex.number(-0.5), False).words
+        'at most n^(-1/2)'
+    """
+
+    n: Ex | None
+    exact: bool
+
+    @property
+    def value(self) -> Fraction | None:
+        """The exponent as a number; None where it holds symbols or there is none."""
+        return None if self.n is None else self.n.constant
+
+    @property
+    def zero(self) -> bool:
+        """Whether it is identically 0."""
+        return self.n is None and self.exact
+
+    @property
+    def words(self) -> str:
+        """It in words."""
+        if self.n is None:
+            return "identically 0" if self.exact else "of unknown size"
+        return power(self.n) if self.exact else f"at most {power(self.n)}"
+
+    def below(self, most: Fraction) -> bool | None:
+        """Whether it is certainly smaller than a power, or certainly not.
+
+        Args:
+            most: The power.
+        """
+        if self.zero:
+            return True
+        if self.value is None:
+            return None
+        if self.value < most:
+            return True
+        return False if self.exact else None
+
+    def equal(self, to: Fraction) -> bool | None:
+        """Whether it is certainly of a power, or certainly not.
+
+        Args:
+            to: The power.
+        """
+        if self.zero:
+            return False
+        if self.value is None:
+            return None
+        if self.exact:
+            return self.value == to
+        return False if self.value < to else None
+
+
+def _size(row: OrderRow) -> Size:
+    if row.n in ("-oo", "oo"):
+        return Size(None, row.n == "-oo")
+    return Size(parse_ex(row.n), row.status == "exact")
+
+
+def rows(verdict: Verdict | None) -> Mapping[str, Size]:
+    """The orders of a verdict by name.
+
+    Args:
+        verdict: What ``check`` found; None: nothing.
+    """
+    if verdict is None:
+        return {}
+    return {row.name: _size(row) for row in (*verdict.updates, *verdict.outputs)}
+
+
+def sizes(case: Case, names: Iterable[str]) -> dict[str, Size]:
+    """The orders that are known of some quantities.
+
+    Args:
+        case: The network.
+        names: The quantities.
+    """
+    known = rows(case.verdict)
+    return {name: known[name] for name in names if name in known}
+
+
+def bounds(program: Program, names: Iterable[str], verify: bool = False) -> dict[str, Size]:
+    """The orders of some outputs of a program, and of nothing else.
+
+    Args:
+        program: The program.
+        names: The outputs.
+        verify: Whether leading coefficients are tested; without it most are bounds.
+    """
+    wanted = set(names)
+    outputs = tuple(output for output in program.outputs if output[0] in wanted)
+    found = orders(prune(replace(program, outputs=outputs)), verify=verify)
+    return {name: Size(order.n, order.status == "exact") for name, order in found.items()}
+
+
+def _joined(answers: Iterable[bool | None]) -> bool | None:
+    every = list(answers)
+    if False in every:
+        return False
+    return None if None in every else True
+
+
+def _said(found: Mapping[str, Size]) -> str:
+    """The largest of some sizes in words; all of them where they cannot be compared."""
+    if any(size.n is not None and size.value is None for size in found.values()):
+        return ", ".join(dict.fromkeys(size.words for size in found.values()))
+    unknown = [size for size in found.values() if size.n is None and not size.exact]
+    if unknown:
+        return unknown[0].words
+    known = [size for size in found.values() if size.value is not None]
+    if not known:
+        return "identically 0"
+    return max(known, key=lambda size: (size.value or Fraction(0), size.exact)).words
+
+
+def _claim(
+    text: str,
+    stated: str,
+    found: Mapping[str, Size],
+    answer: Callable[[Size], bool | None],
+) -> Claim:
+    if not found:
+        return Claim(text, stated, "")
+    agrees = _joined(answer(size) for size in found.values()) if stated else None
+    return Claim(text, stated, _said(found), agrees)
+
+
+def vanishing(text: str, found: Mapping[str, Size], stated: str = "tends to 0") -> Claim:
+    """A claim that quantities tend to 0.
+
+    Args:
+        text: What it is about.
+        found: Their derived orders.
+        stated: What the theorem says.
+
+    Example:
+        >>> vanishing("f_1", {"f[1,1]": Size(Ex.number(-0.5), False)}).agrees
+        True
+    """
+    return _claim(text, stated, found, lambda size: size.below(Fraction(0)))
+
+
+def of_order_one(text: str, found: Mapping[str, Size], stated: str) -> Claim:
+    """A claim that quantities neither vanish nor explode.
+
+    Args:
+        text: What it is about.
+        found: Their derived orders.
+        stated: What the theorem says.
+
+    Example:
+        >>> of_order_one("f_1", {"f[1,1]": Size(Ex(), False)}, "order one").agrees
+    """
+    return _claim(text, stated, found, lambda size: size.equal(Fraction(0)))
+
+
+def finite(text: str, found: Mapping[str, Size], stated: str = "stays finite") -> Claim:
+    """A claim that quantities do not explode.
+
+    Args:
+        text: What it is about.
+        found: Their derived orders.
+        stated: What the theorem says.
+
+    Example:
+        >>> finite("f_2", {"f[2,1]": Size(Ex(), False)}).agrees
+        True
+    """
+
+    def stays(size: Size) -> bool | None:
+        if size.value is not None and size.value == 0:
+            return True
+        return size.below(Fraction(0))
+
+    return _claim(text, stated, found, stays)
+
+
+def of_power(text: str, found: Mapping[str, Size], exponent: Ex) -> Claim:
+    """A claim of an exact order, with its word: vanishing, order one, exploding.
+
+    Args:
+        text: What it is about.
+        found: Its derived order.
+        exponent: The growth exponent that the theorem states.
+
+    Example:
+        >>> of_power("the update", {"dW_x[2,1,1]": Size(Ex(), True)}, Ex.number(1)).agrees
+        False
+    """
+    value = exponent.constant
+    if value is None:
+        return _claim(text, power(exponent), found, lambda size: None)
+    word = "exploding" if value > 0 else "vanishing"
+    stated = f"{power(exponent)}: {word}" if value else power(exponent)
+    return _claim(text, stated, found, lambda size: size.equal(value))
+
+
+def answered(
+    case: Case,
+    name: str,
+    title: str,
+    item: str,
+    conditions: Iterable[Callable[[Case], Hypothesis]],
+    claims: Callable[[Case], Iterable[Claim]],
+    *,
+    setting: Callable[[Case], Hypothesis] = one_sample,
+    holds: Callable[[Case], bool] = lambda case: True,
+    smoothness: Callable[[Case], Hypothesis] | None = None,
+    spares: Callable[[Case], bool] = lambda case: case.activation.degree == 1,
+    notes: Callable[[Case], Iterable[str]] = lambda case: (),
+) -> Theorem:
+    """The answer of a theorem: its conditions asked, its claims beside what is derived.
+
+    Args:
+        case: The network.
+        name: The name of the theorem as a function.
+        title: What it says, in one line.
+        item: Its place in the paper.
+        conditions: Its hypotheses.
+        claims: Its claims; asked where the hypotheses are met, or all but the smoothness of a
+            homogeneous activation.
+        setting: The hypothesis without which no other is asked.
+        holds: Whether what it states is so, where the hypotheses are met.
+        smoothness: A hypothesis that the proof needs, and the exponents do not.
+        spares: Whether they do not for this activation.
+        notes: What a reader should know besides.
+    """
+    hypotheses: tuple[Hypothesis, ...] = (setting(case),)
+    if case.plain:
+        hypotheses += tuple(condition(case) for condition in conditions)
+    spared: tuple[Hypothesis, ...] = ()
+    if smoothness is not None and case.plain:
+        rough = smoothness(case)
+        hypotheses += (rough,)
+        if not rough.met and spares(case):
+            spared = (rough,)
+    missing = tuple(each for each in hypotheses if not each.met)
+    stated: tuple[Claim, ...] = ()
+    said: list[str] = []
+    if case.plain:
+        said += [*notes(case), *case.notes]
+    if missing == spared:
+        stated = tuple(claims(case))
+        if spared:
+            said.insert(0, SUPPORTED.format(case.activation.degree))
+    answer: Answer = "outside" if missing else "holds" if holds(case) else "does not hold"
+    return Theorem(name, title, paper(item), answer, hypotheses, stated, tuple(said))

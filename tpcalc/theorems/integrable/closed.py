@@ -1,0 +1,84 @@
+"""``ClosedForm``: a number that a formula of the paper gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tpcalc.results import Estimate
+from tpcalc.sources import Source
+from tpcalc.theorems.integrable.bounded import Bounded, bounded
+
+__all__ = ["ClosedForm"]
+
+WORK = "Hajjar, Chizat, Giraud, Training integrable parameterizations"
+ARXIV = "2110.15596"
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    r"""A number that a formula of a paper gives.
+
+    Args:
+        name: What it is called there: ``"lambda_1"``.
+        value: The number, how it was found and how sure it is.
+        formula: The formula, in LaTeX.
+        source: Where it is.
+
+    Example:
+        >>> from tpcalc.results import Method
+        >>> half = Estimate(0.5, 0.0, Method.EXACT)
+        >>> print(ClosedForm("mu_2", half, r"\mathbb{E}[U_+^2]", Source("a paper", "App. M")))
+        mu_2 = 0.5 (exact)
+        >>> float(ClosedForm("mu_2", half, "", Source("a paper")))
+        0.5
+    """
+
+    name: str
+    value: Estimate
+    formula: str
+    source: Source
+
+    def __float__(self) -> float:
+        return self.value.value
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}"
+
+
+def where(item: str) -> Source:
+    """A place in the paper.
+
+    Args:
+        item: Equation, lemma or section.
+    """
+    return Source(WORK, item, ARXIV)
+
+
+def closed(name: str, value: Bounded | float, formula: str, item: str) -> ClosedForm:
+    """A number with its formula and its place in the paper.
+
+    Args:
+        name: What it is called there.
+        value: The number.
+        formula: The formula, in LaTeX.
+        item: Equation, lemma or section.
+    """
+    return ClosedForm(name, bounded(value).estimate(), formula, where(item))
+
+
+def per_layer(
+    name: str, values: Iterable[Bounded], formula: str, item: str, first: int = 1
+) -> tuple[ClosedForm, ...]:
+    """One number for each layer.
+
+    Args:
+        name: What it is called, without the layer.
+        values: The numbers.
+        formula: The formula of layer l, in LaTeX.
+        item: Equation, lemma or section.
+        first: The layer of the first number.
+    """
+    return tuple(
+        closed(f"{name}_{layer}", value, formula, item) for layer, value in enumerate(values, first)
+    )

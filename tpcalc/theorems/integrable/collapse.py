@@ -1,0 +1,276 @@
+"""Theorem 5.1: with weights that are not centred, hidden layers become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.analyses.generic import far_query
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate, train
+from tpcalc.dsl import extend
+from tpcalc.dsl.powers import n
+from tpcalc.dsl.tracer import Tracer, mean
+from tpcalc.dsl.vectors import Vector
+from tpcalc.errors import TpcalcError
+from tpcalc.evaluate.limit import limit
+from tpcalc.limit.derive import derive
+from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef, graph_refs
+from tpcalc.program.program import prune
+from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.theorems.integrable.claims import answered
+from tpcalc.theorems.integrable.setting import (
+    Case,
+    asked,
+    continuous_loss,
+    hidden_layers,
+    named,
+    smooth,
+)
+
+__all__ = ["collapse", "collapse_answer"]
+
+Z = 5.0
+SHARP = 1e-3  # a variance that is known to this part of E Z^2 is called 0 where it may be
+SMALL = 1e-9  # what rounding leaves of a variance
+SAMPLES = 2**12
+
+
+def collapse(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether hidden layers of IP-non-centered are constants: one number for all coordinates.
+
+    That is so of h_t^l and x_t^l and of their gradients for the layers 2 to L - 1; all entries of
+    w^l(t) - w^l(0) tend to one number for the layers 3 to L - 1. (The print says so of W^l, whose
+    entries are of size 1/n.)
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        The answer; each claim is about a layer, beside what the limit gives.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Theorems 5.1 and K.2.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = collapse(MLP(4, "gelu", bias="all"), "ip-non-centered:1")
+        >>> found.answer, found.differs
+        ('holds', False)
+        >>> [claim.text for claim in found.claims if "w^l" in claim.text]
+        ['layer 3: entries of w^l(t) - w^l(0), t <= 2']
+    """
+    return collapse_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def collapse_answer(case: Case) -> Theorem:
+    """The answer of ``collapse`` for a network.
+
+    Args:
+        case: The network.
+    """
+    return answered(
+        case,
+        "collapse",
+        "IP-non-centered: the layers 2 to L - 1 are constants, updates of 3 to L - 1 collapse",
+        "Theorems 5.1 and K.2",
+        (is_non_centered, lambda one: hidden_layers(one, 3), continuous_loss),
+        _claims,
+        smoothness=smooth,
+        notes=lambda one: (
+            ("with L = 3 no layer is left whose updates would collapse",) if one.depth == 3 else ()
+        ),
+    )
+
+
+def is_non_centered(case: Case) -> Hypothesis:
+    """The tables of Naive-IP, with means of the initial weights above the first layer.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, section 5.1.
+    """
+    means = tuple(case.exponents(0).mean[1:])
+    if not means or 0 in means:
+        text = "the parameterization is ip-non-centered, all means above layer 1 other than 0"
+        found = "a mean is 0" if any(means) else "the initial weights are centred"
+        return Hypothesis(text, False, f"{case.parameterization.text}: {found}")
+    if len(means) == 2 and case.depth != 2:
+        means = (means[0],) * (case.depth - 1) + means[1:]
+    return named(case, "ip-non-centered", u=means)
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    stated = "one number for all coordinates"
+    groups = _groups(case)
+    if not case.limits:
+        yield from (Claim(text, stated, "") for text in groups)
+        return
+    found = _Limits(case)
+    names = dict.fromkeys(name for group in groups.values() for name in group)
+    rest = [name for name in names if not found.constant(name)]
+    try:
+        variances = found.variances(rest) if rest else {}
+    except TpcalcError as error:
+        yield from (Claim(text, stated, f"not computed: {error.message}") for text in groups)
+        return
+    for text, group in groups.items():
+        numbers = [variances[name] for name in group if name in variances]
+        if numbers:
+            yield Claim(text, stated, *_largest(numbers))
+        else:
+            yield Claim(text, stated, "a constant, by the form of the limit", True)
+
+
+def _groups(case: Case) -> dict[str, list[str]]:
+    """What is to be constant, with the vectors that it is made of."""
+    q, steps, depth = case.batch, range(case.steps + 1), case.depth
+    found: dict[str, list[str]] = {}
+    until = f"t <= {case.steps}"
+    for layer in range(2, depth):
+        forward = [f"{v}[{layer},{t},{q}]" for t in steps for v in ("h", "x")]
+        backward = [f"{v}[{layer},{t},0]" for t in steps for v in ("dh", "dx")]
+        found[f"layer {layer}: h_t and x_t, {until}"] = forward
+        found[f"layer {layer}: n dh_t and n dx_t, {until}"] = backward
+    found[f"layer {depth}: h_0"] = [f"h[{depth},0,{q}]"]
+    for layer in range(3, depth):
+        names = [f"dh[{layer},{t},0]" for t in steps[:-1]]
+        names += [f"x[{layer - 1},{t},0]" for t in steps[:-1]]
+        found[f"layer {layer}: entries of w^l(t) - w^l(0), {until}"] = names
+    return found
+
+
+class _Limits:
+    """The limit of the training run, by its graph and, where that leaves it open, by numbers."""
+
+    def __init__(self, case: Case) -> None:
+        self.program = train(
+            case.architecture,
+            case.parameterization,
+            case.samples,
+            steps=case.steps,
+            lr=case.lr,
+            loss=case.loss,
+            queries=[far_query(case.samples)],
+            watch=("h", "x", "dh", "dx"),
+        )
+        self.graph = derive(self.program)
+        self.targets = dict(self.graph.targets)
+
+    def constant(self, name: str) -> bool:
+        """Whether a vector is a constant by the form of its limit, its power of n as it should be.
+
+        A gradient is of order 1/n: a smaller one is 0 after multiplication by n.
+        """
+        target = self.targets[name]
+        size = Fraction(-1) if name.startswith("d") else Fraction(0)
+        if target.node is None or target.power < size:
+            return True
+        return target.power == size and _is_constant(self.graph, target.node)
+
+    def variances(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Variances relative to E Z^2, with their errors, from numbers; 0 for what is 0 itself.
+
+        Args:
+            names: Vectors whose form leaves it open.
+        """
+
+        def more(t: Tracer) -> None:
+            for name in names:
+                z = t[name] * n if name.startswith("d") else t[name]
+                assert isinstance(z, Vector)
+                apart = z - mean(z)
+                t.output(f"variance of {name}", t.inner(apart, apart))
+                t.output(f"square of {name}", t.inner(z, z))
+
+        program = extend(self.program, more)
+        outputs = tuple(output for output in program.outputs if " of " in output[0])
+        found = limit(prune(replace(program, outputs=outputs)), samples=SAMPLES)
+        variances = {}
+        for name in names:
+            variance, square = found[f"variance of {name}"], found[f"square of {name}"]
+            zero = square.value <= Z * square.stderr
+            size = 1.0 if zero else square.value
+            variances[name] = (
+                (0.0, 0.0) if zero else (variance.value / size, variance.stderr / size)
+            )
+        return variances
+
+
+def _largest(numbers: Sequence[tuple[float, float]]) -> tuple[str, bool | None]:
+    """The largest of some relative variances in words, and whether all may be 0."""
+    worst, error = max(numbers)
+    text = f"relative variance {worst:.1e} +- {error:.1e} (particles)"
+    if any(part > Z * spread + SMALL for part, spread in numbers):
+        return text, False
+    return text, True if all(spread <= SHARP for _, spread in numbers) else None
+
+
+def _is_constant(graph: LimitGraph, ref: LRef) -> bool:
+    """Whether a variable is made of no Gaussian, and of no scalar that is random."""
+    stack, seen = [ref], set()
+    while stack:
+        here = stack.pop()
+        if here in seen:
+            continue
+        seen.add(here)
+        node = graph.nodes[here]
+        if graph.vector_dim[here] is None:
+            if _is_random(graph, here):
+                return False
+        elif isinstance(node, Apply):
+            used = node.fn.uses[0]
+            stack += [other for index, other in enumerate(node.vectors) if index in used]
+            stack += node.scalars
+        elif isinstance(node, Combine):
+            stack += graph_refs(node)
+        else:
+            return False
+    return True
+
+
+def _is_random(graph: LimitGraph, ref: LRef) -> bool:
+    """Whether a scalar rests on a random one."""
+    stack, seen = [ref], set()
+    while stack:
+        here = stack.pop()
+        if isinstance(graph.nodes[here], Draw | Fluctuation):
+            return True
+        fresh = [other for other in graph_refs(graph.nodes[here]) if other not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return False

@@ -1,0 +1,165 @@
+"""Remark 3.1(3): with sigma(0) != 0, Naive-IP moves in its last two layers, blind to its input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tpcalc.analyses.generic import far_query
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate, train
+from tpcalc.dsl import extend
+from tpcalc.dsl.tracer import Tracer
+from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.theorems.integrable.claims import (
+    Size,
+    answered,
+    bounds,
+    of_order_one,
+    sizes,
+    vanishing,
+)
+from tpcalc.theorems.integrable.setting import (
+    Case,
+    asked,
+    continuous_loss,
+    first_slope,
+    hidden_layers,
+    named,
+    slope_at_zero,
+    smooth,
+)
+
+__all__ = ["degenerate", "degenerate_answer"]
+
+
+def degenerate(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether learning in Naive-IP with sigma(0) != 0 is degenerate: f_1 does not feel its input.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        The answer, with each hypothesis and each claim.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Remark 3.1(3).
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = degenerate(MLP(3, "sigmoid", bias="all"), "naive-ip")
+        >>> found.answer, found.differs
+        ('holds', False)
+        >>> found.claims[-1].stated, found.claims[-1].agrees
+        ('tends to 0', True)
+    """
+    return degenerate_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def degenerate_answer(case: Case) -> Theorem:
+    """The answer of ``degenerate`` for a network.
+
+    Args:
+        case: The network.
+    """
+    return answered(
+        case,
+        "degenerate",
+        "Naive-IP with sigma(0) != 0 learns a constant: f_1 does not depend on the input",
+        "Remark 3.1(3)",
+        (
+            _is_naive,
+            lambda one: hidden_layers(one, 3),
+            continuous_loss,
+            _not_zero_at_zero,
+            slope_at_zero,
+            first_slope,
+        ),
+        _claims,
+        smoothness=smooth,
+        notes=_notes,
+    )
+
+
+def _is_naive(case: Case) -> Hypothesis:
+    return named(case, "naive-ip")
+
+
+def _not_zero_at_zero(case: Case) -> Hypothesis:
+    found = case.activation.zero_at_zero
+    return Hypothesis("sigma(0) != 0", not found.met, found.found)
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    q, depth = case.batch, case.depth
+    yield vanishing("f_0", sizes(case, [f"f[0,{q}]"]))
+    for layer in range(1, depth):
+        names = [f"dW_x[{layer},1,{q}]", f"dB[{layer},1]"]
+        yield vanishing(f"what the first update adds to layer {layer}", sizes(case, names))
+    last = sizes(case, [f"dW_x[{depth},1,{q}]"])
+    yield of_order_one(f"what the first update adds to layer {depth}", last, "order one")
+    yield of_order_one("f_1", sizes(case, [f"f[1,{q}]"]), "a number other than 0")
+    apart = _apart(case) if case.limits else {}
+    yield vanishing("the difference of f_1 at two inputs", apart)
+
+
+def _apart(case: Case) -> dict[str, Size]:
+    """The order of f_1 at the training input less that at another."""
+    program = train(
+        case.architecture,
+        case.parameterization,
+        case.samples,
+        steps=1,
+        lr=case.lr,
+        loss=case.loss,
+        queries=[far_query(case.samples)],
+        watch=(),
+    )
+
+    def more(t: Tracer) -> None:
+        t.output("apart", t["f[1,0]"] - t["f[1,1]"])
+
+    return bounds(extend(program, more), ["apart"])
+
+
+def _notes(case: Case) -> Iterator[str]:
+    if not _is_naive(case).met or case.depth < 3 or case.activation.zero_at_zero.met:
+        return
+    yield (
+        "with s = sigma(0) and U = U^(L+1): h_1^L tends to -eta chi_0 s^2 sigma'(0) U, "
+        "f_1 to E[(U - eta chi_0 s) sigma(-eta chi_0 s^2 sigma'(0) U)]"
+    )
+    if not case.activation.slope_at_zero.met:
+        yield "with sigma'(0) = 0 layer L does not move either; f_1 tends to -eta chi_0 s^2"

@@ -1,0 +1,158 @@
+"""Remark 4.2(2): the claim that IP-LLR works for activations with sigma'(0) != 0, which fails.
+
+For L >= 3 the first pass is linear above the first layer: x_0^2 is centred and independent of
+dh_0^2, to which h_1^2 is proportional. So lambda_2 = E[x_0^2 x_1^2] = E[x_0^2] E[x_1^2] = 0, the
+first update adds nothing to layer 3, and f_1 tends to 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate
+from tpcalc.results import Claim, Samples, Theorem
+from tpcalc.theorems.integrable.claims import answered, of_order_one, sizes
+from tpcalc.theorems.integrable.setting import (
+    Case,
+    asked,
+    bias_at_most_first,
+    continuous_loss,
+    first_slope,
+    named,
+    slope_at_zero,
+    smooth,
+    zero_at_zero,
+)
+
+__all__ = ["linearizable", "linearizable_answer"]
+
+
+def linearizable(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether IP-LLR with p = 1 learns at the first step for an activation with sigma'(0) != 0.
+
+    The remark says so for every depth. It does for two hidden layers; for more the first update
+    adds nothing above layer 2.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        ``"holds"`` up to two hidden layers, ``"does not hold"`` beyond; the claims of the remark
+        beside what is derived, and the step from which f moves.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Remarks 4.2(2) and F.3(4).
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = linearizable(MLP(3, "tanh", bias="first"), "ip-llr")
+        >>> found.answer, found.differs
+        ('does not hold', True)
+        >>> found.claims[-1].derived
+        'step 2'
+        >>> linearizable(MLP(5, "tanh", bias="first"), "ip-llr").claims[-1].derived
+        'never'
+    """
+    return linearizable_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def linearizable_answer(case: Case) -> Theorem:
+    """The answer of ``linearizable`` for a network.
+
+    Args:
+        case: The network.
+    """
+    return answered(
+        case,
+        "linearizable",
+        "IP-LLR with p = 1 learns at the first step where sigma(0) = 0, sigma'(0) != 0",
+        "Remarks 4.2(2) and F.3(4)",
+        (
+            lambda one: named(one, "ip-llr", p=1),
+            bias_at_most_first,
+            continuous_loss,
+            first_slope,
+            zero_at_zero,
+            slope_at_zero,
+            smooth,
+        ),
+        _claims,
+        holds=lambda one: one.depth < 3,
+        notes=_notes,
+    )
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    q, depth = case.batch, case.depth
+    for layer in range(1, depth + 2):
+        where = "the output" if layer > depth else f"layer {layer}"
+        found = sizes(case, [f"dW_x[{layer},1,{q}]"])
+        if case.activation.degree is not None and layer == depth + 1 and depth == 2:
+            continue  # linear: sigma(h_1^2) is odd in U^3, and the first layer's share is left
+        yield of_order_one(f"what the first update adds to {where}", found, "order one")
+    moved = sizes(case, [f"f[1,{q}]-f[0,{q}]"])
+    yield of_order_one("f_1 - f_0", moved, "a number other than 0")
+    yield Claim("the step at which f first moves", "step 1", *_first_move(case))
+
+
+def _first_move(case: Case) -> tuple[str, bool | None]:
+    q = case.batch
+    for step in range(1, case.steps + 1):
+        for size in sizes(case, [f"f[{step},{q}]-f[0,{q}]"]).values():
+            moved = size.equal(Fraction(0))
+            if moved is None:
+                return "", None
+            if moved:
+                return f"step {step}", step == 1
+    verdict = case.verdict
+    if verdict is None:
+        return "", None
+    trivial = verdict.verdict == "trivial" and verdict.valid_for == "all t"
+    return "never" if trivial else f"not up to step {case.steps}", False
+
+
+def _notes(case: Case) -> Iterator[str]:
+    if case.depth < 3 or not slope_at_zero(case).met:
+        return
+    yield (
+        "lambda_2 = 0: above layer 1 the first pass is linear, so x_0^2 is centred and independent "
+        "of dh_0^2, to which h_1^2 is proportional"
+    )
+    if case.depth <= 4:
+        yield "for L = 3 and 4 learning starts at t = 2, through dx_1 proportional to x_0"
+    else:
+        yield "for L >= 5 the limit stays at its start for all t"

@@ -1,0 +1,277 @@
+"""IP-non-centered at its start and after its first step: hidden layers become constants.
+
+Initial weights and biases have standard deviation 1, and weights above layer 1 the means u_l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tpcalc.errors import UsageError
+from tpcalc.evaluate.expect import expect
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.expr import substitute
+from tpcalc.results import Estimate, checks
+from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
+from tpcalc.theorems.integrable.gaussian import ONE, ZERO, Push, pushed_mean, single_mean
+from tpcalc.theorems.integrable.inputs import Input, covariances
+from tpcalc.theorems.integrable.llr import learning
+from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+
+__all__ = ["NonCenteredStart", "NonCenteredStep", "non_centered_start", "non_centered_step"]
+
+ITEM = "section 5.1, appendices K.3 and K.4"
+
+
+@dataclass(frozen=True, slots=True)
+class NonCenteredStart:
+    """IP-non-centered at its start, at an input xi.
+
+    Args:
+        constants: C_2..C_L: every coordinate of h_0^l tends to C_l.
+        dx: The constants that m times the gradient by x_0^l tends to, for the layers 1..L-1.
+        f: f_0(xi).
+
+    Example:
+        >>> found = non_centered_start("relu", 3, k00=1.74)
+        >>> [round(float(value), 5) for value in (*found.constants, found.f)]
+        [0.52624, 0.52624, 0.52624]
+    """
+
+    constants: tuple[ClosedForm, ...]
+    dx: tuple[ClosedForm, ...]
+    f: ClosedForm
+
+
+@dataclass(frozen=True, slots=True)
+class NonCenteredStep:
+    """IP-non-centered after one step on xi_0, at a query xi.
+
+    Args:
+        means: The means of h_1^2..h_1^L; below L they are all of it.
+        spread: The standard deviation of h_1^L, which is Gaussian.
+        entries: What every entry of w^l(1) - w^l(0) tends to, for the layers 3..L-1.
+        f: f_1(xi).
+
+    Example:
+        >>> found = non_centered_step("relu", 5, k=(1.74, 0.93, 2.35), eta=0.5, chi=-1.473759)
+        >>> [round(float(value), 4) for value in found.means]
+        [1.5101, 2.0956, 2.9083, 4.036]
+        >>> round(float(found.f), 3)
+        6.729
+    """
+
+    means: tuple[ClosedForm, ...]
+    spread: ClosedForm
+    entries: tuple[ClosedForm, ...]
+    f: ClosedForm
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """The first pass: u_2..u_{L+1}, C_2..C_L, sigma'(C_l), dx_0^1..dx_0^{L-1} and f_0."""
+
+    u: tuple[Bounded, ...]
+    constants: tuple[Bounded, ...]
+    slopes: tuple[Bounded, ...]
+    dx: tuple[Bounded, ...]
+    f: Bounded
+
+
+def non_centered_start(
+    act: Activation,
+    depth: int,
+    xi: Input | None = None,
+    *,
+    u: float | Sequence[float] = 1.0,
+    k00: float | None = None,
+) -> NonCenteredStart:
+    """IP-non-centered at its start.
+
+    Args:
+        act: The activation: a catalogue name, or a function of an expression.
+        depth: Number of hidden layers L, at least 2.
+        xi: The input.
+        u: The means of the initial weights of the layers 2..L+1: one number for all, or L.
+        k00: In place of the input, k(xi, xi) = |xi|^2 + 1.
+
+    Returns:
+        C_2 = u_2 E sigma(h_0^1), C_l = u_l sigma(C_{l-1}) and f_0 = u_{L+1} sigma(C_L).
+
+    Raises:
+        UsageError: A depth below 2, a mean that is 0, or a C_l on a kink of the activation.
+        NotDifferentiable: The activation jumps.
+
+    Source: Hajjar, Chizat, Giraud, section 5.1 and appendix K.3.
+
+    Example:
+        >>> [float(value) for value in non_centered_start("relu", 3, k00=1.0, u=2).dx]
+        [8.0, 4.0]
+    """
+    count, sigma = checks.whole(depth, "depth", least=2), nonlinearity(act)
+    twice = covariances(xi, xi, "first", None if k00 is None else (k00,) * 3)
+    found = _start(sigma, count, twice.first, u)
+    return NonCenteredStart(
+        per_layer(
+            "C",
+            found.constants,
+            r"C_2=u_2\mathbb{E}\sigma(h_0^1),\;C_l=u_l\sigma(C_{l-1})",
+            ITEM,
+            2,
+        ),
+        per_layer("dx_0", found.dx, r"\prod_{j>l}u_j\prod_{j=l+1}^L\sigma'(C_j)", ITEM),
+        closed("f_0", found.f, r"f_0=u_{L+1}\sigma(C_L)", ITEM),
+    )
+
+
+def non_centered_step(
+    act: Activation,
+    depth: int,
+    xi0: Input | None = None,
+    xi: Input | None = None,
+    *,
+    eta: float,
+    chi: float = -1.0,
+    u: float | Sequence[float] = 1.0,
+    k: Sequence[float] | None = None,
+    seed: int = 0,
+) -> NonCenteredStep:
+    """IP-non-centered after its first step, with the learning rates of Naive-IP.
+
+    Args:
+        act: The activation: a catalogue name, or a function of an expression.
+        depth: Number of hidden layers L, at least 2.
+        xi0: The training input.
+        xi: The query.
+        eta: The base learning rate.
+        chi: The derivative of the loss by f_0, at the f_0(xi_0) of ``non_centered_start``.
+        u: The means of the initial weights of the layers 2..L+1: one number for all, or L.
+        k: In place of the inputs, k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi), with k = xi . xi' + 1.
+        seed: Of samples, where an integral has no closed form and no quadrature.
+
+    Returns:
+        The numbers of the step.
+
+    Raises:
+        UsageError: As ``non_centered_start``, or inputs that do not fit.
+        NotDifferentiable: The activation jumps.
+
+    Source: Hajjar, Chizat, Giraud, section 5.1 and appendices K.3, K.4.
+
+    Example:
+        >>> float(non_centered_step("linear", 2, k=(1, 0.5, 1), eta=0.5).f)
+        0.75
+    """
+    count, sigma = checks.whole(depth, "depth", least=2), nonlinearity(act)
+    pair, rate = covariances(xi0, xi, "first", k), learning(eta, chi)
+    start = _start(sigma, count, pair.first, u)
+    push = Push(rate * pair.both, ZERO, start.dx[0])
+    whole = checks.whole(seed, "seed")
+    mean = pushed_mean(ONE, sigma.expr, sigma, pair, push, whole)
+    both = pushed_mean(sigma.expr, sigma.expr, sigma, pair, push, whole)
+    means, entries = list[Bounded](), list[Bounded]()
+    spread = ZERO
+    for layer in range(2, count + 1):
+        place = layer - 2
+        gate = start.slopes[place]
+        if layer == count:
+            spread = rate * both * gate
+            means.append(start.u[place] * mean + spread * start.u[place + 1])
+            break
+        means.append(start.u[place] * mean + rate * both * start.dx[place + 1] * gate)
+        if layer > 2:
+            entries.append(rate * start.dx[place + 1] * gate * _value(sigma, start, place - 1))
+        mean = through(lambda c: _at(sigma.expr, c), means[-1])
+        both = _value(sigma, start, place) * mean
+    last = _value(sigma, start, count - 2)
+    f = _output(sigma, means[-1], spread, start.u[-1], rate * last)
+    return NonCenteredStep(
+        per_layer(
+            "E h_1",
+            means,
+            r"\mathbb{E}h_1^l=u_l\mathbb{E}x_1^{l-1}-\eta\chi_0\mathbb{E}[x_0^{l-1}x_1^{l-1}]"
+            r"\,\mathbb{E}\,d\tilde h_0^l",
+            ITEM,
+            2,
+        ),
+        closed(
+            "std h_1^L",
+            abs(spread),
+            r"\eta|\chi_0|\,|\mathbb{E}[x_0^{L-1}x_1^{L-1}]\,\sigma'(C_L)|",
+            ITEM,
+        ),
+        per_layer("dw", entries, r"-\eta\chi_0\,d\tilde h_0^l\,\sigma(C_{l-1})", ITEM, 3),
+        closed(
+            "f_1",
+            f,
+            r"f_1=\mathbb{E}[(U+u_{L+1}-\eta\chi_0\sigma(C_L))\,\sigma(h_1^L)]",
+            ITEM,
+        ),
+    )
+
+
+def _start(sigma: Nonlinearity, depth: int, k00: Bounded, u: float | Sequence[float]) -> _Start:
+    means = _means(u, depth)
+    constants, slopes = [means[0] * single_mean(sigma.expr, k00)], list[Bounded]()
+    for place in range(depth - 1):
+        _off_kinks(sigma, constants[-1], place + 2)
+        slopes.append(through(lambda c: _at(sigma.slope, c), constants[-1]))
+        following = means[place + 1] * through(lambda c: _at(sigma.expr, c), constants[-1])
+        constants.append(following)
+    f = constants.pop()
+    dx = [means[-1]]
+    for place in range(depth - 2, -1, -1):
+        dx.append(dx[-1] * slopes[place] * means[place])
+    # The first is the mean of U + u_{L+1} at layer L; the others are constants.
+    return _Start(means, tuple(constants), tuple(slopes), tuple(reversed(dx[1:])), f)
+
+
+def _value(sigma: Nonlinearity, start: _Start, place: int) -> Bounded:
+    """x_0^l = sigma(C_l), for l = place + 2."""
+    return through(lambda c: _at(sigma.expr, c), start.constants[place])
+
+
+def _output(
+    sigma: Nonlinearity, mean: Bounded, spread: Bounded, u: Bounded, shift: Bounded
+) -> Bounded:
+    """E[(U + u + s) sigma(a + b U)]."""
+
+    def make(a: float, b: float, both: float) -> Estimate:
+        def integrand(z: Expr) -> Expr:
+            return (z + both) * substitute(sigma.expr, {Var(0): a + b * z})
+
+        return expect(integrand)
+
+    return through(make, mean, spread, u + shift)
+
+
+def _at(expr: Expr, value: float) -> Estimate:
+    """A function at a number, with the error of rounding."""
+    return expect(lambda z: substitute(expr, {Var(0): z}), 0, mean=value)
+
+
+def _off_kinks(sigma: Nonlinearity, constant: Bounded, layer: int) -> None:
+    for kink in sigma.kinks:
+        if abs(constant.value - kink) <= constant.error:
+            raise UsageError(
+                f"C_{layer} = {constant.value:g} is where {sigma.text} has a kink: all of layer "
+                f"{layer} is on it in the limit, and its slope is not decided.",
+                hint="Take means u that are positive.",
+            )
+
+
+def _means(u: float | Sequence[float], depth: int) -> tuple[Bounded, ...]:
+    """u_2..u_{L+1}."""
+    one = not hasattr(u, "__iter__")
+    given = (u,) * depth if one else checks.sequence(u, "u")
+    if len(given) != depth:
+        raise UsageError(
+            f"u has {len(given)} means; the layers 2..L+1 are {depth}.",
+            hint="Give one number for all, or one for each of them.",
+        )
+    found = tuple(bounded(checks.real(value, "an entry of u")) for value in given)
+    if any(value.value == 0 for value in found):
+        raise UsageError("a mean of the initial weights is 0.", hint="That is naive_degenerate.")
+    return found

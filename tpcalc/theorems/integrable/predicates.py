@@ -1,0 +1,152 @@
+"""The theorems of the paper by name, and those that are about a given network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate
+from tpcalc.results import Samples, Theorem, Verdict
+from tpcalc.theorems.integrable.collapse import collapse_answer, is_non_centered
+from tpcalc.theorems.integrable.degenerate import degenerate_answer
+from tpcalc.theorems.integrable.features import nontrivial_answer as nontrivial_init_answer
+from tpcalc.theorems.integrable.features import stable_answer as stable_init_answer
+from tpcalc.theorems.integrable.hybrid import hp_answer, hpz_answer, is_hybrid
+from tpcalc.theorems.integrable.linearizable import linearizable_answer
+from tpcalc.theorems.integrable.necessary import necessary_answer
+from tpcalc.theorems.integrable.setting import Case, asked, degree_of, integrable, named
+from tpcalc.theorems.integrable.stable import nontrivial_answer
+from tpcalc.theorems.integrable.trivial import trivial_answer
+from tpcalc.theorems.integrable.weak import is_ip_bias, weak_answer
+
+__all__ = ["PREDICATES", "Predicate", "applicable"]
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A theorem, and the parameterizations that it is about.
+
+    Args:
+        answer: Its answer for a network.
+        about: Whether it is about the parameterization of a network.
+        near: Whether it is told as well where the parameterization is all that is missing.
+    """
+
+    answer: Callable[[Case], Theorem]
+    about: Callable[[Case], bool]
+    near: bool = False
+
+
+def _naive(case: Case) -> bool:
+    return named(case, "naive-ip").met
+
+
+def _llr(case: Case) -> bool:
+    return named(case, "ip-llr", p=degree_of(case)).met
+
+
+def _linear(case: Case) -> bool:
+    activation = case.activation
+    rest = activation.zero_at_zero.met and activation.slope_at_zero.met
+    return rest and named(case, "ip-llr", p=1).met
+
+
+def _biased(case: Case) -> bool:
+    return case.bias != "none" and is_ip_bias(case).met
+
+
+PREDICATES: Mapping[str, Predicate] = {
+    "trivial_naive_ip": Predicate(trivial_answer, _naive, near=True),
+    "degenerate": Predicate(
+        degenerate_answer, lambda case: not case.activation.zero_at_zero.met and _naive(case)
+    ),
+    "llr_necessary": Predicate(necessary_answer, lambda case: integrable(case).met),
+    "nontrivial_stable": Predicate(nontrivial_answer, _llr, near=True),
+    "linearizable": Predicate(linearizable_answer, _linear),
+    "equiv_hp": Predicate(hp_answer, lambda case: is_hybrid(case).met),
+    "equiv_hpz": Predicate(hpz_answer, lambda case: is_hybrid(case).met),
+    "collapse": Predicate(collapse_answer, lambda case: is_non_centered(case).met),
+    "weak_data_dependence": Predicate(weak_answer, _biased),
+    "stable_init": Predicate(stable_init_answer, lambda case: True),
+    "nontrivial_init": Predicate(nontrivial_init_answer, lambda case: True),
+}
+
+
+def applicable(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    verdict: Verdict | None = None,
+    derive: bool = True,
+) -> tuple[Theorem, ...]:
+    """The theorems that are about the parameterization of a network, with their answers.
+
+    Those whose parameterization it is are told whether their other hypotheses are met or not, and
+    those that it would meet with other learning rates; all share one derivation. The definitions
+    ``feature_learning`` and ``kernel_evolution`` are left out: ``check`` answers them by layer.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        verdict: What ``check`` found of this network: nothing is derived besides, and claims about
+            numbers stay without a derived side.
+        derive: Whether claims are derived from the program.
+
+    Returns:
+        The answers: what holds first, what is outside last. None for a network that is not fully
+        connected.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Training integrable parameterizations.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> for found in applicable(MLP(3, "tanh"), "naive-ip", derive=False):
+        ...     print(found.name, found.answer)
+        trivial_naive_ip holds
+        stable_init holds
+        nontrivial_init does not hold
+        llr_necessary outside
+    """
+    case = asked(
+        architecture,
+        parameterization,
+        data,
+        lr=lr,
+        loss=loss,
+        steps=steps if verdict is None else verdict.steps,
+        batch=batch,
+        derive=derive,
+        given=verdict,
+    )
+    if not case.plain:
+        return ()
+    found = [theorem for each in PREDICATES.values() if (theorem := _told(each, case)) is not None]
+    order = ("holds", "does not hold", "outside")
+    return tuple(sorted(found, key=lambda theorem: order.index(theorem.answer)))
+
+
+def _told(predicate: Predicate, case: Case) -> Theorem | None:
+    if predicate.about(case):
+        return predicate.answer(case)
+    if predicate.near and integrable(case).met:
+        theorem = predicate.answer(case)
+        if len(theorem.missing) == 1:
+            return theorem
+    return None

@@ -1,0 +1,505 @@
+"""The network that a theorem is asked about, and the conditions that theorems put on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import isfinite
+
+from tpcalc.analyses.check import check
+from tpcalc.analyses.generic import generic
+from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.parameterizations import Exponents, Parameterization
+from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.training import Rate
+from tpcalc.errors import LimitError, ScaleError, UsageError
+from tpcalc.functions import Fn, Par
+from tpcalc.functions.tape import evaluate
+from tpcalc.orders import Ex, as_ex
+from tpcalc.results import Hypothesis, Samples, Verdict, checks
+from tpcalc.sources import Source
+from tpcalc.theorems.integrable.assumptions import Assumptions, assumptions
+
+__all__ = [
+    "SUPPORTED",
+    "Case",
+    "asked",
+    "bias_at_most_first",
+    "continuous_loss",
+    "degree_of",
+    "first_slope",
+    "fully_connected",
+    "hidden_layers",
+    "homogeneous",
+    "integrable",
+    "named",
+    "non_orthogonal",
+    "one_sample",
+    "paper",
+    "slope_at_zero",
+    "smooth",
+    "spared",
+    "zero_at_zero",
+]
+
+PAPER = "Hajjar, Chizat, Giraud, Training integrable parameterizations"
+ARXIV = "2110.15596"
+STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
+SUPPORTED = (
+    "supported, but outside the smoothness assumption: for p = {} the exponents are the same, and "
+    "they are derived without it"
+)
+
+
+def paper(item: str) -> Source:
+    """A place in the paper.
+
+    Args:
+        item: Theorem, remark or section.
+
+    Example:
+        >>> paper("Proposition 3.1").item
+        'Proposition 3.1'
+    """
+    return Source(PAPER, item, ARXIV)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network with its training routine, as theorems are asked about it.
+
+    Args:
+        architecture: The network.
+        parameterization: Its exponents.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate.
+        loss: Catalogue name.
+        steps: Updates that are followed where something is derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+        given: What ``check`` has found already.
+    """
+
+    architecture: Architecture
+    parameterization: Parameterization
+    data: Samples | None
+    lr: Rate
+    loss: str
+    steps: int
+    batch: int
+    derive: bool
+    given: Verdict | None = None
+
+    @property
+    def depth(self) -> int:
+        """The number of hidden layers L."""
+        return self.architecture.hidden
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the fully connected network of equation (2.1)."""
+        return isinstance(self.architecture, MLP) and self.architecture.norm == "none"
+
+    @property
+    def bias(self) -> str:
+        """Which layers have a bias."""
+        return self.architecture.bias if isinstance(self.architecture, MLP) else "none"
+
+    @property
+    def biased(self) -> range:
+        """The layers that have a bias."""
+        last = {"none": 0, "first": 1, "hidden": self.depth, "all": self.depth + 1}
+        return range(1, last[self.bias] + 1)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The data, or generic ones."""
+        return generic(self.loss, (self.steps + 1) * self.batch) if self.data is None else self.data
+
+    @cached_property
+    def activation(self) -> Assumptions:
+        """What the theorems ask of the activation."""
+        assert isinstance(self.architecture, MLP)  # theorems about others are not asked so far
+        return assumptions(self.architecture.activation)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """What is derived from the program; None where it is not asked or there is nothing to."""
+        if self.given is not None:
+            return self.given
+        if not self.derive:
+            return None
+        try:
+            return self.checked()
+        except (ScaleError, LimitError):
+            return None
+
+    def checked(self) -> Verdict:
+        """What ``check`` finds of the network.
+
+        Raises:
+            ScaleError: An exponent that holds a symbol, or sizes that cannot be followed.
+        """
+        return check(
+            self.architecture,
+            self.parameterization,
+            self.data,
+            steps=self.steps,
+            lr=self.lr,
+            loss=self.loss,
+            batch=self.batch,
+        )
+
+    @property
+    def limits(self) -> bool:
+        """Whether limits may be computed too, and not only exponents read off."""
+        return self.derive and self.given is None and self.plain
+
+    def exponents(self, step: int) -> Exponents:
+        """The exponents of a step.
+
+        Args:
+            step: The step t.
+        """
+        return self.parameterization.exponents(self.depth, step)
+
+    def slope(self, output: float, step: int = 0) -> float:
+        """The derivative of the loss at an output, for the first sample of a step.
+
+        Args:
+            output: The output.
+            step: The step t.
+        """
+        target = self.samples.targets[step * self.batch % len(self.samples)][0]
+        (chi,) = find_loss(self.loss).chi([Par(0)], [Par(1)])
+        return float(evaluate(Fn(chi, 0, 2), [], [output, target]))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of every answer about this network."""
+        found = []
+        if isinstance(self.architecture, MLP) and set(self.architecture.weight_variances) != {1}:
+            found.append(
+                "the initial variances of the weights are not 1, as in the statement: constant "
+                "factors of the layers, which change no exponent"
+            )
+        return tuple(found)
+
+
+def asked(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None,
+    *,
+    lr: Rate,
+    loss: str,
+    steps: int,
+    batch: int,
+    derive: bool,
+    given: Verdict | None = None,
+) -> Case:
+    """The network that a theorem is asked about, its arguments checked.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where something is derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+        given: What ``check`` has found already.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Example:
+        >>> case = asked(MLP(3), "mup", None, lr=1, loss="mse", steps=2, batch=1, derive=False)
+        >>> case.depth, case.verdict
+        (3, None)
+    """
+    if not isinstance(derive, bool):
+        raise UsageError(f"derive is {derive!r}.", hint="It is True or False.")
+    chosen = find_loss(loss)
+    steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
+    batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
+    if not callable(lr):
+        lr = checks.real(lr, "lr")
+    if data is not None:
+        if not isinstance(data, Samples):
+            raise UsageError(
+                f"the data are of type {type(data).__name__}, not Samples.",
+                hint="Give tp.Samples(inputs, targets), or none for generic data.",
+            )
+        chosen.check(data)
+    network = checked(architecture)
+    found = find_parameterization(parameterization)
+    return Case(network, found, data, lr, chosen.name, steps, batch, derive, given)
+
+
+def fully_connected(case: Case) -> Hypothesis:
+    """The network is that of equation (2.1).
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, section 2.1.
+    """
+    found = "so it is" if case.plain else _shape(case)
+    return Hypothesis("a fully connected network", case.plain, found)
+
+
+def _shape(case: Case) -> str:
+    if isinstance(case.architecture, MLP):
+        return "its layers are normalised"
+    return f"it is {case.architecture.words}"
+
+
+def one_sample(case: Case) -> Hypothesis:
+    """The setting of the paper: a fully connected network of one output, one sample in a step.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, section 2.1, Definition 2.2.
+    """
+    found = "so it is"
+    rates = [case.lr]
+    if callable(case.lr):
+        layers = range(1, case.depth + 2)
+        rates = [case.lr(layer, step) for step in range(case.steps) for layer in layers]
+    met = False
+    if not case.plain:
+        found = _shape(case)
+    elif case.samples.outputs != 1:
+        found = f"it has {case.samples.outputs} outputs"
+    elif case.batch != 1:
+        found = f"a step takes {case.batch} samples"
+    elif any(not callable(rate) and rate <= 0 for rate in rates):
+        found = "a learning rate is not above 0"
+    else:
+        met = True
+    text = "a fully connected network of one output, trained on one sample in a step, at eta > 0"
+    return Hypothesis(text, met, found)
+
+
+def continuous_loss(case: Case) -> Hypothesis:
+    """Assumption 1.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, Assumption 1.
+    """
+    text = "Assumption 1: the derivative of the loss is continuous in the output"
+    return Hypothesis(text, True, f"the loss is {case.loss}")
+
+
+def hidden_layers(case: Case, least: int) -> Hypothesis:
+    """Enough hidden layers.
+
+    Args:
+        case: The network.
+        least: The smallest number L.
+    """
+    word = "layer" if least == 1 else "layers"
+    return Hypothesis(f"at least {least} hidden {word}", case.depth >= least, f"L = {case.depth}")
+
+
+def bias_at_most_first(case: Case) -> Hypothesis:
+    """No biases above the first layer.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, sections 3.2 and 4.
+    """
+    found = {
+        "none": "it has none",
+        "first": "it has one in the first layer",
+        "hidden": "it has biases in all hidden layers",
+        "all": "it has biases in all layers",
+    }[case.bias]
+    fine = case.bias in ("none", "first") or len(case.biased) == 1
+    return Hypothesis("no biases above the first layer", fine, found)
+
+
+def smooth(case: Case) -> Hypothesis:
+    """Assumption 2: sigma and sigma' are pseudo-Lipschitz.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, Assumption 2.
+    """
+    text = "Assumption 2: sigma and sigma' are there, pseudo-Lipschitz, and not identically 0"
+    found = _all_of(text, case.activation.second)
+    return Hypothesis(text, True, case.activation.smooth.found) if found.met else found
+
+
+def homogeneous(case: Case) -> Hypothesis:
+    """Assumption 3: sigma is p-homogeneous, p >= 2, not negative and larger on the right.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, Assumption 3.
+    """
+    text = "Assumption 3: sigma is p-homogeneous with p >= 2 and alpha > beta >= 0"
+    return _all_of(text, case.activation.third)
+
+
+def zero_at_zero(case: Case) -> Hypothesis:
+    """The activation is 0 at 0.
+
+    Args:
+        case: The network.
+    """
+    return case.activation.zero_at_zero
+
+
+def slope_at_zero(case: Case) -> Hypothesis:
+    """The activation has a slope at 0 other than 0.
+
+    Args:
+        case: The network.
+    """
+    return case.activation.slope_at_zero
+
+
+def _all_of(text: str, parts: Iterable[Hypothesis]) -> Hypothesis:
+    every = tuple(parts)
+    lacking = [part.found for part in every if not part.met]
+    found = dict.fromkeys(lacking or (part.found for part in every))
+    return Hypothesis(text, not lacking, "; ".join(found))
+
+
+def first_slope(case: Case, output: float = 0.0) -> Hypothesis:
+    """The derivative of the loss at the first output is not 0.
+
+    Args:
+        case: The network.
+        output: The limit of that output.
+
+    Source: Hajjar, Chizat, Giraud, Theorems 3.2 and 4.1.
+    """
+    text = f"chi_0, the derivative of the loss at the limit {output:g} of f_0, is not 0"
+    if case.samples.outputs != 1:
+        return Hypothesis(text, False, f"there are {case.samples.outputs} outputs")
+    chi = case.slope(output)
+    return Hypothesis(text, isfinite(chi) and chi != 0, f"chi_0 = {chi:g}")
+
+
+def non_orthogonal(case: Case) -> Hypothesis:
+    """The first three training inputs are distinct, neighbours not orthogonal.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, Theorem 3.2.
+    """
+    text = "xi_0, xi_1, xi_2 are distinct, xi_0 . xi_1 and xi_1 . xi_2 are not 0"
+    rows = [case.samples.inputs[step * case.batch % len(case.samples)] for step in range(3)]
+    found = "generic data" if case.data is None else "so they are"
+    met = len(set(rows)) == 3
+    if not met:
+        found = "some are the same"
+    for step in (0, 1):
+        product = sum(a * b for a, b in zip(rows[step], rows[step + 1], strict=True))
+        if met and product == 0:
+            met, found = False, f"xi_{step} . xi_{step + 1} = 0"
+    return Hypothesis(text, met, found)
+
+
+def degree_of(case: Case) -> Fraction:
+    """The degree p that IP-LLR is to have; 1 where the activation has none above 0.
+
+    Args:
+        case: The network.
+    """
+    degree = case.activation.degree
+    return degree if degree is not None and degree > 0 else Fraction(1)
+
+
+def spared(case: Case) -> bool:
+    """Whether the exponents are those of Assumption 3, and only its p >= 2 is not met.
+
+    Args:
+        case: The network.
+    """
+    return case.activation.supported and not case.activation.high_degree.met
+
+
+def named(case: Case, name: str, **parameters: object) -> Hypothesis:
+    """The exponents are those of a parameterization of the catalogue, whatever it is called here.
+
+    Args:
+        case: The network.
+        name: The catalogue name.
+        parameters: Its parameters.
+
+    Source: Hajjar, Chizat, Giraud, section 2.2, for the tables.
+    """
+    wanted = find_parameterization(name, **parameters)
+    text = f"the parameterization is {wanted.text}"
+    for step in range(max(STEPS, case.steps + 1)):
+        mine, theirs = (
+            _entries(found.exponents(case.depth, step), case.biased)
+            for found in (case.parameterization, wanted)
+        )
+        for place, value in theirs.items():
+            if mine[place] != value:
+                found = f"{place} is {mine[place]} at step {step}, not {value}"
+                return Hypothesis(text, False, f"{case.parameterization.text}: {found}")
+    return Hypothesis(text, True, case.parameterization.text)
+
+
+def integrable(case: Case) -> Hypothesis:
+    """The scales are those of integrable parameterizations, the learning rates are free.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, section 2.2.
+    """
+    text = "an integrable parameterization: a = (0, 1, ..., 1), centred, biases like their layer"
+    row = case.exponents(0)
+    wanted = [as_ex(0)] + [as_ex(1)] * case.depth
+    found = ""
+    for layer, value in enumerate(wanted, start=1):
+        if row.a[layer - 1] != value:
+            found = f"a_{layer} = {row.a[layer - 1]}"
+        elif layer in case.biased and row.bias_a[layer - 1] != value:
+            found = f"the bias of layer {layer} has the exponent {row.bias_a[layer - 1]}"
+        if found:
+            break
+    else:
+        if any(mean != 0 for mean in row.mean):
+            found = "the initial weights are not centred"
+        elif any(kept for step in (1, 2) for kept in case.exponents(step).kept):
+            found = "initial weights are changed after step 0"
+    return Hypothesis(text, not found, found or case.parameterization.text)
+
+
+def _entries(row: Exponents, biased: Iterable[int]) -> dict[str, object]:
+    """The entries of a table that a network feels, by name."""
+    found: dict[str, object] = {}
+    columns: tuple[tuple[str, Iterable[object]], ...] = (
+        ("a", row.a),
+        ("c", row.c),
+        ("the mean of the weights of layer ", row.mean or (Fraction(0),) * len(row.a)),
+        ("what is left of the initial weights of layer ", row.kept or (Ex(),) * len(row.a)),
+    )
+    for name, values in columns:
+        joint = "" if name.endswith(" ") else "_"
+        found |= {f"{name}{joint}{layer}": value for layer, value in enumerate(values, start=1)}
+    for layer in biased:
+        found[f"the exponent of bias {layer}"] = row.bias_a[layer - 1]
+        found[f"the rate exponent of bias {layer}"] = row.bias_c[layer - 1]
+    return found

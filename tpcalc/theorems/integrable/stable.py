@@ -1,0 +1,157 @@
+"""Theorem 4.1: IP-LLR learns at the first step, and stays finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import isfinite
+
+from tpcalc.analyses.generic import far_query
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate, train
+from tpcalc.errors import TpcalcError
+from tpcalc.evaluate.limit import limit
+from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.theorems.integrable.claims import answered, finite, of_order_one, sizes, vanishing
+from tpcalc.theorems.integrable.setting import (
+    Case,
+    asked,
+    bias_at_most_first,
+    continuous_loss,
+    degree_of,
+    first_slope,
+    homogeneous,
+    named,
+    spared,
+)
+
+__all__ = ["nontrivial_answer", "nontrivial_stable"]
+
+Z = 5.0
+
+
+def nontrivial_stable(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether IP-LLR leaves its start at the first step and stays finite.
+
+    f_0 tends to 0, f_1 to a number of the sign of -chi_0, f_2 to a finite number.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        The answer, with each hypothesis and each claim.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Theorem 4.1, Theorem G.12, Appendix I.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = nontrivial_stable(MLP(3, "relu^2", bias="first"), "ip-llr:2")
+        >>> found.answer, found.differs
+        ('holds', False)
+        >>> print(nontrivial_stable(MLP(3, "relu", bias="all"), "ip-llr", derive=False).missing[0])
+        Hypothesis(text='no biases above the first layer', met=False, found='it has biases in all \
+layers')
+    """
+    return nontrivial_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def nontrivial_answer(case: Case) -> Theorem:
+    """The answer of ``nontrivial_stable`` for a network.
+
+    Args:
+        case: The network.
+    """
+    return answered(
+        case,
+        "nontrivial_stable",
+        "IP-LLR is not trivial and stable: f_1 tends to a number other than 0, f_2 stays finite",
+        "Theorem 4.1",
+        (_is_llr, bias_at_most_first, continuous_loss, first_slope),
+        _claims,
+        smoothness=homogeneous,
+        spares=spared,
+    )
+
+
+def _is_llr(case: Case) -> Hypothesis:
+    return named(case, "ip-llr", p=degree_of(case))
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    q = case.batch
+    yield vanishing("f_0", sizes(case, [f"f[0,{q}]"]))
+    yield of_order_one("f_1", sizes(case, [f"f[1,{q}]"]), "a number other than 0")
+    wanted = -1 if case.slope(0.0) > 0 else 1
+    yield _sign(case, wanted)
+    yield finite("f_2", sizes(case, [f"f[2,{q}]"]))
+    verdict = case.verdict
+    if verdict is not None:
+        exploding = verdict.verdict == "unstable"
+        known = verdict.verdict == "feature-learning" and verdict.valid_for == "all t"
+        word = f"{verdict.verdict}, {verdict.valid_for}"
+        agrees = False if exploding else True if known else None
+        yield Claim("training at all t", "stays finite", word, agrees)
+
+
+def _sign(case: Case, wanted: int) -> Claim:
+    """The sign of f_1, that of -chi_0, beside its limit at two inputs."""
+    words = {1: "positive", -1: "negative"}
+    text, stated = "the sign of f_1", f"{words[wanted]}, that of -chi_0"
+    if not case.limits:
+        return Claim(text, stated, "")
+    program = train(
+        case.architecture,
+        case.parameterization,
+        case.samples,
+        steps=1,
+        lr=case.lr,
+        loss=case.loss,
+        queries=[far_query(case.samples)],
+        watch=(),
+    )
+    try:
+        found = limit(program, outputs=["f[1,*"])
+    except TpcalcError as error:
+        return Claim(text, stated, f"no limit: {error.message}")
+    values = [found[name] for name in found]
+    derived = ", ".join(str(value) for value in values)
+    ends = [value.value - wanted * Z * value.stderr for value in values]
+    if not all(isfinite(end) for end in ends):
+        return Claim(text, stated, derived)
+    if all(wanted * end > 0 for end in ends):
+        return Claim(text, stated, derived, True)
+    against = any(wanted * value.value < -Z * value.stderr for value in values)
+    return Claim(text, stated, derived, False if against else None)

@@ -1,0 +1,164 @@
+"""Proposition 3.1: the naive integrable parameterization is trivial from three hidden layers on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate
+from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.theorems.integrable.claims import answered, sizes, vanishing
+from tpcalc.theorems.integrable.setting import (
+    Case,
+    asked,
+    continuous_loss,
+    hidden_layers,
+    named,
+    smooth,
+    zero_at_zero,
+)
+
+__all__ = ["trivial_answer", "trivial_naive_ip"]
+
+
+def trivial_naive_ip(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether Naive-IP is trivial: all outputs stay at 0.
+
+    Two meanings of the word are told apart. The start is trivial: h_0 tends to 0 above the first
+    layer. Learning is trivial: f_t tends to the limit of f_0.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        The answer, with each hypothesis and each claim; for two hidden layers what is derived.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Proposition 3.1.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = trivial_naive_ip(MLP(3, "tanh"), "naive-ip")
+        >>> found.answer, found.differs
+        ('holds', False)
+        >>> print(trivial_naive_ip(MLP(2, "tanh"), "naive-ip", derive=False))
+        trivial_naive_ip: outside its hypotheses (at least 3 hidden layers: L = 2)
+    """
+    return trivial_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def trivial_answer(case: Case) -> Theorem:
+    """The answer of ``trivial_naive_ip`` for a network.
+
+    Args:
+        case: The network.
+    """
+    found = answered(
+        case,
+        "trivial_naive_ip",
+        "Naive-IP is trivial: f_t tends to 0 for all t",
+        "Proposition 3.1",
+        (_is_naive, _is_deep, continuous_loss, zero_at_zero),
+        _claims,
+        smoothness=smooth,
+        notes=_notes,
+    )
+    lacking = {hypothesis.text for hypothesis in found.missing}
+    if case.plain and case.depth == 2 and lacking <= {_is_deep(case).text, smooth(case).text}:
+        return replace(found, claims=tuple(_shallow(case)))
+    return found
+
+
+def _is_naive(case: Case) -> Hypothesis:
+    return named(case, "naive-ip")
+
+
+def _is_deep(case: Case) -> Hypothesis:
+    return hidden_layers(case, 3)
+
+
+def _claims(case: Case) -> Iterator[Claim]:
+    steps = range(1, case.steps + 1)
+    q = case.batch
+    verdict = case.verdict
+    start = "" if verdict is None else _start(verdict.initial)
+    agrees = None if verdict is None else verdict.initial == "vanishes"
+    yield Claim("h_0 above the first layer (the start)", "tends to 0", start, agrees)
+    for layer in range(1, case.depth + 2):
+        names = [name for t in steps for name in (f"dW_x[{layer},{t},{q}]", f"dB[{layer},{t}]")]
+        where = "the output" if layer > case.depth else f"layer {layer}"
+        yield vanishing(f"what updates add to {where}", sizes(case, names))
+    yield vanishing("f_0", sizes(case, [f"f[0,{q}]"]))
+    changes = [f"f[{t},{q}]-f[0,{q}]" for t in steps]
+    yield vanishing(f"f_t - f_0 for t <= {case.steps} (learning)", sizes(case, changes))
+    if verdict is not None:
+        trivial = verdict.verdict == "trivial"
+        known = trivial and verdict.valid_for == "all t"
+        word = f"{verdict.verdict}, {verdict.valid_for}"
+        yield Claim("learning at all t", "trivial", word, True if known else None)
+
+
+def _start(initial: str) -> str:
+    return {"vanishes": "it vanishes", "explodes": "it explodes"}.get(initial, "it does not vanish")
+
+
+def _shallow(case: Case) -> Iterator[Claim]:
+    """What is derived for two layers, of which the proposition says nothing."""
+    q = case.batch
+    for layer in (1, 2, 3):
+        where = "the output" if layer == 3 else f"layer {layer}"
+        found = sizes(case, [f"dW_x[{layer},1,{q}]"])
+        yield vanishing(f"what the first update adds to {where}", found, "")
+    yield vanishing("f_1 - f_0", sizes(case, [f"f[1,{q}]-f[0,{q}]"]), "")
+
+
+def _notes(case: Case) -> Iterator[str]:
+    if not _is_naive(case).met:
+        return
+    if case.depth == 1:
+        yield "with one hidden layer the tables of naive-ip are those of mup, which learns"
+    if case.depth != 2:
+        return
+    if case.activation.slope_at_zero.met:
+        yield (
+            "L = 2 with sigma'(0) != 0 is not trivial: h_1^2 tends to "
+            "-eta chi_0 E[x_0^1 x_1^1] sigma'(0) U^3"
+        )
+    elif case.activation.smooth.met:
+        yield "L = 2 with a smooth sigma and sigma'(0) = 0 is trivial: dh^2 vanishes with h^2"
+    elif case.activation.supported:
+        yield "L = 2 with a rectifier is not trivial: its gate does not close where h^2 vanishes"
