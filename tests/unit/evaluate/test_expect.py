@@ -80,3 +80,11 @@ def test_closed_forms_with_symbols_are_those_of_numbers() -> None:
 def test_no_closed_form_is_said() -> None:
     with pytest.raises(TpcalcError, match="no closed form"):
         tp.closed_form(tp.tanh)
+
+
+def test_a_pole_is_a_place_to_cut() -> None:
+    """1/(h - a) changes sign through infinity; the integrand jumps there."""
+    at_zero = tp.expect(lambda h: tp.normal_cdf(1 / h))
+    assert at_zero.value == pytest.approx(0.5, abs=1e-14)
+    elsewhere = tp.expect(lambda h: h * tp.normal_cdf(1 / (h - 0.3)))
+    assert elsewhere.value == pytest.approx(0.23467365728493, abs=1e-13)

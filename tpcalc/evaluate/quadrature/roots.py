@@ -95,7 +95,9 @@ def _searched(inner: Expr, target: float) -> list[Root]:
     ends = zero & ~(np.append(zero[1:], True) & np.insert(zero[:-1], 0, True))
     roots = [float(place) for place in x[ends]]
     change = np.flatnonzero(y[:-1] * y[1:] < 0.0)
-    roots += [float(brentq(gap, x[k], x[k + 1], xtol=1e-300, rtol=1e-15)) for k in change[:MOST]]
+    # Towards a change of sign at 0 (a pole, say) halving goes through all exponents of floats.
+    options = {"xtol": 1e-300, "rtol": 1e-15, "maxiter": 5000}
+    roots += [float(brentq(gap, x[k], x[k + 1], **options)) for k in change[:MOST]]
     return [Root(root, _local_unit(gap, root), True) for root in roots[:MOST]]
 
 
