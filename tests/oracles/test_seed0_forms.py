@@ -9,9 +9,9 @@ from agree import agree
 from oracles.seed0_data import K00, K01, XI0, XI1
 
 from tpcalc.results import Method
-from tpcalc.theorems.integrable.bias import bias_start, bias_step
-from tpcalc.theorems.integrable.closed import ClosedForm
-from tpcalc.theorems.integrable.exponents import (
+from tpcalc.theorems.integrable.forms.bias import bias_start, bias_step
+from tpcalc.theorems.integrable.forms.closed import ClosedForm
+from tpcalc.theorems.integrable.forms.exponents import (
     first_pass,
     first_rates,
     first_updates,
@@ -20,12 +20,12 @@ from tpcalc.theorems.integrable.exponents import (
     naive_rates,
     relative_displacements,
 )
-from tpcalc.theorems.integrable.llr import LLRStep, llr_step
-from tpcalc.theorems.integrable.moments import stable_std, tilde_variances
-from tpcalc.theorems.integrable.mup import mup_step
-from tpcalc.theorems.integrable.naive import naive_degenerate
-from tpcalc.theorems.integrable.non_centered import non_centered_start, non_centered_step
-from tpcalc.theorems.integrable.ntk import lazy_step, tangent_kernel
+from tpcalc.theorems.integrable.forms.llr import LLRStep, llr_step
+from tpcalc.theorems.integrable.forms.moments import stable_std, tilde_variances
+from tpcalc.theorems.integrable.forms.mup import mup_step
+from tpcalc.theorems.integrable.forms.naive import naive_degenerate
+from tpcalc.theorems.integrable.forms.non_centered import non_centered_start, non_centered_step
+from tpcalc.theorems.integrable.forms.ntk import lazy_step, tangent_kernel
 
 SMALL0, SMALL1 = (0.3, 0.1, 0.0, 0.0), (0.2, -0.1, 0.0, 0.0)
 

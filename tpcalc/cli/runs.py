@@ -114,7 +114,7 @@ def checked(network: Network, at: Point, verify: bool) -> Verdict:
 def theorems_of(network: Network, found: Verdict) -> Theorems:
     """What theorems say of a network, beside a verdict that is known."""
     from tpcalc.results import Theorems
-    from tpcalc.theorems.integrable.predicates import applicable
+    from tpcalc.theorems.integrable.predicates.registry import applicable
 
     rows = applicable(
         network.architecture,

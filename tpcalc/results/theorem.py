@@ -52,6 +52,11 @@ class Claim:
     derived: str
     agrees: bool | None = None
 
+    def __str__(self) -> str:
+        parts = [f"stated: {self.stated}"] * bool(self.stated)
+        parts += [f"derived: {self.derived}"] * bool(self.derived)
+        return f"{self.text}: {', '.join(parts)}" + (" (CONTRADICTED)" * (self.agrees is False))
+
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
@@ -100,10 +105,11 @@ class Theorem:
         return self.answer == "holds"
 
     def __str__(self) -> str:
-        if self.answer != "outside":
-            return f"{self.name}: {self.answer} ({self.source})"
-        lacking = "; ".join(f"{each.text}: {each.found}" for each in self.missing)
-        return f"{self.name}: outside its hypotheses ({lacking})"
+        answer = "outside its hypotheses" if self.answer == "outside" else self.answer
+        lines = [f"{self.name}: {answer} ({self.source})"]
+        lines += [f"  not met: {each.text}: {each.found}" for each in self.missing]
+        lines += [f"  {claim}" for claim in self.claims if claim.stated or claim.derived]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,4 +4,4 @@ Nothing here decides anything for the engine: a theorem is asked beside what is 
 program, and the two are compared.
 """
 
-from __future__ import annotations
+from tpcalc.theorems import integrable as integrable

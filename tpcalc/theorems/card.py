@@ -14,7 +14,7 @@ from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.evaluate.limit import limit
 from tpcalc.results import Card, LimitTable, Samples, Theorems
-from tpcalc.theorems.integrable.predicates import applicable
+from tpcalc.theorems.integrable.predicates.registry import applicable
 
 __all__ = ["card"]
 

@@ -12,7 +12,7 @@ from tpcalc.catalog.parameterization import Parameterization, with_rates
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.orders import Ex
 from tpcalc.results import Key, OrderRow, Setting, Verdict
-from tpcalc.theorems.integrable.predicates import applicable
+from tpcalc.theorems.integrable.predicates.registry import applicable
 
 __all__ = ["Growth", "Prediction", "predicted", "rate_growth"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.orders import Ex, as_ex
-from tpcalc.theorems.integrable.exponents import (
+from tpcalc.theorems.integrable.forms.exponents import (
     first_pass,
     first_rates,
     first_updates,

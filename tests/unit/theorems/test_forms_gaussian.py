@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from agree import agree
 
 import tpcalc as tp
+from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
 from tpcalc.results import Method
-from tpcalc.theorems.integrable import gaussian
-from tpcalc.theorems.integrable.bounded import Bounded
-from tpcalc.theorems.integrable.gaussian import ONE, Pair, Push, pair_mean, pushed_mean
-from tpcalc.theorems.integrable.nonlinearity import Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms import gaussian
+from tpcalc.theorems.integrable.forms.bounded import Bounded
+from tpcalc.theorems.integrable.forms.gaussian import ONE, Pair, Push, pair_mean, pushed_mean
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-TWO_SIDED: Callable[[Expr], Expr] = lambda z: tp.relu(z) ** 2 + tp.relu(-z) ** 2 / 2  # noqa: E731
+
+def two_sided(z: Expr) -> Expr:
+    return tp.relu(z) ** 2 + tp.relu(-z) ** 2 / 2  # type: ignore[no-any-return]
+
+
 PAIRS = {
     "two": (1.74, 0.93, 2.35),
     "negative": (1.0, -0.6, 1.5),
@@ -28,11 +31,11 @@ def sampled(outer: Expr, inner: Expr, sigma: Nonlinearity, floats: tuple[float, 
     return gaussian._nested(outer, inner, sigma, gaussian._Floats(*floats), 1)
 
 
-@pytest.mark.parametrize("act", ["relu", "leaky_relu:0.2", "abs", "relu^2", TWO_SIDED])
+@pytest.mark.parametrize("act", ["relu", "leaky_relu:0.2", "abs", "relu^2", two_sided])
 @pytest.mark.parametrize(
     ("pair", "mean"), [("two", 0.4), ("negative", 0.0), ("same", 0.4), ("alone", 0.0)]
 )
-def test_against_samples(act: str, pair: str, mean: float) -> None:
+def test_against_samples(act: Activation, pair: str, mean: float) -> None:
     sigma, theta, variance = nonlinearity(act), 0.3, 0.5
     floats = PAIRS[pair]
     push = Push(Bounded(theta), Bounded(variance), Bounded(mean))
@@ -43,6 +46,22 @@ def test_against_samples(act: str, pair: str, mean: float) -> None:
         assert found.error < 1e-11
         against = sampled(outer, inner, sigma, (*floats, theta, variance, mean))
         agree(found.estimate(), against, 6)  # type: ignore[arg-type]
+
+
+def test_cubes_at_the_training_input() -> None:
+    """X = Y has no quadrature as it stands; the number is that of an adaptive rule on (0, 40)."""
+    sigma = nonlinearity("relu^3")
+    push = Push(Bounded(0.3), Bounded(0.5))
+    same = Pair(*map(Bounded, (1.74, 1.74, 1.74)))
+    found = pushed_mean(sigma.expr, sigma.expr, sigma, same, push)
+    assert abs(found.value - 796.3530160832031) <= found.error + 4e-7
+    assert found.error < 1e-7
+
+
+def test_degrees_that_samples_would_get_wrong_are_refused() -> None:
+    sigma, pair = nonlinearity("relu^2.5"), Pair(*map(Bounded, PAIRS["two"]))
+    with pytest.raises(EvaluationError, match="miss the tails"):
+        pushed_mean(sigma.expr, sigma.expr, sigma, pair, Push(Bounded(0.3), Bounded(0.5)))
 
 
 def test_cubes_given_the_first_gaussian() -> None:

@@ -11,7 +11,7 @@ from agree import agree
 import tpcalc as tp
 from tpcalc.errors import UsageError
 from tpcalc.results import Method
-from tpcalc.theorems.integrable.moments import (
+from tpcalc.theorems.integrable.forms.moments import (
     half_square,
     mu,
     orthant,
@@ -20,7 +20,7 @@ from tpcalc.theorems.integrable.moments import (
     stable_std,
     tilde_variances,
 )
-from tpcalc.theorems.integrable.nonlinearity import nonlinearity
+from tpcalc.theorems.integrable.forms.nonlinearity import nonlinearity
 
 
 @pytest.mark.parametrize("r", [0, 1, 2, 3, 4, 6, Fraction(5, 2), 0.5])
@@ -99,7 +99,7 @@ def test_no_stable_std(act: str) -> None:
 
 def test_what_an_activation_is() -> None:
     own = nonlinearity(lambda z: tp.relu(z) ** 2 + 0.3 * tp.relu(-z) ** 2)
-    assert (own.degree, own.right, own.left, own.slope_at_zero) == (2, 1.0, 0.3, 0.0)
+    assert (own.degree, own.right, own.left, own.slope_at_zero) == (Fraction(2), 1.0, 0.3, 0.0)
     assert nonlinearity(lambda z: z + tp.tanh(z)).linearizable
     assert nonlinearity(lambda z: tp.relu(z) + tp.tanh(z)).slope_at_zero is None
     assert nonlinearity(lambda z: 1 + z).degree is None

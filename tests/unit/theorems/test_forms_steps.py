@@ -13,13 +13,13 @@ from agree import agree
 import tpcalc as tp
 from tpcalc.errors import NotDifferentiable, UsageError
 from tpcalc.results import Method, Status
-from tpcalc.theorems.integrable.bias import bias_step
-from tpcalc.theorems.integrable.llr import llr_step, llr_step_by_derivatives
-from tpcalc.theorems.integrable.llr_later import llr_second_step
-from tpcalc.theorems.integrable.mup import mup_step
-from tpcalc.theorems.integrable.naive import naive_degenerate, naive_two_layers
-from tpcalc.theorems.integrable.non_centered import non_centered_start, non_centered_step
-from tpcalc.theorems.integrable.ntk import lazy_step, tangent_kernel
+from tpcalc.theorems.integrable.forms.bias import bias_step
+from tpcalc.theorems.integrable.forms.llr import llr_step, llr_step_by_derivatives
+from tpcalc.theorems.integrable.forms.llr_later import llr_second_step
+from tpcalc.theorems.integrable.forms.mup import mup_step
+from tpcalc.theorems.integrable.forms.naive import naive_degenerate, naive_two_layers
+from tpcalc.theorems.integrable.forms.non_centered import non_centered_start, non_centered_step
+from tpcalc.theorems.integrable.forms.ntk import lazy_step, tangent_kernel
 
 K = (1.74, 0.93, 2.35)
 A, B = (0.6, -0.3), (0.1, 0.7)
@@ -142,6 +142,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: llr_step("relu", 3, k=K, eta="fast"), "it must be a number"),  # type: ignore[arg-type]
     (lambda: llr_second_step("relu", 2, A, B, A, eta=1), "decide its slope"),
     (lambda: llr_second_step("tanh", 2, A, B, A, eta=1), "tp.limit"),
+    (lambda: llr_second_step("relu^3", 2, A, B, A, eta=1), "miss the tails"),
     (lambda: llr_second_step("relu^2", 2, A, B, A, eta=(1, 1, 1)), "the steps are 2"),
     (lambda: naive_degenerate("tanh", 3, eta=1), "is 0 at 0"),
     (lambda: naive_degenerate("sigmoid", 2, eta=1), "naive_two_layers"),

@@ -11,8 +11,8 @@ import tpcalc as tp
 from tpcalc.catalog.activations import REGISTRY, lookup
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Var
-from tpcalc.theorems.integrable.assumptions import assumptions, order_at_zero
-from tpcalc.theorems.integrable.nonlinearity import nonlinearity
+from tpcalc.theorems.integrable.forms.nonlinearity import nonlinearity
+from tpcalc.theorems.integrable.predicates.assumptions import assumptions, order_at_zero
 
 NEEDS = {"poly": "poly:0,1,1", "polynomial": "poly:0,1,1", "relu_pow": "relu^2"}
 NAMES = sorted({NEEDS.get(name, name) for name in REGISTRY})
@@ -74,7 +74,7 @@ def test_value_and_slope_at_zero_agree_with_numbers(name: str) -> None:
         right = float((act.evaluate(np.array([h]))[0] - value) / h)
         left = float((value - act.evaluate(np.array([-h]))[0]) / h)
     assert found.zero_at_zero.met is (value == 0)
-    slope = abs(right - left) < 1e-4 and abs(right) > 1e-4
+    slope = abs(right - left) < 1e-4 and 1e-4 < abs(right) < 1e3
     assert found.slope_at_zero.met is slope
 
 
@@ -84,7 +84,9 @@ def test_what_is_pseudo_lipschitz_has_difference_quotients_below_a_power(name: s
     z = np.concatenate([np.linspace(-6, 6, 2001), np.ldexp(1.0, np.arange(3, 9))])
     with np.errstate(all="ignore"):
         values = act.evaluate(z)
-        steep = np.abs(np.diff(values) / np.diff(z)) / (1 + np.abs(z[:-1]) ** 6 + np.abs(z[1:]) ** 6)
+        steep = np.abs(np.diff(values) / np.diff(z)) / (
+            1 + np.abs(z[:-1]) ** 6 + np.abs(z[1:]) ** 6
+        )
     assert bool(np.all(steep < 10)) is assumptions(name).lipschitz.met
 
 
@@ -119,6 +121,8 @@ def test_functions_of_ones_own() -> None:
     assert all(part.met for part in bump.second) and "checked on numbers" in bump.smooth.found
     pole = assumptions(lambda z: 1 / z)
     assert not any(part.met for part in pole.second[:3])
+    cusp = assumptions(lambda z: (z**2) ** Fraction(1, 4))
+    assert not any(part.met for part in cusp.second[:3])
     assert assumptions(Var(0) ** 2).high_degree.met
 
 

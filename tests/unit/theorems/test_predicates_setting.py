@@ -11,9 +11,15 @@ from tpcalc.catalog.parameterization import with_rates
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.orders import Ex, as_ex
-from tpcalc.theorems.integrable import setting
-from tpcalc.theorems.integrable.claims import Size, finite, of_order_one, of_power, vanishing
-from tpcalc.theorems.integrable.setting import Case, asked
+from tpcalc.theorems.integrable.predicates import setting
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import (
+    Size,
+    finite,
+    of_order_one,
+    of_power,
+    vanishing,
+)
 
 DATA = tp.Samples(((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)), ((1.0,), (-1.0,), (0.5,)))
 
@@ -55,7 +61,11 @@ def test_a_parameterization_is_known_by_its_exponents(
         ("ip:-2,-5/2,-2", "ip-llr", "c_1 is -2 at step 1, not -1"),
         ("ip-llr:2", "ip-llr", "c_1 is -4 at step 0, not -2"),
         ("hp", "mup", "what is left of the initial weights of layer 2 is 1/2 at step 1, not 0"),
-        ("ip-non-centered:3", "naive-ip", "the mean of the weights of layer 2 is 3 at step 0, not 0"),
+        (
+            "ip-non-centered:3",
+            "naive-ip",
+            "the mean of the weights of layer 2 is 3 at step 0, not 0",
+        ),
         ("ip-bias", "naive-ip", "c_1 is -2 at step 0, not -1"),
     ],
 )
@@ -71,8 +81,11 @@ def test_a_name_alone_is_not_enough() -> None:
 
 
 def test_only_biases_that_are_there_count() -> None:
+    naive = lookup("naive-ip")
     rates = with_rates(
-        lookup("naive-ip"), lambda l, t: lookup("naive-ip").exponents(3, t).c[l - 1], lambda l, t: Ex()
+        naive,
+        lambda layer, step: naive.exponents(3, step).c[layer - 1],
+        lambda layer, step: Ex(),
     )
     assert setting.named(case(tp.MLP(3, "tanh"), rates), "naive-ip").met
     found = setting.named(case(tp.MLP(3, "tanh", bias="first"), rates), "naive-ip")
@@ -132,8 +145,14 @@ def test_data() -> None:
 
 @pytest.mark.parametrize(
     ("bias", "depth", "met"),
-    [("none", 3, True), ("first", 3, True), ("hidden", 3, False), ("all", 3, False)]
-    + [("hidden", 1, True), ("all", 1, False)],
+    [
+        ("none", 3, True),
+        ("first", 3, True),
+        ("hidden", 3, False),
+        ("all", 3, False),
+        ("hidden", 1, True),
+        ("all", 1, False),
+    ],
 )
 def test_biases(bias: str, depth: int, met: bool) -> None:
     assert setting.bias_at_most_first(case(tp.MLP(depth, "relu", bias=bias))).met is met

@@ -374,7 +374,7 @@ def _label(job: _Job, images: Images) -> dict[str, str]:
     """What a checkpoint is of; the number of trials and of steps between checkpoints may change."""
     formats = f"{job.first} then {job.dtype}"
     return {
-        "setting": json.dumps(asdict(job.setting), sort_keys=True),
+        "setting": json.dumps(asdict(job.setting), sort_keys=True, default=str),
         "data": f"{images.digest} ({images.origin})",
         "seed": str(job.seed),
         "precision": formats.replace("torch.", ""),

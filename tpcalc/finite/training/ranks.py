@@ -39,8 +39,8 @@ def rank(features: Any, width: int) -> int:
     if largest == 0:
         return 0
     # A power of 2 changes no digit; without it squares of tiny features underflow.
-    values = torch.linalg.svdvals(wide / 2.0 ** math.frexp(largest)[1])
-    return int((values > values[0] * (width * _TOLERANCE)).sum())
+    values = torch.linalg.svdvals(wide / 2.0 ** (math.frexp(largest)[1] - 1))
+    return int((values >= values[0] * (width * _TOLERANCE)).sum())
 
 
 def feature_ranks(

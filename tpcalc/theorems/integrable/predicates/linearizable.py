@@ -14,10 +14,9 @@ from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.results import Claim, Samples, Theorem
-from tpcalc.theorems.integrable.claims import answered, of_order_one, sizes
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import answered, of_order_one, sizes
+from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
     first_slope,
@@ -121,9 +120,9 @@ def _claims(case: Case) -> Iterator[Claim]:
     for layer in range(1, depth + 2):
         where = "the output" if layer > depth else f"layer {layer}"
         found = sizes(case, [f"dW_x[{layer},1,{q}]"])
-        if case.activation.degree is not None and layer == depth + 1 and depth == 2:
-            continue  # linear: sigma(h_1^2) is odd in U^3, and the first layer's share is left
-        yield of_order_one(f"what the first update adds to {where}", found, "order one")
+        # lambda_2 = 0 is what the output gets for L = 2, and f_1 does not need it.
+        stated = "" if depth == 2 and layer == 3 else "order one"
+        yield of_order_one(f"what the first update adds to {where}", found, stated)
     moved = sizes(case, [f"f[1,{q}]-f[0,{q}]"])
     yield of_order_one("f_1 - f_0", moved, "a number other than 0")
     yield Claim("the step at which f first moves", "step 1", *_first_move(case))

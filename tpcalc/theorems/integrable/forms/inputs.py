@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from tpcalc.errors import UsageError
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.bounded import bounded
-from tpcalc.theorems.integrable.gaussian import Pair
+from tpcalc.theorems.integrable.forms.bounded import bounded
+from tpcalc.theorems.integrable.forms.gaussian import Pair
 
 Input = Sequence[float]
 

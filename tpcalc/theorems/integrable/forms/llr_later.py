@@ -11,12 +11,12 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import Pair
-from tpcalc.theorems.integrable.inputs import Input, exact_row, table
-from tpcalc.theorems.integrable.llr import LLRStep, Step, learning, llr_step, prepared
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import HEAVY, Pair
+from tpcalc.theorems.integrable.forms.inputs import Input, exact_row, table
+from tpcalc.theorems.integrable.forms.llr import LLRStep, Step, learning, llr_step, prepared
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["LLRSecondStep", "llr_second_step"]
 
@@ -24,7 +24,7 @@ ITEM = "Corollaries G.7.1 and G.8.1, appendix H.2"
 
 
 @dataclass(frozen=True, slots=True)
-class LLRSecondStep:
+class LLRSecondStep(Told):
     """IP-LLR after a step on xi_0 and one on xi_1, at a query xi.
 
     For 2 <= l < L, h_2^l = -mu_1 D sigma'(H) + mu_2 sigma(H) sigma'(h_1^l), with H and D the
@@ -74,8 +74,8 @@ def llr_second_step(
     """IP-LLR after its second step.
 
     Args:
-        act: The activation: alpha z_+^p + beta |z_-|^p with p > 1, or with p = 1 and neither side
-            0. For relu itself coordinates that are 0 after the first step are decided by terms
+        act: The activation: alpha z_+^p + beta |z_-|^p with 1 < p <= 2, or with p = 1 and neither
+            side 0. For relu itself coordinates that are 0 after the first step are decided by terms
             that vanish in the limit, and the formula does not hold.
         depth: Number of hidden layers L, at least 2.
         xi0: The training input of step 0.
@@ -144,6 +144,12 @@ def _decided(sigma: Nonlinearity) -> None:
         raise UsageError(
             f"{sigma.text} is no power alpha z_+^p + beta |z_-|^p with p >= 1.",
             hint="tp.limit gives the second step of other activations.",
+        )
+    if sigma.degree > HEAVY:
+        raise UsageError(
+            f"{sigma.text} has degree {sigma.degree}: samples miss the tails that carry the "
+            "moments of its second step.",
+            hint="Take a degree up to 2.",
         )
     if sigma.degree == 1 and 0 in (sigma.right, sigma.left):
         raise UsageError(

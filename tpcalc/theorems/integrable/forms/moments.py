@@ -12,10 +12,10 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import single_mean
-from tpcalc.theorems.integrable.nonlinearity import (
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import single_mean
+from tpcalc.theorems.integrable.forms.nonlinearity import (
     Activation,
     Nonlinearity,
     linear,
@@ -37,7 +37,7 @@ STEP, RELU = REGISTRY["step"](), REGISTRY["relu"]()
 
 
 @dataclass(frozen=True, slots=True)
-class FirstPassSizes:
+class FirstPassSizes(Told):
     """Second moments of the scale-free first pass, for the layers 1..L.
 
     Args:

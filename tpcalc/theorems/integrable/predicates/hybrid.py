@@ -18,11 +18,10 @@ from tpcalc.errors import TpcalcError, UsageError
 from tpcalc.finite.simulate import simulate
 from tpcalc.program.program import Program
 from tpcalc.results import Claim, Equivalence, Hypothesis, Samples, Theorem, checks
-from tpcalc.theorems.integrable.assumptions import sides
-from tpcalc.theorems.integrable.claims import answered
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.assumptions import sides
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
     degree_of,

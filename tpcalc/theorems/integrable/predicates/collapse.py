@@ -20,10 +20,9 @@ from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef, graph_refs
 from tpcalc.program.program import prune
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.claims import answered
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     hidden_layers,
     named,

@@ -10,13 +10,13 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
-from tpcalc.theorems.integrable.closed import ClosedForm, closed
-from tpcalc.theorems.integrable.gaussian import Pair, pair_mean
-from tpcalc.theorems.integrable.inputs import Input, covariances
-from tpcalc.theorems.integrable.llr import learning, side_moments
-from tpcalc.theorems.integrable.moments import power_moment
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed
+from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.llr import learning, side_moments
+from tpcalc.theorems.integrable.forms.moments import power_moment
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["NaiveStep", "naive_degenerate", "naive_two_layers"]
 
@@ -24,7 +24,7 @@ OUTPUT = r"f_1=\mathbb{E}[(U-\eta\chi_0\sigma(0))\,\sigma(aU)]"
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveStep:
+class NaiveStep(Told):
     """Naive-IP after one step on xi_0, at a query xi.
 
     Args:

@@ -10,10 +10,9 @@ from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.claims import answered, sizes, vanishing
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import answered, sizes, vanishing
+from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     hidden_layers,
     named,

@@ -10,17 +10,24 @@ from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.results import Samples, Theorem, Verdict
-from tpcalc.theorems.integrable.collapse import collapse_answer, is_non_centered
-from tpcalc.theorems.integrable.degenerate import degenerate_answer
-from tpcalc.theorems.integrable.features import nontrivial_answer as nontrivial_init_answer
-from tpcalc.theorems.integrable.features import stable_answer as stable_init_answer
-from tpcalc.theorems.integrable.hybrid import hp_answer, hpz_answer, is_hybrid
-from tpcalc.theorems.integrable.linearizable import linearizable_answer
-from tpcalc.theorems.integrable.necessary import necessary_answer
-from tpcalc.theorems.integrable.setting import Case, asked, degree_of, integrable, named
-from tpcalc.theorems.integrable.stable import nontrivial_answer
-from tpcalc.theorems.integrable.trivial import trivial_answer
-from tpcalc.theorems.integrable.weak import is_ip_bias, weak_answer
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.collapse import collapse_answer, is_non_centered
+from tpcalc.theorems.integrable.predicates.degenerate import degenerate_answer
+from tpcalc.theorems.integrable.predicates.features import (
+    nontrivial_answer as nontrivial_init_answer,
+)
+from tpcalc.theorems.integrable.predicates.features import stable_answer as stable_init_answer
+from tpcalc.theorems.integrable.predicates.hybrid import hp_answer, hpz_answer, is_hybrid
+from tpcalc.theorems.integrable.predicates.linearizable import linearizable_answer
+from tpcalc.theorems.integrable.predicates.necessary import necessary_answer
+from tpcalc.theorems.integrable.predicates.setting import (
+    degree_of,
+    integrable,
+    named,
+)
+from tpcalc.theorems.integrable.predicates.stable import nontrivial_answer
+from tpcalc.theorems.integrable.predicates.trivial import trivial_answer
+from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_answer
 
 __all__ = ["PREDICATES", "Predicate", "applicable"]
 

@@ -12,17 +12,20 @@ from fractions import Fraction
 from math import copysign, sqrt
 
 from tpcalc.catalog.activations import REGISTRY
+from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate
-from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
-from tpcalc.theorems.integrable.nonlinearity import Nonlinearity, degree_of, number_at
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, degree_of, number_at
 
 STEP = REGISTRY["step"]()
 PDF, CDF = REGISTRY["normal_pdf"](), REGISTRY["normal_cdf"]()
 ONE = const(1)
 ZERO = Bounded(0.0)
+DEGENERATE = 1e-14  # below this share of its variance, Y is taken to be a multiple of X
+HEAVY = 2  # above this degree samples miss the tails that carry the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,9 @@ def pushed_mean(
         pair: The covariance of X and Y.
         push: The factor theta and the law of D.
         seed: Of samples, where there is neither a closed form nor a quadrature.
+
+    Raises:
+        EvaluationError: A degree above 2 that is no whole number.
     """
     evaluate = _route(outer, inner, gate, seed)
     same = pair.first == pair.both == pair.second
@@ -147,7 +153,13 @@ def _route(
         return lambda at: _sides(outer, inner, gate, at)
     whole = p is not None and p.denominator == 1 and q is not None and q.denominator == 1
     if p is not None and p > 1 and whole and q is not None and q >= 0:
-        return lambda at: _given_first(outer, inner, gate, at, seed)
+        return lambda at: _given_first(outer, inner, gate, at)
+    if p is not None and p > HEAVY:
+        raise EvaluationError(
+            f"{gate.text} has degree {p}: there is no quadrature for it, and samples miss the "
+            "tails that carry its moments.",
+            hint="Take a whole degree, or one up to 2.",
+        )
     return lambda at: _nested(outer, inner, gate, at, seed)
 
 
@@ -185,16 +197,31 @@ def _pair(outer: Expr, inner: Expr, at: _Floats, mean: float) -> Estimate:
     return expect(_function(outer * second, 2), at.table, mean=[0.0, mean])
 
 
-def _given_first(outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats, seed: int) -> Estimate:
+def _given_first(outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats) -> Estimate:
     """Given X the argument of a power is Gaussian, and the mean of a power of it is known."""
     p = gate.degree
     assert p is not None
     slope = at.both / at.first
     left = 0.0 if at.same else max(at.second - slope * at.both, 0.0)
-    if left <= 1e-14 * at.second:
-        if p != 2 and slope != 0:  # the ratio of mean to spread has no bound near X = 0
-            return _nested(outer, inner, gate, at, seed)
+    if left > DEGENERATE * at.second:
+        return _conditional(outer, inner, gate, at, left)
+    if p == 2 or slope == 0:
         return _scaled(outer, inner, gate, at)
+    # The ratio of mean to spread has no bound near X = 0: a little independent noise bounds it.
+    near, far = (
+        bounded(_conditional(outer, inner, gate, at, scale * DEGENERATE * at.second))
+        for scale in (100.0, 200.0)
+    )
+    moved = abs(far.value - near.value)
+    return (near + Bounded(0.0, 2 * moved, near.method)).estimate()
+
+
+def _conditional(
+    outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats, left: float
+) -> Estimate:
+    """The integral over X alone; ``left`` is the variance of Y given X."""
+    p, slope = gate.degree, at.both / at.first
+    assert p is not None
     degree = degree_of(inner)
     assert degree is not None
     up, down = number_at(inner, 1.0), number_at(inner, -1.0)

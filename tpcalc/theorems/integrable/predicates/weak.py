@@ -14,10 +14,9 @@ from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.claims import Size, answered, bounds, vanishing
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import Size, answered, bounds, vanishing
+from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     hidden_layers,
     named,

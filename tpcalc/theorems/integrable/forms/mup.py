@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.bounded import Bounded
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import ONE, Pair, Push, pushed_mean
-from tpcalc.theorems.integrable.inputs import Input, covariances
-from tpcalc.theorems.integrable.llr import learning
-from tpcalc.theorems.integrable.moments import Sizes, sizes
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import ONE, Pair, Push, pushed_mean
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.llr import learning
+from tpcalc.theorems.integrable.forms.moments import Sizes, sizes
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["MuPStep", "mup_step"]
 
@@ -23,7 +23,7 @@ ITEM = "Lemma F.5, appendix J.2"
 
 
 @dataclass(frozen=True, slots=True)
-class MuPStep:
+class MuPStep(Told):
     """muP after one step on xi_0, at a query xi.
 
     In the limit h_1^l is a Gaussian plus theta_l times the first gradient.
@@ -80,6 +80,7 @@ def mup_step(
     Raises:
         UsageError: A depth below 1, or inputs that do not fit.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, appendices F.5 and J.2.
 

@@ -13,12 +13,12 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import ONE, ZERO, Push, pushed_mean, single_mean
-from tpcalc.theorems.integrable.inputs import Input, covariances
-from tpcalc.theorems.integrable.llr import learning
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import ONE, ZERO, Push, pushed_mean, single_mean
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.llr import learning
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["NonCenteredStart", "NonCenteredStep", "non_centered_start", "non_centered_step"]
 
@@ -26,7 +26,7 @@ ITEM = "section 5.1, appendices K.3 and K.4"
 
 
 @dataclass(frozen=True, slots=True)
-class NonCenteredStart:
+class NonCenteredStart(Told):
     """IP-non-centered at its start, at an input xi.
 
     Args:
@@ -46,7 +46,7 @@ class NonCenteredStart:
 
 
 @dataclass(frozen=True, slots=True)
-class NonCenteredStep:
+class NonCenteredStep(Told):
     """IP-non-centered after one step on xi_0, at a query xi.
 
     Args:
@@ -103,6 +103,7 @@ def non_centered_start(
     Raises:
         UsageError: A depth below 2, a mean that is 0, or a C_l on a kink of the activation.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, section 5.1 and appendix K.3.
 
@@ -157,6 +158,7 @@ def non_centered_step(
     Raises:
         UsageError: As ``non_centered_start``, or inputs that do not fit.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, section 5.1 and appendices K.3, K.4.
 

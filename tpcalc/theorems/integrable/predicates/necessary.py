@@ -19,10 +19,9 @@ from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.orders import as_ex
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.claims import answered, of_power, sizes, vanishing
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import answered, of_power, sizes, vanishing
+from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
     degree_of,

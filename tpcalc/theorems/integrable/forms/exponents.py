@@ -15,7 +15,7 @@ from tpcalc.errors import UsageError
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import checks
 from tpcalc.sources import Source
-from tpcalc.theorems.integrable.closed import where
+from tpcalc.theorems.integrable.forms.closed import Told, where
 
 __all__ = [
     "FirstPass",
@@ -34,7 +34,7 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class FirstPass:
+class FirstPass(Told):
     """Powers of the width in the first forward and backward pass.
 
     Args:
@@ -60,7 +60,7 @@ class FirstPass:
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveRates:
+class NaiveRates(Told):
     """Powers of the width in the first step of Naive-IP, for p = 1.
 
     Args:

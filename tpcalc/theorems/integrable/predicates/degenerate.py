@@ -12,7 +12,8 @@ from tpcalc.catalog.training import Rate, train
 from tpcalc.dsl import extend
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.claims import (
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import (
     Size,
     answered,
     bounds,
@@ -20,9 +21,7 @@ from tpcalc.theorems.integrable.claims import (
     sizes,
     vanishing,
 )
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     first_slope,
     hidden_layers,

@@ -15,12 +15,12 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.bounded import Bounded, bounded, through
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import ZERO, Pair, Push, pushed_mean, single_mean
-from tpcalc.theorems.integrable.inputs import Input, covariances
-from tpcalc.theorems.integrable.moments import Sizes, power_moment, scale_free, sizes
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, Push, pushed_mean, single_mean
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.moments import Sizes, power_moment, scale_free, sizes
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["LLRStep", "llr_step", "llr_step_by_derivatives"]
 
@@ -30,7 +30,7 @@ RMS = r"\mathrm{rms}(h_1^l)=|\theta_l|V_{dx,l-1},\quad l\ge2"
 
 
 @dataclass(frozen=True, slots=True)
-class LLRStep:
+class LLRStep(Told):
     """IP-LLR after one step on xi_0, at a query xi.
 
     In the limit h_1^l is theta_l times the first gradient, for l >= 2.
@@ -107,6 +107,7 @@ def llr_step(
         UsageError: An activation of another kind, a depth below 2, a rate or chi that is 0, or
             inputs that do not fit.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, Lemmas G.10, G.11 and H.2, Theorem 4.1.
 
@@ -156,6 +157,7 @@ def llr_step_by_derivatives(
     Raises:
         UsageError: As ``llr_step``.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, Lemma G.11, with Stein's lemma.
 

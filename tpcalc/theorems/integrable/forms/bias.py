@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.bounded import Bounded, bounded
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import Pair, Push, pushed_mean, single_mean
-from tpcalc.theorems.integrable.inputs import Input, covariances
-from tpcalc.theorems.integrable.llr import learning
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import Pair, Push, pushed_mean, single_mean
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.llr import learning
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["BiasStart", "BiasStep", "bias_start", "bias_step"]
 
@@ -22,7 +22,7 @@ ITEM = "section 5.2, appendix K.1"
 
 
 @dataclass(frozen=True, slots=True)
-class BiasStart:
+class BiasStart(Told):
     """IP-bias at its start.
 
     Above the first layer h_0^l is the bias v^l: a standard Gaussian, whatever the input.
@@ -44,7 +44,7 @@ class BiasStart:
 
 
 @dataclass(frozen=True, slots=True)
-class BiasStep:
+class BiasStep(Told):
     """IP-bias after one step on xi_0, at a query xi.
 
     In the limit h_1^l is v^l plus theta_l times the first gradient, for l >= 2.
@@ -82,6 +82,7 @@ def bias_start(act: Activation, depth: int, *, output_bias: float = 0.0) -> Bias
     Raises:
         UsageError: A depth below 2.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, section 5.2 and appendix K.1.
 
@@ -134,6 +135,7 @@ def bias_step(
     Raises:
         UsageError: A depth below 2, or inputs that do not fit.
         NotDifferentiable: The activation jumps.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number.
 
     Source: Hajjar, Chizat, Giraud, section 5.2 and appendix K.1.
 

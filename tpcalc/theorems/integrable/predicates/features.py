@@ -14,8 +14,11 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.errors import UsageError
 from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem, checks
-from tpcalc.theorems.integrable.claims import answered
-from tpcalc.theorems.integrable.setting import Case, asked, fully_connected, paper
+from tpcalc.theorems.integrable.predicates.case import Case, asked, paper
+from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.theorems.integrable.predicates.setting import (
+    fully_connected,
+)
 
 __all__ = [
     "feature_learning",

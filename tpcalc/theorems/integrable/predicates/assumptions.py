@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,18 @@ from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex
 from tpcalc.results import Hypothesis
-from tpcalc.theorems.integrable.nonlinearity import Nonlinearity
+from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity
 
 __all__ = ["Assumptions", "assumptions", "order_at_zero"]
 
 LARGEST = 9  # functions are looked at up to |z| = 2^9
 STEEPEST = 16.0  # and grow like no power above this one there
+POLE = 1e12  # what is larger for |z| <= 1 has a pole there
 HIGHEST = 8  # derivatives at 0 that are looked at
 NUMBERS = f"checked on numbers, |z| <= {2**LARGEST}"
 SYMBOL = "its power is a symbol"
 
-_NEAR = np.ldexp(1.0, np.arange(-40, 4))
+_NEAR = np.ldexp(1.0, np.arange(-200, 1, 4))
 _GRID = np.concatenate([np.linspace(-8.0, 8.0, 801), _NEAR, -_NEAR])
 
 
@@ -68,6 +70,11 @@ class Assumptions:
 
     def __iter__(self) -> Any:
         return iter((*self.second, *self.third, self.zero_at_zero, self.slope_at_zero))
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'yes' if part.met else 'no '} {part.text}: {part.found}" for part in self
+        )
 
     @property
     def second(self) -> tuple[Hypothesis, ...]:
@@ -119,7 +126,7 @@ def _found(name: str, expr: Expr) -> Assumptions:
     differentiable, lipschitz, smooth = _smoothness(found)
     if _symbolic(expr):
         return _of_symbol(differentiable, lipschitz, smooth)
-    slope, degree = found.slope_at_zero, found.degree
+    slope, degree = _slope_at_zero(found), found.degree
     words = "it is not homogeneous" if degree is None else f"p = {degree}"
     right, left = sides(expr)
     both = f"alpha = {right:g}, beta = {left:g}" if degree is not None else words
@@ -136,7 +143,7 @@ def _found(name: str, expr: Expr) -> Assumptions:
             degree is not None and right > left >= 0,
             both,
         ),
-        Hypothesis("sigma(0) = 0", found.at_zero == 0, _at_zero(found, order)),
+        Hypothesis("sigma(0) = 0", _value_at_zero(found) == 0, _at_zero(found, order)),
         Hypothesis(
             "sigma'(0) is there and not 0",
             slope is not None and slope != 0,
@@ -199,7 +206,7 @@ def _smoothness(found: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hypothesis
     kink = "its form shows a kink" if finite else how
     there = "its slope has a slope that is a function"
     if second is None:
-        there = f"sigma'(0) = {found.slope_at_zero:g}" if differentiable else kink
+        there = f"sigma'(0) = {_slope_at_zero(found):g}" if differentiable else kink
     smooth, why = (False, "its form shows that sigma' jumps, or has no bounded slope")
     if second is not None:
         smooth, why = _polynomial(second, "sigma''")
@@ -221,7 +228,7 @@ def _has_slope(found: Nonlinearity, second: Expr | None) -> bool:
         for kink in part.atom.facts.kinks
     }
     alone = isinstance(found.expr, Call) and found.expr.arg == Var(0)
-    return alone and kinks <= {0.0} and found.slope_at_zero is not None
+    return alone and kinks <= {0.0} and _slope_at_zero(found) is not None
 
 
 def _slope(expr: Expr) -> Expr | None:
@@ -286,7 +293,8 @@ def sides(expr: Expr) -> tuple[float, float]:
 
 def _finite(expr: Expr) -> bool:
     values = _values(expr, _GRID)
-    return bool(np.all(np.isfinite(values)) and np.max(np.abs(values)) < 1e12)
+    inner = np.abs(values[np.abs(_GRID) <= 1])
+    return bool(np.all(np.isfinite(values)) and np.max(inner) < POLE)
 
 
 def _grows_slowly(expr: Expr) -> bool:
@@ -318,28 +326,42 @@ def order_at_zero(found: Nonlinearity) -> tuple[Fraction, float, float] | None:
     Source: Hajjar, Chizat, Giraud, Remark F.3.
 
     Example:
-        >>> from tpcalc.theorems.integrable.nonlinearity import nonlinearity
+        >>> from tpcalc.theorems.integrable.forms.nonlinearity import nonlinearity
         >>> order_at_zero(nonlinearity("relu^2")), order_at_zero(nonlinearity("tanh"))
         ((Fraction(2, 1), 1.0, 0.0), (Fraction(1, 1), 1.0, -1.0))
     """
-    if found.at_zero != 0:
-        return Fraction(0), found.at_zero, found.at_zero
+    value, slope = _value_at_zero(found), _slope_at_zero(found)
+    if value != 0:
+        return (Fraction(0), value, value) if isfinite(value) else None
     if found.degree is not None:
         return found.degree, *sides(found.expr)
-    if found.slope_at_zero:
-        return Fraction(1), found.slope_at_zero, -found.slope_at_zero
-    if found.slope_at_zero is None:
+    if slope:
+        return Fraction(1), slope, -slope
+    if slope is None:
         return _from_sides(found.expr)
     expr, factorial = found.expr, 1.0
     for order in range(1, HIGHEST + 1):
-        slope = _slope(expr)
-        if slope is None:
+        derived = _slope(expr)
+        if derived is None:
             return None
-        expr, factorial = slope, factorial * order
+        expr, factorial = derived, factorial * order
         value = float(_values(expr, np.zeros(1))[0]) / factorial
         if value != 0:
             return Fraction(order), value, value * (-1.0) ** order
     return None
+
+
+def _value_at_zero(found: Nonlinearity) -> float:
+    """sigma(0); not finite where it has no value."""
+    return float(_values(found.expr, np.zeros(1))[0])
+
+
+def _slope_at_zero(found: Nonlinearity) -> float | None:
+    """sigma'(0); None where there is none."""
+    try:
+        return found.slope_at_zero
+    except (TpcalcError, ArithmeticError):
+        return None
 
 
 def _from_sides(expr: Expr) -> tuple[Fraction, float, float] | None:
@@ -352,9 +374,8 @@ def _from_sides(expr: Expr) -> tuple[Fraction, float, float] | None:
 
 
 def _at_zero(found: Nonlinearity, order: tuple[Fraction, float, float] | None) -> str:
-    if order is None:
-        return f"sigma(0) = {found.at_zero:g}"
+    value = _value_at_zero(found)
+    if order is None or order[0] == 0:
+        return f"sigma(0) = {value:g}" if isfinite(value) else "sigma has no value at 0"
     q, right, left = order
-    if q == 0:
-        return f"sigma(0) = {found.at_zero:g}"
     return f"it vanishes to order {q} there: {right:g} z^{q} above 0, {left:g} |z|^{q} below"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from tpcalc.orders import Ex
 from tpcalc.results import Estimate
 from tpcalc.sources import Source
-from tpcalc.theorems.integrable.bounded import Bounded, bounded
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded
 
 __all__ = ["ClosedForm"]
 
@@ -44,6 +45,23 @@ class ClosedForm:
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
+
+
+class Told:
+    """Records of closed forms and exponents, printed a line for each field."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lines = []
+        for item in fields(self):  # type: ignore[arg-type]  # dataclasses inherit from this
+            value = getattr(self, item.name)
+            rows = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(row, Ex) for row in rows):
+                lines.append(f"{item.name}: {', '.join(map(str, rows))}")
+            else:
+                lines += [str(row) for row in rows]
+        return "\n".join(lines)
 
 
 def where(item: str) -> Source:

@@ -13,10 +13,15 @@ from tpcalc.catalog.training import Rate, train
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.claims import answered, finite, of_order_one, sizes, vanishing
-from tpcalc.theorems.integrable.setting import (
-    Case,
-    asked,
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import (
+    answered,
+    finite,
+    of_order_one,
+    sizes,
+    vanishing,
+)
+from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
     degree_of,

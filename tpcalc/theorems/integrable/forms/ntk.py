@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.bounded import Bounded
-from tpcalc.theorems.integrable.closed import ClosedForm, closed, per_layer
-from tpcalc.theorems.integrable.gaussian import Pair, pair_mean, single_mean
-from tpcalc.theorems.integrable.inputs import Input, covariances
-from tpcalc.theorems.integrable.llr import learning
-from tpcalc.theorems.integrable.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.bounded import Bounded
+from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean, single_mean
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.llr import learning
+from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 __all__ = ["LazyStep", "TangentKernel", "lazy_step", "tangent_kernel"]
 
@@ -19,7 +19,7 @@ ITEM = "section 2.2, appendix B.3"
 
 
 @dataclass(frozen=True, slots=True)
-class TangentKernel:
+class TangentKernel(Told):
     """The tangent kernel of a network in the NTK parameterization, at two inputs.
 
     Args:
@@ -40,7 +40,7 @@ class TangentKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class LazyStep:
+class LazyStep(Told):
     """The first step of a network in the NTK parameterization, with c = 0.
 
     Args:

@@ -1,0 +1,49 @@
+"""Every line that a page about a paper offers for one of its results runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+THEORY = Path(__file__).parents[2] / "docs" / "theory"
+PAGES = ("integrable",)
+CELL = re.compile(r"^\|(?P<cells>.*)\|\s*$", re.MULTILINE)
+
+
+def lines_of(page: str) -> tuple[str, list[str]]:
+    """The code that comes before the lines, and the lines: the last cells of a table."""
+    text = (THEORY / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text.split("| result |")[0], re.DOTALL)
+    found = []
+    for row in CELL.finditer(text):
+        last = row["cells"].split(" | ")[-1].strip()
+        if last.startswith("`") and last.endswith(")`"):
+            found.append(last.strip("`"))
+    return "".join(blocks), found
+
+
+CASES = [(page, line) for page in PAGES for line in lines_of(page)[1]]
+
+
+@pytest.fixture(scope="module")
+def spaces() -> dict[str, dict[str, Any]]:
+    made: dict[str, dict[str, Any]] = {}
+    for page in PAGES:
+        space: dict[str, Any] = {}
+        exec(lines_of(page)[0], space)
+        made[page] = space
+    return made
+
+
+def test_there_are_lines() -> None:
+    assert len(CASES) >= 38
+
+
+@pytest.mark.parametrize(("page", "line"), CASES, ids=[line for _, line in CASES])
+def test_line_runs(spaces: dict[str, dict[str, Any]], page: str, line: str) -> None:
+    found = eval(line, spaces[page])
+    assert found is not None
+    assert str(found)

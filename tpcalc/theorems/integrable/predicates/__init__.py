@@ -1,0 +1,1 @@
+"""Theorems as predicates: hypotheses, an answer, and claims beside what is derived."""

@@ -1,0 +1,216 @@
+"""The network that a theorem is asked about, with what is derived of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tpcalc.analyses.check import check
+from tpcalc.analyses.generic import generic
+from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.parameterizations import Exponents, Parameterization
+from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.training import Rate
+from tpcalc.errors import LimitError, ScaleError, UsageError
+from tpcalc.functions import Fn, Par
+from tpcalc.functions.tape import evaluate
+from tpcalc.results import Samples, Verdict, checks
+from tpcalc.sources import Source
+from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
+
+__all__ = ["Case", "asked", "paper"]
+
+PAPER = "Hajjar, Chizat, Giraud, Training integrable parameterizations"
+ARXIV = "2110.15596"
+ASKED = 3  # training inputs that a hypothesis is about
+
+
+def paper(item: str) -> Source:
+    """A place in the paper.
+
+    Args:
+        item: Theorem, remark or section.
+
+    Example:
+        >>> paper("Proposition 3.1").item
+        'Proposition 3.1'
+    """
+    return Source(PAPER, item, ARXIV)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network with its training routine, as theorems are asked about it.
+
+    Args:
+        architecture: The network.
+        parameterization: Its exponents.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate.
+        loss: Catalogue name.
+        steps: Updates that are followed where something is derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+        given: What ``check`` has found already.
+    """
+
+    architecture: Architecture
+    parameterization: Parameterization
+    data: Samples | None
+    lr: Rate
+    loss: str
+    steps: int
+    batch: int
+    derive: bool
+    given: Verdict | None = None
+
+    @property
+    def depth(self) -> int:
+        """The number of hidden layers L."""
+        return self.architecture.hidden
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the fully connected network of equation (2.1)."""
+        return isinstance(self.architecture, MLP) and self.architecture.norm == "none"
+
+    @property
+    def bias(self) -> str:
+        """Which layers have a bias."""
+        return self.architecture.bias if isinstance(self.architecture, MLP) else "none"
+
+    @property
+    def biased(self) -> range:
+        """The layers that have a bias."""
+        last = {"none": 0, "first": 1, "hidden": self.depth, "all": self.depth + 1}
+        return range(1, last[self.bias] + 1)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The data, or generic ones."""
+        rows = max(self.steps + 1, ASKED) * self.batch
+        return generic(self.loss, rows) if self.data is None else self.data
+
+    @cached_property
+    def activation(self) -> Assumptions:
+        """What the theorems ask of the activation."""
+        assert isinstance(self.architecture, MLP)  # theorems about others are not asked so far
+        return assumptions(self.architecture.activation)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """What is derived from the program; None where it is not asked or there is nothing to."""
+        if self.given is not None:
+            return self.given
+        if not self.derive:
+            return None
+        try:
+            return self.checked()
+        except (ScaleError, LimitError):
+            return None
+
+    def checked(self) -> Verdict:
+        """What ``check`` finds of the network.
+
+        Raises:
+            ScaleError: An exponent that holds a symbol, or sizes that cannot be followed.
+        """
+        return check(
+            self.architecture,
+            self.parameterization,
+            self.data,
+            steps=self.steps,
+            lr=self.lr,
+            loss=self.loss,
+            batch=self.batch,
+        )
+
+    @property
+    def limits(self) -> bool:
+        """Whether limits may be computed too, and not only exponents read off."""
+        return self.derive and self.given is None and self.plain
+
+    def exponents(self, step: int) -> Exponents:
+        """The exponents of a step.
+
+        Args:
+            step: The step t.
+        """
+        return self.parameterization.exponents(self.depth, step)
+
+    def slope(self, output: float, step: int = 0) -> float:
+        """The derivative of the loss at an output, for the first sample of a step.
+
+        Args:
+            output: The output.
+            step: The step t.
+        """
+        target = self.samples.targets[step * self.batch % len(self.samples)][0]
+        (chi,) = find_loss(self.loss).chi([Par(0)], [Par(1)])
+        return float(evaluate(Fn(chi, 0, 2), [], [output, target]))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of every answer about this network."""
+        found = []
+        if isinstance(self.architecture, MLP) and set(self.architecture.weight_variances) != {1}:
+            found.append(
+                "the initial variances of the weights are not 1, as in the statement: constant "
+                "factors of the layers, which change no exponent"
+            )
+        return tuple(found)
+
+
+def asked(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None,
+    *,
+    lr: Rate,
+    loss: str,
+    steps: int,
+    batch: int,
+    derive: bool,
+    given: Verdict | None = None,
+) -> Case:
+    """The network that a theorem is asked about, its arguments checked.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where something is derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+        given: What ``check`` has found already.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Example:
+        >>> case = asked(MLP(3), "mup", None, lr=1, loss="mse", steps=2, batch=1, derive=False)
+        >>> case.depth, case.verdict
+        (3, None)
+    """
+    if not isinstance(derive, bool):
+        raise UsageError(f"derive is {derive!r}.", hint="It is True or False.")
+    chosen = find_loss(loss)
+    steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
+    batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
+    if not callable(lr):
+        lr = checks.real(lr, "lr")
+    if data is not None:
+        if not isinstance(data, Samples):
+            raise UsageError(
+                f"the data are of type {type(data).__name__}, not Samples.",
+                hint="Give tp.Samples(inputs, targets), or none for generic data.",
+            )
+        chosen.check(data)
+    network = checked(architecture)
+    found = find_parameterization(parameterization)
+    return Case(network, found, data, lr, chosen.name, steps, batch, derive, given)
