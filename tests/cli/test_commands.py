@@ -150,7 +150,7 @@ def test_report_is_written(tpcalc: Run, tmp_path: Path, name: str) -> None:
         assert section in text
 
 
-def test_report_of_two_parameterizations(tpcalc: Run, tmp_path: Path) -> None:
+def test_S0_39_report_of_two_parameterizations(tpcalc: Run, tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--versus", "naive-ip", "--out", path)
     assert ran.code == 0

@@ -52,7 +52,7 @@ def smaller(name: str, folder: Path, acts: str = '["relu", "tanh"]') -> Path:
     return path
 
 
-def test_first_experiment_prints_its_tables(tpcalc: Run, tmp_path: Path) -> None:
+def test_S0_34_first_experiment_prints_its_tables(tpcalc: Run, tmp_path: Path) -> None:
     ran = tpcalc("experiment", smaller("E1", tmp_path), *TINY)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("E1: Naive-IP is trivial, IP-LLR learns\n")
@@ -71,7 +71,7 @@ def test_first_experiment_prints_its_tables(tpcalc: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["E2", "E3", "E4"])
-def test_other_experiments_run(tpcalc: Run, tmp_path: Path, name: str) -> None:
+def test_S0_35_36_37_other_experiments_run(tpcalc: Run, tmp_path: Path, name: str) -> None:
     ran = tpcalc("experiment", smaller(name, tmp_path), *TINY, "--json")
     assert (ran.code, ran.err) == (0, "")
     result = ran.json["result"]
@@ -151,6 +151,14 @@ def test_what_cannot_be_done(
     ran = tpcalc("experiment", smaller("E1", tmp_path), *TINY, *words)
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err and len(ran.err.splitlines()) == 1
+
+
+def test_unknown_data_are_not_blamed_on_the_file(tpcalc: Run, tmp_path: Path) -> None:
+    file = smaller("E1", tmp_path)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("[stand-in]\n", '[stand-in]\ndata = ["digits"]\n'))
+    ran = tpcalc("experiment", file, "--data", "minst:nowhere")
+    assert ran.code == 2 and "there is no set of images called 'minst:nowhere'" in ran.err
 
 
 def test_a_place_for_trials_that_is_a_file(tpcalc: Run, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tpcalc.errors import UnknownName, UsageError
 from tpcalc.results import checks
 from tpcalc.results.images import Images
 
-__all__ = ["images"]
+__all__ = ["image_set", "images"]
 
 _MADE: dict[str, Callable[..., Images]] = {"digits": digits_images, "mixture": mixture_images}
 _READ: dict[str, Callable[..., Images]] = {"mnist": mnist, "cifar10": cifar10}
@@ -46,18 +46,40 @@ def images(
         >>> images("digits", train=1000, test=200).train.shape
         (1000, 64)
     """
+    name = image_set(text)
+    if name in _MADE:
+        return _MADE[name](train=train, test=test, seed=seed)
+    # Path.expanduser raises where a home is unknown; a shell leaves "~" behind the colon alone.
+    place = os.path.expanduser(text.partition(":")[2])  # noqa: PTH111
+    return _READ[name](place, train=train, test=test, seed=seed)
+
+
+def image_set(text: str) -> str:
+    """The set that a text names, without its folder; nothing is read.
+
+    Args:
+        text: As ``images`` takes it.
+
+    Returns:
+        The part before the colon.
+
+    Raises:
+        UnknownName: There is no such set.
+        UsageError: A folder is missing, or is given where none is read.
+
+    Example:
+        >>> image_set("mnist:data/mnist")
+        'mnist'
+    """
     name, colon, folder = checks.text(text, "images", hint=_hint()).partition(":")
     if name in _MADE:
         if colon:
             raise UsageError(f"{name} reads no folder, and {text!r} names one.", hint=_hint())
-        return _MADE[name](train=train, test=test, seed=seed)
-    if name not in _READ:
+    elif name not in _READ:
         raise UnknownName("set of images", text, _KNOWN)
-    if not folder.strip():
+    elif not folder.strip():
         raise UsageError(f"{name} needs the folder of its files.", hint=f"Write {name}:FOLDER.")
-    # Path.expanduser raises where a home is unknown; a shell leaves "~" behind the colon alone.
-    place = os.path.expanduser(folder)  # noqa: PTH111
-    return _READ[name](place, train=train, test=test, seed=seed)
+    return name
 
 
 def _hint() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tpcalc.report.numbers import Measure, count, duration, measured, plain
@@ -27,7 +27,12 @@ CONFIDENCE = 0.95
 
 _Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
 _INTERVAL = "± is half of a 95% confidence interval for the mean over trials (Student's t)."
+_ONE_TRIAL = "One trial: numbers are as measured, without an interval."
 _STILL = 0.01  # a loss that changed by less than this share has not moved
+_DOWN, _UP = "The loss went down", "The loss went up"
+_UNMOVED = "The loss changed by less than 1%"
+_UNCLEAR = "The loss changed by less than its confidence interval"
+_BIASES = {"none": "none", "first": "first layer", "hidden": "hidden layers", "all": "all layers"}
 _ROUNDED = 5e-4  # published accuracies have three decimals
 _CAPPED = 1e-9
 _NAMED = 3
@@ -108,21 +113,23 @@ def judge_experiment(found: Experiment) -> Verdict:
         found: The experiment.
     """
     said = dict(found.predicted)
-    still = [run for run in found.runs if _moved(run) is False]
-    moved = [run for run in found.runs if _moved(run)]
     lost = [run for run in found.runs if any(step is not None for step in run.diverged)]
+    changes = [(run, _change(run)) for run in found.runs]
     reasons = []
-    for words, runs in (("The loss went down", moved), ("The loss stayed where it was", still)):
-        for kind in dict.fromkeys(_kind(said.get(run.setting.text, "")) for run in runs):
-            same = [
-                run.setting.text for run in runs if _kind(said.get(run.setting.text, "")) == kind
-            ]
+    for words in (_DOWN, _UP, _UNCLEAR, _UNMOVED):
+        groups: dict[str, list[str]] = {}
+        for run, change in changes:
+            if change == words:
+                text = run.setting.text
+                groups.setdefault(_kind(said.get(text, "")), []).append(text)
+        for kind, texts in groups.items():
             limit = f" (in the limit: {kind})" if kind else ""
-            reasons.append(f"{words}{limit}: {'; '.join(same)}.")
+            reasons.append(f"{words}{limit}: {'; '.join(texts)}.")
     reasons += [f"{run.setting.text}: {_diverged(run)}." for run in lost]
     headline = f"{found.name}: {len(found.runs)} networks"
-    if moved or still:
-        headline = f"{found.name}: the loss went down in {len(moved)} of {len(found.runs)} networks"
+    if any(change for _, change in changes):
+        down = sum(change == _DOWN for _, change in changes)
+        headline = f"{found.name}: the loss went down in {down} of {len(found.runs)} networks"
     return Verdict("warn" if lost else "info", headline, tuple(reasons))
 
 
@@ -170,8 +177,39 @@ def _networks(found: Experiment) -> ExperimentSection:
         note += " Theorems are about one output and one sample in a step."
     lead = found.source and f"Published in {found.source}."
     return ExperimentSection(
-        "networks", "Networks", lead, (Table("What the limit says", head, rows, note),)
+        "networks",
+        "Networks",
+        lead,
+        (Table("What the limit says", head, rows, note), _training(found)),
     )
+
+
+def _training(found: Experiment) -> Table:
+    """What the numbers of each network depend on besides sizes."""
+    rows = tuple(
+        (
+            Cell(run.setting.text),
+            Cell(_BIASES.get(run.setting.bias, run.setting.bias)),
+            number(plain(run.setting.std, 4)),
+            number(plain(run.setting.lr, 4)),
+            Cell(
+                f"calibrated, at most {plain(run.setting.cap, 4)}" if run.setting.calibrated else ""
+            ),
+        )
+        for run in found.runs
+    )
+    head = (
+        Cell("Network"),
+        Cell("Biases"),
+        number("Initial std"),
+        number("Base rate"),
+        Cell("First step"),
+    )
+    note = (
+        "Initial std: of the entries of the layers 1 to L, in the first divided by sqrt(d + 1) "
+        "besides; the last layer has 1. Base rate: of every layer and step, before powers of n."
+    )
+    return Table("How they were trained", head, rows, note)
 
 
 def _losses(found: Experiment) -> ExperimentSection:
@@ -192,7 +230,8 @@ def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> Ex
             ends = [number(_said([curve[k] for curve in curves])) for k in (0, -1)]
             rows.append((Cell(run.setting.text), *ends, Cell(_diverged(run), tone="bad")))
     head = (Cell("Network"), number("First step"), number("Last step"), Cell("Remark"))
-    return ExperimentSection(key, title, lead, (Table(title, head, tuple(rows), _INTERVAL),))
+    table = Table(title, head, tuple(rows), _interval_note(run.trials for run in found.runs))
+    return ExperimentSection(key, title, lead, (table,))
 
 
 def _accuracies(found: Experiment) -> ExperimentSection:
@@ -224,13 +263,17 @@ def _accuracies(found: Experiment) -> ExperimentSection:
         *(number(f"{table}, {data}") for table, data in tables),
     )
     note = (
-        f"{_INTERVAL} A constant answer: the accuracy is the share of that class among the test "
-        "images, as of a network that answers the same for each of them. Limit: where the outputs "
-        "tend to 0, ties go to class 0."
+        f"{_interval_note(run.trials for run in found.runs)} A constant answer: the accuracy is "
+        "the share of that class among the test images, as of a network that answers the same for "
+        "each of them. Limit: where the outputs tend to 0 at base rates that stay bounded, ties go "
+        "to class 0."
     )
     lead = "The share of test images that are classified right at the end."
     if tables:
-        lead += " Beside it the numbers that were published for other data or a larger network."
+        lead += (
+            " Beside it the published numbers, for the data in the head of their column and the "
+            "sizes of their source."
+        )
     made = Table("Test accuracy", head, tuple(rows), note)
     return ExperimentSection("accuracies", "Test accuracy", lead, (made,))
 
@@ -247,8 +290,11 @@ def _ranks(found: Experiment) -> ExperimentSection:
         depth = max((len(row) - 1 for row in rows), default=0)
         head = (Cell("Network"), *(number(f"{letter}^{layer}") for layer in range(1, depth + 1)))
         tables.append(Table(f"Rank of the {words}", head, tuple(rows)))
+    images = (
+        f"the first {count(found.ranked)} training images" if found.ranked else "training images"
+    )
     lead = (
-        "Over training images, after the first update; singular values below the largest one "
+        f"Over {images}, after the first update; singular values below the largest one "
         "times n·1e-7 count as 0. Means over trials, with the smallest and the largest."
     )
     return ExperimentSection("ranks", "Rank after the first step", lead, tuple(tables))
@@ -263,21 +309,23 @@ def _rates(found: Experiment) -> ExperimentSection:
         )
         for run in runs
     )
-    made = [Table("Base rates of the first step", _by_layer(rows), rows, _INTERVAL)]
+    note = _interval_note(len(run.rates) for run in runs)
+    made = [Table("Base rates of the first step", _by_layer(rows), rows, note)]
     if found.by_width:
         made.append(_by_width(found))
     lead = (
-        "Calibrated layer by layer, so that the preactivations of the second batch are of size 1."
+        "Calibrated layer by layer, so that the update of each layer changes its preactivations on "
+        "the second batch by 1 in the mean."
     )
     return ExperimentSection("rates", "Calibrated learning rates", lead, tuple(made))
 
 
-def _by_width(found: Experiment) -> Table:
+def _by_width(given: Experiment) -> Table:
     """Base rates at several widths, and the power of n through them."""
-    growth, slopes = dict(found.growth), dict(found.slopes)
+    growth, slopes = dict(given.growth), dict(given.slopes)
     rows: list[tuple[Cell, ...]] = []
-    for text in dict.fromkeys(run.setting.text for run in found.by_width):
-        runs = [run for run in found.by_width if run.setting.text == text and run.rates]
+    for text in dict.fromkeys(run.setting.text for run in given.by_width):
+        runs = [run for run in given.by_width if run.setting.text == text and run.rates]
         for run in runs:
             rates = (number(_said(each)) for each in zip(*run.rates, strict=True))
             rows.append((Cell(f"{text}, n = {count(run.setting.width)}"), *rates))
@@ -285,12 +333,33 @@ def _by_width(found: Experiment) -> Table:
             rows.append((Cell(f"{text}: measured power of n"), *map(_slope, slopes[text])))
         if text in growth:
             rows.append((Cell(f"{text}: derived"), *map(number, growth[text])))
-    note = (
-        "Without a cap. Measured: the slope of log rate in log n with its 95% interval. Derived: "
-        "how the rates must grow for every update to be of order one; a bound takes the rates of "
-        "the layers below it as they are written."
+    note = " ".join(
+        (
+            _interval_note(len(run.rates) for run in given.by_width),
+            "Without a cap. Measured: the slope of log rate in log n with its 95% interval. "
+            "Derived: how the rates must grow for every update to be of order one; a bound takes "
+            "the rates of the layers below it as they are written.",
+            *(words for text, found in slopes.items() for words in _unmeasured(text, found)),
+        )
     )
     return Table("Base rates against the width n", _by_layer(rows), tuple(rows), note)
+
+
+def _unmeasured(text: str, rows: Sequence[SlopeRow]) -> list[str]:
+    """Why layers have no power, a sentence for each reason."""
+    layers: dict[str, list[int]] = {}
+    for layer, row in enumerate(rows, 1):
+        if row.slope is None and row.note:
+            layers.setdefault(row.note, []).append(layer)
+    words = []
+    for reason, missing in layers.items():
+        of = "" if len(missing) == len(rows) else f", layer {', '.join(map(str, missing))}"
+        words.append(f"No power was measured for {text}{of}: {reason}.")
+    return words
+
+
+def _interval_note(trials: Iterable[int]) -> str:
+    return _INTERVAL if max(trials, default=0) > 1 else _ONE_TRIAL
 
 
 def _by_layer(rows: Sequence[tuple[Cell, ...]]) -> tuple[Cell, ...]:
@@ -356,18 +425,23 @@ def _classes(labels: Sequence[int], classes: int) -> str:
     return "class " + " or ".join(map(str, labels))
 
 
-def _moved(run: Run) -> bool | None:
-    """Whether the loss went down; None where there are not enough steps to say."""
+def _change(run: Run) -> str:
+    """Where the loss went from the first step to the last, in words; none where that is unknown."""
     ends = [(curve[0], curve[-1]) for curve in run.losses if len(curve) > 1]
     if not ends or not all(math.isfinite(value) for pair in ends for value in pair):
-        return None
-    first, last = (math.fsum(values) / len(ends) for values in zip(*ends, strict=True))
-    return last < (1 - _STILL) * first
+        return ""
+    change, half = interval([last - first for first, last in ends])
+    start, _ = interval([first for first, _ in ends])
+    if abs(change) <= _STILL * abs(start):
+        return _UNMOVED
+    if abs(change) <= half:  # false for one trial, which has no interval
+        return _UNCLEAR
+    return _DOWN if change < 0 else _UP
 
 
 def _kind(sentence: str) -> str:
-    """The verdict that a sentence about the limit begins with."""
-    return sentence.partition(":")[0].partition(" at ")[0]
+    """The verdict that a sentence about the limit begins with, and the steps it is known for."""
+    return sentence.partition(":")[0].removesuffix(" at all t")
 
 
 def _diverged(run: Run) -> str:
@@ -375,4 +449,5 @@ def _diverged(run: Run) -> str:
     if not steps:
         return ""
     which = f"{len(steps)} of {run.trials} trials" if run.trials > 1 else "the trial"
-    return f"{which} no longer finite at step {min(steps)}"
+    first = "the first at" if len(set(steps)) > 1 else "at"
+    return f"{which} no longer finite, {first} step {min(steps)}"

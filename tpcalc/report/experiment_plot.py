@@ -69,11 +69,13 @@ def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
     if not panels:
         return None
     trials = max(run.trials for run in found.runs)
-    note = "Lines: means over trials."
+    note = "Lines: one trial."
     if trials > 1:
         note = f"Lines: means over {trials} trials; bands: 95% confidence intervals for the mean."
     if most > 1:
         note += f" Each point is the mean of up to {most} steps."
+    if any(step is not None for run in found.runs for step in run.diverged):
+        note += " A line ends where a trial is no longer finite, and may leave the picture before."
     return Figure(f"{title}, step by step", note, tuple(panels))
 
 
@@ -108,7 +110,10 @@ def _ranks(found: Experiment) -> Figure | None:
                 panels.append(Panel(title, words, "layer", tuple(series), log_y=True))
     if not panels:
         return None
-    note = "Points: means over trials; bars: 95% confidence intervals. The axis is logarithmic."
+    note = "Points: means over trials; bars: 95% confidence intervals."
+    if max(run.trials for run in found.runs) == 1:
+        note = "Points: one trial."
+    note += " The axis is logarithmic."
     return Figure("Rank after the first step, layer by layer", note, tuple(panels))
 
 
@@ -147,7 +152,11 @@ def _top(figure: Figure) -> float | None:
     """Where the axes of curves end: the same in all panels, so that they can be compared."""
     if any(panel.log_y for panel in figure.panels):
         return None
-    highest = max(y for panel in figure.panels for series in panel.series for y in series.y)
+    lines = [series for panel in figure.panels for series in panel.series]
+    end = max(series.x[-1] for series in lines)
+    # One that explodes would flatten all others.
+    whole = [series for series in lines if series.x[-1] == end] or lines
+    highest = max(y for series in whole for y in series.y)
     return _HEADROOM * highest if highest > 0 else 1.0
 
 

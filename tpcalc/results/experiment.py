@@ -121,6 +121,7 @@ class Experiment:
         theorems: What numbered theorems say of the same network with one output, trained on one
             sample in a step: (setting as ``Setting.text``, words).
         vanishing: Settings (as ``Setting.text``) whose outputs tend to 0 at every step.
+        ranked: Over how many of the first training images ranks were taken.
 
     Example:
         >>> Experiment("E0", "nothing", "none", (), (), (), Provenance("0", "ab")).runs
@@ -143,6 +144,7 @@ class Experiment:
     growth: tuple[tuple[str, tuple[str, ...]], ...] = ()
     theorems: tuple[tuple[str, str], ...] = ()
     vanishing: tuple[str, ...] = ()
+    ranked: int = 0
 
 
 def constant_class(

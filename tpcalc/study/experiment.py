@@ -7,17 +7,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from tpcalc.results import Setting
 from tpcalc.results.experiment import SHOWN
 from tpcalc.study import names
 from tpcalc.study.schema import known
-from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
+from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
 
 __all__ = ["ExperimentFile", "Plan", "experiment_of", "load_experiment"]
 
+_ONE, _EACH = f"{BRANCH}one", f"{BRANCH}each"
+
+
+def _numbers(value: object) -> str:
+    """Whether there is one number, or one for each kind of data."""
+    return _EACH if isinstance(value, Mapping) else _ONE
+
+
 _Count = Annotated[int, Field(ge=1)]
+_Steps = Annotated[
+    Annotated[_Count, Tag(_ONE)] | Annotated[dict[str, _Count], Tag(_EACH)],
+    Discriminator(_numbers),
+]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Act = Annotated[str, known(names.find_activation)]
 _Param = Annotated[str, known(names.find_parameterization)]
@@ -50,7 +62,7 @@ class TrainingPart(_Part):
     width: _Count = 1024
     lr: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
     batch: _Count = 512
-    steps: _Count | dict[str, _Count] = 600
+    steps: _Steps = 600
     trials: _Count = 5
     cap: _Positive = 500.0
     rank_samples: _Count = 5000
@@ -225,7 +237,7 @@ def experiment_of(
     try:
         found = ExperimentFile.model_validate(merged)
     except ValidationError as error:
-        problems = problems_of(error, ExperimentFile)
+        problems = _once(problems_of(error, ExperimentFile))
     else:
         problems = _contradictions(found, data)
         if not problems:
@@ -239,6 +251,14 @@ def _smaller(sections: Mapping[str, Any], data: str) -> Mapping[str, Any]:
     if not isinstance(part, Mapping) or data not in part.get("data", StandInPart().data):
         return {}
     return {key: value for key, value in part.items() if key in TrainingPart.model_fields}
+
+
+def _once(problems: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What is wrong in ``[stand-in]`` was laid over ``[training]`` too, and is told where it is."""
+    laid = {
+        key.replace("stand-in", "training", 1) for key, _ in problems if key.startswith("stand-in")
+    }
+    return [(key, text) for key, text in problems if key not in laid]
 
 
 def _contradictions(found: ExperimentFile, data: str) -> list[tuple[str, str]]:

@@ -13,7 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from tpcalc.errors import StudyError, UsageError
 
-__all__ = ["Flag", "problems_of", "read_sections", "refusal"]
+__all__ = ["BRANCH", "Flag", "problems_of", "read_sections", "refusal"]
+
+BRANCH = "|"
+"""Begins the tag of one of two types of a value, which is no part of its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def _echo(found: Any) -> bool:
 
 def _problem(found: Any, root: type[BaseModel]) -> tuple[str, str]:
     """The dotted key of a problem and what it is."""
-    place = [str(part) for part in found["loc"]]
+    place = [str(part) for part in found["loc"] if not str(part).startswith(BRANCH)]
     key = ".".join(place)
     if found["type"] == "extra_forbidden":
         known = _known_keys(place[:-1], root)

@@ -17,6 +17,7 @@ from tpcalc.theorems.integrable.predicates.registry import applicable
 __all__ = ["Growth", "Prediction", "predicted", "rate_growth"]
 
 _STARTS = ("stable_init", "nontrivial_init")  # of the network before training
+_UPDATES = ("dW_x", "dB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Growth:
     Args:
         exponents: For each of the layers 1..L+1 a power of n.
         exact: For each layer whether that is its power; otherwise it grows at least so, where the
-            rates of the layers below it are as they stand here.
+            rates of the layers below it are as they stand here. A power below 0 shrinks.
 
     Example:
         >>> Growth((Fraction(0), Fraction(1, 2)), (True, False)).words
@@ -45,6 +46,12 @@ class Growth:
     def layers(self) -> tuple[int, ...]:
         """The layers, from 1, whose rates grow beyond all bounds."""
         return tuple(layer for layer, power in enumerate(self.exponents, 1) if power > 0)
+
+    @property
+    def shrinking(self) -> tuple[int, ...]:
+        """The layers, from 1, whose rates are known to tend to 0."""
+        known = enumerate(zip(self.exponents, self.exact, strict=True), 1)
+        return tuple(layer for layer, (power, exact) in known if exact and power < 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +109,8 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
     """How the base rates of the first step must grow for every update to be of order one.
 
     Calibration goes from layer to layer: the rate of a layer is chosen while those below are
-    already right. So the first layer whose update vanishes is given the power of n that it lacks,
-    and the layers above are followed anew.
+    already right. So the first layer whose update vanishes or explodes is given the power of n
+    that it lacks, and the layers above are followed anew.
 
     Args:
         setting: What is trained; its own rates do not matter, only their powers of n.
@@ -127,10 +134,10 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
     added = [Fraction(0)] * (setting.depth + 1)
     for _ in range(setting.depth + 1):
         sizes = _update_sizes(_checked(setting, _raised(own, setting.depth, added), seed))
-        lacking = next((layer for layer, (power, _) in sizes.items() if power < 0), None)
-        if lacking is None:
+        wrong = next((layer for layer, (power, _) in sizes.items() if power), None)
+        if wrong is None:
             break
-        added[lacking - 1] -= sizes[lacking][0]
+        added[wrong - 1] -= sizes[wrong][0]
     exact = tuple(sizes[layer][1] for layer in range(1, setting.depth + 2))
     return Growth(tuple(added), exact)
 
@@ -158,7 +165,7 @@ def _theorems(setting: Setting, seed: int) -> str:
 def _raised(
     parameterization: Parameterization, depth: int, added: Sequence[Fraction]
 ) -> Parameterization:
-    """The same with the first rates of weights multiplied by powers of n."""
+    """The same with the first rates of all layers multiplied by powers of n."""
     tables = {step: parameterization.exponents(depth, step) for step in (0, 1)}
 
     def rate(layer: int, step: int) -> Ex:
@@ -166,7 +173,8 @@ def _raised(
         return c if step else c - added[layer - 1]
 
     def bias_rate(layer: int, step: int) -> Ex:
-        return tables[min(step, 1)].bias_c[layer - 1]
+        c = tables[min(step, 1)].bias_c[layer - 1]
+        return c if step else c - added[layer - 1]
 
     return with_rates(parameterization, rate, bias_rate)
 
@@ -176,11 +184,14 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool]]:
     rows: dict[int, list[OrderRow]] = {}
     for row in found.updates:
         key = Key.of(row.name)
-        if key.name == "dW_x" and key.step == 1 and key.layer is not None and row.n != "-oo":
+        if key.name in _UPDATES and key.step == 1 and key.layer is not None and row.n != "-oo":
             rows.setdefault(key.layer, []).append(row)
-    # Of several outputs the largest counts.
-    largest = {layer: max(same, key=_power) for layer, same in sorted(rows.items())}
-    return {layer: (_power(row), row.status == "exact") for layer, row in largest.items()}
+    # Of weights and biases, and of several outputs, the largest counts.
+    sizes = {
+        layer: max((_power(row), row.status == "exact") for row in same)
+        for layer, same in rows.items()
+    }
+    return dict(sorted(sizes.items()))
 
 
 def _initial_outputs(found: Verdict) -> list[OrderRow]:
@@ -201,17 +212,33 @@ def _verdict(found: Verdict) -> str:
 
 
 def _calibrated(growth: Growth) -> str:
-    if not growth.layers:
+    if not growth.layers and not growth.shrinking:
         bounded = "" if all(growth.exact) else ", as far as they are known"
         return f"The calibrated rates tend to constants{bounded}."
-    first = growth.layers[0]
-    named = _listed(growth.layers)
-    powers = {growth.exponents[layer - 1] for layer in growth.layers}
-    power = f"n^({powers.pop()})" if len(powers) == 1 else f"n^({growth.exponents[first - 1]})"
-    return (
-        f"The calibrated rates of {named} grow at least like {power}: what is learned at a finite "
-        "width comes from fluctuations that calibration amplifies."
-    )
+    parts = []
+    if growth.shrinking:
+        found = _powers(growth, growth.shrinking)
+        parts.append(f"The calibrated rates of {_listed(growth.shrinking)} shrink like {found}.")
+    known = tuple(layer for layer in growth.layers if growth.exact[layer - 1])
+    bounded_below = tuple(layer for layer in growth.layers if layer not in known)
+    if known:
+        found = _powers(growth, known)
+        parts.append(f"The calibrated rates of {_listed(known)} grow like {found}.")
+    if bounded_below:
+        least = _raised_to(min(growth.exponents[layer - 1] for layer in bounded_below))
+        what = "it learns" if len(bounded_below) == 1 else "they learn"
+        parts.append(
+            f"The calibrated rates of {_listed(bounded_below)} grow at least like {least}: what "
+            f"{what} in the first step at a finite width comes from fluctuations that calibration "
+            "amplifies."
+        )
+    return " ".join(parts)
+
+
+def _powers(growth: Growth, layers: Sequence[int]) -> str:
+    """The powers of n of some layers: one for all, or one for each."""
+    found = [_raised_to(growth.exponents[layer - 1]) for layer in layers]
+    return found[0] if len(set(found)) == 1 else ", ".join(found)
 
 
 def _listed(layers: Sequence[int]) -> str:
@@ -227,5 +254,8 @@ def _word(power: Fraction, exact: bool) -> str:
         return "constant"
     if not power:
         return "open"
-    shown = f"n^({power})" if power.denominator > 1 or power < 0 else f"n^{power}"
-    return shown if exact else f">= {shown}"
+    return _raised_to(power) if exact else f">= {_raised_to(power)}"
+
+
+def _raised_to(power: Fraction) -> str:
+    return f"n^({power})" if power.denominator > 1 or power < 0 else f"n^{power}"

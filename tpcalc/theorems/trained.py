@@ -9,14 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import LimitError, ScaleError, StudyError
 from tpcalc.finite.device import resolve_device
+from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.calibrate import rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting
 from tpcalc.results import Experiment, Run, Setting, SlopeRow, checks
 from tpcalc.results.images import Images, class_shares
 from tpcalc.results.provenance import provenance
-from tpcalc.theorems.experiment import predicted
+from tpcalc.theorems.experiment import Prediction, predicted
 
 __all__ = ["trained"]
 
@@ -100,7 +101,7 @@ def trained(
         compared.append(Run(setting, (), (), rates=rates))
         bar.done += 1
     bar.part(0.0, "what the limit says")
-    said = {setting.text: predicted(setting, seed=seed) for setting in settings}
+    said = {setting.text: _predicted(setting, seed) for setting in settings}
     seconds = time.perf_counter() - started
     return Experiment(
         name=name,
@@ -123,7 +124,16 @@ def trained(
         growth=tuple(
             (text, found.growth.words) for text, found in said.items() if found.growth is not None
         ),
+        ranked=min(ranks, len(images.train)),
     )
+
+
+def _predicted(setting: Setting, seed: int) -> Prediction:
+    """What the limit says; that the calculus does not cover a network is no reason to lose runs."""
+    try:
+        return predicted(setting, seed=seed)
+    except (LimitError, ScaleError) as error:
+        return Prediction(f"not covered: {error.message}")
 
 
 class _Bar:
@@ -172,8 +182,10 @@ def _slopes(runs: Sequence[Run]) -> tuple[tuple[str, tuple[SlopeRow, ...]], ...]
     for text, group in groups.items():
         rates = {run.setting.width: run.rates for run in group}
         if len(rates) < _FITTED:
-            continue
-        slopes = rate_slopes(rates, cap=group[0].setting.cap)
+            few = Slope(reason=f"{len(rates)} of the {_FITTED} widths that a slope needs")
+            slopes: tuple[Slope, ...] = (few,) * (group[0].setting.depth + 1)
+        else:
+            slopes = rate_slopes(rates, cap=group[0].setting.cap)
         rows = (
             SlopeRow(f"eta[{layer}]", "mean", one.value, one.low, one.high, one.reason)
             for layer, one in enumerate(slopes, 1)

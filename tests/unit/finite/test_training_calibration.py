@@ -22,7 +22,7 @@ pytestmark = pytest.mark.torch
 
 @pytest.mark.parametrize("word", ["ip-llr", "hp", "mup"])
 @pytest.mark.parametrize("bias", ["none", "all"])
-def test_each_update_contributes_1_to_the_second_batch(word: str, bias: str) -> None:
+def test_S0_38_each_update_contributes_1_to_the_second_batch(word: str, bias: str) -> None:
     """Take the calibrated step, then look at Delta W^l x + Delta B^l in the trained network."""
     import torch
 
@@ -61,7 +61,7 @@ def test_the_cap() -> None:
 @pytest.mark.parametrize(
     ("act", "std", "expected"), [("relu", 2**0.5, (0, 0, 0)), ("tanh", 1.0, (0, 0, 0.5))]
 )
-def test_S0_case45_trained_networks(act: str, std: float, expected: tuple[float, ...]) -> None:
+def test_S0_38_case45_trained_networks(act: str, std: float, expected: tuple[float, ...]) -> None:
     """Rates of the layers 1..3: for tanh the third must grow like n^(1/2)."""
     data = mixture(64, features=20, classes=2, distance=0.0)
     setting = Setting(act, "ip-llr", 3, 0, std=std, calibrated=True, batch=32, cap=1e9)

@@ -84,7 +84,7 @@ def by_autograd(
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_steps_are_those_of_the_definition(word: str) -> None:
+def test_S0_1_steps_are_those_of_the_definition(word: str) -> None:
     import torch
 
     bias = "all" if word == "ip-bias" else lookup(word).biases
@@ -148,7 +148,7 @@ def test_two_steps_of_mup_in_numpy() -> None:
     np.testing.assert_allclose(network.forward(data[2][0]).numpy(), f, rtol=1e-11, atol=1e-14)
 
 
-def test_hp_is_ip_llr_at_finite_width() -> None:
+def test_S0_24_case22_hp_is_ip_llr_in_trained_networks() -> None:
     """With the first rate corrected by the ratio of chi; two classes and one sample: a number."""
     import torch
 

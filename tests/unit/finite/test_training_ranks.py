@@ -61,7 +61,7 @@ def test_one_sample_leaves_rank_one_without_initial_weights() -> None:
     assert min(full[1:]) > 13
 
 
-def test_ranks_of_a_run() -> None:
+def test_S0_36_ranks_of_a_run() -> None:
     """A batch of 8 moves the hidden weights by matrices of rank 8 at most."""
     data = mixture(64, 12)
     setting = Setting("tanh", "hpz", 3, 32, lr=3.0, steps=2, batch=8)

@@ -121,6 +121,14 @@ def test_ranks_are_taken_where_they_are_shown() -> None:
             "training.widths: rates by width need a calibrated network",
         ),
         ({"name": ""}, "name: "),
+        (
+            {"training": {"steps": "x"}, "stand-in": {}},
+            "training.steps: it should be a valid integer",
+        ),
+        (
+            {"training": {"steps": {"digits": 0}}, "stand-in": {}},
+            "training.steps.digits: it should be greater than or equal to 1",
+        ),
     ],
 )
 def test_problems_have_their_keys(changes: dict[str, Any], words: str) -> None:
@@ -143,6 +151,18 @@ def test_flags_are_blamed_by_their_name() -> None:
         read("digits", Flag("--width", "training.width", 0))
 
 
+def test_numbers_that_stand_in_are_blamed_where_they_stand() -> None:
+    expected = "TPC100 stand-in.width: it should be greater than or equal to 1; it is 0."
+    assert refused(**{"stand-in": {"width": 0}}) == expected
+
+
+def test_a_number_or_a_table_is_refused_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        read("digits", Flag("--steps", "training.steps", 0))
+    expected = "--steps: it should be greater than or equal to 1; it is 0."
+    assert caught.value.message == expected
+
+
 def test_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('name = "x"\ntitle = ""\n[[networks]]\nparam = "mup"\nact = ["relu"]\n')
@@ -159,7 +179,7 @@ def test_there_are_four_experiments() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_experiments_have_the_published_settings(path: Path) -> None:
+def test_S0_34_35_36_37_published_settings(path: Path) -> None:
     plan = load_experiment(path, "mnist")
     found = {
         (each.depth, each.width, each.lr, each.batch, each.cap, each.std)

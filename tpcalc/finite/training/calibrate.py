@@ -125,7 +125,7 @@ def _layer_slope(
         if cap is not None and np.any(found >= cap):
             return Slope(reason=f"at width {width} a rate reached the cap {cap:g}")
         if len(found) < 2:
-            return Slope(reason=f"{len(found)} trials at width {width}; a slope needs at least 2")
+            return Slope(reason=f"one trial at width {width}, and a slope needs at least 2")
         if not np.all((found > 0) & np.isfinite(found)):
             return Slope(reason=f"at width {width} a rate is not a positive number")
         logs.append(np.log(found))
