@@ -81,7 +81,7 @@ def near(form: object, found: Estimate, most: float = 2e-2) -> None:
         ("gelu", 1, 2, 2.0, "first"),
     ],
 )
-def test_llr(act: str, p: int, depth: int, eta: float, bias: str) -> None:
+def test_S0_22_llr_step(act: str, p: int, depth: int, eta: float, bias: str) -> None:
     """IP-LLR after one step: sizes of the layers and f_1, in both forms."""
     program = trained(depth, act, f"ip-llr:{p}", eta, bias=bias, watch=("h",))
     found = limit(program, "h[*,1,1]", "f[1,1]")
@@ -96,7 +96,7 @@ def test_llr(act: str, p: int, depth: int, eta: float, bias: str) -> None:
 
 
 @pytest.mark.parametrize("act", ["tanh", "linear", "elu"])
-def test_llr_of_what_is_linear_near_zero(act: str) -> None:
+def test_S0_33_llr_step_of_what_is_linear_near_zero(act: str) -> None:
     """lambda_2 and f_1 are exactly 0 for 3 layers, in the form and in the program."""
     form = llr_step(act, 3, A, B, eta=2.0)
     found = limit(trained(3, act, "ip-llr", 2.0), "f[1,1]")["f[1,1]"]
@@ -109,7 +109,7 @@ def test_llr_of_what_is_linear_near_zero(act: str) -> None:
     ("act", "depth", "powers"),
     [("leaky_relu:0.3", 3, (Fraction(3, 2), 1)), ("tanh", 2, (1,)), ("abs", 2, (1,))],
 )
-def test_llr_backward(act: str, depth: int, powers: Sequence[Fraction]) -> None:
+def test_S0_22_llr_backward(act: str, depth: int, powers: Sequence[Fraction]) -> None:
     """nu_l: gradients of steps 0 and 1, both without their powers of the width."""
     eta = 4.0
     program = trained(depth, act, "ip-llr", eta, inputs=(A, B), watch=("dh",))
@@ -133,7 +133,7 @@ def test_llr_backward(act: str, depth: int, powers: Sequence[Fraction]) -> None:
         ("linear", 1, 3, 0.5, (A, B, C)),
     ],
 )
-def test_llr_second_step(
+def test_S0_20_llr_second_step(
     act: str, p: int, depth: int, eta: float, inputs: Sequence[tuple[float, ...]]
 ) -> None:
     program = trained(depth, act, f"ip-llr:{p}", eta, inputs=inputs[:2], query=inputs[2])
@@ -141,7 +141,7 @@ def test_llr_second_step(
     near(llr_second_step(act, depth, *inputs, eta=eta).f, found)
 
 
-def test_llr_second_step_of_relu_is_refused() -> None:
+def test_S0_20_llr_second_step_of_relu_is_refused() -> None:
     with pytest.raises(UsageError, match="decide its slope"):
         llr_second_step("relu", 2, A, B, C, eta=1.0)
 
@@ -149,7 +149,7 @@ def test_llr_second_step_of_relu_is_refused() -> None:
 @pytest.mark.parametrize(
     ("act", "depth", "eta"), [("relu", 3, 1.5), ("tanh", 2, 1.0), ("leaky_relu:0.3", 2, 1.0)]
 )
-def test_mup(act: str, depth: int, eta: float) -> None:
+def test_S0_26_mup_step(act: str, depth: int, eta: float) -> None:
     found = limit(trained(depth, act, "mup", eta, watch=("h",)), "h[*,1,1]", "f[1,1]")
     form = mup_step(act, depth, A, B, eta=eta)
     near(form.f, found["f[1,1]"])
@@ -158,7 +158,7 @@ def test_mup(act: str, depth: int, eta: float) -> None:
     assert form.f_without_dot.value.z(found["f[1,1]"]) > 5
 
 
-def test_ntk() -> None:
+def test_S0_29_tangent_kernel() -> None:
     form = tangent_kernel("tanh", 3, A, B)
     found = tp.kernel(tp.MLP(3, "tanh", bias="first"), [A, B], scale=1)
     assert found.ntk is not None
@@ -170,7 +170,7 @@ def test_ntk() -> None:
     assert float(tangent_kernel("relu", 2, A, A).kernel) == pytest.approx(alone.ntk[0, 0])
 
 
-def test_lazy_step() -> None:
+def test_S0_29_lazy_step() -> None:
     """f_1 - f_0 does not depend on the draw of f_0."""
     program = trained(2, "relu", "ntk", 0.5)
 
@@ -185,12 +185,12 @@ def test_lazy_step() -> None:
 
 
 @pytest.mark.parametrize("act", ["relu", "tanh", "sigmoid", "leaky_relu:0.3"])
-def test_naive_two_layers(act: str) -> None:
+def test_S0_17_naive_two_layers(act: str) -> None:
     found = limit(trained(2, act, "naive-ip", 2.0), "f[1,1]")["f[1,1]"]
     near(naive_two_layers(act, A, B, eta=2.0).f, found)
 
 
-def test_naive_degenerate() -> None:
+def test_S0_18_naive_degenerate() -> None:
     found = limit(trained(3, "sigmoid", "naive-ip", 2.0, watch=("h",)), "h[3,1,1]", "f[1,1]")
     form = naive_degenerate("sigmoid", 3, eta=2.0)
     near(form.f, found["f[1,1]"])
@@ -198,7 +198,7 @@ def test_naive_degenerate() -> None:
 
 
 @pytest.mark.parametrize(("act", "depth", "u"), [("relu", 4, 1), ("gelu", 3, 2), ("tanh", 2, 1)])
-def test_non_centered(act: str, depth: int, u: int) -> None:
+def test_S0_30_non_centered_step(act: str, depth: int, u: int) -> None:
     program = trained(depth, act, f"ip-non-centered:{u}", 0.5, bias="all", watch=("h", "dW_x", "x"))
     found = limit(program)
     start = non_centered_start(act, depth, A, u=u)
@@ -218,7 +218,7 @@ def test_non_centered(act: str, depth: int, u: int) -> None:
 
 
 @pytest.mark.parametrize(("act", "depth"), [("relu", 3), ("tanh", 2)])
-def test_bias(act: str, depth: int) -> None:
+def test_S0_31_bias_step(act: str, depth: int) -> None:
     """f_1 at the mean 0 of the initial bias of the output: f_1 less that bias is a number."""
     program = trained(depth, act, "ip-bias", 1.5, bias="all", watch=("x",))
 
@@ -235,7 +235,7 @@ def test_bias(act: str, depth: int) -> None:
     agree(bias_start(act, depth).x[0].value, found["x[2,0,0]"].second_moment)
 
 
-def test_tilde_variances() -> None:
+def test_S0_12_tilde_variances() -> None:
     """The sizes of the first pass of IP without their powers of the width."""
     program = trained(3, "gelu", "ip-llr", 1.0, watch=("h", "dh"))
     found = limit(program, "h[*,0,0]", "dh[*,0,0]")
@@ -253,7 +253,7 @@ def size(table: tp.Orders, name: str) -> str:
     ("act", "p", "name"),
     [("relu", 1, "ip-llr"), ("relu^2", 2, "naive-ip"), ("relu", 1, "mup")],
 )
-def test_exponents_of_the_first_step(act: str, p: int, name: str) -> None:
+def test_S0_13_14_15_exponents_of_the_first_step(act: str, p: int, name: str) -> None:
     """Exponents of the first pass and of the first update, as derived from the program."""
     rule = lookup(name).exponents(3, 0)
     table = tp.orders(trained(3, act, name, 1.0, watch=("h", "x", "dh", "dx", "dW_x")))
@@ -268,7 +268,7 @@ def test_exponents_of_the_first_step(act: str, p: int, name: str) -> None:
 
 
 @pytest.mark.parametrize(("act", "p"), [("relu", 1), ("relu^2", 2)])
-def test_required_rates_are_those_that_solve_finds(act: str, p: int) -> None:
+def test_S0_15_16_required_rates_are_those_that_solve_finds(act: str, p: int) -> None:
     found = tp.solve(tp.MLP(3, act, bias="first"), "naive-ip", steps=2, verify=False)
     a = (0, 1, 1, 1)
     assert found.steps[0].c == tuple(str(c) for c in first_rates(a, p))
@@ -276,7 +276,7 @@ def test_required_rates_are_those_that_solve_finds(act: str, p: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
-def test_rates_of_naive_ip(depth: int) -> None:
+def test_S0_17_rates_of_naive_ip(depth: int) -> None:
     table = tp.orders(trained(depth, "relu", "naive-ip", 1.0, watch=("dW_x",)))
     rates = naive_rates(depth)
     for layer, rate in enumerate((*rates.updates, rates.output), 1):

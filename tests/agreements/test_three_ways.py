@@ -31,7 +31,7 @@ def _close(a: tuple[float, float], b: tuple[float, float], what: str, slack: flo
 
 
 @pytest.mark.parametrize("name", list(PROGRAMS))
-def test_limit_agrees_with_wide_networks(name: str) -> None:
+def test_S0_6_limit_agrees_with_wide_networks(name: str) -> None:
     """A width of 2048: corrections of order 1/n get a slack of 4/n of the second moments."""
     program = PROGRAMS[name]()
     found = tp.limit(program, samples=2**12, replicates=24, seed=8)

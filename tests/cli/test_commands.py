@@ -134,7 +134,7 @@ def test_compare_as_a_table(tpcalc: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["page.html", "page.md"])
-def test_report_is_written(tpcalc: Run, tmp_path: Path, name: str) -> None:
+def test_S0_39_report_is_written(tpcalc: Run, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--out", path)
     assert ran.code == 0

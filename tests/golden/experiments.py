@@ -39,7 +39,7 @@ CURVES = Experiment(
         ),
         Run(
             _setting("relu", "ip-llr", calibrated=True),
-            losses=((0.7, 0.6, 0.4, 0.3), (0.7, 0.5, 0.4, 0.2)),
+            losses=((0.75, 0.6, 0.4, 0.3), (0.65, 0.5, 0.4, 0.2)),
             outputs=((0.0, 0.5, 0.75, 1.0), (0.0, 0.4, 0.9, 1.2)),
             accuracies=(1.0, 0.875),
             rates=((0.5, 20.0, 40.0, 500.0), (0.5, 22.0, 44.0, 60.0)),
@@ -102,6 +102,7 @@ RANKS = Experiment(
     predicted=(),
     provenance=MADE,
     shows=("ranks", "rates"),
+    ranked=500,
     by_width=tuple(
         Run(_setting("relu", "ip-llr", width, True), (), (), rates=((0.5, 20.0, width**0.5, 9.0),))
         for width in (64, 128, 256)

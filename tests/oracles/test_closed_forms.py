@@ -320,7 +320,7 @@ def first_pass(depth: int) -> tp.Program:
 
 
 @pytest.mark.parametrize("depth", [1, 3, 4])
-def test_S0_case39(depth: int) -> None:
+def test_S0_32_case39(depth: int) -> None:
     """E x~_0^2 = sqrt(1.74 / (4 pi)) = .37211, E (x~_0^3)^2 = .2175, E (dh~_0^1)^2 = 2^(-L)."""
     found = tp.limit(first_pass(depth))
     for layer in range(1, depth + 1):

@@ -117,7 +117,7 @@ def test_the_slice_of_an_activation_with_a_degree() -> None:
     check(diagram("relu^2", "ac:0,1/2,1/2,a;c", BOX), output_slice)
 
 
-def test_S0_constant_rates_never_learn_everywhere() -> None:
+def test_S0_19_constant_rates_never_learn_everywhere() -> None:
     """IP with ReLU, rates (c, d, d, c) at all steps: no point is stable with all layers moving.
 
     Theorem 3.2 asks c = -2, d = -5/2 at the first step and c = -1, d = -2 at all others.

@@ -274,7 +274,7 @@ def test_peers_5_4_correlated_tokens() -> None:
     np.testing.assert_allclose(found.nngp.reshape(4, 4), np.tile(block, (2, 2)), atol=6e-11)
 
 
-def test_S0_case34() -> None:
+def test_S0_29_case34() -> None:
     """NTK, ReLU, L = 3, a bias in the first layer; at finite width it is .4181, .4165, .4324."""
     found = tp.kernel(tp.MLP(3, "relu", bias="first"), [XI0, XI1], kinds="ntk", scale=1)
     assert found.ntk is not None

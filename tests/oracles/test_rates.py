@@ -53,7 +53,7 @@ def positive_from_one(line: str) -> bool:
 
 
 @pytest.mark.parametrize("depth", [3, 4, 5])
-def test_definition_3_2(depth: int) -> None:
+def test_S0_15_definition_3_2(depth: int) -> None:
     found = solve(MLP(depth, "relu^2"), "naive-ip", symbolic=("p",), verify=False)
     assert powers(found.steps[0].c) == gamma(depth, P)
     for step in (1, 2):
@@ -71,7 +71,7 @@ def test_a_condition_that_fails_beyond_one_is_seen() -> None:
 
 
 @pytest.mark.parametrize("power", ["1", "3/2", "2", "3"])
-def test_the_formula_gives_the_numbers(power: str) -> None:
+def test_S0_15_case1_2_gamma_in_numbers(power: str) -> None:
     """S0 cases 1 and 2, and powers between."""
     found = solve(MLP(3, f"relu^{power}"), "naive-ip", verify=False)
     assert powers(found.steps[0].c) == gamma(3, as_ex(Fraction(power)))
@@ -79,7 +79,7 @@ def test_the_formula_gives_the_numbers(power: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
-def test_lemma_f_4_for_all_powers(depth: int) -> None:
+def test_S0_15_16_lemma_f_4_for_all_powers(depth: int) -> None:
     names = [f"a{layer}" for layer in range(1, depth + 2)]
     a = [Ex.symbol(name) for name in names]
     table = f"ac:{','.join(names)};0"
@@ -116,14 +116,14 @@ def test_the_region_holds_the_integrable_range(
         ("0,1,.5,.75,1", "relu", "-1.75,-2.25,-1.75,-2,-1.75"),
     ],
 )
-def test_numbers(a: str, act: str, expected: str) -> None:
+def test_S0_15_case5_6_required_rates(a: str, act: str, expected: str) -> None:
     """S0 cases 5 and 6."""
     found = solve(MLP(a.count(","), act), f"ac:{a};0", steps=1, verify=False)
     assert powers(found.steps[0].c) == [as_ex(Fraction(c)) for c in expected.split(",")]
 
 
 @pytest.mark.parametrize("act", ["relu", "relu^2", "tanh", "gelu"])
-def test_mup_and_ntk(act: str) -> None:
+def test_S0_15_case7_mup_and_ntk(act: str) -> None:
     """S0 case 7."""
     found = solve(MLP(3, act), "mup", verify=False)
     assert {step.c for step in found.steps} == {("-1", "-1", "-1", "-1")}
@@ -132,7 +132,7 @@ def test_mup_and_ntk(act: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [3, 4, 5])
-def test_biases_of_order_one(depth: int) -> None:
+def test_S0_31_case25_biases_of_order_one(depth: int) -> None:
     """S0 case 25, equations (5.4) and (5.5), whatever the power of the activation."""
     found = solve(MLP(depth, "relu", "all"), "ip-bias", symbolic=("p",), verify=False)
     assert found.region == ()

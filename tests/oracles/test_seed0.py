@@ -27,7 +27,7 @@ def test_S0_case21(parameterization: str) -> None:
     agree(found, 2 * K01)
 
 
-def test_S0_case32() -> None:
+def test_S0_26_case32() -> None:
     """muP ReLU, L = 2, eta = 1.5: the correction terms matter (0.93499 without them)."""
     found = limit(one_step(2, "relu", "mup", 1.5), "f[1,1]", "h[2,1,1]")
     value = found["f[1,1]"]
@@ -38,14 +38,14 @@ def test_S0_case32() -> None:
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
-def test_S0_case33(depth: int) -> None:
+def test_S0_26_case33(depth: int) -> None:
     """muP linear: f_1 = -(L + 1) eta chi_0 k."""
     found = limit(one_step(depth, "linear", "mup", 1.0), "f[1,1]")["f[1,1]"]
     assert found.stderr < 5e-3
     agree(found, (depth + 1) * K01)
 
 
-def test_S0_case34() -> None:
+def test_S0_29_case34() -> None:
     """NTK ReLU, L = 3: f_1 - f_0 = -eta chi_0 K with K(xi_0, xi_1) = 0.420084, f_0 random."""
     program = one_step(3, "relu", "ntk", 1.0, watch=())
     moved = tp.extend(program, lambda t: t.output("moved", t["f[1,1]"] - t["f[0,1]"]))
@@ -82,7 +82,7 @@ def _square(act: object, std: float) -> tp.Limit:
     ],
     ids=["identity", "tanh", "relu"],
 )
-def test_S0_case38(act: object, zh: float, hh: float) -> None:
+def test_S0_5_7_case38(act: object, zh: float, hh: float) -> None:
     """h = What phi(What^T z), E z^2 = g = 5/4: E z h = g E phi', E h^2 = E phi^2 + g (E phi')^2."""
     found = _square(act, math.sqrt(1.25))
     rounding = 5e-5 if act is tp.tanh else 0.0  # the spec prints four digits
@@ -91,13 +91,13 @@ def test_S0_case38(act: object, zh: float, hh: float) -> None:
         agree(found[name], value, rounding=rounding)
 
 
-def test_S0_case38_needs_the_correction() -> None:
+def test_S0_7_case38_needs_the_correction() -> None:
     """Without the correction E z h would be 0: the program knows that W is used twice."""
     found = _square(tp.relu, math.sqrt(1.25))
     assert found["zh"].z(0.0) > 50
 
 
-def test_S0_case32_at_finite_width() -> None:
+def test_S0_26_case32_at_finite_width() -> None:
     """The same program at width 2048 agrees with its limit within its spread."""
     program = one_step(2, "relu", "mup", 1.5, watch=())
     table = tp.simulate(program, widths=[2048], seeds=24, seed=1)

@@ -57,7 +57,7 @@ def correlations(program: tp.Program, depth: int) -> tp.Program:
         (4, (1.00856, 0.74860, 0.55565, 0.41243), 5.51342),
     ],
 )
-def test_S0_case26(depth: int, lambdas: Sequence[float], output: float) -> None:
+def test_S0_20_case26(depth: int, lambdas: Sequence[float], output: float) -> None:
     """IP-LLR, ReLU, eta = 10: correlations with the first pass, and f_1."""
     program = correlations(one_step(depth, "relu", "ip-llr", 10.0, watch="x"), depth)
     found = limit(program, "lambda*", "f[1,1]")
@@ -67,7 +67,7 @@ def test_S0_case26(depth: int, lambdas: Sequence[float], output: float) -> None:
     assert found["f[1,1]"].stderr < 2e-3 * output
 
 
-def test_S0_case27() -> None:
+def test_S0_20_case27() -> None:
     """The sizes of h_1^l, L = 4."""
     program = one_step(4, "relu", "ip-llr", 10.0, watch="h")
     found = limit(program, "h[*,1,1]")
@@ -95,7 +95,7 @@ def three_steps(depth: int) -> tp.Program:
 
 
 @pytest.mark.parametrize(("depth", "first"), [(2, 0.74677), (3, 0.87351)])
-def test_S0_cases28_29_first_step(depth: int, first: float) -> None:
+def test_S0_20_case28_29_first_step(depth: int, first: float) -> None:
     found = limit(three_steps(depth), "f[1,1]")["f[1,1]"]
     agree(found, first, rounding=5e-6)
     assert found.stderr < 2e-3
@@ -130,7 +130,7 @@ def second_step(rng: np.random.Generator, count: int, decided: bool) -> float:
     return float(np.mean(weights * top))
 
 
-def test_S0_case28_by_its_recursions() -> None:
+def test_S0_20_case28_by_its_recursions() -> None:
     """The recursions agree with the program where small terms decide gates, else with the spec."""
     found = limit(three_steps(2), "f[2,1]")["f[2,1]"]
     estimates = []
@@ -146,7 +146,7 @@ def test_S0_case28_by_its_recursions() -> None:
 
 
 @pytest.mark.parametrize("depth", [2, 3])
-def test_S0_cases28_29_later_steps(depth: int) -> None:
+def test_S0_20_case28_29_later_steps(depth: int) -> None:
     """Networks agree with the limit: coordinates of h_1 that are 0 in it are not at finite width.
 
     The spec prints 3.94 and 18.9 for L = 2, 9.64 and 297 for L = 3: its recursions shut the gates
@@ -176,7 +176,7 @@ def squares(depth: int, eta: float, steps: int = 1) -> tp.Program:
     )
 
 
-def test_S0_case30() -> None:
+def test_S0_20_case30() -> None:
     """IP-LLR, ReLU^2, L = 2, eta = 0.1."""
 
     def more(t: tp.Tracer) -> None:
@@ -192,7 +192,7 @@ def test_S0_case30() -> None:
     assert found["f[1,1]"].stderr < 5e-3
 
 
-def test_S0_case31() -> None:
+def test_S0_20_case31() -> None:
     """The same with L = 3, eta = 0.01: numbers of order 1e-6, out of reach of finite networks."""
 
     def more(t: tp.Tracer) -> None:
@@ -208,7 +208,7 @@ def test_S0_case31() -> None:
     assert found["f[1,1]"].stderr < 0.1 * 7.007e-7
 
 
-def test_S0_case36() -> None:
+def test_S0_30_case36() -> None:
     """IP-non-centered, ReLU, L = 5, u = 1: hidden layers are constants, so are their updates."""
     program = tp.train(
         tp.MLP(5, "relu", bias="all"),
@@ -241,7 +241,7 @@ def found_mean(found: tp.Limit, layer: int) -> float:
     return mean.value
 
 
-def test_S0_case37() -> None:
+def test_S0_31_case37() -> None:
     """IP-bias, ReLU, L = 3, given that the bias of the output starts at .37."""
     program = tp.train(
         tp.MLP(3, "relu", bias="all"),
@@ -270,7 +270,7 @@ def test_S0_case37() -> None:
     assert found["f[1,1]"].stderr < 5e-3
 
 
-def test_S0_case39() -> None:
+def test_S0_32_case39() -> None:
     """Moments of the first pass of ReLU networks, L = 3, after their powers of n."""
     found = limit(one_step(3, "relu", "ip-llr", 1.0, watch=("x", "dh")))
     second, third, back = found["x[2,0,0]"], found["x[3,0,0]"], found["dh[1,0,0]"]
@@ -296,7 +296,7 @@ def backward(program: tp.Program, depth: int, powers: Sequence[Fraction]) -> tp.
     ("depth", "eta", "values"),
     [(3, 10.0, (1.36429, 1.29970)), (4, 4.0, (0.0482089, 0.162374, 0.546900))],
 )
-def test_S0_case44(depth: int, eta: float, values: Sequence[float]) -> None:
+def test_S0_20_case44(depth: int, eta: float, values: Sequence[float]) -> None:
     """Backward passes of steps 0 and 1 in IP-LLR, ReLU, the second one at xi_1."""
     program = tp.train(
         tp.MLP(depth, "relu", bias="first"),
@@ -314,19 +314,19 @@ def test_S0_case44(depth: int, eta: float, values: Sequence[float]) -> None:
         assert found[f"nu[{layer}]"].stderr < 1e-2 * value
 
 
-def test_S0_case44_squares() -> None:
+def test_S0_20_case44_squares() -> None:
     """ReLU^2, L = 2: dh_0^2 = n^(-1) u 2 relu(n^(-1/2) h~) is of size n^(-3/2)."""
     found = backward(squares(2, 0.1, steps=2), 2, [Fraction(3, 2)])
     agree(found["nu[2]"], 1.53030, rounding=5e-6)
 
 
 @pytest.mark.parametrize(("depth", "value"), [(2, K01), (3, 0.0)])
-def test_S0_case20(depth: int, value: float) -> None:
+def test_S0_33_case20(depth: int, value: float) -> None:
     """Linear networks: f_1 = -eta chi_0 k for L = 2 and nothing for L = 3."""
     agree(limit(one_step(depth, "linear", "ip-llr", 1.0), "f[1,1]")["f[1,1]"], value)
 
 
-def test_S0_case18() -> None:
+def test_S0_33_case18() -> None:
     """IP-LLR with tanh, L = 3: the first step leaves f where it was, the second one does not."""
     program = tp.train(
         tp.MLP(3, "tanh", bias="first"),
@@ -344,7 +344,7 @@ def test_S0_case18() -> None:
 
 
 @pytest.mark.parametrize(("act", "p", "eta"), [("relu", 1, 10.0), ("relu^2", 2, 0.1)])
-def test_S0_case40(act: str, p: int, eta: float) -> None:
+def test_S0_22_case40(act: str, p: int, eta: float) -> None:
     """f_1 is lambda_1^(p^(L-1)) up to a factor that does not depend on the input, L = 2."""
     inputs = (SMALL1, (0.1, 0.2, -0.1, 0.0)) if p == 2 else (XI1, XI2)
     program = tp.train(
@@ -365,7 +365,7 @@ def test_S0_case40(act: str, p: int, eta: float) -> None:
     agree(limit(tp.extend(program, more), "ratio")["ratio"], 1.0)
 
 
-def test_S0_case41() -> None:
+def test_S0_21_case41() -> None:
     """The sign of chi_0 is that of -f_1; the correlations do not feel it."""
     both = [
         limit(correlations(one_step(2, "relu", "ip-llr", eta, watch="x"), 2), "lambda*", "f[1,1]")
@@ -402,7 +402,7 @@ def hybrid(eta: float, initial: bool) -> tp.Program:
     return net.build()
 
 
-def test_S0_case22() -> None:
+def test_S0_24_case22() -> None:
     """HP is IP-LLR with the same initial weights, at every width, up to rounding."""
     rng, width = np.random.default_rng(2), 64
     names = {f"W1[{k}]": f"W1_{k}[0]" for k in range(4)} | {"b1[0]": "b1[0]", "W4[0]": "W4[0]"}
@@ -417,7 +417,7 @@ def test_S0_case22() -> None:
 
 
 @pytest.mark.parametrize("initial", [True, False])
-def test_S0_case23(initial: bool) -> None:
+def test_S0_25_case23(initial: bool) -> None:
     """HP and HPZ have the limit of IP-LLR (case 26)."""
     agree(limit(hybrid(10.0, initial))["f"], 17.3412, rounding=5e-5)
 
@@ -425,7 +425,7 @@ def test_S0_case23(initial: bool) -> None:
 @pytest.mark.parametrize(
     ("depth", "constant", "collapsed"), [(5, {2, 3, 4}, {3, 4}), (3, {2}, set())]
 )
-def test_S0_case24(depth: int, constant: set[int], collapsed: set[int]) -> None:
+def test_S0_30_case24(depth: int, constant: set[int], collapsed: set[int]) -> None:
     """IP-non-centered: which hidden layers, and which updates of weights, become constants."""
     program = tp.train(
         tp.MLP(depth, "relu", bias="all"),

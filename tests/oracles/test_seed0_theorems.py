@@ -36,7 +36,7 @@ def agreed(found: Theorem) -> bool:
 @pytest.mark.parametrize(
     ("depth", "act", "bias"), [(3, "tanh", "all"), (4, "gelu", "none"), (3, "relu^2", "first")]
 )
-def test_S0_17_naive_ip_is_trivial(depth: int, act: str, bias: str) -> None:
+def test_S0_17_case14_16_naive_ip_is_trivial(depth: int, act: str, bias: str) -> None:
     """Cases 14 and 16: both meanings of trivial, and for all t."""
     found = trivial_naive_ip(tp.MLP(depth, act, bias=bias), "naive-ip")
     assert found.answer == "holds" and agreed(found)
@@ -52,7 +52,7 @@ def test_S0_17_naive_ip_is_trivial(depth: int, act: str, bias: str) -> None:
         ("relu^2", "n^(-1)", "sigma'(0) = 0 is trivial"),
     ],
 )
-def test_S0_17_two_layers_are_outside(act: str, moved: str, note: str) -> None:
+def test_S0_17_case15_16_two_layers_are_outside(act: str, moved: str, note: str) -> None:
     """Cases 15 and 16: the proposition is silent; the three bullets of L = 2 are derived."""
     found = trivial_naive_ip(tp.MLP(2, act), "naive-ip")
     assert found.answer == "outside" and found.missing[0].found == "L = 2"
@@ -82,7 +82,7 @@ def steps(found: Theorem, step: int) -> list[str]:
         (4, "first", ["n^(-3/2)", "n^(-1)", "n^(-3/2)", "n^(-2)", "n^(-3)"]),
     ],
 )
-def test_S0_19_sizes_at_naive_rates(depth: int, bias: str, first: list[str]) -> None:
+def test_S0_19_case10_11_sizes_at_naive_rates(depth: int, bias: str, first: list[str]) -> None:
     """Cases 10 and 11, from the formulas of the theorem and from the program."""
     found = llr_necessary(tp.MLP(depth, "relu", bias=bias), "naive-ip", loss="linear")
     assert steps(found, 1) == [f"{power}: vanishing" for power in first]
@@ -90,7 +90,7 @@ def test_S0_19_sizes_at_naive_rates(depth: int, bias: str, first: list[str]) -> 
     assert steps(found, 2) == [""] * (depth + 1)
 
 
-def test_S0_19_the_rates_of_ip_llr() -> None:
+def test_S0_19_case8_the_rates_of_ip_llr() -> None:
     """Case 8: every update of order one, at p = 2 within the hypotheses, at p = 1 beside them."""
     for act, p, answer in (("relu^2", 2, "holds"), ("relu", 1, "outside")):
         found = llr_necessary(
@@ -106,7 +106,7 @@ def test_S0_19_the_rates_of_ip_llr() -> None:
     ("act", "rates", "gains"),
     [("relu", "-2,-5/2,-2", "(1, 1/2, 1/2, 1)"), ("relu^2", "-4,-9/2,-4", "(3, 5/2, 5/2, 3)")],
 )
-def test_S0_19_constant_rates_explode(act: str, rates: str, gains: str) -> None:
+def test_S0_19_case9_constant_rates_explode(act: str, rates: str, gains: str) -> None:
     """Case 9: gamma(p) kept at step 1."""
     found = llr_necessary(tp.MLP(3, act, bias="first"), f"ip:{rates}", DATA, lr=0.1, loss="linear")
     assert found.answer == ("does not hold" if act == "relu^2" else "outside")
@@ -127,7 +127,7 @@ def test_S0_19_data_that_are_outside() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("depth", "act", "p"), [(2, "relu^2", 2), (3, "relu", 1)])
-def test_S0_21_ip_llr_learns_and_is_stable(depth: int, act: str, p: int, sign: int) -> None:
+def test_S0_21_case17_ip_llr_learns_and_is_stable(depth: int, act: str, p: int, sign: int) -> None:
     """Case 17, with the sign of f_1: that of -chi_0."""
     data = tp.Samples(DATA.inputs, ((float(sign),), (0.5,), (0.5,)))
     network = tp.MLP(depth, act, bias="first")
@@ -152,7 +152,9 @@ def test_S0_21_ip_llr_learns_and_is_stable(depth: int, act: str, p: int, sign: i
         (5, "gelu", "does not hold", "never"),
     ],
 )
-def test_S0_33_linearizable_activations(depth: int, act: str, answer: str, first: str) -> None:
+def test_S0_33_case18_19_20_linearizable_activations(
+    depth: int, act: str, answer: str, first: str
+) -> None:
     """Cases 18 to 20: the remark is refuted from three layers on."""
     found = linearizable(tp.MLP(depth, act, bias="first"), "ip-llr")
     assert found.answer == answer and found.missing == ()
@@ -183,7 +185,7 @@ def test_S0_33_lambda_is_exactly_0() -> None:
 @pytest.mark.parametrize(
     ("depth", "constant", "collapsed"), [(3, [2], []), (4, [2, 3], [3]), (5, [2, 3, 4], [3, 4])]
 )
-def test_S0_30_collapse(depth: int, constant: list[int], collapsed: list[int]) -> None:
+def test_S0_30_case24_collapse(depth: int, constant: list[int], collapsed: list[int]) -> None:
     """Case 24, with means of one's own."""
     means = ",".join(str(layer) for layer in range(1, depth + 1))
     found = collapse(tp.MLP(depth, "gelu", bias="all"), f"ip-non-centered:{means}", lr=0.1)
@@ -212,7 +214,7 @@ def test_S0_31_ip_bias_hardly_feels_the_data(depth: int, act: str) -> None:
     assert silent.text.startswith("layer 2: first update")
 
 
-def test_S0_31_exponents() -> None:
+def test_S0_31_case25_exponents() -> None:
     """Case 25: the tables that the predicate asks for."""
     found = weak_data_dependence(
         tp.MLP(4, "tanh", bias="all"),
@@ -232,7 +234,7 @@ def test_S0_28_features_and_kernels() -> None:
 
 
 @pytest.mark.parametrize(("act", "rate"), [("relu", 1.0), ("leaky_relu:-1/2", 1.0)])
-def test_S0_24_hp_is_ip_llr_at_every_width(act: str, rate: float) -> None:
+def test_S0_24_case22_hp_is_ip_llr_at_every_width(act: str, rate: float) -> None:
     """Case 22, with the learning rate corrected network by network (squared loss)."""
     found = equiv_hp(tp.MLP(3, act, bias="first"), "ip-llr", DATA_MSE, lr=rate)
     assert found.answer == "holds" and agreed(found)

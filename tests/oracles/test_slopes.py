@@ -65,7 +65,7 @@ def layers(name: str, *exponents: str) -> dict[str, str]:
     return {name.format(k): exponent for k, exponent in enumerate(exponents, 1)}
 
 
-def test_S0_case3() -> None:
+def test_S0_13_14_case3() -> None:
     """IP ReLU, L = 4, at the start."""
     rows = measured(derived(4, "relu", "ip-llr", 0), seeds=24)
     all_agree(rows, layers("h[{},0,0]", "0", "-1/2", "-1", "-3/2"))
@@ -73,7 +73,7 @@ def test_S0_case3() -> None:
     all_agree(rows, layers("dh[{},0,0]", "-5/2", "-2", "-3/2", "-1"))
 
 
-def test_S0_case4() -> None:
+def test_S0_13_14_case4() -> None:
     """IP ReLU^2, L = 3, at the start: heavier tails, and a slower approach."""
     rows = measured(derived(3, "relu^2", "ip-llr:2", 0), seeds=24)
     all_agree(rows, layers("h[{},0,0]", "0", "-1/2", "-3/2"), drift=0.05)
@@ -97,7 +97,7 @@ def normalised(found: Orders, depth: int, rates: Sequence[Fraction], eta: float)
     return tp.extend(found.program, add)
 
 
-def test_S0_case9() -> None:
+def test_S0_19_case9() -> None:
     """Constant gamma(1) after a first step with it: (1, 1/2, 1/2, 1) at features of order one."""
     rates = [Fraction(-2), Fraction(-5, 2), Fraction(-5, 2), Fraction(-2)]
     word = "ac:0,1,1,1;-2,-5/2,-5/2,-2"
@@ -117,7 +117,7 @@ def test_orders_case8() -> None:
     assert str(found["f[2,1]-f[0,1]"].n) == "42"
 
 
-def test_S0_case10() -> None:
+def test_S0_17_case10() -> None:
     """Naive-IP ReLU, L = 3: with biases in all layers, and with one in the first only."""
     rows = measured(derived(3, "relu", "naive-ip", 1, bias="all"))
     all_agree(rows, layers("dW_x[{},1,1]", "-1", "-1/2", "-1", "-2"))
@@ -125,14 +125,14 @@ def test_S0_case10() -> None:
     all_agree(rows, {"f[0,1]": "-3/2", "f[1,1]": "-1"}, drift=0.03)
 
 
-def test_S0_case11() -> None:
+def test_S0_17_case11() -> None:
     """Naive-IP ReLU, L = 4."""
     rows = measured(derived(4, "relu", "naive-ip", 1))
     all_agree(rows, layers("dW_x[{},1,1]", "-3/2", "-1", "-3/2", "-2"), drift=0.03)
     all_agree(rows, {"f[0,1]": "-2", "f[1,1]": "-2"})
 
 
-def test_S0_case13() -> None:
+def test_S0_23_case13() -> None:
     """The initial matrix stops to matter in IP-LLR: W^2(0) x^1_1 is of size n^(-1/2)."""
 
     def add(t: tp.Tracer) -> None:
@@ -143,14 +143,14 @@ def test_S0_case13() -> None:
     agrees(rows["old"], Fraction(-1, 2))
 
 
-def test_S0_case18() -> None:
+def test_S0_33_case18() -> None:
     """Trap T1, tanh, L = 3: f_1 vanishes like n^(-1/2), f_2 does not."""
     rows = measured(derived(3, "tanh", "ip-llr", 2, eta=2.0), seeds=24)
     all_agree(rows, layers("h[{},1,1]", "0", "0", "-1/2"), drift=0.03)
     all_agree(rows, {"f[1,1]-f[0,1]": "-1/2", "f[2,1]-f[0,1]": "0"}, drift=0.05)
 
 
-def test_S0_case19() -> None:
+def test_S0_33_case19() -> None:
     """Trap T1, tanh, L = 5: nothing is learned at any step; widths up to 65536."""
     found = derived(5, "tanh", "ip-llr", 3)
     rows = measured(found, [2**k for k in range(10, 17)], seeds=24)
@@ -253,7 +253,7 @@ def calibrated(
     ],
     ids=["relu", "tanh"],
 )
-def test_S0_case45(
+def test_S0_38_case45(
     act: Callable[[Values], Values],
     slope: Callable[[Values], Values],
     std: float,
@@ -276,7 +276,7 @@ def test_S0_case45(
     assert np.all(np.abs(slopes - expected) < 4 * errors + 0.03), (slopes, errors)
 
 
-def test_S0_case45_without_calibration() -> None:
+def test_S0_38_case45_without_calibration() -> None:
     """What the calibration makes up for: the third and the fourth update vanish."""
     found = derived(4, "tanh", "ip-llr", 1)
     rows = [found[f"dW_x[{k},1,1]"] for k in range(1, 5)]
@@ -290,7 +290,7 @@ def test_S0_case45_without_calibration() -> None:
 @pytest.mark.parametrize(
     ("word", "displacement"), [("mup", Fraction(-1, 2)), ("ip-llr", Fraction(0))]
 )
-def test_S0_case12(word: str, displacement: Fraction) -> None:
+def test_S0_27_case12(word: str, displacement: Fraction) -> None:
     """The first update of a hidden matrix beside the matrix, in Frobenius norm: -1/2, and 0.
 
     |Delta W|_F = n^(-2a-c) |dh| |x| with norms n^(1/2) times a coordinate, |W|_F = n^(1-a).
@@ -305,7 +305,7 @@ def test_S0_case12(word: str, displacement: Fraction) -> None:
 
 
 @pytest.mark.parametrize(("depth", "act", "p"), [(4, "relu", 1), (3, "relu^2", 2)])
-def test_S0_case6(depth: int, act: str, p: int) -> None:
+def test_S0_15_case6(depth: int, act: str, p: int) -> None:
     """Every first update of IP-LLR contributes Theta(1)."""
     run = probe(tp.MLP(depth, act, "first"), lookup("ip-llr", p=p), steps=1, watch=("dW_x",))
     found = orders(run.program)

@@ -65,7 +65,7 @@ def test_orders_case8() -> None:
         (5, "gelu", "trivial"),
     ],
 )
-def test_S0_cases_14_to_16(depth: int, act: str, verdict: str) -> None:
+def test_S0_17_case14_15_16(depth: int, act: str, verdict: str) -> None:
     """Naive-IP: not trivial at L = 2 with tanh and relu; trivial for all t from L = 3 on."""
     found = check(MLP(depth, act), "naive-ip")
     assert (found.verdict, found.initial, found.valid_for) == (verdict, "vanishes", "all t")
@@ -79,7 +79,7 @@ def test_S0_cases_14_to_16(depth: int, act: str, verdict: str) -> None:
         (4, ["-3/2", "-1", "-3/2", "-2", "-3"], ["-2", "-2"]),
     ],
 )
-def test_S0_cases_10_and_11(depth: int, updates: list[str], outputs: list[str]) -> None:
+def test_S0_17_case10_11(depth: int, updates: list[str], outputs: list[str]) -> None:
     """Naive-IP with relu: contributions of the first updates, f_0 and f_1."""
     found = check(MLP(depth, "relu"), "naive-ip", steps=1)
     for layer, power in enumerate(updates, start=1):
@@ -88,7 +88,7 @@ def test_S0_cases_10_and_11(depth: int, updates: list[str], outputs: list[str]) 
 
 
 @pytest.mark.parametrize(("p", "act"), [(2, "relu^2"), (1, "relu")])
-def test_S0_case17(p: int, act: str) -> None:
+def test_S0_21_case17(p: int, act: str) -> None:
     """IP-LLR at the degree of its activation learns, and stays stable, for all t."""
     found = check(MLP(3, act, bias="first"), lookup("ip-llr", p=p))
     assert (found.verdict, found.valid_for) == ("feature-learning", "all t")
@@ -110,7 +110,7 @@ def test_S0_case17(p: int, act: str) -> None:
         (5, "relu", "feature-learning", ["0", "0", "0"]),
     ],
 )
-def test_trap_T1(depth: int, act: str, verdict: str, moved: list[str]) -> None:
+def test_S0_33_trap_T1(depth: int, act: str, verdict: str, moved: list[str]) -> None:
     """Linearizable activations in IP-LLR: L = 3, 4 learn from t = 2 on, L = 5 never does."""
     found = check(MLP(depth, act), "ip-llr")
     assert (found.verdict, found.valid_for) == (verdict, "all t")
@@ -121,7 +121,7 @@ def test_trap_T1(depth: int, act: str, verdict: str, moved: list[str]) -> None:
         assert found.facts[0].startswith("layer 3: its updates contribute at most n^(-1/2)")
 
 
-def test_S0_case42() -> None:
+def test_S0_2_case42() -> None:
     """Yang-Hu muP in its own words is muP; with b = 1 between it is Naive-IP."""
     first = "abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"
     assert [str(t) for t in equivalent_gauge(first, "mup", 3).theta] == ["1/2"] * 4

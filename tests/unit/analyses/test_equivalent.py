@@ -109,7 +109,7 @@ def test_names_that_do_not_fit() -> None:
         tp.equivalent(sum_first, product_first, outputs=["g"])
 
 
-def test_S0_24_hp_is_ip_llr_at_finite_width() -> None:
+def test_S0_24_case22_hp_is_ip_llr_at_finite_width() -> None:
     """Proposition 4.1: f_1 and f_2 up to rounding (case 22), f_0 not."""
     found = tp.equivalent(trained("ip-llr", "relu", 4.0), trained("hp", "relu", 4.0), seeds=2)
     later = [row for row in found.rows if row.name.startswith(("f[1", "f[2"))]
@@ -134,3 +134,42 @@ def test_S0_25_needs_smoothness_from_the_second_step_on() -> None:
     found = tp.equivalent(*pair, widths=(), samples=2**15, outputs=["f[1,0]", "f[2,0]"])
     assert found["f[1,0]"].relation == "same graph"
     assert found["f[2,0]"].relation == "different"
+
+
+def test_vectors_are_told_apart_by_their_means() -> None:
+    @tp.program
+    def signed(t: tp.Tracer) -> None:
+        t.output("y", t.gaussian("u"))
+
+    @tp.program
+    def one_sided(t: tp.Tracer) -> None:
+        t.output("y", 2**0.5 * tp.relu(t.gaussian("u")))
+
+    row = compared(signed, one_sided, widths=())["y"]
+    assert row.relation == "different"  # E Z^2 is 1 in both
+    assert row.left is not None and row.right is not None
+    assert (row.left.value, round(row.right.value, 6)) == (0.0, round(3.141592653589793**-0.5, 6))
+
+
+@pytest.mark.parametrize(("act", "relation"), [("tanh", "different"), ("relu", "same graph")])
+def test_what_stays_random_is_not_equal_by_its_mean(act: str, relation: str) -> None:
+    data = tp.Samples(XI[:1], ((0.0,),))
+    first, second = (
+        tp.train(tp.MLP(2, name), "ntk", data, steps=0, watch=()) for name in ("relu", act)
+    )
+    found = compared(first, second, widths=())
+    assert found["f[0,0]"].relation == relation
+    assert bool(found.notes) is (act == "tanh")
+
+
+def test_a_random_scalar_of_other_draws_is_not_compared() -> None:
+    @tp.program
+    def one(t: tp.Tracer) -> None:
+        t.output("s", tp.n**0.5 * t.mean(t.gaussian("u")))
+
+    @tp.program
+    def other(t: tp.Tracer) -> None:
+        t.output("s", tp.n**0.5 * t.mean(t.gaussian("v")))
+
+    found = compared(one, other, widths=())
+    assert found.in_the_limit == "not compared"

@@ -32,7 +32,7 @@ def outputs(program: tp.Program) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
-def test_hp_is_ip_llr_at_every_width(depth: int) -> None:
+def test_S0_24_case22_hp_is_ip_llr_at_every_width(depth: int) -> None:
     """From t = 1 on, up to rounding, three steps long; at t = 0 it is muP and differs."""
     mine, other = outputs(trained("hp", depth)), outputs(trained("ip-llr", depth))
     for step in (1, 2, 3):
@@ -58,7 +58,7 @@ def test_dropped_matrices_are_not_multiplied_again() -> None:
     assert len(kept) == 2
 
 
-def test_first_step_is_that_of_mup() -> None:
+def test_S0_3_first_step_of_hp_and_hpz_is_that_of_mup() -> None:
     assert lookup("hp").exponents(3, 0) == lookup("mup").exponents(3, 0)
     assert [str(kept) for kept in lookup("hp").exponents(3, 1).kept] == ["0", "1/2", "1/2", "0"]
     assert lookup("hpz").exponents(3, 1).kept[1:-1] == (None, None)

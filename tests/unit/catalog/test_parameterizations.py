@@ -37,7 +37,9 @@ def numbers(row: tuple[Ex, ...]) -> list[Fraction | None]:
         ("standard", (0, HALF, HALF), (0, -1, -1)),
     ],
 )
-def test_constant_tables(name: str, a: tuple[Any], c: tuple[Any], depth: int, step: int) -> None:
+def test_S0_3_constant_tables(
+    name: str, a: tuple[Any], c: tuple[Any], depth: int, step: int
+) -> None:
     found = lookup(name).exponents(depth, step)
     assert numbers(found.a) == spread(depth, *a)
     assert numbers(found.c) == spread(depth, *c)
@@ -48,7 +50,7 @@ def test_constant_tables(name: str, a: tuple[Any], c: tuple[Any], depth: int, st
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("p", [1, 2, 3, HALF * 3])
-def test_ip_llr_starts_with_gamma_and_goes_on_as_naive_ip(depth: int, p: Any) -> None:
+def test_S0_3_ip_llr_starts_with_gamma_and_goes_on_as_naive_ip(depth: int, p: Any) -> None:
     found = lookup("ip-llr", p=p)
     powers = sum(Fraction(p) ** k for k in range(depth))
     outer, inner = -HALF * (1 + powers), -1 - HALF * powers
@@ -93,7 +95,7 @@ def test_a_symbolic_degree_gives_polynomials() -> None:
     ],
 )
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_abc_rows_become_ac_rows(name: str, table: dict[str, Any], depth: int) -> None:
+def test_S0_2_case42_abc_rows_become_ac_rows(name: str, table: dict[str, Any], depth: int) -> None:
     rows, found = lookup("abc", **table).exponents(depth), lookup(name).exponents(depth)
     assert (rows.a, rows.c) == (found.a, found.c)
 
@@ -122,7 +124,7 @@ def test_the_symmetry_of_abc_is_no_change(
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_ip_has_the_scales_of_naive_ip_and_rates_of_its_own(depth: int) -> None:
+def test_S0_3_ip_has_the_scales_of_naive_ip_and_rates_of_its_own(depth: int) -> None:
     naive = lookup("naive-ip").exponents(depth)
     assert lookup("ip:-1,-2,-1").exponents(depth) == naive
     free = lookup("ip", c="c_1, c_h, c_out").exponents(depth, 4)
@@ -141,7 +143,7 @@ def test_ip_has_the_scales_of_naive_ip_and_rates_of_its_own(depth: int) -> None:
         (4, ("-5/2", -3, "-5/2", -2, -1), ("-5/2", -2, "-3/2", -1, 0)),
     ],
 )
-def test_ip_bias(depth: int, c: tuple[Any], bias_c: tuple[Any]) -> None:
+def test_S0_3_case25_ip_bias(depth: int, c: tuple[Any], bias_c: tuple[Any]) -> None:
     found, naive = lookup("ip-bias"), lookup("naive-ip").exponents(depth)
     first = found.exponents(depth, 0)
     assert first.a == naive.a and numbers(first.bias_a) == [0] * (depth + 1)
@@ -163,7 +165,7 @@ def test_ip_bias(depth: int, c: tuple[Any], bias_c: tuple[Any]) -> None:
         ((1, 2, 0.5), 3, (0, 1, 2, HALF)),
     ],
 )
-def test_ip_non_centered_is_naive_ip_with_means(u: Any, depth: int, mean: tuple[Any]) -> None:
+def test_S0_3_ip_non_centered_is_naive_ip_with_means(u: Any, depth: int, mean: tuple[Any]) -> None:
     for step in (0, 3):
         found = lookup("ip-non-centered", u=u).exponents(depth, step)
         naive = lookup("naive-ip").exponents(depth, step)

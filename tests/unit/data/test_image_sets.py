@@ -9,6 +9,7 @@ import pytest
 from image_files import batch, cifar_arrays, cifar_folder, mnist_arrays, mnist_folder
 
 from tpcalc.data import cifar10, digits, digits_images, images, mixture_images, mnist
+from tpcalc.data.image_sets import image_set
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.results.images import Images, class_shares
 
@@ -20,6 +21,11 @@ def test_each_name_is_its_function(tmp_path: Path) -> None:
     assert images("mixture", train=50).digest == mixture_images(train=50).digest
     assert images(f"mnist:{digit_files}", test=3).digest == mnist(digit_files, test=3).digest
     assert images(f"cifar10:{colour}").digest == cifar10(colour).digest
+
+
+def test_a_set_is_named_before_it_is_read() -> None:
+    assert image_set("mnist:/nowhere/at all") == "mnist"
+    assert image_set("digits") == "digits"
 
 
 def test_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def _loss(name: str, f: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("param", "act", "loss", "outputs", "bias", "batch"), CASES)
-def test_training_equals_autograd(
+def test_S0_1_4_training_equals_autograd(
     param: str, act: str, loss: str, outputs: int, bias: str, batch: int
 ) -> None:
     steps, depth, d = 3, 3, 4

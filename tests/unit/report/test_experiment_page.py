@@ -24,7 +24,7 @@ from tpcalc.report.experiment import (
 )
 from tpcalc.report.experiment_plot import draw_experiment, experiment_figures
 from tpcalc.report.terminal import experiment_group
-from tpcalc.results import Experiment
+from tpcalc.results import Experiment, Run
 from tpcalc.results.experiment import constant_class
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "report"
@@ -83,11 +83,70 @@ def test_headline_and_reasons() -> None:
     assert said.headline == "E0: the loss went down in 1 of 4 networks"
     assert said.reasons == (
         "The loss went down (in the limit: feature-learning): ip-llr, relu.",
-        "The loss stayed where it was (in the limit: trivial): naive-ip, relu; naive-ip, tanh.",
-        "ip-llr, tanh: 1 of 2 trials no longer finite at step 2.",
+        "The loss changed by less than 1% (in the limit: trivial): naive-ip, relu; naive-ip, tanh.",
+        "ip-llr, tanh: 1 of 2 trials no longer finite, at step 2.",
     )
     assert judge_experiment(RANKS).headline == "E9: 2 networks"
     assert "4 networks of 3 hidden layers and width 64" in experiment_summary(CURVES)
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        (((2.3, 180.0), (2.3, 181.0)), "The loss went up: naive-ip, relu."),
+        (((2.3, 2.0), (2.3, 2.01)), "The loss went down: naive-ip, relu."),
+        (((2.3, 2.0), (2.3, 2.2)), "The loss changed by less than its confidence interval: "),
+        (((2.3, 2.31), (2.3, 2.29)), "The loss changed by less than 1%: naive-ip, relu."),
+        (((2.3, 2.0),), "The loss went down: naive-ip, relu."),
+    ],
+)
+def test_where_the_loss_went(losses: tuple[tuple[float, ...], ...], words: str) -> None:
+    run = replace(CURVES.runs[0], losses=losses)
+    (said,) = judge_experiment(replace(CURVES, runs=(run,), predicted=())).reasons
+    assert said.startswith(words)
+
+
+def test_a_verdict_for_some_steps_is_not_said_of_all() -> None:
+    sentences = (("naive-ip, relu", "trivial at t<=1: layer 3: its updates vanish."),)
+    found = replace(CURVES, runs=CURVES.runs[:1], predicted=sentences)
+    assert "(in the limit: trivial at t<=1)" in judge_experiment(found).reasons[0]
+
+
+def test_trials_that_end_at_different_steps() -> None:
+    run = replace(CURVES.runs[3], diverged=(3, 2))
+    said = judge_experiment(replace(CURVES, runs=(run,))).reasons
+    assert said == ("ip-llr, tanh: 2 of 2 trials no longer finite, the first at step 2.",)
+
+
+def test_one_trial_has_no_interval() -> None:
+    def single(run: Run) -> Run:
+        cut = {
+            name: getattr(run, name)[:1] for name in ("losses", "outputs", "rates", "accuracies")
+        }
+        return replace(run, **cut)
+
+    tables = experiment_tables(replace(CURVES, runs=tuple(map(single, CURVES.runs[:3]))))
+    notes = {table.caption: table.note for table in tables}
+    for name in ("Training loss", "Test accuracy", "Base rates of the first step"):
+        assert notes[name].startswith("One trial: ")
+    assert (
+        "Lines: one trial."
+        in experiment_figures(replace(CURVES, runs=(single(CURVES.runs[0]),)))["losses"].note
+    )
+
+
+def test_a_trial_that_explodes_does_not_flatten_the_others() -> None:
+    curves = ((0.7, 1e30, math.nan, math.nan),) * 2
+    lost = replace(CURVES.runs[3], losses=curves, diverged=(2, 2))
+    alone = replace(CURVES, runs=(CURVES.runs[2],))
+    found = replace(CURVES, runs=(CURVES.runs[2], lost))
+    heights = [
+        re.findall(r"<text[^>]*>([^<]+)</text>", draw_experiment(each, "losses")[0])
+        for each in (alone, found)
+    ]
+    assert heights[0] == heights[1]
+    assert "A line ends where" in experiment_figures(found)["losses"].note
+    assert "A line ends where" not in experiment_figures(alone)["losses"].note
 
 
 def test_accuracies_stand_beside_published_ones() -> None:
@@ -107,7 +166,7 @@ def test_any_class_where_all_are_equally_frequent() -> None:
     assert rows(some, "Test accuracy")["naive-ip, relu"][1] == "one of 4 classes"
 
 
-def test_published_accuracies_of_constant_answers() -> None:
+def test_S0_34_case43_published_accuracies_of_constant_answers() -> None:
     mnist = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     shares = [count / sum(mnist) for count in mnist]
     assert constant_class(0.098, shares) == (0,)
@@ -135,6 +194,12 @@ def test_rates_by_width_stand_above_their_powers() -> None:
         "",
     ]
     assert found["ip-llr, relu: derived"][2:] == [">= n^(1/2)", "open"]
+    table = next(
+        each
+        for each in experiment_tables(RANKS)
+        if each.caption == "Base rates against the width n"
+    )
+    assert table.note.endswith("No power was measured for ip-llr, relu, layer 4: too few widths.")
 
 
 def test_ranks_over_trials() -> None:
@@ -143,6 +208,15 @@ def test_ranks_over_trials() -> None:
         "61 (60 to 62)",
         "54 (50 to 58)",
     ]
+
+
+def test_how_they_were_trained() -> None:
+    assert rows(CURVES, "How they were trained") == {
+        "naive-ip, relu": ["first layer", "1", "0.01", ""],
+        "naive-ip, tanh": ["first layer", "1", "0.01", ""],
+        "ip-llr, relu": ["first layer", "1", "0.01", "calibrated, at most 500"],
+        "ip-llr, tanh": ["first layer", "1", "0.01", "calibrated, at most 500"],
+    }
 
 
 def test_what_is_not_shown_is_left_out() -> None:

@@ -60,6 +60,23 @@ def test_a_contradiction_is_said_first_and_marked() -> None:
     assert [row[4].tone for row in claims.rows] == ["", "bad"]
 
 
+def test_what_stands_outside_is_not_stated() -> None:
+    """A theorem whose hypotheses fail states nothing, and a table does not say that it does."""
+    outside = replace(PROVED, answer="outside", hypotheses=(FEW,))
+    openly = replace(PROVED, claims=(Claim("f_1", "tends to 0", "at most n^(-1)"),))
+    shown = theorem_tables(Theorems((PROVED, outside, openly), MADE))[1]
+    assert [row[2].text for row in shown.rows] == ["tends to 0", "(tends to 0)", "tends to 0"]
+    assert [row[4].text for row in shown.rows] == ["yes", "yes", "open"]
+    assert "not met" in shown.note and "only a bound" in shown.note
+    assert theorem_tables(Theorems((PROVED,), MADE))[1].note == ""
+
+
+def test_two_ways_not_to_hold_have_two_words() -> None:
+    absent = replace(PROVED, answer="does not hold")
+    answers = theorem_tables(Theorems((absent, REFUTED), MADE))[0].rows
+    assert [row[2].text for row in answers] == ["does not hold here", "refuted by the program"]
+
+
 def test_no_theorem_makes_no_table() -> None:
     assert theorem_tables(Theorems((), MADE)) == ()
 
@@ -87,7 +104,7 @@ def test_pages_show_them(render: object) -> None:
         assert words in text
 
 
-def test_a_card_of_a_network(tmp_path: Path) -> None:
+def test_S0_39_a_card_of_a_network(tmp_path: Path) -> None:
     """Orders, verdict, theorems and limits of one network, and the report of two."""
     data = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((0.0,), (0.0,)))
     cards = [

@@ -52,13 +52,13 @@ def test_second_moments_of_powers(
 
 
 @pytest.mark.parametrize("rho", [-1.0, -0.7, 0.0, 0.3, 1.0])
-def test_of_two_gaussians(rho: float) -> None:
+def test_S0_32_of_two_gaussians(rho: float) -> None:
     half = 1.7 / (2 * math.pi) * (rho * math.sqrt(1 - rho**2) + math.acos(-rho))
     assert float(half_square(rho, 1.7)) == pytest.approx(half, abs=1e-14)
     assert float(orthant(rho)) == pytest.approx(0.25 + math.asin(rho) / (2 * math.pi), abs=1e-14)
 
 
-def test_sizes_of_relu() -> None:
+def test_S0_12_32_sizes_of_relu() -> None:
     """Appendix M: sigma_0^2 / 2^(l-1), and 2^-(L-l)."""
     found = tilde_variances("relu", 4, 1.74)
     for place in range(4):
@@ -67,7 +67,7 @@ def test_sizes_of_relu() -> None:
         agree(found.dh[place].value, 2.0 ** -(4 - place))
 
 
-def test_sizes_of_what_is_linear_near_zero() -> None:
+def test_S0_12_sizes_of_what_is_linear_near_zero() -> None:
     """Layer 1 sees the activation itself, the others its slope at 0."""
     found = tilde_variances("gelu", 3, 1.2)
     first = tp.expect(lambda z: tp.gelu(z) ** 2, 1.2)
@@ -87,7 +87,7 @@ def test_sizes_of_what_is_linear_near_zero() -> None:
         ("leaky_relu:0.5", math.sqrt(1.6)),
     ],
 )
-def test_stable_std_keeps_the_size(act: str, std: float) -> None:
+def test_S0_32_stable_std_keeps_the_size(act: str, std: float) -> None:
     assert float(stable_std(act)) == pytest.approx(std, rel=1e-14)
 
 

@@ -262,7 +262,7 @@ def test_nothing_that_is_drawn_contradicts_a_theorem(seed: int) -> None:
         ("-1/2,1/2,1", False, True),
     ],
 )
-def test_conditions_on_the_start(scales: str, stable: bool, nontrivial: bool) -> None:
+def test_S0_28_conditions_on_the_start(scales: str, stable: bool, nontrivial: bool) -> None:
     network, written = tp.MLP(2, "tanh"), f"ac:{scales};0,0,0"
     told = applicable(network, written, verdict=tp.check(network, written, steps=1))
     found = {theorem.name: theorem for theorem in told}
@@ -281,7 +281,7 @@ def test_the_conditions_on_the_start_are_not_necessary_alone() -> None:
     assert "sufficient" in found.notes[0]
 
 
-def test_definitions_by_layer() -> None:
+def test_S0_28_definitions_by_layer() -> None:
     network = tp.MLP(3, "tanh", bias="first")
     assert feature_learning(network, "ip-llr", layer=3).answer == "holds"
     assert feature_learning(tp.MLP(5, "tanh"), "ip-llr", layer=2, steps=1)

@@ -30,7 +30,7 @@ SECOND = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_assumption_2_of_every_activation(name: str) -> None:
+def test_S0_11_assumption_2_of_every_activation(name: str) -> None:
     word = "".join("-+"[part.met] for part in assumptions(name).second)
     assert name in SECOND[word]
     assert all(part.found for part in assumptions(name))
@@ -58,7 +58,7 @@ def test_the_table_is_complete() -> None:
         ("tanh", False, False, False),
     ],
 )
-def test_assumption_3(name: str, homogeneous: bool, high: bool, one_sided: bool) -> None:
+def test_S0_11_assumption_3(name: str, homogeneous: bool, high: bool, one_sided: bool) -> None:
     found = assumptions(name)
     met = (found.homogeneous.met, found.high_degree.met, found.one_sided.met)
     assert met == (homogeneous, high, one_sided)
@@ -104,7 +104,7 @@ def test_what_is_pseudo_lipschitz_has_difference_quotients_below_a_power(name: s
         ("square", (2, 1, 1)),
     ],
 )
-def test_order_of_vanishing(name: str, order: tuple[float, float, float]) -> None:
+def test_S0_11_order_of_vanishing(name: str, order: tuple[float, float, float]) -> None:
     found = order_at_zero(nonlinearity(name))
     assert found is not None
     assert tuple(map(float, found)) == pytest.approx(order, rel=1e-4)
