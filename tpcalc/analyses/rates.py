@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.probe import probe
 from tpcalc.catalog.activations import lookup as activation
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.parameterization import Exponents, with_rates
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.dsl.elementwise import expression
@@ -108,9 +108,7 @@ class Run:
     @property
     def biased(self) -> tuple[int, ...]:
         """The layers that have biases."""
-        depth = self.network.depth
-        every = {"none": 0, "first": 1, "hidden": depth, "all": depth + 1}
-        return tuple(range(1, every[self.network.bias] + 1))
+        return tuple(biased_layers(self.network.bias, self.network.depth))
 
     @property
     def shared(self) -> bool:

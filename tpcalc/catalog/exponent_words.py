@@ -18,7 +18,8 @@ def exponent_words(
     Args:
         parameterization: The parameterization.
         depth: Number of hidden layers L.
-        steps: How many steps are taken; their learning rates are told where they change.
+        steps: How many steps are taken; their learning rates are told where they change, and what
+            becomes of the initial weights up to the networks after the last of them.
         biases: Whether the network has biases, whose exponents are told where they are their own.
 
     Raises:
@@ -26,7 +27,7 @@ def exponent_words(
 
     Example:
         >>> from tpcalc.catalog.parameterizations import lookup
-        >>> exponent_words(lookup("hpz"), 2, 2)["Re-initialisation from t = 1"]
+        >>> exponent_words(lookup("hpz"), 2, 1)["Re-initialisation from t = 1"]
         'w[2](0) is dropped'
     """
     rows = [parameterization.exponents(depth, step) for step in range(max(steps, 1))]
@@ -40,7 +41,7 @@ def exponent_words(
         made["Powers of the learning rates of biases"] = _rates("c", [row.bias_c for row in rows])
     if any(first.mean):
         made["Means of the initial weights"] = _row("u", first.mean)
-    return made | _kept(rows)
+    return made | _kept([parameterization.exponents(depth, step) for step in range(steps + 1)])
 
 
 def _row(name: str, values: Sequence[object]) -> str:

@@ -83,10 +83,7 @@ def train(
     _check_data(architecture, data, chosen)
     steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-    if callable(lr):
-        _check_rates(lr)
-    else:
-        lr = checks.real(lr, "lr")
+    lr = checked_rate(lr)
     asked = _queries(queries, data)
     watched = _watched(watch)
     depth = architecture.hidden
@@ -104,7 +101,7 @@ def train(
     def rate(parameter: Parameter, step: int) -> tuple[Fraction | float, Ex]:
         exponents = found.exponents(depth, step)
         table = exponents.bias_c if parameter.bias else exponents.c
-        return _rate(lr, parameter.layer, step), table[parameter.layer - 1]
+        return rate_at(lr, parameter.layer, step), table[parameter.layer - 1]
 
     def kept(parameter: Parameter, step: int) -> Ex | None:
         powers = found.exponents(depth, step).kept
@@ -121,13 +118,17 @@ def train(
     return unroll(model, schedule, keep=watched.__contains__)
 
 
-def _rate(lr: Rate, layer: int, step: int) -> Fraction | float:
+def checked_rate(lr: Rate) -> Rate:
+    """The factor of a learning rate: a number, or what takes a layer and a step.
+
+    Args:
+        lr: The factor.
+
+    Raises:
+        UsageError: It is neither.
+    """
     if not callable(lr):
-        return lr
-    return checks.real(lr(layer, step), f"the learning rate of layer {layer} at step {step}")
-
-
-def _check_rates(lr: Callable[..., Any]) -> None:
+        return checks.real(lr, "lr")
     try:
         signature(lr).bind(1, 0)
     except TypeError as error:
@@ -137,6 +138,23 @@ def _check_rates(lr: Callable[..., Any]) -> None:
         ) from error
     except ValueError:
         pass  # some built-in functions do not say what they take
+    return lr
+
+
+def rate_at(lr: Rate, layer: int, step: int) -> Fraction | float:
+    """The factor of the learning rate of a layer at a step.
+
+    Args:
+        lr: As ``checked_rate`` gives it.
+        layer: The layer.
+        step: The step t.
+
+    Raises:
+        UsageError: The function of layer and step gives no number.
+    """
+    if not callable(lr):
+        return lr
+    return checks.real(lr(layer, step), f"the learning rate of layer {layer} at step {step}")
 
 
 def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:

@@ -11,7 +11,7 @@ from unit.finite.training_images import mixture, start
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.finite.training.accuracy import accuracy, classes
 from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.network import Network, Shape, biased, times
+from tpcalc.finite.training.network import Network, Shape, times
 from tpcalc.finite.training.scales import step_scales
 
 pytestmark = pytest.mark.torch
@@ -204,11 +204,6 @@ def test_initial_entries() -> None:
     other = start("ip-non-centered:1/2", shape, std=2.0, trial=1).weights[1]
     assert bool((same == network.weights[1]).all())
     assert not bool((other == network.weights[1]).any())
-
-
-def test_layers_with_biases() -> None:
-    assert biased("none", 2) == (False, False, False)
-    assert biased("all", 2) == (True, True, True)
 
 
 def test_factors_beyond_the_range_of_float32() -> None:

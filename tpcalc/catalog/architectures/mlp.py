@@ -25,11 +25,26 @@ from tpcalc.program.nodes import Ref
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
-__all__ = ["ENTRY", "MLP"]
+__all__ = ["BIASES", "ENTRY", "MLP", "biased_layers"]
 
 BIASES = ("none", "first", "hidden", "all")
 NORMS = ("none", "layer")
 VARIANCES = ("factors", "initial")
+
+
+def biased_layers(bias: str, depth: int) -> range:
+    """The layers that have a bias.
+
+    Args:
+        bias: ``"none"``, ``"first"``, ``"hidden"`` or ``"all"``.
+        depth: Number of hidden layers L.
+
+    Example:
+        >>> list(biased_layers("first", 2)), list(biased_layers("all", 2))
+        ([1], [1, 2, 3])
+    """
+    last = {"none": 0, "first": 1, "hidden": depth, "all": depth + 1}
+    return range(1, last[bias] + 1)
 
 
 @dataclass(frozen=True)
@@ -203,7 +218,7 @@ class MLP:
                 terms = writer.of_data(inputs, writer.group("W1", dimension, 1), weights)
             else:
                 terms = writer.product(layer, writer.matrix(layer), x, weights)
-            if self.bias in ("hidden", "all") or (self.bias == "first" and layer == 1):
+            if layer in biased_layers(self.bias, self.depth):
                 terms.append(writer.bias(layer, biases))
             h = writer.total(terms)
             x = writer.activated(layer, h, self._activation, self.norm)

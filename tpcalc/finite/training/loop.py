@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.catalog.activations import lookup as find_activation
+from tpcalc.catalog.architectures.mlp import BIASES
 from tpcalc.catalog.parameterization import Parameterization
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.engine.memory import memory_text
@@ -36,7 +37,6 @@ __all__ = ["Progress", "initial_rates", "train_setting"]
 Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
-_BIASES = ("none", "first", "hidden", "all")
 
 
 @dataclass(frozen=True)
@@ -344,8 +344,8 @@ def _check(setting: Setting) -> None:
     check_width(setting.width)
     for name in ("depth", "steps", "batch"):
         checks.whole(getattr(setting, name), name, least=1)
-    if setting.bias not in _BIASES:
-        raise UnknownName("choice of biases", setting.bias, _BIASES, where=setting.text)
+    if setting.bias not in BIASES:
+        raise UnknownName("choice of biases", setting.bias, BIASES, where=setting.text)
     for name in ("std", "lr", "cap"):
         value = float(checks.real(getattr(setting, name), name))
         if value < 0 or (name != "lr" and value == 0):

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from tpcalc.catalog.activations import lookup
+from tpcalc.catalog.architectures.mlp import biased_layers
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.finite.training.scales import Start, Step
 from tpcalc.functions import Fn, tape
 
-__all__ = ["Network", "Shape", "biased", "draw"]
+__all__ = ["Network", "Shape", "draw"]
 
 # Numbers beyond these are applied in two halves, so that float32 holds each of them.
 _LARGE = 1e30
@@ -58,21 +59,6 @@ class Shape:
     def weights(self) -> int:
         """How many entries all matrices have."""
         return sum(rows * columns for rows, columns in self.layers)
-
-
-def biased(bias: str, depth: int) -> tuple[bool, ...]:
-    """Which of the layers 1..L+1 have biases.
-
-    Args:
-        bias: ``"none"``, ``"first"``, ``"hidden"`` or ``"all"``.
-        depth: Number of hidden layers L.
-
-    Example:
-        >>> biased("first", 2), biased("hidden", 2)
-        ((True, False, False), (True, True, False))
-    """
-    count = {"none": 0, "first": 1, "hidden": depth, "all": depth + 1}[bias]
-    return tuple(layer < count for layer in range(depth + 1))
 
 
 class Network:
@@ -271,7 +257,7 @@ def draw(
         matrix *= start.weights[layer]
         weights.append(torch.from_numpy(matrix).to(place["device"], place["dtype"]))
         bias = None
-        if biased(shape.bias, shape.depth)[layer]:
+        if layer + 1 in biased_layers(shape.bias, shape.depth):
             entries = generator.standard_normal(rows) * (spread * start.biases[layer])
             bias = torch.from_numpy(entries).to(place["device"], place["dtype"])
         biases.append(bias)

@@ -8,11 +8,11 @@ from functools import cached_property
 from tpcalc.analyses.check import check
 from tpcalc.analyses.generic import generic
 from tpcalc.catalog.architecture import Architecture, checked
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Rate, checked_rate
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
@@ -84,8 +84,7 @@ class Case:
     @property
     def biased(self) -> range:
         """The layers that have a bias."""
-        last = {"none": 0, "first": 1, "hidden": self.depth, "all": self.depth + 1}
-        return range(1, last[self.bias] + 1)
+        return biased_layers(self.bias, self.depth)
 
     @cached_property
     def samples(self) -> Samples:
@@ -202,8 +201,7 @@ def asked(
     chosen = find_loss(loss)
     steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-    if not callable(lr):
-        lr = checks.real(lr, "lr")
+    lr = checked_rate(lr)
     if data is not None:
         if not isinstance(data, Samples):
             raise UsageError(
