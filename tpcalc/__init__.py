@@ -171,11 +171,13 @@ sys.modules[__name__].__class__ = _Face
 _SHOWN = (
     ("tpcalc.evaluate.limit", "Limit"),
     ("tpcalc.analyses.orders", "Orders"),
+    ("tpcalc.results.card", "Contrast"),
     ("tpcalc.results.kernel", "Kernel"),
     ("tpcalc.results.orders", "OrderTable"),
     ("tpcalc.results.orders", "PhaseDiagram"),
     ("tpcalc.results.orders", "Solution"),
     ("tpcalc.results.orders", "Verdict"),
+    ("tpcalc.results.theorem", "Theorems"),
     ("tpcalc.results.tables", "LimitTable"),
     ("tpcalc.results.tables", "FiniteTable"),
     ("tpcalc.results.tables", "Comparison"),

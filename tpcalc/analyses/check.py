@@ -14,6 +14,7 @@ from fractions import Fraction
 from tpcalc.analyses.facts import is_stationary, layer_facts, reasons
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import far_query, generic, same_targets
+from tpcalc.analyses.meant import meant_for
 from tpcalc.analyses.orders import Orders, orders
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.regime import Judge, Regime, decide, known, regime
@@ -128,6 +129,7 @@ layer 3; without this the first updates would not vanish
         _joined(decided.region, judge.region).lines,
         replace(found.table.provenance, seconds=time.perf_counter() - started),
         (
+            *meant_for(chosen, architecture),
             *_names_of(chosen, architecture),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound else ()),

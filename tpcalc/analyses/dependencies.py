@@ -65,6 +65,8 @@ class Dependencies(Mapping[str, DependencyRow]):
     def __str__(self) -> str:
         return str(self.table)
 
+    __repr__ = __str__
+
     def independent(self, first: str, second: str) -> Independence:
         """Whether two limits are independent: functions of Gaussians that are uncorrelated.
 
@@ -143,6 +145,9 @@ def dependencies(
         x       1     g                   finite (degree 1)
         h       1     hat W x             finite (degree 1)
         back    1     g, hat W^T relu(h)  finite (degree 1)
+        <BLANKLINE>
+        hat W x   the Gaussian part of the limit of the product W x
+        degree d  bounded by a polynomial of degree d in these Gaussians
         >>> print(found.independent("x", "h"))
         x and h: independent
         >>> print(found.independent("x", "back"))

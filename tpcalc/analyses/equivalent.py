@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,8 @@ def equivalent(
 
     At finite width both are run with the same initial weights: inputs and matrices of one name
     have the same entries. In the limit the two graphs of random variables are compared term by
-    term; where that does not show them equal, both limits are computed with independent errors.
+    term; where that does not show them equal, both limits are computed with independent errors: of
+    a vector E Z and E Z^2, which more than one law may have.
 
     Args:
         first: A program.
@@ -201,9 +203,8 @@ def _limits(
             for program, number in ((left, seed), (right, seed + 1))
         ]
         for name in rest:
-            pair = tuple(_number(side[name]) for side in sides)
-            numbers[name] = (pair[0], pair[1])
-            relations[name] = "equal within errors" if pair[0].z(pair[1]) <= Z else "different"
+            numbers[name] = _numbers(*(side[name] for side in sides))
+            relations[name] = _related(name, *numbers[name], notes)
     return relations, numbers
 
 
@@ -223,12 +224,32 @@ def _shown(
     return found
 
 
-def _number(found: object) -> Estimate:
-    if isinstance(found, Estimate):
-        return found
-    estimate = getattr(found, "second_moment", None)
-    assert isinstance(estimate, Estimate)
-    return estimate
+def _numbers(left: object, right: object) -> tuple[Estimate, Estimate]:
+    """A scalar of both; of a vector E Z^2, or E Z where that is further apart."""
+    if isinstance(left, Estimate) and isinstance(right, Estimate):
+        return left, right
+    pairs = [
+        (getattr(left, moment), getattr(right, moment)) for moment in ("second_moment", "mean")
+    ]
+    return max(pairs, key=lambda pair: float(pair[0].z(pair[1])))
+
+
+def _related(name: str, left: Estimate, right: Estimate, notes: list[str]) -> LimitRelation:
+    """What two numbers say; of a scalar that stays random they are no more than its mean."""
+    if not (left.random or right.random):
+        return "equal within errors" if left.z(right) <= Z else "different"
+    spreads = _spread(left), _spread(right)
+    shown = " and ".join(f"{spread.value:.4g}" for spread in spreads)
+    notes.append(f"{name} is random in the limit, with the standard deviations {shown}.")
+    return "not compared" if left.z(right) <= Z and spreads[0].z(spreads[1]) <= Z else "different"
+
+
+def _spread(found: Estimate) -> Estimate:
+    """The standard deviation of a scalar in the limit, with its error over the replicates."""
+    value = found.std or 0.0
+    if found.replicates < 2:
+        return Estimate(value, ROUNDING * value, found.method)
+    return Estimate(value, value / sqrt(2 * (found.replicates - 1)), found.method)
 
 
 def _row(

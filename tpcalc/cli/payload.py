@@ -272,6 +272,7 @@ def experiment(found: Experiment) -> dict[str, Any]:
         "theorems": dict(found.theorems),
         "growth": dict(found.growth),
         "vanishing": found.vanishing,
+        "ranked": found.ranked,
         "reported": [dict(zip(reported, row, strict=True)) for row in found.reported],
         "shares": dict(found.shares),
         "notes": found.notes,

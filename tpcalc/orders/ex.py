@@ -178,6 +178,8 @@ class Ex:
             pieces.append(f" {sign} {body}" if pieces else ("-" if sign == "-" else "") + body)
         return "".join(pieces)
 
+    __repr__ = __str__  # readable in the tuples that hold the exponents of all layers
+
 
 def _from(total: Mapping[Monomial, Fraction]) -> Ex:
     kept = [(monomial, value) for monomial, value in total.items() if value != 0]

@@ -22,15 +22,19 @@ from tpcalc.report.tables import (
     limit_tables,
     slope_table,
 )
+from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.traces import gather
+from tpcalc.report.versus import versus_lead, versus_tables
 from tpcalc.results import (
     Comparison,
+    Contrast,
     FiniteTable,
     Kernel,
     LimitTable,
     OrderTable,
     PhaseDiagram,
     Solution,
+    Theorems,
     Verdict,
 )
 
@@ -44,6 +48,8 @@ __all__ = [
     "orders_html",
     "phases_html",
     "solution_html",
+    "theorems_html",
+    "versus_html",
 ]
 
 _ROWS = 40
@@ -106,7 +112,26 @@ def check_html(found: Verdict) -> str:
     said = judged(found)
     head = f"<p><strong>{html.escape(said.headline)}</strong></p>"
     tables = "".join(map(_html, check_tables(found)))
-    return head + _lines(said.reasons) + tables + _lines(region_lines(found.region, ()))
+    notes = (*region_lines(found.region, ()), *found.notes)
+    return head + _lines(said.reasons) + tables + _lines(notes)
+
+
+def theorems_html(found: Theorems) -> str:
+    """What theorems say of a network: the answers, and the statements beside what is derived.
+
+    Args:
+        found: The theorems.
+    """
+    return _lines((theorem_lead(found),)) + "".join(map(_html, theorem_tables(found)))
+
+
+def versus_html(found: Contrast) -> str:
+    """Two parameterizations side by side.
+
+    Args:
+        found: The two.
+    """
+    return _lines((versus_lead(found),)) + "".join(map(_html, versus_tables(found)))
 
 
 def solution_html(solution: Solution) -> str:
@@ -150,6 +175,8 @@ _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (OrderTable, orders_html),
     (Verdict, check_html),
     (Solution, solution_html),
+    (Theorems, theorems_html),
+    (Contrast, versus_html),
     (PhaseDiagram, phases_html),
     (Kernel, kernel_html),
 )

@@ -10,6 +10,11 @@ from tpcalc.results import Claim, Theorem, Theorems
 __all__ = ["answer_table", "contradictions", "theorem_lead", "theorem_tables"]
 
 _AGREES = {True: "yes", False: "no", None: "open"}
+_OPEN = "Open: not derived here, or only a bound is."
+_OUTSIDE = (
+    "In parentheses: the hypotheses of the theorem are not met, so it does not state this of the "
+    "network."
+)
 
 
 def theorem_lead(found: Theorems) -> str:
@@ -77,24 +82,25 @@ def contradictions(found: Theorems) -> tuple[Table, ...]:
 
 def _claims(found: Theorems, shown: Callable[[Claim], bool]) -> Table:
     head = ("Theorem", "About", "Stated", "Derived from the program", "Agrees")
+    pairs = [(row, claim) for row in found.rows for claim in row.claims if shown(claim)]
     body = tuple(
         (
             name(row.name),
             Cell(claim.text),
-            Cell(claim.stated),
+            Cell(f"({claim.stated})" if row.missing and claim.stated else claim.stated),
             Cell(claim.derived),
             Cell(_AGREES[claim.agrees], tone="bad" if claim.agrees is False else ""),
         )
-        for row in found.rows
-        for claim in row.claims
-        if shown(claim)
+        for row, claim in pairs
     )
-    return Table("Statements beside what is derived", tuple(map(Cell, head)), body)
+    notes = [_OPEN] if any(claim.agrees is None for _, claim in pairs) else []
+    notes += [_OUTSIDE] if any(row.missing and claim.stated for row, claim in pairs) else []
+    caption = "Statements beside what is derived"
+    return Table(caption, tuple(map(Cell, head)), body, " ".join(notes))
 
 
 def _answer(row: Theorem) -> Cell:
-    text = "outside its hypotheses" if row.answer == "outside" else row.answer
-    return Cell(text, tone="bad" if row.differs else "")
+    return Cell(row.answered, tone="bad" if row.differs else "")
 
 
 def _why(row: Theorem) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from tpcalc.report.labels import symbol
 from tpcalc.report.numbers import measured, with_power
@@ -14,7 +15,9 @@ from tpcalc.results.orders import order_key
 
 __all__ = ["versus_lead", "versus_tables"]
 
-_LONG = 60  # letters from which on a cell is broken into lines
+_LONG = 60  # letters from which on the cells of a row are broken into lines
+_INPUTS = "f[t,i]: after t steps, at the i-th input of that step; inputs are counted from 0."
+_ABOUT = "–: the theorem is not about this parameterization."
 
 
 def versus_lead(found: Contrast) -> str:
@@ -46,8 +49,12 @@ def versus_tables(found: Contrast) -> tuple[Table, ...]:
         ("Limits", _limits(left), _limits(right), True),
         ("Theorems", _theorems(left), _theorems(right), True),
     )
+    notes = {"Limits": _INPUTS, "Theorems": _ABOUT}
     made = [
-        _table(caption, (found.left.name, found.right.name), (mine, other), names)
+        replace(
+            _table(caption, (found.left.name, found.right.name), (mine, other), names),
+            note=notes.get(caption, ""),
+        )
         for caption, mine, other, names in parts
     ]
     return tuple(table for table in made if table.rows)
@@ -66,7 +73,8 @@ def _table(
         values = mine.get(key, "–"), other.get(key, "–")
         label = name(key) if names else Cell(key)
         same = "same" if values[0] == values[1] else ""
-        cells = [Cell(value, "sentence" if len(value) > _LONG else "text") for value in values]
+        kind = "sentence" if max(map(len, values)) > _LONG else "text"
+        cells = [Cell(value, kind) for value in values]
         rows.append((label, *cells, Cell(same)))
     return Table(caption, (Cell(""), *map(Cell, heads), Cell("")), tuple(rows))
 
@@ -120,4 +128,4 @@ def _limits(card: Card) -> dict[str, str]:
 def _theorems(card: Card) -> dict[str, str]:
     if card.theorems is None:
         return {}
-    return {row.name: row.answer for row in card.theorems.rows}
+    return {row.name: row.answered for row in card.theorems.rows}

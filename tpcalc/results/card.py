@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpcalc.results.orders import OrderTable, Verdict
-from tpcalc.results.tables import LimitTable
+from tpcalc.results.tables import LimitTable, ScalarRow
 from tpcalc.results.theorem import Theorems
 
 __all__ = ["Card", "Contrast"]
@@ -38,6 +38,19 @@ class Card:
     limit: LimitTable | None = None
     theorems: Theorems | None = None
 
+    def __str__(self) -> str:
+        found = self.check
+        head = f"{self.name}: {found.verdict} ({found.status}), {found.valid_for}"
+        lines = [f"{what}: {powers}" for what, powers in self.exponents]
+        lines += [f"- {fact}" for fact in found.facts]
+        if self.limit is not None:
+            lines += [f"{row.name} -> {_scaled(row)}" for row in self.limit.scalars]
+        rows = self.theorems.rows if self.theorems is not None else ()
+        lines += [f"{row.name}: {row.answered} ({row.source.item})" for row in rows]
+        return "\n".join([head, *(f"  {line}" for line in lines)])
+
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
@@ -54,3 +67,13 @@ class Contrast:
 
     left: Card
     right: Card
+
+    def __str__(self) -> str:
+        return f"{self.left}\n\n{self.right}"
+
+    __repr__ = __str__
+
+
+def _scaled(row: ScalarRow) -> str:
+    """A limit behind its power of n."""
+    return str(row.estimate) if row.n_power == "0" else f"n^({row.n_power}) * ({row.estimate})"

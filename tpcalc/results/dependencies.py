@@ -111,6 +111,8 @@ class DependencyTable:
         >>> print(DependencyTable((row,), (), Provenance("0", "ab")))
         Z of        size  is a function of  moments
         x[1,0,0]    1     h[1,0,0]          finite (degree 1)
+        <BLANKLINE>
+        degree d  bounded by a polynomial of degree d in these Gaussians
     """
 
     rows: tuple[DependencyRow, ...]
@@ -124,8 +126,14 @@ class DependencyTable:
             (row.name, _size(row.n, row.status), _on(row), _moments(row)) for row in self.rows
         ]
         starts = [(g.name, g.law) for g in self.gaussians if g.kind != "hat" and g.law != g.name]
+        if any(g.kind == "hat" for g in self.gaussians):
+            starts.append(("hat W x", "the Gaussian part of the limit of the product W x"))
+        if any(row.degree is not None for row in self.rows):
+            starts.append(("degree d", "bounded by a polynomial of degree d in these Gaussians"))
         legend = ["", *_columns(starts)] if starts else []
         return "\n".join([*_columns(lines), *legend, *_below(self.notes)])
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +265,8 @@ class CorrectionTable:
         body = [(row.name, _correction(row)) for row in self.rows]
         return "\n".join(_columns([("product", "correction"), *body]))
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True)
 class InitialWeightRow:
@@ -333,6 +343,8 @@ class InitialWeightTable:
             body.append((row.name, row.part_of, size, words[row.vanishes], moment))
         return "\n".join([*_columns(body), *_below(self.notes)])
 
+    __repr__ = __str__
+
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows in columns, the first ones wider apart."""
@@ -368,7 +380,7 @@ def _on(row: DependencyRow) -> str:
 
 
 def _moments(row: DependencyRow) -> str:
-    return "" if row.degree is None else f"finite (degree {row.degree})"
+    return "not proved finite" if row.degree is None else f"finite (degree {row.degree})"
 
 
 def _correction(row: CorrectionRow) -> str:

@@ -27,7 +27,8 @@ class EquivalenceRow:
         slope: The log-log slope in n of the relative difference, where there is one.
         relation: What is known of the two limits; ``"both 0"`` says nothing of their
             rates, ``"another power"`` that a vector has another size, n^e, in the two.
-        left: The limit of the first program, where it was computed; of a vector E Z^2.
+        left: The limit of the first program, where it was computed; of a vector E Z^2, or E Z where
+            that is further apart.
         right: That of the second.
         z: Their distance in combined standard errors.
 
@@ -98,6 +99,8 @@ class Equivalence:
     def __str__(self) -> str:
         lines = [f"{row.name}: {_finite(row)}; limits: {_limits(row)}" for row in self.rows]
         return "\n".join([*lines, *self.notes])
+
+    __repr__ = __str__
 
 
 def _finite(row: EquivalenceRow) -> str:

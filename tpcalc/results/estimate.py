@@ -76,6 +76,13 @@ class Estimate:
         return round(gap / spread, 12) if spread > 0 else math.inf
 
     def __str__(self) -> str:
+        if self.std is not None:
+            return f"random, mean {self._mean}, sd {self.std:.4g}"
+        return self._mean
+
+    @property
+    def _mean(self) -> str:
+        """The value with its error: of a random scalar its mean."""
         small = self.stderr <= ROUNDING * abs(self.value)
         # The spread of samples may be 0 by chance: it is shown.
         sampled = self.method in (Method.PARTICLES, Method.FINITE)

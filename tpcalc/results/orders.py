@@ -229,6 +229,18 @@ class Solution:
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        lines = []
+        for found in self.steps:
+            lines.append(f"step {found.step}: c = ({', '.join(found.c)})")
+            if found.bias_c:
+                lines.append(f"  biases: c = ({', '.join(found.bias_c)})")
+        lines += [f"{name} = {formula}" for name, formula in self.closed]
+        lines += [f"where {condition}" for condition in self.region]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseCell:

@@ -53,7 +53,10 @@ class Claim:
     agrees: bool | None = None
 
     def __str__(self) -> str:
-        parts = [f"stated: {self.stated}"] * bool(self.stated)
+        return self._text("stated")
+
+    def _text(self, stated: str) -> str:
+        parts = [f"{stated}: {self.stated}"] * bool(self.stated)
         parts += [f"derived: {self.derived}"] * bool(self.derived)
         return f"{self.text}: {', '.join(parts)}" + (" (CONTRADICTED)" * (self.agrees is False))
 
@@ -66,9 +69,11 @@ class Theorem:
         name: Its name as a function, ``"trivial_naive_ip"``.
         title: What it says, in one line.
         source: Where it is proved.
-        answer: ``"holds"``: its hypotheses are met, and what it states is so; ``"does not hold"``:
-            they are met, and its condition is not, or what it states is refuted; ``"outside"``:
-            a hypothesis is not met, so it says nothing.
+        answer: ``"holds"``: its hypotheses are met, and what it states of the network is so;
+            ``"does not hold"``: they are met, and the network has not the property that it is about
+            (printed as "does not hold here": the theorem itself stands), or the program contradicts
+            what it states ("refuted by the program"); ``"outside"``: a hypothesis is not met, so
+            it says nothing.
         hypotheses: Its conditions, each with what was found.
         claims: Its statements beside what is derived without it.
         notes: What a reader should know besides.
@@ -81,6 +86,10 @@ class Theorem:
         (Hypothesis(text='at least 3 hidden layers', met=False, found='L = 2'),)
         >>> found.differs
         False
+        >>> print(found)
+        trivial_naive_ip: outside its hypotheses (Hajjar, Chizat, Giraud, Proposition 3.1)
+          says: naive-ip is trivial
+          not met: at least 3 hidden layers: L = 2
     """
 
     name: str
@@ -104,12 +113,27 @@ class Theorem:
     def __bool__(self) -> bool:
         return self.answer == "holds"
 
+    @property
+    def answered(self) -> str:
+        """The answer as it is printed: which of its meanings ``"does not hold"`` has here."""
+        if self.answer == "outside":
+            return "outside its hypotheses"
+        if self.answer == "does not hold":
+            return "refuted by the program" if self.differs else "does not hold here"
+        return self.answer
+
     def __str__(self) -> str:
-        answer = "outside its hypotheses" if self.answer == "outside" else self.answer
-        lines = [f"{self.name}: {answer} ({self.source})"]
-        lines += [f"  not met: {each.text}: {each.found}" for each in self.missing]
-        lines += [f"  {claim}" for claim in self.claims if claim.stated or claim.derived]
+        lines = [f"{self.name}: {self.answered} ({self.source})", f"  says: {self.title}"]
+        if self.missing:
+            lines += [f"  not met: {each.text}: {each.found}" for each in self.missing]
+        elif self.hypotheses:
+            lines.append(f"  hypotheses: all {len(self.hypotheses)} met")
+        stated = "would state" if self.missing else "stated"
+        shown = [claim for claim in self.claims if claim.stated or claim.derived]
+        lines += [f"  {claim._text(stated)}" for claim in shown]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +153,8 @@ class Theorems:
     rows: tuple[Theorem, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n\n".join([*map(str, self.rows), *self.notes])
+
+    __repr__ = __str__

@@ -7,6 +7,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.analyses.gauge import equivalent_gauge, known_as
+from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.program.nodes import InputMatrix, MatMul
 
@@ -69,3 +70,10 @@ def test_no_other_name_is_given_to_them() -> None:
     assert known_as(lookup("hp"), 3) == []
     assert not equivalent_gauge("hp", "mup", 3)
     assert "mup" in known_as(lookup("hp"), 1)
+
+
+def test_the_words_of_one_step_tell_what_is_dropped_after_it() -> None:
+    """The networks after the only step have lost their initial weights already."""
+    assert exponent_words(lookup("hpz"), 3, 1)["Re-initialisation from t = 1"].count("dropped") == 2
+    assert not any("Re-init" in key for key in exponent_words(lookup("hpz"), 3, 0))
+    assert not any("Re-init" in key for key in exponent_words(lookup("mup"), 3, 1))

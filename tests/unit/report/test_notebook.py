@@ -21,6 +21,7 @@ def test_results_are_registered_as_tables(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     reload(tp)
     records = {"Kernel", "OrderTable", "Verdict", "Solution", "PhaseDiagram"}
+    records |= {"Theorems", "Contrast"}
     tables = {"Limit", "Orders", "LimitTable", "FiniteTable", "Comparison"}
     assert {name for _, name in shown} == tables | records
 

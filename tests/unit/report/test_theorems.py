@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tpcalc as tp
+from tpcalc.report.notebook import notebook_html
 from tpcalc.report.page import render_html, render_markdown
 from tpcalc.report.record import ReportInput
 from tpcalc.report.theorems import theorem_lead, theorem_tables
@@ -93,6 +94,13 @@ def test_two_cards_stand_side_by_side() -> None:
     assert decided["Verdict"][3].text == ""
     assert "Limits" not in tables
     assert versus_lead(contrast).startswith("a: trivial. b: kernel.")
+
+
+def test_a_notebook_shows_them() -> None:
+    contrast = Contrast(Card("a", (), verdict("trivial")), Card("b", (), verdict("kernel")))
+    assert "Both are trained" in notebook_html(contrast) and "<table" in notebook_html(contrast)
+    text = notebook_html(Theorems((PROVED, SILENT), MADE))
+    assert "1 of 2 theorems apply" in text and "Proposition 3.1" in text
 
 
 @pytest.mark.parametrize("render", [render_html, render_markdown])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tpcalc.errors import EvaluationError
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 
@@ -75,3 +77,19 @@ def test_through_knows_zeros_of_closed_forms() -> None:
 def test_fractions_that_no_float_is_carry_their_rounding() -> None:
     third = bounded(Fraction(1, 3))
     assert abs(Fraction(third.value) - Fraction(1, 3)) <= Fraction(third.error)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Bounded(1e200) * Bounded(1e200),
+        lambda: Bounded(1e-200) * Bounded(1e-200),
+        lambda: Bounded(1e200).power(2),
+        lambda: Bounded(1e-200).power(2),
+        lambda: Bounded(1e308) + Bounded(1e308),
+        lambda: Bounded(1.0, math.inf) * 2.0,
+    ],
+)
+def test_infinity_and_a_zero_that_is_none_are_refused(make: Callable[[], Bounded]) -> None:
+    with pytest.raises(EvaluationError, match="floating-point range"):
+        make()

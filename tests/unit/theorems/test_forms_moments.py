@@ -9,7 +9,7 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.errors import UsageError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results import Method
 from tpcalc.theorems.integrable.forms.moments import (
     half_square,
@@ -119,3 +119,13 @@ def test_refusals() -> None:
         tilde_variances("sigmoid", 3, 1.0)
     with pytest.raises(UsageError, match="depth"):
         tilde_variances("relu", 0, 1.0)
+
+
+@pytest.mark.parametrize("r", [0, 1, 2, 7.5, 40, 200])
+def test_moments_of_high_order_have_their_closed_form(r: float) -> None:
+    """Samples would miss the tail that carries them."""
+    exact = 2 ** (r / 2 - 1) * math.gamma((r + 1) / 2) / math.sqrt(math.pi)
+    assert mu(r).value.method is Method.EXACT
+    assert float(mu(r)) == pytest.approx(exact, rel=1e-13)
+    with pytest.raises(EvaluationError, match="floating-point range"):
+        mu(400)

@@ -11,7 +11,7 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.errors import NotDifferentiable, UsageError
+from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
 from tpcalc.results import Method, Status
 from tpcalc.theorems.integrable.forms.bias import bias_step
 from tpcalc.theorems.integrable.forms.llr import llr_step, llr_step_by_derivatives
@@ -164,3 +164,18 @@ def test_jumps_have_no_gradient() -> None:
         llr_step("step", 2, k=K, eta=1)
     with pytest.raises(NotDifferentiable):
         tangent_kernel("sign", 2, k=K)
+
+
+LEAVE_THE_RANGE: list[Callable[[], object]] = [
+    lambda: llr_step("relu^3", 4, A, B, eta=1),  # f_1 is larger than a float
+    lambda: llr_step("relu^3", 3, A, B, eta=5),
+    lambda: mup_step("relu^3", 3, (0.3, 0.1), (0.2, -0.1), eta=5),
+    lambda: llr_step_by_derivatives("relu", 2, A, B, eta=1e-200),  # f_1 is 1e-201, not 0
+    lambda: llr_step_by_derivatives("relu^2", 3, A, B, eta=1e-100),
+]
+
+
+@pytest.mark.parametrize("call", LEAVE_THE_RANGE)
+def test_numbers_that_no_float_holds_are_refused(call: Callable[[], object]) -> None:
+    with pytest.raises(EvaluationError, match="floating-point range"):
+        call()

@@ -303,3 +303,26 @@ def test_the_corrected_rate_is_that_of_the_network() -> None:
     both = tp.Samples(((1.0,),), ((1.0, 0.0),))
     with pytest.raises(UsageError, match="2 outputs"):
         learning_rate_correction(net, both, width=8, loss="xent")
+
+
+def test_an_input_of_zeros() -> None:
+    """Without a bias nothing is learnt from it; with one, through the bias of the first layer."""
+    zeros = tp.Samples(((0.0, 0.0), (0.0, 1.0)), ((1.0,), (1.0,)))
+    for ask, act, name in (
+        (nontrivial_stable, "relu^2", "ip-llr:2"),
+        (linearizable, "tanh", "ip-llr"),
+    ):
+        outside = ask(tp.MLP(2, act), name, zeros, steps=1)
+        assert outside.answer == "outside" and outside.missing[0].found == "xi_0 = 0, no bias"
+        found = ask(tp.MLP(2, act, bias="first"), name, zeros, steps=1)
+        assert (found.answer, found.differs) == ("holds", False)
+
+
+def test_what_has_no_limit_is_told_in_the_claims() -> None:
+    """All of a layer on the kink of abs, and an activation without a gradient."""
+    data = tp.Samples(((0.6, -0.3),) * 3, ((1.0,),) * 3)
+    net = tp.MLP(4, "abs", bias="hidden")
+    found = collapse(net, "ip-non-centered:-1", data, loss="linear")
+    assert found.answer == "outside"
+    assert {claim.derived.split(":")[0] for claim in found.claims} == {"not computed"}
+    assert llr_necessary(tp.MLP(1, "step"), "ip-llr").answer == "outside"

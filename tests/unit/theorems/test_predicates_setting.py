@@ -209,3 +209,17 @@ def test_the_largest_of_several_is_told() -> None:
     assert vanishing("", {"c": Size(None, True)}).derived == "identically 0"
     assert vanishing("", found | {"d": Size(None, False)}).derived == "of unknown size"
     assert vanishing("", found, "").agrees is None
+
+
+def test_an_input_of_zeros_needs_a_bias() -> None:
+    zeros = tp.Samples(((0.0, 0.0), (0.0, 1.0)), ((1.0,), (1.0,)))
+    for bias, data, met in (("none", zeros, False), ("first", zeros, True), ("none", DATA, True)):
+        assert setting.first_input(case(tp.MLP(3, "relu^2", bias=bias), data=data)).met is met
+
+
+@pytest.mark.parametrize(
+    ("lr", "said"), [(lambda layer, step: "fast", "must be a number"), (lambda step: 1, "layer")]
+)
+def test_rates_that_are_none_are_refused(lr: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        setting.one_sample(case(lr=lr))

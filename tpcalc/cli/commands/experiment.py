@@ -114,12 +114,13 @@ def experiment(
     from tpcalc.cli import payload
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
+    from tpcalc.data.image_sets import image_set
     from tpcalc.study.experiment import load_experiment
 
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
     given = {"width": width, "steps": steps, "trials": trials, "batch": batch}
-    plan = load_experiment(file, data.partition(":")[0], _flags(given))
+    plan = load_experiment(file, image_set(data), _flags(given))
     found = _trained(plan, _Run(data, samples, data_seed, device, seed, work))
     if out is not None:
         _report(found, out)

@@ -82,7 +82,8 @@ def bias_start(act: Activation, depth: int, *, output_bias: float = 0.0) -> Bias
     Raises:
         UsageError: A depth below 2.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, section 5.2 and appendix K.1.
 
@@ -135,7 +136,8 @@ def bias_step(
     Raises:
         UsageError: A depth below 2, or inputs that do not fit.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, section 5.2 and appendix K.1.
 

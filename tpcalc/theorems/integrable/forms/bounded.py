@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import isfinite, sqrt
 
+from tpcalc.errors import EvaluationError
 from tpcalc.results import Estimate, Method, Status
 
 EPS = 2.0**-52
@@ -20,7 +21,8 @@ class Bounded:
 
     Sums, products and powers bound the error of the result; ``through`` carries it to first order.
     Of a sampled number the error is one standard error, and errors are added as if all samples
-    erred the same way.
+    erred the same way. What leaves the range of a float is refused: 0 and infinity would stand for
+    numbers that are neither.
 
     Args:
         value: The number.
@@ -66,7 +68,8 @@ class Bounded:
         if self.is_zero or right.is_zero:
             return Bounded(0.0)
         error = abs(self.value) * right.error + abs(right.value) * self.error
-        return _joined(self.value * right.value, error + self.error * right.error, self, right)
+        value = kept(self.value * right.value, self.value and right.value)
+        return _joined(value, error + self.error * right.error, self, right)
 
     __rmul__ = __mul__
 
@@ -82,8 +85,10 @@ class Bounded:
         if exponent == 0:
             return Bounded(1.0)
         size, degree = abs(self.value), float(exponent)
-        value = size**degree
-        low, high = max(size - self.error, 0.0) ** degree, (size + self.error) ** degree
+        low, value, high = (
+            _power(at, degree) for at in (max(size - self.error, 0.0), size, size + self.error)
+        )
+        kept(value, size)
         sign = -1.0 if self.value < 0 else 1.0
         return _joined(sign * value, max(high - value, value - low), self, self)
 
@@ -147,8 +152,34 @@ def through(function: Callable[..., Estimate], *given: Bounded) -> Bounded:
     return Bounded(0.0) if zero else _joined(own.value, error, own, *given)
 
 
+def kept(value: float, factors: float = 0.0) -> float:
+    """A number that did not leave the range of a float.
+
+    Args:
+        value: The number.
+        factors: What it is a product of: where that is not 0, neither is the number.
+
+    Raises:
+        EvaluationError: It is infinite or no number, or 0 where it is none.
+    """
+    if not isfinite(value) or (value == 0 and factors != 0):
+        raise EvaluationError(
+            "a number of the formula leaves the floating-point range.",
+            hint="Take another learning rate, smaller inputs, or a lower degree or depth.",
+        )
+    return value
+
+
+def _power(value: float, exponent: float) -> float:
+    try:
+        return float(value**exponent)
+    except OverflowError:
+        return float("inf")
+
+
 def _joined(value: float, error: float, *parts: Bounded) -> Bounded:
     method = max((part.method for part in parts), key=METHODS.index)
     seeds = [part.seed for part in parts if part.seed is not None]
+    kept(value), kept(error)
     rounding = EPS * abs(value) if error > 0 or method is not Method.EXACT else 0.0
     return Bounded(value, error + rounding, method, seeds[0] if seeds else None)

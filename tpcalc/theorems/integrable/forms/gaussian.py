@@ -17,7 +17,7 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, kept, through
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, degree_of, number_at
 
 STEP = REGISTRY["step"]()
@@ -182,7 +182,7 @@ def _pushed_pair(outer: Expr, inner: Expr, at: _Floats, slope: float) -> Estimat
     step = at.theta * slope
     if step == 0:
         return _pair(outer, inner, at, 0.0)
-    second = at.second + step * step * at.variance
+    second = at.second + kept(step * step * at.variance, at.variance)
     moved = _Floats(at.first, at.both, second, 0.0, 0.0, 0.0)
     return _pair(outer, inner, moved, step * at.mean)
 
@@ -252,7 +252,8 @@ def _scaled(outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats) -> Estima
         tilt = float(p) * (gate.right if side > 0 else -gate.left) * at.theta
         mean = side * at.both / at.first + tilt * at.mean
         own = substitute(outer, {h: side * h}) * h ** ((p - 1) * degree) * STEP(h)
-        rest = expect(_function(inner), tilt * tilt * at.variance, mean=mean)
+        moved = kept(tilt * tilt * at.variance, tilt and at.variance)
+        rest = expect(_function(inner), moved, mean=mean)
         total = total + bounded(expect(_function(own), at.first)) * bounded(rest)
     return total.estimate()
 

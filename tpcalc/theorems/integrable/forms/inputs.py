@@ -36,7 +36,7 @@ def covariances(xi0: Input | None, xi: Input | None, bias: str, k: Sequence[floa
             )
         k00, k01, k11 = given
     else:
-        rows = [_row(xi0, "xi0"), _row(xi, "xi")]
+        rows = [exact_row(xi0, "xi0"), exact_row(xi, "xi")]
         (k00, k01), (_, k11) = table(rows, bias)
     if k00 <= 0 or k11 < 0 or k01 * k01 > k00 * k11:
         raise UsageError(
@@ -75,7 +75,12 @@ def exact_row(value: Input | None, name: str) -> tuple[Fraction, ...]:
     Raises:
         UsageError: It is missing, empty, or holds what is no number.
     """
-    return _row(value, name)
+    if value is None:
+        raise UsageError(f"{name} is not given.", hint="Give xi0 and xi, or k=(k00, k01, k11).")
+    found = checks.sequence(value, name)
+    if not found:
+        raise UsageError(f"{name} is empty.")
+    return tuple(Fraction(checks.real(entry, f"an entry of {name}")) for entry in found)
 
 
 def _placed(bias: str) -> None:
@@ -84,15 +89,6 @@ def _placed(bias: str) -> None:
             f"bias is {bias!r}; the formula is for biases in the first layer or nowhere.",
             hint="Write bias='first' or bias='none'; tp.limit takes all networks.",
         )
-
-
-def _row(value: Input | None, name: str) -> tuple[Fraction, ...]:
-    if value is None:
-        raise UsageError(f"{name} is not given.", hint="Give xi0 and xi, or k=(k00, k01, k11).")
-    found = checks.sequence(value, name)
-    if not found:
-        raise UsageError(f"{name} is empty.")
-    return tuple(Fraction(checks.real(entry, f"an entry of {name}")) for entry in found)
 
 
 def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:

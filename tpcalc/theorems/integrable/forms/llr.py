@@ -107,7 +107,8 @@ def llr_step(
         UsageError: An activation of another kind, a depth below 2, a rate or chi that is 0, or
             inputs that do not fit.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, Lemmas G.10, G.11 and H.2, Theorem 4.1.
 
@@ -157,7 +158,8 @@ def llr_step_by_derivatives(
     Raises:
         UsageError: As ``llr_step``.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, Lemma G.11, with Stein's lemma.
 

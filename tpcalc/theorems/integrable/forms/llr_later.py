@@ -13,8 +13,8 @@ from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
 from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
-from tpcalc.theorems.integrable.forms.gaussian import HEAVY, Pair
-from tpcalc.theorems.integrable.forms.inputs import Input, exact_row, table
+from tpcalc.theorems.integrable.forms.gaussian import HEAVY
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances, exact_row, table
 from tpcalc.theorems.integrable.forms.llr import LLRStep, Step, learning, llr_step, prepared
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
@@ -104,9 +104,9 @@ def llr_second_step(
     rates = _Rates(learning(etas[0], chis[0]), learning(etas[1], chis[1]))
     rows = [exact_row(row, name) for row, name in ((xi0, "xi0"), (xi1, "xi1"), (xi, "xi"))]
     k = table(rows, bias)
-    given = [float(k[i][j]) for i, j in ((0, 0), (0, 1), (1, 1))]
-    first = llr_step(sigma, depth, k=given, eta=etas[0], chi=chis[0], seed=seed)
-    step = prepared(sigma, depth, _pair(given), etas[0], chis[0], seed)
+    first = llr_step(sigma, depth, xi0, xi1, eta=etas[0], chi=chis[0], bias=bias, seed=seed)
+    pair = covariances(xi0, xi1, bias, None)
+    step = prepared(sigma, depth, pair, etas[0], chis[0], seed)
     low = _first_layer(step, first, rates, k)
     mu_1, mu_2 = list[Bounded](), list[Bounded]()
     top = len(step.layers) - 1
@@ -232,10 +232,6 @@ def _of(form: ClosedForm) -> Bounded:
 
 def _at(slope: Expr, z: Expr) -> Expr:
     return substitute(slope, {Var(0): z})
-
-
-def _pair(k: Sequence[float]) -> Pair:
-    return Pair(*(bounded(value) for value in k))
 
 
 def _two(value: float | Sequence[float], name: str) -> tuple[float, float]:

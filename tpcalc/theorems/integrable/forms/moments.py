@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gamma, inf, pi, sqrt
 
 from tpcalc.catalog.activations import REGISTRY
 from tpcalc.errors import UsageError
@@ -12,7 +13,7 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, kept, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import single_mean
 from tpcalc.theorems.integrable.forms.nonlinearity import (
@@ -71,8 +72,13 @@ def power_moment(r: Fraction) -> Bounded:
     Args:
         r: The power, not negative.
     """
-    expr = STEP(Var(0)) if r == 0 else REGISTRY["relu_pow"](r)(Var(0))
-    return single_mean(expr, Bounded(1.0))
+    if r == 0:
+        return Bounded(0.5)
+    try:
+        value = 2.0 ** float(r / 2 - 1) * gamma(float(r + 1) / 2) / sqrt(pi)
+    except OverflowError:
+        value = inf
+    return Bounded(kept(value))
 
 
 def mu(r: object) -> ClosedForm:

@@ -80,7 +80,8 @@ def mup_step(
     Raises:
         UsageError: A depth below 1, or inputs that do not fit.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, appendices F.5 and J.2.
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.expect import expect
-from tpcalc.functions import Expr, Var
-from tpcalc.functions.expr import substitute
+from tpcalc.functions import Expr
 from tpcalc.results import Estimate, checks
 from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed
@@ -144,7 +143,7 @@ def _output(sigma: Nonlinearity, factor: Bounded, shift: Bounded) -> Bounded:
 
     def make(a: float, s: float) -> Estimate:
         def integrand(u: Expr) -> Expr:
-            return (u + s) * substitute(sigma.expr, {Var(0): a * u})
+            return (u + s) * sigma(a * u)
 
         return expect(integrand)
 

@@ -103,7 +103,8 @@ def non_centered_start(
     Raises:
         UsageError: A depth below 2, a mean that is 0, or a C_l on a kink of the activation.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, section 5.1 and appendix K.3.
 
@@ -158,7 +159,8 @@ def non_centered_step(
     Raises:
         UsageError: As ``non_centered_start``, or inputs that do not fit.
         NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number.
+        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
+            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, section 5.1 and appendices K.3, K.4.
 

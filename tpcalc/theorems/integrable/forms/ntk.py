@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded
+from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean, single_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances
@@ -135,8 +135,7 @@ def lazy_step(
     count, sigma = checks.whole(depth, "depth", least=1), nonlinearity(act)
     pair = covariances(xi0, xi, bias, k)
     kernel = _kernel(sigma, count, pair)
-    value = kernel.kernel.value
-    change = learning(eta, chi) * Bounded(value.value, value.stderr, value.method)
+    change = learning(eta, chi) * bounded(kernel.kernel.value)
     variance = pair.first
     for _ in range(count):
         variance = single_mean(sigma.expr**2, variance)
@@ -154,9 +153,7 @@ def _kernel(sigma: Nonlinearity, depth: int, pair: Pair) -> TangentKernel:
         terms = [term * gate for term in (*terms, pair.both)]
         pair = _next(sigma, pair)
     terms.append(pair.both)
-    total = Bounded(0.0)
-    for term in terms:
-        total = total + term
+    total = sum(terms, start=Bounded(0.0))
     own = r"\Sigma^{l-1}\prod_{j=l}^{L}\dot\Sigma^j"
     return TangentKernel(
         closed("K", total, rf"K=\Sigma^L+\sum_{{l=1}}^{{L}}{own}", ITEM),

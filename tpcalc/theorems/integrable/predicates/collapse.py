@@ -139,10 +139,10 @@ def _claims(case: Case) -> Iterator[Claim]:
     if not case.limits:
         yield from (Claim(text, stated, "") for text in groups)
         return
-    found = _Limits(case)
     names = dict.fromkeys(name for group in groups.values() for name in group)
-    rest = [name for name in names if not found.constant(name)]
     try:
+        found = _Limits(case)
+        rest = [name for name in names if not found.constant(name)]
         variances = found.variances(rest) if rest else {}
     except TpcalcError as error:
         yield from (Claim(text, stated, f"not computed: {error.message}") for text in groups)

@@ -19,6 +19,7 @@ from tpcalc.theorems.integrable.predicates.claims import answered, of_order_one,
 from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
+    first_input,
     first_slope,
     named,
     slope_at_zero,
@@ -103,6 +104,7 @@ def linearizable_answer(case: Case) -> Theorem:
         (
             lambda one: named(one, "ip-llr", p=1),
             bias_at_most_first,
+            first_input,
             continuous_loss,
             first_slope,
             zero_at_zero,
@@ -119,7 +121,8 @@ def _claims(case: Case) -> Iterator[Claim]:
     q, depth = case.batch, case.depth
     for layer in range(1, depth + 2):
         where = "the output" if layer > depth else f"layer {layer}"
-        found = sizes(case, [f"dW_x[{layer},1,{q}]"])
+        through_bias = layer == 1 and not any(case.samples.inputs[0])
+        found = sizes(case, ["dB[1,1]" if through_bias else f"dW_x[{layer},1,{q}]"])
         # lambda_2 = 0 is what the output gets for L = 2, and f_1 does not need it.
         stated = "" if depth == 2 and layer == 3 else "order one"
         yield of_order_one(f"what the first update adds to {where}", found, stated)

@@ -227,16 +227,16 @@ def _sign(value: float) -> int:
 
 def _at_first_output(case: Case) -> tuple[bool, str]:
     """Whether chi_1 is not 0 at the output that the limit of the program gives."""
-    program = train(
-        case.architecture,
-        case.parameterization,
-        case.samples,
-        steps=1,
-        lr=case.lr,
-        loss=case.loss,
-        watch=(),
-    )
     try:
+        program = train(
+            case.architecture,
+            case.parameterization,
+            case.samples,
+            steps=1,
+            lr=case.lr,
+            loss=case.loss,
+            watch=(),
+        )
         output = limit(program, outputs=["f[1,0]"])["f[1,0]"]
     except TpcalcError as error:
         return True, f"not evaluated: {error.message}"

@@ -9,6 +9,7 @@ from math import isfinite
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Exponents
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.training import rate_at
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.predicates.case import Case
@@ -18,6 +19,7 @@ __all__ = [
     "bias_at_most_first",
     "continuous_loss",
     "degree_of",
+    "first_input",
     "first_slope",
     "fully_connected",
     "hidden_layers",
@@ -66,10 +68,8 @@ def one_sample(case: Case) -> Hypothesis:
     Source: Hajjar, Chizat, Giraud, section 2.1, Definition 2.2.
     """
     found = "so it is"
-    rates = [case.lr]
-    if callable(case.lr):
-        layers = range(1, case.depth + 2)
-        rates = [case.lr(layer, step) for step in range(case.steps) for layer in layers]
+    layers = range(1, case.depth + 2)
+    rates = [rate_at(case.lr, layer, step) for step in range(case.steps) for layer in layers]
     met = False
     if not case.plain:
         found = _shape(case)
@@ -77,7 +77,7 @@ def one_sample(case: Case) -> Hypothesis:
         found = f"it has {case.samples.outputs} outputs"
     elif case.batch != 1:
         found = f"a step takes {case.batch} samples"
-    elif any(not callable(rate) and rate <= 0 for rate in rates):
+    elif any(rate <= 0 for rate in rates):
         found = "a learning rate is not above 0"
     else:
         met = True
@@ -190,6 +190,20 @@ def first_slope(case: Case, output: float = 0.0) -> Hypothesis:
         return Hypothesis(text, False, f"there are {case.samples.outputs} outputs")
     chi = case.slope(output)
     return Hypothesis(text, isfinite(chi) and chi != 0, f"chi_0 = {chi:g}")
+
+
+def first_input(case: Case) -> Hypothesis:
+    """The first training input reaches the network, as it does wherever the first layer has a bias.
+
+    Args:
+        case: The network.
+
+    Source: Hajjar, Chizat, Giraud, section 2.1, which has a bias in the first layer.
+    """
+    text = "xi_0 is not 0, or the first layer has a bias"
+    reached = any(case.samples.inputs[0])
+    found = "xi_0 is not 0" if reached else "xi_0 = 0, " + ("a bias" if case.biased else "no bias")
+    return Hypothesis(text, reached or len(case.biased) > 0, found)
 
 
 def non_orthogonal(case: Case) -> Hypothesis:
