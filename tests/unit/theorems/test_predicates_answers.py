@@ -22,7 +22,6 @@ from tpcalc.theorems.integrable.predicates.degenerate import degenerate
 from tpcalc.theorems.integrable.predicates.features import (
     feature_learning,
     kernel_evolution,
-    stable_init,
 )
 from tpcalc.theorems.integrable.predicates.hybrid import (
     equiv_hp,
@@ -33,6 +32,7 @@ from tpcalc.theorems.integrable.predicates.linearizable import linearizable
 from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
 from tpcalc.theorems.integrable.predicates.registry import applicable
 from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
+from tpcalc.theorems.integrable.predicates.start import stable_init
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence
 

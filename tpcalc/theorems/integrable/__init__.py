@@ -54,8 +54,6 @@ from tpcalc.theorems.integrable.predicates.collapse import collapse as collapse
 from tpcalc.theorems.integrable.predicates.degenerate import degenerate as degenerate
 from tpcalc.theorems.integrable.predicates.features import feature_learning as feature_learning
 from tpcalc.theorems.integrable.predicates.features import kernel_evolution as kernel_evolution
-from tpcalc.theorems.integrable.predicates.features import nontrivial_init as nontrivial_init
-from tpcalc.theorems.integrable.predicates.features import stable_init as stable_init
 from tpcalc.theorems.integrable.predicates.hybrid import equiv_hp as equiv_hp
 from tpcalc.theorems.integrable.predicates.hybrid import equiv_hpz as equiv_hpz
 from tpcalc.theorems.integrable.predicates.hybrid import (
@@ -66,5 +64,7 @@ from tpcalc.theorems.integrable.predicates.necessary import llr_necessary as llr
 from tpcalc.theorems.integrable.predicates.registry import PREDICATES as PREDICATES
 from tpcalc.theorems.integrable.predicates.registry import applicable as applicable
 from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable as nontrivial_stable
+from tpcalc.theorems.integrable.predicates.start import nontrivial_init as nontrivial_init
+from tpcalc.theorems.integrable.predicates.start import stable_init as stable_init
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip as trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence as weak_data_dependence

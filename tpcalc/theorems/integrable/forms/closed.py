@@ -9,11 +9,9 @@ from tpcalc.orders import Ex
 from tpcalc.results import Estimate
 from tpcalc.sources import Source
 from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded
+from tpcalc.theorems.integrable.paper import paper
 
 __all__ = ["ClosedForm"]
-
-WORK = "Hajjar, Chizat, Giraud, Training integrable parameterizations"
-ARXIV = "2110.15596"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +62,6 @@ class Told:
         return "\n".join(lines)
 
 
-def where(item: str) -> Source:
-    """A place in the paper.
-
-    Args:
-        item: Equation, lemma or section.
-    """
-    return Source(WORK, item, ARXIV)
-
-
 def closed(name: str, value: Bounded | float, formula: str, item: str) -> ClosedForm:
     """A number with its formula and its place in the paper.
 
@@ -82,7 +71,7 @@ def closed(name: str, value: Bounded | float, formula: str, item: str) -> Closed
         formula: The formula, in LaTeX.
         item: Equation, lemma or section.
     """
-    return ClosedForm(name, bounded(value).estimate(), formula, where(item))
+    return ClosedForm(name, bounded(value).estimate(), formula, paper(item))
 
 
 def per_layer(

@@ -15,7 +15,8 @@ from tpcalc.errors import UsageError
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import checks
 from tpcalc.sources import Source
-from tpcalc.theorems.integrable.forms.closed import Told, where
+from tpcalc.theorems.integrable.forms.closed import Told
+from tpcalc.theorems.integrable.paper import paper
 
 __all__ = [
     "FirstPass",
@@ -120,7 +121,7 @@ def first_pass(a: Sequence[object], p: object = 1) -> FirstPass:
         f,
         tuple(reversed(dx[:-1])),
         tuple(reversed(dh)),
-        where("Lemmas F.2 and F.3"),
+        paper("Lemmas F.2 and F.3"),
     )
 
 
@@ -291,7 +292,7 @@ def naive_rates(depth: int) -> NaiveRates:
         (as_ex(-HALF * (count - 1)), *between),
         as_ex(output),
         as_ex(f),
-        where("Proposition 3.1, Lemmas F.2 to F.4"),
+        paper("Proposition 3.1, Lemmas F.2 to F.4"),
     )
 
 

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tpcalc.analyses.check import check
-from tpcalc.analyses.generic import generic
+from tpcalc.analyses.generic import far_query, generic
 from tpcalc.catalog.architecture import Architecture, checked
 from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate, checked_rate
+from tpcalc.catalog.training import Rate, checked_rate, train
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
+from tpcalc.program.program import Program
 from tpcalc.results import Samples, Verdict, checks
-from tpcalc.sources import Source
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
 
-__all__ = ["Case", "asked", "paper"]
+__all__ = ["Case", "asked"]
 
-PAPER = "Hajjar, Chizat, Giraud, Training integrable parameterizations"
-ARXIV = "2110.15596"
 ASKED = 3  # training inputs that a hypothesis is about
-
-
-def paper(item: str) -> Source:
-    """A place in the paper.
-
-    Args:
-        item: Theorem, remark or section.
-
-    Example:
-        >>> paper("Proposition 3.1").item
-        'Proposition 3.1'
-    """
-    return Source(PAPER, item, ARXIV)
 
 
 @dataclass(frozen=True)
@@ -85,6 +71,24 @@ class Case:
     def biased(self) -> range:
         """The layers that have a bias."""
         return biased_layers(self.bias, self.depth)
+
+    def trained(self, steps: int, watch: Sequence[str] = ()) -> Program:
+        """The program of some of its steps, with a query that is far from the data.
+
+        Args:
+            steps: How many updates.
+            watch: What becomes an output besides f.
+        """
+        return train(
+            self.architecture,
+            self.parameterization,
+            self.samples,
+            steps=steps,
+            lr=self.lr,
+            loss=self.loss,
+            queries=[far_query(self.samples)],
+            watch=watch,
+        )
 
     @cached_property
     def samples(self) -> Samples:

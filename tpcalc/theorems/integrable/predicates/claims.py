@@ -14,7 +14,8 @@ from tpcalc.analyses.regime import power
 from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.program import Program, prune
 from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict
-from tpcalc.theorems.integrable.predicates.case import Case, paper
+from tpcalc.theorems.integrable.paper import paper
+from tpcalc.theorems.integrable.predicates.case import Case
 from tpcalc.theorems.integrable.predicates.setting import (
     SUPPORTED,
     one_sample,

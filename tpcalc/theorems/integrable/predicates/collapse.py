@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.analyses.generic import far_query
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Rate
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer, mean
@@ -177,16 +176,7 @@ class _Limits:
     """The limit of the training run, by its graph and, where that leaves it open, by numbers."""
 
     def __init__(self, case: Case) -> None:
-        self.program = train(
-            case.architecture,
-            case.parameterization,
-            case.samples,
-            steps=case.steps,
-            lr=case.lr,
-            loss=case.loss,
-            queries=[far_query(case.samples)],
-            watch=("h", "x", "dh", "dx"),
-        )
+        self.program = case.trained(case.steps, ("h", "x", "dh", "dx"))
         self.graph = derive(self.program)
         self.targets = dict(self.graph.targets)
 

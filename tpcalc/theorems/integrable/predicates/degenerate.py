@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tpcalc.analyses.generic import far_query
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Rate
 from tpcalc.dsl import extend
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
@@ -136,16 +135,7 @@ def _claims(case: Case) -> Iterator[Claim]:
 
 def _apart(case: Case) -> dict[str, Size]:
     """The order of f_1 at the training input less that at another."""
-    program = train(
-        case.architecture,
-        case.parameterization,
-        case.samples,
-        steps=1,
-        lr=case.lr,
-        loss=case.loss,
-        queries=[far_query(case.samples)],
-        watch=(),
-    )
+    program = case.trained(1)
 
     def more(t: Tracer) -> None:
         t.output("apart", t["f[1,0]"] - t["f[1,1]"])

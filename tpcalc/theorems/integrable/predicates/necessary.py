@@ -14,11 +14,12 @@ from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.catalog.parameterizations.naive_ip import exponents as naive_ip
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Rate
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.orders import as_ex
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.theorems.integrable.forms.exponents import later_updates
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.claims import answered, of_power, sizes, vanishing
 from tpcalc.theorems.integrable.predicates.setting import (
@@ -145,6 +146,12 @@ def _gamma(case: Case) -> list[Fraction]:
     return [value.constant or Fraction(0) for value in values]
 
 
+def _later(case: Case) -> list[Fraction]:
+    """The powers of the second updates after a first one of order one."""
+    row = case.exponents(1)
+    return [power.constant or Fraction(0) for power in later_updates(row.a, row.c)]
+
+
 def _first_rates(case: Case) -> bool:
     return _rates(case, 0) == _gamma(case)
 
@@ -179,11 +186,8 @@ def second_contributions(case: Case) -> list[Fraction | None]:
 
     Source: Hajjar, Chizat, Giraud, Lemma H.4.
     """
-    rates = _rates(case, 1)
-    last = len(rates) - 1
     found: list[Fraction | None] = []
-    for index, c in enumerate(rates):
-        gain = -c - (1 if index in (0, last) else 2)
+    for gain in _later(case):
         exploded = any(value is not None and value > 0 for value in found)
         found.append(None if exploded else gain)
     return found
@@ -228,16 +232,7 @@ def _sign(value: float) -> int:
 def _at_first_output(case: Case) -> tuple[bool, str]:
     """Whether chi_1 is not 0 at the output that the limit of the program gives."""
     try:
-        program = train(
-            case.architecture,
-            case.parameterization,
-            case.samples,
-            steps=1,
-            lr=case.lr,
-            loss=case.loss,
-            watch=(),
-        )
-        output = limit(program, outputs=["f[1,0]"])["f[1,0]"]
+        output = limit(case.trained(1), outputs=["f[1,0]"])["f[1,0]"]
     except TpcalcError as error:
         return True, f"not evaluated: {error.message}"
     ends = [output.value + side * Z * output.stderr for side in (-1, 1)]
@@ -255,8 +250,5 @@ def _notes(case: Case) -> Iterator[str]:
     later = ", ".join(map(str, naive_ip(case.depth, 1).c))
     yield f"gamma(p) = ({wanted}) at step 0, ({later}) after it"
     if case.depth >= 3 and _numbers(case).met and _first_rates(case) and not _second_rates(case):
-        gains = [
-            -c - (1 if index in (0, case.depth) else 2) for index, c in enumerate(_rates(case, 1))
-        ]
-        shown = ", ".join(map(str, gains))
+        shown = ", ".join(map(str, _later(case)))
         yield f"the second updates themselves carry the powers ({shown}) of n"

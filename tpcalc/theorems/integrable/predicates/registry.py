@@ -13,10 +13,6 @@ from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.collapse import collapse_answer, is_non_centered
 from tpcalc.theorems.integrable.predicates.degenerate import degenerate_answer
-from tpcalc.theorems.integrable.predicates.features import (
-    nontrivial_answer as nontrivial_init_answer,
-)
-from tpcalc.theorems.integrable.predicates.features import stable_answer as stable_init_answer
 from tpcalc.theorems.integrable.predicates.hybrid import hp_answer, hpz_answer, is_hybrid
 from tpcalc.theorems.integrable.predicates.linearizable import linearizable_answer
 from tpcalc.theorems.integrable.predicates.necessary import necessary_answer
@@ -26,6 +22,10 @@ from tpcalc.theorems.integrable.predicates.setting import (
     named,
 )
 from tpcalc.theorems.integrable.predicates.stable import nontrivial_answer
+from tpcalc.theorems.integrable.predicates.start import (
+    nontrivial_init_answer,
+    stable_init_answer,
+)
 from tpcalc.theorems.integrable.predicates.trivial import trivial_answer
 from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_answer
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isfinite
 
-from tpcalc.analyses.generic import far_query
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Rate
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
@@ -138,16 +137,7 @@ def _sign(case: Case, wanted: int) -> Claim:
     text, stated = "the sign of f_1", f"{words[wanted]}, that of -chi_0"
     if not case.limits:
         return Claim(text, stated, "")
-    program = train(
-        case.architecture,
-        case.parameterization,
-        case.samples,
-        steps=1,
-        lr=case.lr,
-        loss=case.loss,
-        queries=[far_query(case.samples)],
-        watch=(),
-    )
+    program = case.trained(1)
     try:
         found = limit(program, outputs=["f[1,*"])
     except TpcalcError as error:

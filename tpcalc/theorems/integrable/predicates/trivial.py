@@ -63,8 +63,9 @@ def trivial_naive_ip(
         >>> found = trivial_naive_ip(MLP(3, "tanh"), "naive-ip")
         >>> found.answer, found.differs
         ('holds', False)
-        >>> print(trivial_naive_ip(MLP(2, "tanh"), "naive-ip", derive=False))
-        trivial_naive_ip: outside its hypotheses (at least 3 hidden layers: L = 2)
+        >>> found = trivial_naive_ip(MLP(2, "tanh"), "naive-ip", derive=False)
+        >>> found.answer, [each.found for each in found.missing]
+        ('outside', ['L = 2'])
     """
     return trivial_answer(
         asked(

@@ -67,8 +67,9 @@ def weak_data_dependence(
         >>> found = weak_data_dependence(MLP(3, "tanh", bias="all"), "ip-bias")
         >>> found.answer, found.differs
         ('holds', False)
-        >>> print(weak_data_dependence(MLP(3, "tanh"), "ip-bias", derive=False))
-        weak_data_dependence: outside its hypotheses (biases in all layers: none)
+        >>> found = weak_data_dependence(MLP(3, "tanh"), "ip-bias", derive=False)
+        >>> found.answer, [each.text for each in found.missing]
+        ('outside', ['biases in all layers'])
     """
     return weak_answer(
         asked(

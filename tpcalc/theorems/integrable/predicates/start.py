@@ -1,0 +1,226 @@
+"""Conditions on the start: stable (nothing explodes), not trivial (nothing vanishes).
+
+A start is trivial where h_0 tends to 0 in some layer; learning is trivial where f_t tends to f_0.
+Only the first is asked of an initialization.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tpcalc.catalog.architecture import Architecture
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Rate
+from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.theorems.integrable.predicates.setting import (
+    fully_connected,
+)
+
+__all__ = ["nontrivial_init", "nontrivial_init_answer", "stable_init", "stable_init_answer"]
+
+HALF = Fraction(1, 2)
+ONE_WAY = (
+    "the condition is sufficient; it is necessary where the other one of the two is met, and not "
+    "beyond: a layer that explodes may make up for one that vanishes"
+)
+TWO_WORDS = "this is about the start; whether learning is trivial is another question"
+
+
+def stable_init(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether the start is stable: neither h_0 nor f_0 explodes, by the exponents a alone.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        The answer; its claim is what ``check`` derives of the start.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 = 0, a_l >= 1/2 for the layers above.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> stable_init(MLP(3, "relu"), "mup").answer
+        'holds'
+        >>> stable_init(MLP(3, "relu"), "ac:0,0,1;0,0,0", derive=False).answer
+        'does not hold'
+    """
+    return stable_init_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def nontrivial_init(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples | None = None,
+    *,
+    lr: Rate = Fraction(1),
+    loss: str = "mse",
+    steps: int = 2,
+    batch: int = 1,
+    derive: bool = True,
+) -> Theorem:
+    """Whether the start is not trivial: h_0 tends to 0 in no layer, by the exponents a alone.
+
+    Args:
+        architecture: The network.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        lr: The factor of the learning rate, as in ``train``.
+        loss: Catalogue name.
+        steps: Updates that are followed where claims are derived.
+        batch: Samples in a step.
+        derive: Whether claims are derived from the program besides.
+
+    Returns:
+        The answer; its claim is what ``check`` derives of the start.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 <= 0, a_l <= 1/2 for the hidden layers above.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> nontrivial_init(MLP(3, "relu"), "ntk").answer
+        'holds'
+        >>> nontrivial_init(MLP(3, "relu"), "naive-ip", derive=False).answer
+        'does not hold'
+    """
+    return nontrivial_init_answer(
+        asked(
+            architecture,
+            parameterization,
+            data,
+            lr=lr,
+            loss=loss,
+            steps=steps,
+            batch=batch,
+            derive=derive,
+        )
+    )
+
+
+def stable_init_answer(case: Case) -> Theorem:
+    """The answer of ``stable_init`` for a network.
+
+    Args:
+        case: The network.
+    """
+    return answered(
+        case,
+        "stable_init",
+        "the start is stable: a_1 = 0 and a_l >= 1/2 above",
+        "Appendix B.3",
+        (_plain_scales, _is_lipschitz),
+        lambda one: _start(one, "h_0 and f_0", "explodes", _is_stable(one), _is_nontrivial(one)),
+        setting=fully_connected,
+        holds=_is_stable,
+        notes=lambda one: () if _is_stable(one) or _is_nontrivial(one) else (ONE_WAY,),
+    )
+
+
+def nontrivial_init_answer(case: Case) -> Theorem:
+    """The answer of ``nontrivial_init`` for a network.
+
+    Args:
+        case: The network.
+    """
+    return answered(
+        case,
+        "nontrivial_init",
+        "the start is not trivial: a_1 <= 0 and a_l <= 1/2 in hidden layers above",
+        "Appendix B.3",
+        (_plain_scales, _is_lipschitz),
+        lambda one: _start(one, "h_0", "vanishes", _is_nontrivial(one), _is_stable(one)),
+        setting=fully_connected,
+        holds=_is_nontrivial,
+        notes=_words,
+    )
+
+
+def _words(case: Case) -> Iterator[str]:
+    if _is_nontrivial(case):
+        return
+    if not _is_stable(case):
+        yield ONE_WAY
+    yield TWO_WORDS
+
+
+def _plain_scales(case: Case) -> Hypothesis:
+    """The exponents are numbers, and nothing but them is in the scales of the start."""
+    text = "numbers a_l, centred weights, biases that share the a_l of their layer"
+    row = case.exponents(0)
+    found = ""
+    if any(value.constant is None for value in row.a):
+        found = "an exponent a_l holds a symbol"
+    elif any(mean != 0 for mean in row.mean):
+        found = "the initial weights are not centred"
+    elif any(row.bias_a[layer - 1] != row.a[layer - 1] for layer in case.biased):
+        found = "biases have exponents of their own"
+    return Hypothesis(text, not found, found or f"a = ({', '.join(map(str, row.a))})")
+
+
+def _is_lipschitz(case: Case) -> Hypothesis:
+    return case.activation.lipschitz
+
+
+def _is_stable(case: Case) -> bool:
+    first, *above = (value.constant for value in case.exponents(0).a)
+    return first == 0 and all(a is not None and a >= HALF for a in above)
+
+
+def _is_nontrivial(case: Case) -> bool:
+    first, *above = (value.constant for value in case.exponents(0).a[:-1])
+    return first is not None and first <= 0 and all(a is not None and a <= HALF for a in above)
+
+
+def _start(case: Case, what: str, bad: str, condition: bool, other: bool) -> Iterator[Claim]:
+    """What the condition says of the start, beside the verdict; nothing where it is one way."""
+    stated = f"none {bad}" if condition else f"one {bad}" if other else ""
+    verdict = case.verdict
+    if verdict is None:
+        yield Claim(what, stated, "")
+        return
+    here = verdict.initial == bad
+    derived = f"one {bad}" if here else f"none {bad}"
+    agrees = here is not condition if stated else None
+    if verdict.initial == "explodes" and not here:
+        derived, agrees = "one explodes", None
+    elif verdict.verdict == "undecided" and not here:
+        derived, agrees = "not decided", None
+    yield Claim(what, stated, derived, agrees)
