@@ -138,7 +138,8 @@ def test_S0_21_case17_ip_llr_learns_and_is_stable(depth: int, act: str, p: int, 
     assert agreed(found)
     (claim,) = (claim for claim in found.claims if claim.text == "the sign of f_1")
     assert claim.stated.startswith("positive" if sign > 0 else "negative")
-    assert claim.derived.startswith("-") is (sign < 0)
+    assert claim.derived.startswith("positive, " if sign > 0 else "negative, ")
+    assert "standard errors from 0 (particles)" in claim.derived
 
 
 @pytest.mark.parametrize(

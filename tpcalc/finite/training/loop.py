@@ -38,6 +38,9 @@ Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
 
+# Multiplications of a product up to which it stays on one thread.
+_ALONE = 2**25
+
 
 @dataclass(frozen=True)
 class _Job:
@@ -70,6 +73,9 @@ def train_setting(
     progress: Progress | None = None,
 ) -> Run:
     """Train networks of finite width with cross-entropy and mini-batch SGD.
+
+    A seed's numbers are the same whatever runs beside it. Large networks on a CPU use torch's
+    threads, on whose number the last digits of torch's products may depend.
 
     A trial is the same whichever trials run beside it; its initial weights and its batches are
     also the same on every device and in every precision. The first step, whose activations and
@@ -115,7 +121,7 @@ def train_setting(
     path = None if checkpoint is None else checks.file(checkpoint, "checkpoint")
     store = Store(path, _label(job, images) if path is not None else {})
     kept = store.load()[:trials]
-    with _quiet():
+    with _quiet(setting):
         for number in range(trials):
             if number == len(kept):
                 kept.append(Trial.fresh(setting.steps))
@@ -163,7 +169,7 @@ def initial_rates(
     trials = checks.whole(trials, "trials", least=1)
     job = _job(setting, images, seed, device, dtype, dtype, 0)
     found = []
-    with _quiet():
+    with _quiet(setting):
         for number in range(trials):
             network, batches = _begin(job, number)
             chi = cross_entropy(*_outputs(network, batches, 0))[2]
@@ -300,10 +306,21 @@ def _run(setting: Setting, trials: list[Trial]) -> Run:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the graph that torch keeps for derivatives."""
-    with load_torch().inference_mode():
-        yield
+def _quiet(setting: Setting) -> Iterator[None]:
+    """Without the graph that torch keeps for derivatives, and small networks on one thread.
+
+    Products too small to be shared lose more by waiting for other threads than they gain, many
+    times over where the cores have other work.
+    """
+    torch = load_torch()
+    threads = torch.get_num_threads()
+    if setting.batch * setting.width**2 <= _ALONE:
+        torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 # --------------------------------------------------------------------------------- what is checked

@@ -34,7 +34,7 @@ __all__ = [
     "equiv_hpz",
     "hp_answer",
     "hpz_answer",
-    "is_hybrid",
+    "is_llr_or",
     "learning_rate_correction",
 ]
 
@@ -214,7 +214,7 @@ def hp_answer(case: Case) -> Theorem:
         "equiv_hp",
         "IP-LLR and HP are the same at every width, with the first rate corrected",
         "Proposition 4.1",
-        (is_hybrid, bias_at_most_first, _is_homogeneous, _corrected),
+        (lambda one: is_llr_or(one, "hp"), bias_at_most_first, _is_homogeneous, _corrected),
         _finite_claims,
         notes=lambda one: (
             "f_0 are not the same: that of HP is larger, by the powers of n of its hidden weights",
@@ -235,7 +235,7 @@ def hpz_answer(case: Case) -> Theorem:
         "equiv_hpz",
         "IP-LLR and HPZ have the same limits of f_t for all t",
         "Theorem 4.2",
-        (is_hybrid, bias_at_most_first, continuous_loss, _is_smooth),
+        (lambda one: is_llr_or(one, "hpz"), bias_at_most_first, continuous_loss, _is_smooth),
         _limit_claims,
         notes=_rough,
     )
@@ -251,18 +251,19 @@ def _rough(case: Case) -> tuple[str, ...]:
     return (ROUGH,) if shut else ()
 
 
-def is_hybrid(case: Case) -> Hypothesis:
-    """The tables of IP-LLR, or of one of the two hybrids.
+def is_llr_or(case: Case, hybrid: str) -> Hypothesis:
+    """The tables of IP-LLR, or of a hybrid.
 
     Args:
         case: The network.
+        hybrid: ``"hp"`` or ``"hpz"``.
 
     Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2.
     """
     found = named(case, "ip-llr", p=degree_of(case))
-    text = f"{found.text}, hp or hpz"
-    met = found.met or any(named(case, name).met for name in ("hp", "hpz"))
-    return Hypothesis(text, met, case.parameterization.text if met else found.found)
+    met = found.met or named(case, hybrid).met
+    text = case.parameterization.text if met else found.found
+    return Hypothesis(f"{found.text} or {hybrid}", met, text)
 
 
 def _is_homogeneous(case: Case) -> Hypothesis:

@@ -157,4 +157,4 @@ def _notes(case: Case) -> Iterator[str]:
     if case.depth <= 4:
         yield "for L = 3 and 4 learning starts at t = 2, through dx_1 proportional to x_0"
     else:
-        yield "for L >= 5 the limit stays at its start for all t"
+        yield "for L >= 5 the limit stays at its start for all t, by induction over the steps"

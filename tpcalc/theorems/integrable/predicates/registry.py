@@ -13,7 +13,7 @@ from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.collapse import collapse_answer, is_non_centered
 from tpcalc.theorems.integrable.predicates.degenerate import degenerate_answer
-from tpcalc.theorems.integrable.predicates.hybrid import hp_answer, hpz_answer, is_hybrid
+from tpcalc.theorems.integrable.predicates.hybrid import hp_answer, hpz_answer, is_llr_or
 from tpcalc.theorems.integrable.predicates.linearizable import linearizable_answer
 from tpcalc.theorems.integrable.predicates.necessary import necessary_answer
 from tpcalc.theorems.integrable.predicates.setting import (
@@ -73,8 +73,8 @@ PREDICATES: Mapping[str, Predicate] = {
     "llr_necessary": Predicate(necessary_answer, lambda case: integrable(case).met),
     "nontrivial_stable": Predicate(nontrivial_answer, _llr, near=True),
     "linearizable": Predicate(linearizable_answer, _linear),
-    "equiv_hp": Predicate(hp_answer, lambda case: is_hybrid(case).met),
-    "equiv_hpz": Predicate(hpz_answer, lambda case: is_hybrid(case).met),
+    "equiv_hp": Predicate(hp_answer, lambda case: is_llr_or(case, "hp").met),
+    "equiv_hpz": Predicate(hpz_answer, lambda case: is_llr_or(case, "hpz").met),
     "collapse": Predicate(collapse_answer, lambda case: is_non_centered(case).met),
     "weak_data_dependence": Predicate(weak_answer, _biased),
     "stable_init": Predicate(stable_init_answer, lambda case: True),

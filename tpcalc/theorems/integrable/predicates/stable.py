@@ -11,7 +11,7 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.results import Claim, Estimate, Hypothesis, Method, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.claims import (
     answered,
@@ -131,6 +131,20 @@ def _claims(case: Case) -> Iterator[Claim]:
         yield Claim("training at all t", "stays finite", word, agrees)
 
 
+def _signed(value: Estimate) -> str:
+    """The sign of a number, and how far from 0 it is; its size may be dominated by rare samples."""
+    word = "positive" if value.value > 0 else "negative"
+    if not isfinite(value.value):
+        return "not settled"
+    if value.stderr == 0:
+        return f"{word if value.value else '0'} ({value.method.value})"
+    distance = abs(value.value) / value.stderr
+    if distance < Z:
+        return "not settled"
+    errors = "errors" if value.method is Method.EXACT else "standard errors"
+    return f"{word}, {min(distance, 1e6):.3g} {errors} from 0 ({value.method.value})"
+
+
 def _sign(case: Case, wanted: int) -> Claim:
     """The sign of f_1, that of -chi_0, beside its limit at two inputs."""
     words = {1: "positive", -1: "negative"}
@@ -143,7 +157,7 @@ def _sign(case: Case, wanted: int) -> Claim:
     except TpcalcError as error:
         return Claim(text, stated, f"no limit: {error.message}")
     values = [found[name] for name in found]
-    derived = ", ".join(str(value) for value in values)
+    derived = ", ".join(map(_signed, values))
     ends = [value.value - wanted * Z * value.stderr for value in values]
     if not all(isfinite(end) for end in ends):
         return Claim(text, stated, derived)
