@@ -74,12 +74,10 @@ def train_setting(
 ) -> Run:
     """Train networks of finite width with cross-entropy and mini-batch SGD.
 
-    A seed's numbers are the same whatever runs beside it. Large networks on a CPU use torch's
-    threads, on whose number the last digits of torch's products may depend.
-
     A trial is the same whichever trials run beside it; its initial weights and its batches are
     also the same on every device and in every precision. The first step, whose activations and
-    gradients are powers of n apart, has a precision of its own.
+    gradients are powers of n apart, has a precision of its own. Large networks on a CPU use torch's
+    threads, on whose number the last digits of torch's products may depend.
 
     Args:
         setting: What is trained, and how.
