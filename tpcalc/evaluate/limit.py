@@ -17,13 +17,14 @@ from tpcalc.dsl import as_program
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import Chain, chosen, refuse
-from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.notes import limit_notes
+from tpcalc.evaluate.particles.compile import Compiled, compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
-from tpcalc.functions import Call, Expr, Fn, Var
-from tpcalc.functions.expr import walk
+from tpcalc.evaluate.particles.tails import rarely_sampled
+from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import Apply, Expect, LimitGraph, restricted
+from tpcalc.limit.graph import LimitGraph, restricted
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
@@ -349,13 +350,12 @@ def limit(
         storage,
         memory_limit,
     )
-    draws = None
+    draws, rare = None, {}
     if compiled.script.results:
         draws = run_particles(compiled, budget, seed, progress)
-        for name, column in compiled.scalars.items():
-            solved[name] = (estimate(draws, column, random=name in compiled.random),)
-        for name, pair in compiled.moments.items():
-            solved[name] = tuple(estimate(draws, column) for column in pair)
+        sampled = _sampled(compiled, draws)
+        rare = rarely_sampled(restricted(graph, sampled.keys()), draws.samples * replicates)
+        solved |= {name: _marked(sampled[name], name in rare) for name in sampled}
     printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
@@ -379,7 +379,7 @@ def limit(
         "storage": storage,
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = _notes(graph, scalars, draws)
+    notes = limit_notes(graph, scalars, draws, rare)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes)
     return Limit(program, graph, budget, draws, table, values, method)
 
@@ -406,6 +406,24 @@ def _solved(graph: LimitGraph, method: str) -> dict[str, tuple[Estimate, ...]]:
     return out
 
 
+def _sampled(compiled: Compiled, draws: Draws) -> dict[str, tuple[Estimate, ...]]:
+    """The targets that were sampled: the estimate of a scalar, both moments of a vector."""
+    found: dict[str, tuple[Estimate, ...]] = {
+        name: (estimate(draws, column, random=name in compiled.random),)
+        for name, column in compiled.scalars.items()
+    }
+    for name, pair in compiled.moments.items():
+        found[name] = tuple(estimate(draws, column) for column in pair)
+    return found
+
+
+def _marked(found: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
+    return tuple(
+        replace(one, status=Status.RARE) if rare and one.status is Status.CONVERGED else one
+        for one in found
+    )
+
+
 def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
     if not program.outputs:
         raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
@@ -427,45 +445,3 @@ def _matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
     if isinstance(wanted, bool):
         return list(names) if wanted else []
     return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
-
-
-def _growth_notes(graph: LimitGraph) -> list[str]:
-    """Functions that no limit theorem covers: their moments may be infinite."""
-    fast = {
-        part.atom.name
-        for node in graph.nodes
-        if isinstance(node, Apply | Expect)
-        for part in walk(node.fn.expr)
-        if isinstance(part, Call) and part.atom.facts.growth is None
-    }
-    if not fast:
-        return []
-    return [
-        f"{', '.join(sorted(fast))} grows faster than every polynomial: the limit theorem does not "
-        "cover it, and an expectation may be infinite though an estimate is printed"
-    ]
-
-
-def _notes(graph: LimitGraph, scalars: Sequence[ScalarRow], draws: Draws | None) -> tuple[str, ...]:
-    notes = []
-    vanishing = [row.name for row in scalars if row.note]
-    if vanishing:
-        shown = ", ".join(vanishing[:6]) + (", ..." if len(vanishing) > 6 else "")
-        notes.append(f"the limit is exactly 0, by the powers of n as written: {shown}")
-    growing = [
-        name for name, target in graph.targets if target.power > 0 and target.node is not None
-    ]
-    if growing:
-        notes.append(
-            "grows as its powers of n are written, or less if a moment vanishes: "
-            + ", ".join(growing[:6])
-        )
-    if any(row.estimate.random for row in scalars):
-        notes.append(
-            "random in the limit (value: mean over draws; sd: its own spread): "
-            + ", ".join([row.name for row in scalars if row.estimate.random][:6])
-        )
-    notes.extend(_growth_notes(graph))
-    if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
-        notes.append("the error target was not reached; raise max_samples")
-    return tuple(notes)

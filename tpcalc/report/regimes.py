@@ -10,7 +10,15 @@ from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import LayerFacts, PhaseCell, PhaseDiagram, Verdict
 
-__all__ = ["VERDICTS", "by_verdict", "check_tables", "judged", "phase_lead", "phase_tables"]
+__all__ = [
+    "VERDICTS",
+    "at_start",
+    "by_verdict",
+    "check_tables",
+    "judged",
+    "phase_lead",
+    "phase_tables",
+]
 
 VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
 """In the order in which tables and legends list them."""
@@ -42,6 +50,15 @@ def judged(found: Verdict) -> Judgement:
     return Judgement(level, words + scope, found.facts)
 
 
+def at_start(found: Verdict) -> str:
+    """What its layers and output do at the start.
+
+    Args:
+        found: The verdict.
+    """
+    return "neither vanishes nor explodes" if found.initial == "ok" else found.initial
+
+
 def check_tables(found: Verdict) -> tuple[Table, ...]:
     """What a verdict rests on: the layers, the updates, the outputs.
 
@@ -52,7 +69,7 @@ def check_tables(found: Verdict) -> tuple[Table, ...]:
         ("Verdict", found.verdict + (f" ({found.status})" if found.status else "")),
         ("Valid for", found.valid_for),
         ("Steps followed", str(found.steps)),
-        ("Network at the start", found.initial),
+        ("Network at the start", at_start(found)),
         ("Stationary start", "yes" if found.stationary_start else "no"),
     )
     body = tuple((Cell(left), Cell(right)) for left, right in facts)

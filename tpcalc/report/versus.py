@@ -8,6 +8,7 @@ from dataclasses import replace
 from tpcalc.report.labels import symbol
 from tpcalc.report.numbers import measured, with_power
 from tpcalc.report.orders import size
+from tpcalc.report.regimes import at_start
 from tpcalc.report.tables import Cell, Table, name
 from tpcalc.report.traces import gather
 from tpcalc.results import Card, Contrast, OrderRow, Verdict
@@ -83,7 +84,7 @@ def _facts(found: Verdict) -> dict[str, str]:
     return {
         "Verdict": found.verdict + (f" ({found.status})" if found.status else ""),
         "Valid for": found.valid_for,
-        "Network at the start": found.initial,
+        "Network at the start": at_start(found),
         "Stationary start": "yes" if found.stationary_start else "no",
         "What decides": "; ".join(found.facts[:2]),
     }

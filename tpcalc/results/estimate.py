@@ -25,6 +25,7 @@ class Status(Enum):
 
     EXACT = "exact"
     CONVERGED = "the target was met, or none was set"
+    RARE = "rare samples may dominate: the standard error may be too small"
     TOLERANCE_NOT_REACHED = "the error target was not met: raise max_samples or rel_error"
 
 
@@ -90,4 +91,5 @@ class Estimate:
             return f"{self.value:.6g} ({self.method.value})"
         if small and self.method is Method.QUADRATURE:
             return f"{self.value:.6g} (quadrature, error <= {self.stderr:.1e})"
-        return f"{self.value:.6g} ± {self.stderr:.1e} ({self.method.value})"
+        rare = ", rare samples may dominate" if self.status is Status.RARE else ""
+        return f"{self.value:.6g} ± {self.stderr:.1e} ({self.method.value}{rare})"

@@ -6,14 +6,12 @@ that activations declare.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.analyses.dependence.sets import Sets
-from tpcalc.functions import Call, Const, Expr, Par, Var
-from tpcalc.functions.expr import Add, Mul, Pow
-from tpcalc.limit.expand import is_positive
+from tpcalc.functions import Expr
+from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -27,11 +25,9 @@ from tpcalc.limit.graph import (
     ScalarApply,
     Start,
 )
-from tpcalc.orders import Ex
 
 __all__ = ["Growth"]
 
-Degree = Fraction | None  # None: no polynomial bound is known
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
@@ -68,11 +64,11 @@ class Growth:
         if isinstance(node, Combine):
             scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
             pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
-            return _largest(_sum(pair) for pair in pairs)
+            return largest_degree(degree_sum(pair) for pair in pairs)
         if isinstance(node, OuterExpect):
             rows = [self.of[r] for r in (*node.rows, *node.cols)]
             kernel = self._expr(node.fn.expr, rows, [self.of[s] for s in node.scalars])
-            return _sum((kernel, self.of[node.vector]))
+            return degree_sum((kernel, self.of[node.vector]))
         if isinstance(node, ScalarApply):
             return self._expr(node.fn.expr, [], [self.of[s] for s in node.scalars])
         assert isinstance(node, Apply | Expect)
@@ -96,56 +92,9 @@ class Growth:
         if self.sets.random(self.sets.of[node.vector]):
             return None  # the coefficients are functions of random scalars, and not followed
         earlier = [self.sets.context.nodes[term] for term in terms]
-        return _largest([hat, *(self.of[q.vector] for q in earlier if isinstance(q, Product))])
+        return largest_degree(
+            [hat, *(self.of[q.vector] for q in earlier if isinstance(q, Product))]
+        )
 
     def _expr(self, expr: Expr, vectors: list[Degree], scalars: list[Degree]) -> Degree:
-        if isinstance(expr, Const):
-            return ZERO
-        if isinstance(expr, Var | Par):
-            return vectors[expr.index] if isinstance(expr, Var) else scalars[expr.index]
-        if isinstance(expr, Add):
-            return _largest(self._expr(term, vectors, scalars) for term in expr.terms)
-        if isinstance(expr, Mul):
-            return _sum(self._expr(factor, vectors, scalars) for factor in expr.factors)
-        assert isinstance(expr, Pow | Call)
-        inner = self._expr(expr.base if isinstance(expr, Pow) else expr.arg, vectors, scalars)
-        if inner is None or inner == 0:  # of a number any function is a number
-            return inner
-        if isinstance(expr, Pow):
-            if expr.exponent > 0:
-                return inner * expr.exponent
-            return ZERO if is_positive(expr.base) else None
-        growth = expr.atom.facts.growth
-        if isinstance(growth, Ex):
-            growth = self.sets.context.ranking.chamber.at(growth)
-        if isinstance(growth, Fraction):
-            return inner * growth
-        return ZERO if _decays(expr) else None
-
-
-def _decays(expr: Call) -> bool:
-    """Whether this is exp of minus an even power."""
-    if expr.atom.name != "exp" or not isinstance(expr.arg, Mul):
-        return False
-    numbers = [f for f in expr.arg.factors if isinstance(f, Const)]
-    powers = [f for f in expr.arg.factors if isinstance(f, Pow) and f.exponent % 2 == 0]
-    negative = len(numbers) == 1 and numbers[0].value < 0
-    return negative and len(powers) + 1 == len(expr.arg.factors)
-
-
-def _largest(degrees: Iterable[Degree]) -> Degree:
-    found = ZERO
-    for degree in degrees:
-        if degree is None:
-            return None
-        found = max(found, degree)
-    return found
-
-
-def _sum(degrees: Iterable[Degree]) -> Degree:
-    found = ZERO
-    for degree in degrees:
-        if degree is None:
-            return None
-        found += degree
-    return found
+        return degree_of(expr, vectors, scalars, self.sets.context.ranking.chamber.at)

@@ -1,0 +1,81 @@
+"""What a reader of a limit should know besides its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from tpcalc.evaluate.particles.estimate import Draws
+from tpcalc.functions import Call
+from tpcalc.functions.expr import walk
+from tpcalc.limit.graph import Apply, Expect, LimitGraph
+from tpcalc.results import ScalarRow, Status
+
+__all__ = ["limit_notes"]
+
+
+def _growing(graph: LimitGraph) -> list[str]:
+    """Functions that no limit theorem covers: their moments may be infinite."""
+    fast = {
+        part.atom.name
+        for node in graph.nodes
+        if isinstance(node, Apply | Expect)
+        for part in walk(node.fn.expr)
+        if isinstance(part, Call) and part.atom.facts.growth is None
+    }
+    if not fast:
+        return []
+    return [
+        f"{', '.join(sorted(fast))} grows faster than every polynomial: the limit theorem does not "
+        "cover it, and an expectation may be infinite though an estimate is printed"
+    ]
+
+
+def _rare(rare: Mapping[str, str]) -> list[str]:
+    """Averages that samples may not have seen the most of."""
+    if not rare:
+        return []
+    shown = ", ".join(list(rare)[:6]) + (", ..." if len(rare) > 6 else "")
+    most = max(map(Fraction, rare.values()))
+    return [
+        f"averages of functions that grow like polynomials of degrees up to {most}: rare samples "
+        f"may dominate, and standard errors may be too small: {shown}"
+    ]
+
+
+def limit_notes(
+    graph: LimitGraph,
+    scalars: Sequence[ScalarRow],
+    draws: Draws | None,
+    rare: Mapping[str, str],
+) -> tuple[str, ...]:
+    """What a reader of a limit should know besides its numbers.
+
+    Args:
+        graph: The limit graph.
+        scalars: What was found of its scalars.
+        draws: Samples, where there are some.
+        rare: Names of what rare samples may dominate, with degrees.
+    """
+    notes = []
+    vanishing = [row.name for row in scalars if row.note]
+    if vanishing:
+        shown = ", ".join(vanishing[:6]) + (", ..." if len(vanishing) > 6 else "")
+        notes.append(f"the limit is exactly 0, by the powers of n as written: {shown}")
+    growing = [
+        name for name, target in graph.targets if target.power > 0 and target.node is not None
+    ]
+    if growing:
+        notes.append(
+            "grows as its powers of n are written, or less if a moment vanishes: "
+            + ", ".join(growing[:6])
+        )
+    if any(row.estimate.random for row in scalars):
+        notes.append(
+            "random in the limit (value: mean over draws; sd: its own spread): "
+            + ", ".join([row.name for row in scalars if row.estimate.random][:6])
+        )
+    notes.extend(_growing(graph))
+    if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
+        notes.append("the error target was not reached; raise max_samples")
+    return (*notes, *_rare(rare))

@@ -1,0 +1,169 @@
+"""Whether samples see what an expectation is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import isfinite, log, sqrt
+
+import numpy as np
+
+from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, Mul, substitute, walk
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Expect,
+    Fluctuation,
+    LimitGraph,
+    LNode,
+    OuterExpect,
+    Product,
+    Start,
+    graph_refs,
+)
+
+__all__ = ["rarely_sampled", "sampled_degrees"]
+
+ENOUGH = 30  # samples beyond the place where the variance of an average comes from
+FAR = (1e4, 1e8)  # where the growth of a function of one variable is read off
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
+    """The targets whose standard error may be too small, with the degree of what is averaged.
+
+    The variance of an average of a polynomial of degree D in a Gaussian comes from values near
+    sqrt(2 D). Where hardly a sample lies there, neither the average nor the spread of replicates
+    has seen it. Degrees add up in products, though values of independent variables are less rare:
+    what is marked may be in order.
+
+    Args:
+        graph: A limit graph.
+        samples: Samples of all replicates together.
+
+    Returns:
+        Names with degrees as texts; functions that no polynomial bounds are not among them.
+
+    Example:
+        >>> from tpcalc.limit.graph import Target
+        >>> nodes = (Start("v", 0), Expect(Fn(Var(0) ** 12, 1), (0,)))
+        >>> target = ("f", Target(Fraction(0), 1))
+        >>> rarely_sampled(LimitGraph(nodes, (target,), ("n", None), (), (), ()), 2**18)
+        {'f': '12'}
+    """
+    from scipy.stats import norm
+
+    found = {}
+    for name, degree in sampled_degrees(graph).items():
+        if degree is not None and degree > 0:
+            beyond = 2 * float(norm.sf(sqrt(2 * float(degree))))
+            if samples * beyond < ENOUGH:
+                found[name] = str(degree)
+    return found
+
+
+def sampled_degrees(graph: LimitGraph) -> dict[str, Degree]:
+    """For each target the largest degree of what is averaged on the way to it.
+
+    Args:
+        graph: A limit graph; of a vector the square of the target itself is averaged too.
+
+    Returns:
+        0 where nothing is averaged, None where there is no polynomial bound.
+    """
+    own: list[Degree] = []
+    worst: list[Degree] = []
+    read: dict[tuple[str, bool], list[Degree]] = {}
+    for node in graph.nodes:
+        own.append(_own(node, own, read))
+        if isinstance(node, Product):
+            read.setdefault((node.matrix, node.transpose), []).append(own[node.vector])
+        averaged = [worst[ref] for ref in graph_refs(node)]
+        if isinstance(node, Expect | OuterExpect):
+            averaged.append(_integrand(node, own))
+        elif isinstance(node, Product | Fluctuation):  # a Gaussian of variance E (Z^x)^2
+            averaged.append(degree_sum([own[node.vector], own[node.vector]]))
+        worst.append(largest_degree(averaged))
+    found: dict[str, Degree] = {}
+    for name, target in graph.targets:
+        if target.node is None:
+            found[name] = ZERO
+            continue
+        square = [own[target.node]] * 2 if graph.vector_dim[target.node] is not None else []
+        found[name] = largest_degree([worst[target.node], degree_sum(square)])
+    return found
+
+
+def _integrand(node: Expect | OuterExpect, own: Sequence[Degree]) -> Degree:
+    if isinstance(node, Expect):
+        return _seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))
+    refs = (*node.rows, *node.cols)
+    kernel = _seen(node.fn.expr, [own[r] for r in refs], [ZERO] * len(node.scalars))
+    return degree_sum([kernel, own[node.vector]])
+
+
+def _own(
+    node: LNode, own: Sequence[Degree], read: Mapping[tuple[str, bool], Sequence[Degree]]
+) -> Degree:
+    """The degree of a variable; scalars count as numbers, also those that stay random."""
+    if isinstance(node, Start):
+        return ONE
+    if isinstance(node, Product):  # a Gaussian, and multiples of what the other side read before
+        return largest_degree([ONE, *read.get((node.matrix, not node.transpose), ())])
+    if isinstance(node, Combine):
+        return largest_degree(own[v] for v in node.vectors)
+    if isinstance(node, Apply):
+        return _seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))
+    if isinstance(node, OuterExpect):
+        rows = [own[r] for r in node.rows] + [ZERO] * len(node.cols)
+        return _seen(node.fn.expr, rows, [ZERO] * len(node.scalars))
+    return ZERO
+
+
+def _seen(expr: Expr, vectors: Sequence[Degree], scalars: Sequence[Degree]) -> Degree:
+    """The degree of a function, of one variable by its growth: x phi(x) is bounded."""
+    if isinstance(expr, Add):
+        return largest_degree(_seen(term, vectors, scalars) for term in expr.terms)
+    inside = _variables(expr)
+    if len(inside) == 1:
+        (index,) = inside
+        own, rate = vectors[index], _growth(expr, index)
+        if own is not None and rate is not None:
+            return own * rate
+    if isinstance(expr, Mul) and len(inside) > 1:
+        parts: dict[frozenset[int], list[Expr]] = {}
+        for factor in expr.factors:
+            parts.setdefault(_variables(factor), []).append(factor)
+        if len(parts) > 1:
+            return degree_sum(_seen(_product(own), vectors, scalars) for own in parts.values())
+    return degree_of(expr, vectors, scalars)
+
+
+def _variables(expr: Expr) -> frozenset[int]:
+    return frozenset(part.index for part in walk(expr) if isinstance(part, Var))
+
+
+def _product(factors: Sequence[Expr]) -> Expr:
+    found = factors[0]
+    for factor in factors[1:]:
+        found = found * factor
+    return found
+
+
+def _growth(expr: Expr, index: int) -> Fraction | None:
+    """The power with which a function of one variable grows; None where numbers do not tell."""
+    if any(isinstance(part, Par) for part in walk(expr)):
+        return None
+    fn = Fn(substitute(expr, {Var(index): Var(0)}), 1)
+    rates = [0.0]
+    for sign in (1.0, -1.0):
+        with np.errstate(all="ignore"):
+            near, far = (abs(float(evaluate(fn, [np.float64(sign * x)]))) for x in FAR)
+        if not (isfinite(near) and isfinite(far)):
+            return None
+        if far > 0 and near > 0:
+            rates.append(log(far / near) / log(FAR[1] / FAR[0]))
+    return Fraction(max(rates)).limit_denominator(16)
