@@ -188,7 +188,10 @@ def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert (out, err) == ("", "interrupted\n")
+    # A signal that comes while C code runs Python (an import, say) ends Python by that signal
+    # after all our words; a shell reports 130 for both.
+    assert process.returncode in (130, -signal.SIGINT)
 
 
 def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
