@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, Push, pushed_mean, single_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.orders import Ex
 from tpcalc.results import Estimate
 from tpcalc.sources import Source
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded
 from tpcalc.theorems.integrable.paper import paper
 
 __all__ = ["ClosedForm"]

@@ -13,11 +13,11 @@ from math import copysign, sqrt
 
 from tpcalc.catalog.activations import REGISTRY
 from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.bounded import Bounded, bounded, kept, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, kept, through
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, degree_of, number_at
 
 STEP = REGISTRY["step"]()

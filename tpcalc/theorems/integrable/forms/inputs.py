@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import bounded
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.forms.bounded import bounded
 from tpcalc.theorems.integrable.forms.gaussian import Pair
 
 Input = Sequence[float]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import Bounded, bounded, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, Push, pushed_mean, single_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import Bounded, bounded, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import HEAVY
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances, exact_row, table

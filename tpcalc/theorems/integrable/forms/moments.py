@@ -9,11 +9,11 @@ from math import gamma, inf, pi, sqrt
 
 from tpcalc.catalog.activations import REGISTRY
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import Bounded, bounded, kept, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, kept, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import single_mean
 from tpcalc.theorems.integrable.forms.nonlinearity import (

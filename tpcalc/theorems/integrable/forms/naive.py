@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import Bounded, bounded, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed
 from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances

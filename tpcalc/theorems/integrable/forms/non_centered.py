@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import Bounded, bounded, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ONE, ZERO, Push, pushed_mean, single_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances

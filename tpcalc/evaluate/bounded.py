@@ -165,7 +165,7 @@ def kept(value: float, factors: float = 0.0) -> float:
     if not isfinite(value) or (value == 0 and factors != 0):
         raise EvaluationError(
             "a number of the formula leaves the floating-point range.",
-            hint="Take another learning rate, smaller inputs, or a lower degree or depth.",
+            hint="Take smaller numbers: inputs, learning rates, degrees or depths.",
         )
     return value
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.bounded import Bounded, bounded, through
 from tpcalc.results import Estimate, Method, Status
-from tpcalc.theorems.integrable.forms.bounded import Bounded, bounded, through
 
 VALUES = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 6))
 ERRORS = st.floats(0, 0.5).map(lambda x: round(x, 6))

@@ -1,0 +1,120 @@
+"""Layer graphs: operations with the layers that they read, in order of computation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.signal.operations import Addition, Input, Operation
+from tpcalc.signal.state import State
+
+__all__ = ["Layer", "LayerGraph", "chain", "propagate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operation and the numbers of the layers that it reads."""
+
+    operation: Operation
+    parents: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LayerGraph:
+    """Layers in order of computation; layer 0 is the input, the last one the output.
+
+    Args:
+        layers: The layers.
+
+    Raises:
+        StudyError: No input at the start, or a layer that reads one which comes later.
+
+    Example:
+        >>> from tpcalc.signal.operations import Dense
+        >>> graph = LayerGraph((Layer(Input(), ()),)).then(Dense(2.0)).then(Dense(3.0))
+        >>> [layer.operation.name for layer in graph.layers], graph.layers[2].parents
+        (['input', 'dense', 'dense'], (1,))
+    """
+
+    layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        if not self.layers or not isinstance(self.layers[0].operation, Input):
+            raise StudyError("the first layer is no input.", where="LayerGraph")
+        for index, layer in enumerate(self.layers):
+            wanted = _inputs(layer.operation)
+            if len(layer.parents) != wanted or not all(0 <= p < index for p in layer.parents):
+                raise StudyError(
+                    f"layer {index} ({layer.operation.name}) reads the layers "
+                    f"{', '.join(map(str, layer.parents)) or 'none'}; it takes {wanted} that come "
+                    "before it.",
+                    where="LayerGraph",
+                )
+
+    @property
+    def last(self) -> int:
+        """The number of the output."""
+        return len(self.layers) - 1
+
+    def then(self, operation: Operation, *parents: int) -> LayerGraph:
+        """The graph with one more layer.
+
+        Args:
+            operation: What it does.
+            parents: The layers that it reads; the last one by default.
+        """
+        read = parents or (self.last,)
+        return replace(self, layers=(*self.layers, Layer(operation, read)))
+
+
+def _inputs(operation: Operation) -> int:
+    if isinstance(operation, Input):
+        return 0
+    return len(operation.weights) if isinstance(operation, Addition) else 1
+
+
+def chain(start: Input, operations: Sequence[Operation]) -> LayerGraph:
+    """One layer after the other.
+
+    Args:
+        start: The inputs.
+        operations: What the layers do.
+
+    Example:
+        >>> from tpcalc.signal.operations import Dense
+        >>> chain(Input(), [Dense(2.0)] * 3).last
+        3
+    """
+    layers = [Layer(start, ())]
+    layers += [Layer(operation, (index,)) for index, operation in enumerate(operations)]
+    return LayerGraph(tuple(layers))
+
+
+def propagate(graph: LayerGraph) -> tuple[State, ...]:
+    """The state of every layer.
+
+    Args:
+        graph: The graph.
+
+    Raises:
+        TpcalcError: A layer has no state; its number and operation are told.
+
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.signal.operations import Activation, Dense
+        >>> relu = Activation(lookup("relu").fn.expr, "relu")
+        >>> states = propagate(chain(Input(1, 0), [Dense(2), relu] * 2))
+        >>> round(states[-1].square.value, 9), round(states[-1].bias, 6)
+        (1.0, 1.40543)
+    """
+    found: list[State] = []
+    for index, layer in enumerate(graph.layers):
+        try:
+            found.append(layer.operation.state([found[p] for p in layer.parents]))
+        except TpcalcError as error:
+            error.where = f"layer {index} ({layer.operation.name})"
+            raise
+    return tuple(found)

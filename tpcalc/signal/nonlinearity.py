@@ -1,0 +1,124 @@
+"""The mean-field nonlinearity coefficient: how far a part of a network is from a linear map."""
+
+from __future__ import annotations
+
+from math import exp
+
+from tpcalc.errors import UsageError
+from tpcalc.results import Estimate
+from tpcalc.signal.graph import LayerGraph, propagate
+from tpcalc.signal.operations import Activation, Addition
+from tpcalc.signal.state import State, logarithm
+
+__all__ = ["coefficient", "nlc", "path_nlc"]
+
+
+def nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
+    """sqrt(g_l v_m / (g_m v_l)), the limit of the nonlinearity coefficient from layer m to layer l.
+
+    It is 1 for linear maps. Layer m has to be a bottleneck: every path to l leads through it.
+
+    Args:
+        graph: The layers.
+        start: m; the input by default.
+        end: l; the output by default.
+
+    Raises:
+        UsageError: Numbers that are no layers, or no bottleneck.
+        EvaluationError: Inputs that have become equal within rounding.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.signal.graph import chain
+        >>> from tpcalc.signal.operations import Dense, Input
+        >>> relu = Activation(lookup("relu").fn.expr)
+        >>> round(nlc(chain(Input(1, 0), [Dense(2), relu])).value, 9)
+        1.211173896
+    """
+    last = graph.last if end is None else end
+    _check(graph, start, last)
+    states = propagate(graph)
+    return coefficient(states[start], states[last])
+
+
+def coefficient(start: State, end: State) -> Estimate:
+    """The same of two states of one graph, the first of a bottleneck for the second.
+
+    Args:
+        start: That of layer m.
+        end: That of layer l.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
+    """
+    total = end.log_gradient - start.log_gradient + logarithm(start.gap) - logarithm(end.gap)
+    value = exp(total.value / 2)
+    return Estimate(value, value * (exp(total.error / 2) - 1), total.method)
+
+
+def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> float:
+    """The same by the paths from m to l: an average of products over their activations.
+
+    Args:
+        graph: The layers.
+        start: m; the input by default.
+        end: l; the output by default.
+
+    Raises:
+        UsageError: Numbers that are no layers, or no bottleneck.
+
+    Source: Schoenherr, The nonlinearity coefficient, Proposition 16.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> from tpcalc.signal.operations import Dense, Input
+        >>> path_nlc(chain(Input(1, 0), [Dense(2)]))
+        1.0
+    """
+    last = graph.last if end is None else end
+    _check(graph, start, last)
+    states = propagate(graph)
+    found = {start: 1.0}
+    for index in range(start + 1, last + 1):
+        layer = graph.layers[index]
+        known = [found.get(parent, 0.0) for parent in layer.parents]
+        if isinstance(layer.operation, Addition):
+            shares = zip(layer.operation.weights, layer.parents, known, strict=True)
+            found[index] = sum(
+                float(w) ** 2 * _share(states[parent], states[index]) * own
+                for w, parent, own in shares
+            )
+        elif isinstance(layer.operation, Activation):
+            (parent,) = layer.parents
+            found[index] = known[0] * _single(states[parent], states[index])
+        else:
+            found[index] = known[0] if known else 0.0
+    return float(found[last] ** 0.5)
+
+
+def _share(part: State, whole: State) -> float:
+    return exp(logarithm(part.gap).value - logarithm(whole.gap).value)
+
+
+def _single(before: State, after: State) -> float:
+    slope = after.log_gradient.value - before.log_gradient.value
+    return exp(slope) * _share(before, after)
+
+
+def _check(graph: LayerGraph, start: int, last: int) -> None:
+    if not 0 <= start <= last <= graph.last:
+        raise UsageError(
+            f"there are no layers {start} and {last} in this order.",
+            hint=f"They are numbered from 0 to {graph.last}.",
+        )
+    # What reaches the end without the start: a path around it.
+    around = {0} - {start}
+    for index in range(1, last + 1):
+        if index != start and any(parent in around for parent in graph.layers[index].parents):
+            around.add(index)
+    if last in around:
+        raise UsageError(
+            f"layer {start} is no bottleneck for layer {last}: there is a path around it.",
+            hint="Take a layer that every path leads through.",
+        )

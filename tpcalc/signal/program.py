@@ -1,0 +1,173 @@
+"""A layer graph as a Tensor Program of two inputs and one change of an input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+from tpcalc.errors import StudyError
+from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.orders import as_ex
+from tpcalc.program.nodes import (
+    Group,
+    InputMatrix,
+    InputVector,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    Ref,
+    ScalarFn,
+    Scale,
+)
+from tpcalc.program.program import Builder, Program
+from tpcalc.signal.graph import LayerGraph
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Number,
+    Operation,
+)
+
+__all__ = ["program_of"]
+
+CENTRED = Fn(Var(0) - Par(0), 1, 1)
+SQUARE = Fn(Var(0) ** 2, 1)
+INNER = Fn(Var(0) * Var(1), 2)
+FIRST = Fn(Var(0), 1)
+INVERSE_ROOT = Fn(Par(0) ** Fraction(-1, 2), 0, 1)
+MINUS = Fn(-1 * Par(0), 0, 1)
+HALF = as_ex(Fraction(1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """A layer at two inputs, and its change along a change of the first."""
+
+    one: Ref
+    other: Ref
+    change: Ref
+
+
+def program_of(graph: LayerGraph) -> Program:
+    """The graph written out: what the recursion says, the limit of this program says as well.
+
+    Args:
+        graph: The layers. Normalisation over a batch has no program: its batch is infinite.
+
+    Returns:
+        A program with outputs ``q[l]``, ``c[l]`` and ``g[l]`` for each layer l: averages over
+        coordinates of x^2, x x' and of the square of the derivative along a standard Gaussian
+        change of the input.
+
+    Raises:
+        StudyError: A layer that has no program.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.1 (table 5.1).
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> program = program_of(chain(Input(1.0, 0.5), [Dense(2.0)]))
+        >>> [name for name, _ in program.outputs]
+        ['q[0]', 'c[0]', 'g[0]', 'q[1]', 'c[1]', 'g[1]']
+    """
+    writer = _Writer(Builder())
+    made: list[_Copies] = []
+    for index, layer in enumerate(graph.layers):
+        made.append(writer.layer(index, layer.operation, [made[p] for p in layer.parents]))
+        writer.watch(index, made[-1])
+    return writer.builder.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    builder: Builder
+
+    def watch(self, index: int, own: _Copies) -> None:
+        add, output = self.builder.add, self.builder.output
+        output(f"q[{index}]", add(Moment(SQUARE, (own.one,))))
+        output(f"c[{index}]", add(Moment(INNER, (own.one, own.other))))
+        output(f"g[{index}]", add(Moment(SQUARE, (own.change,))))
+
+    def layer(self, index: int, operation: Operation, parents: list[_Copies]) -> _Copies:
+        if isinstance(operation, Input):
+            return self._input(operation)
+        if isinstance(operation, Addition):
+            return self._addition(operation, parents)
+        (own,) = parents
+        if isinstance(operation, Dense):
+            matrix = self.builder.add(InputMatrix(f"W{index}", "n", "n"))
+            parts = (own.one, own.other, own.change)
+            return _Copies(*(self._product(matrix, part, operation.variance) for part in parts))
+        if isinstance(operation, Bias):
+            (bias,) = self._vectors(f"b{index}", ((float(operation.variance),),))
+            return _Copies(self._plus(own.one, bias), self._plus(own.other, bias), own.change)
+        if isinstance(operation, Activation):
+            return self._activation(operation, own)
+        if isinstance(operation, LayerNorm):
+            return self._normalised(own)
+        raise StudyError(
+            f"{operation.name} has no program here.",
+            where=f"layer {index}",
+            hint="The recursion covers it; a program has as many inputs as are written.",
+        )
+
+    def _vectors(self, name: str, cov: tuple[tuple[float, ...], ...]) -> list[Ref]:
+        size = len(cov)
+        self.builder.group(Group(name, "n", (Fraction(0),) * size, cov))
+        return [self.builder.add(InputVector(name, k)) for k in range(size)]
+
+    def _input(self, operation: Input) -> _Copies:
+        q, c = float(operation.square), float(operation.comean)
+        one, other = self._vectors("x", ((q, c), (c, q)))
+        (change,) = self._vectors("u", ((1.0,),))
+        return _Copies(one, other, change)
+
+    def _product(self, matrix: Ref, vector: Ref, variance: Number) -> Ref:
+        scaled = self.builder.add(Scale(self.builder.add(MatMul(matrix, vector, False)), -HALF))
+        return self._sum([(sqrt(variance), scaled)])
+
+    def _sum(self, terms: list[tuple[Number, Ref]]) -> Ref:
+        numbers, refs = zip(*terms, strict=True)
+        return self.builder.add(LinComb(numbers, (None,) * len(refs), refs))
+
+    def _plus(self, vector: Ref, other: Ref) -> Ref:
+        return self._sum([(Fraction(1), vector), (Fraction(1), other)])
+
+    def _addition(self, operation: Addition, parents: list[_Copies]) -> _Copies:
+        def total(part: str) -> Ref:
+            refs = [getattr(each, part) for each in parents]
+            return self._sum(list(zip(operation.weights, refs, strict=True)))
+
+        return _Copies(total("one"), total("other"), total("change"))
+
+    def _activation(self, operation: Activation, own: _Copies) -> _Copies:
+        fn = Fn(operation.tau, 1)
+        slope = Fn(derivative(operation.tau, Var(0)) * Var(1), 2)
+        one, other = (self.builder.add(Nonlin(fn, (part,))) for part in (own.one, own.other))
+        return _Copies(one, other, self.builder.add(Nonlin(slope, (own.one, own.change))))
+
+    def _normalised(self, own: _Copies) -> _Copies:
+        add = self.builder.add
+        one, scale = self._standard(own.one)
+        other, _ = self._standard(own.other)
+        centred = self._centred(own.change)
+        along = add(ScalarFn(MINUS, (add(Moment(INNER, (one, centred))),)))
+        straight = add(LinComb((Fraction(1), Fraction(1)), (None, along), (centred, one)))
+        return _Copies(one, other, add(LinComb((Fraction(1),), (scale,), (straight,))))
+
+    def _centred(self, vector: Ref) -> Ref:
+        mean = self.builder.add(Moment(FIRST, (vector,)))
+        return self.builder.add(Nonlin(CENTRED, (vector,), (mean,)))
+
+    def _standard(self, vector: Ref) -> tuple[Ref, Ref]:
+        add = self.builder.add
+        centred = self._centred(vector)
+        scale = add(ScalarFn(INVERSE_ROOT, (add(Moment(SQUARE, (centred,))),)))
+        return add(LinComb((Fraction(1),), (scale,), (centred,))), scale

@@ -1,0 +1,76 @@
+"""The mean-field state of a layer: what every coordinate of it is in a wide network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log
+
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.bounded import EPS, Bounded
+
+__all__ = ["State", "logarithm"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A layer in the limit of infinite width, at two inputs that are alike.
+
+    Args:
+        mean: m, the mean of a coordinate.
+        square: q, its second moment.
+        gap: v = q - c, where c is the second moment of two inputs; carried by itself, because it
+            may be many orders smaller than q.
+        log_gradient: log g, where g is the mean square of the layer's derivative along a standard
+            Gaussian change of the input.
+
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3.
+
+    Example:
+        >>> start = State(Bounded(0.0), Bounded(1.0), Bounded(0.75), Bounded(0.0))
+        >>> start.comean.value, start.gradient
+        (0.25, 1.0)
+    """
+
+    mean: Bounded
+    square: Bounded
+    gap: Bounded
+    log_gradient: Bounded
+
+    @property
+    def comean(self) -> Bounded:
+        """c, the second moment of two inputs."""
+        return self.square - self.gap
+
+    @property
+    def gradient(self) -> float:
+        """g, where it is a float."""
+        return exp(self.log_gradient.value)
+
+    @property
+    def bias(self) -> float:
+        """sqrt(q / v): how much of the layer its inputs share."""
+        return exp((logarithm(self.square).value - logarithm(self.gap).value) / 2)
+
+
+def logarithm(number: Bounded) -> Bounded:
+    """The logarithm of a positive number.
+
+    Args:
+        number: The number.
+
+    Raises:
+        EvaluationError: It may not be positive.
+
+    Example:
+        >>> logarithm(Bounded(1.0)).value
+        0.0
+    """
+    if number.value - number.error <= 0:
+        raise EvaluationError(
+            f"a size that should be positive is {number.value:.3g} with an error up to "
+            f"{number.error:.1g}.",
+            hint="Two inputs have become equal within rounding, or a layer is constant.",
+        )
+    found = log(number.value)
+    error = number.error / (number.value - number.error) + EPS * abs(found)
+    return Bounded(found, error, number.method)
