@@ -115,6 +115,7 @@ def propagate(graph: LayerGraph) -> tuple[State, ...]:
         try:
             found.append(layer.operation.state([found[p] for p in layer.parents]))
         except TpcalcError as error:
-            error.where = f"layer {index} ({layer.operation.name})"
+            if error.where is None:
+                error.where = f"layer {index} ({layer.operation.name})"
             raise
     return tuple(found)
