@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.signal.conditions import check_conditions
 from tpcalc.signal.operations import Addition, Input, Operation
 from tpcalc.signal.state import State
 
@@ -98,6 +99,7 @@ def propagate(graph: LayerGraph) -> tuple[State, ...]:
         graph: The graph.
 
     Raises:
+        StudyError: Layers that no dense layer separates are not independent.
         TpcalcError: A layer has no state; its number and operation are told.
 
     Source: Schoenherr, The nonlinearity coefficient, table 5.3.
@@ -110,6 +112,7 @@ def propagate(graph: LayerGraph) -> tuple[State, ...]:
         >>> round(states[-1].square.value, 9), round(states[-1].bias, 6)
         (1.0, 1.40543)
     """
+    check_conditions([(layer.operation, layer.parents) for layer in graph.layers])
     found: list[State] = []
     for index, layer in enumerate(graph.layers):
         try:

@@ -18,6 +18,7 @@ from tpcalc.signal.kernels import Kernels, average
 __all__ = ["LayerMap", "edge_of_chaos"]
 
 SMALLEST, LARGEST, POINTS = 1e-8, 1e8, 200
+NEAR_ONE = 1 - 1e-6
 EDGE = 1e-9  # |chi - 1| below which a layer counts as at the edge
 
 
@@ -164,7 +165,12 @@ class LayerMap:
             gap = self._w * self._kernels.gap(q, q * (1 - c)) * (1 / q.value)
             return (1 - c) - gap
 
-        return self._solved(change, 0.0, 1 - 1e-6)
+        if change(NEAR_ONE).value * change(0.0).value >= 0:
+            raise EvaluationError(
+                f"c* is within 1e-6 of 1: chi - 1 is {self.chi.value - 1:.1e}.",
+                hint="So close to the edge of chaos, take it for 1.",
+            )
+        return self._solved(change, 0.0, NEAR_ONE)
 
     @property
     def length_scale(self) -> float:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+import tpcalc as tp
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Var
 from tpcalc.signal.graph import Layer, LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
+from tpcalc.signal.maps import LayerMap, edge_of_chaos
 from tpcalc.signal.nonlinearity import nlc, path_nlc
 from tpcalc.signal.operations import (
     Activation,
@@ -20,6 +22,7 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
 )
+from tpcalc.signal.program import program_of
 
 TANH = Activation(lookup("tanh").fn.expr, "tanh")
 
@@ -85,3 +88,47 @@ def test_errors_are_carried() -> None:
 def test_what_leaves_the_range_of_floats_is_refused_where_it_does() -> None:
     with pytest.raises(EvaluationError, match=r"layer 11 \(dense\): a number of the"):
         propagate(chain(Input(1, 0), [Dense(1e30)] * 12))
+
+
+RELU = Activation(lookup("relu").fn.expr, "relu")
+START = chain(Input(1, 0), [Dense(1)])
+
+
+@pytest.mark.parametrize(
+    ("graph", "said"),
+    [
+        (START.then(TANH).then(RELU), r"layer 3 \(relu\).*22\.10"),
+        (START.then(TANH).then(BatchNorm()), r"layer 3 \(batch norm\).*22\.10"),
+        (
+            START.then(RELU).then(Dense(1), 0).then(TANH).then(Addition((1, -0.5)), 2, 4),
+            r"layer 5 \(addition\).*layers 2, 4.*22\.9",
+        ),
+        (
+            START.then(TANH).then(Addition((1, 1)), 1, 2),
+            r"layer 3.*layer 1 along two.*22\.11",
+        ),
+    ],
+)
+def test_S4_23_case34_where_the_recursion_does_not_hold(graph: LayerGraph, said: str) -> None:
+    with pytest.raises(StudyError, match=said):
+        propagate(graph)
+
+
+def test_S4_23_case34_a_residual_unit_passes() -> None:
+    graph = START.then(LayerNorm()).then(TANH).then(Dense(1)).then(Addition((1, 1)), 1, 4)
+    assert propagate(graph)[-1].square.value > 1
+
+
+def test_S4_23_case34_programs_cover_what_the_recursion_does_not() -> None:
+    """a + tanh(a): E (s + tanh s)^2, where adding second moments would give 1.394294."""
+    graph = START.then(TANH).then(Addition((1, 1)), 1, 2)
+    found = tp.limit(program_of(graph), outputs=["q[3]"])["q[3]"]
+    assert found.value == pytest.approx(2.605706, abs=1e-6)
+
+
+def test_just_above_the_edge_of_chaos() -> None:
+    weights, biases = edge_of_chaos(lookup("tanh").fn.expr, 1.0)
+    layer = LayerMap(lookup("tanh").fn.expr, weights * (1 + 2e-8), biases)
+    assert layer.phase == "chaotic"
+    with pytest.raises(EvaluationError, match="within 1e-6 of 1"):
+        _ = layer.stable_correlation
