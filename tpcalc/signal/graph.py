@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.signal.conditions import check_conditions
-from tpcalc.signal.operations import Addition, Input, Operation
+from tpcalc.signal.operations import (
+    Addition,
+    Dense,
+    Input,
+    Number,
+    Operation,
+    SharedBias,
+    SpanBias,
+)
 from tpcalc.signal.state import State
 
 __all__ = ["Layer", "LayerGraph", "chain", "propagate"]
@@ -29,7 +38,8 @@ class LayerGraph:
         layers: The layers.
 
     Raises:
-        StudyError: No input at the start, or a layer that reads one which comes later.
+        StudyError: No input at the start, a layer that reads one which comes later, layers of
+            different widths in a sum, a rank above the width, a bias in a span that is none.
 
     Example:
         >>> from tpcalc.signal.operations import Dense
@@ -52,6 +62,17 @@ class LayerGraph:
                     "before it.",
                     where="LayerGraph",
                 )
+        _check_widths(self)
+
+    @property
+    def pairs(self) -> tuple[tuple[Operation, tuple[int, ...]], ...]:
+        """Operations with the numbers of the layers that they read."""
+        return tuple((layer.operation, layer.parents) for layer in self.layers)
+
+    @property
+    def widths(self) -> tuple[Number | None, ...]:
+        """The width of every layer over n; None for a readout. Inputs count as n wide."""
+        return _widths(self)
 
     @property
     def last(self) -> int:
@@ -67,6 +88,54 @@ class LayerGraph:
         """
         read = parents or (self.last,)
         return replace(self, layers=(*self.layers, Layer(operation, read)))
+
+
+def _widths(graph: LayerGraph) -> tuple[Number | None, ...]:
+    found: list[Number | None] = []
+    for layer in graph.layers:
+        if isinstance(layer.operation, Dense):
+            readout = layer.operation.outputs is not None
+            found.append(None if readout else layer.operation.width)
+        else:
+            found.append(found[layer.parents[0]] if layer.parents else Fraction(1))
+    return tuple(found)
+
+
+def _check_widths(graph: LayerGraph) -> None:
+    widths = graph.widths
+    for index, layer in enumerate(graph.layers):
+        operation = layer.operation
+        where = f"layer {index} ({operation.name})"
+        read = [widths[parent] for parent in layer.parents]
+        if None in read:
+            raise StudyError("it reads a readout, whose width does not grow.", where=where)
+        if len(set(read)) > 1:
+            shown = ", ".join(f"{width} n" for width in read)
+            raise StudyError(f"it adds layers of the widths {shown}.", where=where)
+        if isinstance(operation, Dense) and operation.rank is not None:
+            _check_rank(operation, read[0] or 1, where)
+        if isinstance(operation, SpanBias | SharedBias):
+            before = graph.layers[layer.parents[0]].operation
+            if not isinstance(before, Dense) or before.rank != operation.rank:
+                raise StudyError(
+                    f"its biases lie in the span of a dense layer of the rank {operation.rank}, "
+                    f"but it reads layer {layer.parents[0]} ({before.name}).",
+                    where=where,
+                    hint="Put it right after that layer, with the same rank.",
+                )
+
+
+def _check_rank(operation: Dense, read: Number, where: str) -> None:
+    if operation.outputs is not None:
+        raise StudyError("a readout has no rank of its own.", where=where)
+    orthogonal = operation.family in ("orthogonal", "padded")
+    if orthogonal and (operation.rank or 1) * operation.width > read:
+        raise StudyError(
+            f"the rank is {operation.rank} times the width of {operation.width} n, more than the "
+            f"{read} n coordinates that it reads.",
+            where=where,
+            hint="The rank is at most the smaller width.",
+        )
 
 
 def _inputs(operation: Operation) -> int:
@@ -112,7 +181,7 @@ def propagate(graph: LayerGraph) -> tuple[State, ...]:
         >>> round(states[-1].square.value, 9), round(states[-1].bias, 6)
         (1.0, 1.40543)
     """
-    check_conditions([(layer.operation, layer.parents) for layer in graph.layers])
+    check_conditions(graph.pairs)
     found: list[State] = []
     for index, layer in enumerate(graph.layers):
         try:

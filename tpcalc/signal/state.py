@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, expm1, log
 
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import EPS, Bounded
 
-__all__ = ["State", "logarithm"]
+__all__ = ["State", "exponential", "logarithm", "ratio"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,34 @@ def logarithm(number: Bounded) -> Bounded:
     found = log(number.value)
     error = number.error / (number.value - number.error) + EPS * abs(found)
     return Bounded(found, error, number.method)
+
+
+def exponential(number: Bounded) -> Bounded:
+    """The inverse of ``logarithm``.
+
+    Args:
+        number: A logarithm.
+
+    Example:
+        >>> exponential(Bounded(0.0)).value
+        1.0
+    """
+    found = exp(number.value)
+    return Bounded(found, found * expm1(number.error), number.method)
+
+
+def ratio(over: Bounded, under: Bounded) -> Bounded:
+    """The quotient of two positive numbers, by logarithms: both may be tiny.
+
+    Args:
+        over: The numerator.
+        under: The denominator.
+
+    Raises:
+        EvaluationError: One of them may not be positive.
+
+    Example:
+        >>> round(ratio(Bounded(1e-300), Bounded(4e-300)).value, 12)
+        0.25
+    """
+    return exponential(logarithm(over) - logarithm(under))

@@ -9,6 +9,7 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Var
+from tpcalc.signal.conditions import findings
 from tpcalc.signal.graph import Layer, LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps import LayerMap, edge_of_chaos
@@ -21,12 +22,14 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
+    SharedBias,
+    SpanBias,
 )
 from tpcalc.signal.program import program_of
 
 TANH = Activation(lookup("tanh").fn.expr, "tanh")
-
-
+RELU = Activation(lookup("relu").fn.expr, "relu")
+START = chain(Input(1, 0), [Dense(1)])
 @pytest.mark.parametrize(
     ("made", "said"),
     [
@@ -36,6 +39,19 @@ TANH = Activation(lookup("tanh").fn.expr, "tanh")
         (lambda: Bias(-1.0), "variance of the biases is -1.0"),
         (lambda: Addition((1.0, 0)), "none of them 0"),
         (lambda: Addition(()), "weights of a sum are none"),
+        (lambda: Addition((1.0, 0)), r"22\.3"),
+        (lambda: Activation(0 * Var(0) + 1, "one"), r"activation one is a constant.*22\.2"),
+        (lambda: Dense(1, rank=0), "a layer of rank 0"),
+        (lambda: Dense(1, rank=1.5), "the rank is 1.5 of the width"),
+        (lambda: Dense(1, "diagonal"), "weights are 'diagonal'"),
+        (lambda: Dense(float("nan")), "variance of the weights is nan"),
+        (lambda: BatchNorm(3), "the batch has 3 inputs"),
+        (lambda: LayerNorm(-1), r"epsilon is -1 .*22\.7"),
+        (lambda: SpanBias(0.1, 0), "the rank is 0 of the width"),
+        (lambda: START.then(SpanBias(0.1, 0.5)), r"layer 2 \(bias in the span\).*of the rank 0.5"),
+        (lambda: START.then(Dense(1, width=2)).then(Addition((1, 1)), 1, 2), "widths 1 n, 2 n"),
+        (lambda: START.then(Dense(1, "orthogonal", 0.75, 2)), r"layer 2 \(dense\).*more than"),
+        (lambda: START.then(Dense(1, outputs=3)).then(Dense(1)), "it reads a readout"),
         (lambda: LayerGraph(()), "first layer is no input"),
         (lambda: LayerGraph((Layer(Dense(1), ()),)), "first layer is no input"),
         (lambda: chain(Input(), [Dense(1)]).then(TANH, 5), r"layer 2 \(tanh\) reads the layers 5"),
@@ -48,9 +64,10 @@ def test_graphs_that_make_no_sense(made: object, said: str) -> None:
 
 
 def test_a_layer_without_a_state_is_named() -> None:
-    constant = Activation(0 * Var(0) + 1, "one")
-    with pytest.raises(EvaluationError, match=r"layer 2 \(one\)"):
-        propagate(chain(Input(1, 0.5), [Dense(1), constant]))
+    graph = chain(Input(1, 0.5), [Dense(0.5, rank=0.25), SharedBias(0.4, 0.25)])
+    said = r"layer 2 \(shared bias\).*self-average.*0\.1 .*0\.141421"
+    with pytest.raises(StudyError, match=said):
+        propagate(graph)
 
 
 def test_linear_layers_have_the_coefficient_1() -> None:
@@ -90,19 +107,11 @@ def test_what_leaves_the_range_of_floats_is_refused_where_it_does() -> None:
         propagate(chain(Input(1, 0), [Dense(1e30)] * 12))
 
 
-RELU = Activation(lookup("relu").fn.expr, "relu")
-START = chain(Input(1, 0), [Dense(1)])
-
-
 @pytest.mark.parametrize(
     ("graph", "said"),
     [
         (START.then(TANH).then(RELU), r"layer 3 \(relu\).*22\.10"),
         (START.then(TANH).then(BatchNorm()), r"layer 3 \(batch norm\).*22\.10"),
-        (
-            START.then(RELU).then(Dense(1), 0).then(TANH).then(Addition((1, -0.5)), 2, 4),
-            r"layer 5 \(addition\).*layers 2, 4.*22\.9",
-        ),
         (
             START.then(TANH).then(Addition((1, 1)), 1, 2),
             r"layer 3.*layer 1 along two.*22\.11",
@@ -112,6 +121,29 @@ START = chain(Input(1, 0), [Dense(1)])
 def test_S4_23_case34_where_the_recursion_does_not_hold(graph: LayerGraph, said: str) -> None:
     with pytest.raises(StudyError, match=said):
         propagate(graph)
+
+
+def test_S4_23_case34_what_holds_beyond_the_conditions() -> None:
+    """relu(a) - softplus(b) / 2: means multiply, where the table would give 0.730311."""
+    softplus = Activation(lookup("softplus").fn.expr, "softplus")
+    graph = START.then(RELU).then(Dense(1), 0).then(softplus).then(Addition((1, -0.5)), 2, 4)
+    found = findings(graph.pairs)
+    assert [(each.condition, each.kind) for each in found] == [("22.2", "limit"), ("22.9", "extended")]
+    assert "layers 2, 4" in str(found[1])
+    assert propagate(graph)[-1].square.value == pytest.approx(0.408740, abs=1e-6)
+    other = tp.limit(program_of(graph), outputs=["q[5]", "c[5]"])
+    assert other["q[5]"].value == pytest.approx(propagate(graph)[-1].square.value, abs=1e-9)
+    assert other["c[5]"].value == pytest.approx(propagate(graph)[-1].comean.value, abs=1e-9)
+    norms = chain(Input(1, 0), [Dense(1), LayerNorm(1e-5), Dense(1), BatchNorm(epsilon=1e-5)])
+    assert [each.condition for each in findings(norms.pairs)] == ["22.8"]
+
+
+def test_S4_15_layer_norm_after_an_activation() -> None:
+    """Case 35."""
+    scaled = Activation(2**0.5 * lookup("relu").fn.expr, "relu")
+    graph = chain(Input(1, 0), [Dense(1), scaled, LayerNorm()])
+    assert propagate(graph)[-1].comean.value == pytest.approx(0, abs=1e-12)
+    assert nlc(graph).value == pytest.approx(1.211173896, abs=1e-9)
 
 
 def test_S4_23_case34_a_residual_unit_passes() -> None:

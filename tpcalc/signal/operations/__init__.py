@@ -1,0 +1,26 @@
+"""What layers do: one file for each operation, with its row of the mean-field table."""
+
+from tpcalc.signal.operations.activation import Activation
+from tpcalc.signal.operations.addition import Addition
+from tpcalc.signal.operations.batch_norm import BatchNorm
+from tpcalc.signal.operations.bias import Bias
+from tpcalc.signal.operations.dense import FAMILIES, Dense
+from tpcalc.signal.operations.input import Input
+from tpcalc.signal.operations.layer_norm import LayerNorm
+from tpcalc.signal.operations.operation import Number, Operation
+from tpcalc.signal.operations.span_bias import SharedBias, SpanBias
+
+__all__ = [
+    "FAMILIES",
+    "Activation",
+    "Addition",
+    "BatchNorm",
+    "Bias",
+    "Dense",
+    "Input",
+    "LayerNorm",
+    "Number",
+    "Operation",
+    "SharedBias",
+    "SpanBias",
+]
