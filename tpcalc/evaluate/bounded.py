@@ -100,6 +100,21 @@ class Bounded:
             value, max(sqrt(max(self.value + self.error, 0.0)) - value, value - low), self
         )
 
+    def inverse(self) -> Bounded:
+        """1 / x.
+
+        Raises:
+            EvaluationError: x may be 0.
+        """
+        least = abs(self.value) - self.error
+        if least <= 0:
+            raise EvaluationError(
+                f"a number that divides is {self.value:.3g} with an error up to {self.error:.1g}.",
+                hint="Take numbers for which it is not 0.",
+            )
+        value = kept(1 / self.value)
+        return _joined(value, self.error / (least * abs(self.value)), self)
+
     def estimate(self) -> Estimate:
         """The number as results carry it."""
         exact = self.method is Method.EXACT and self.error == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import exp
 
 from tpcalc.errors import UsageError
@@ -10,7 +11,7 @@ from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.operations import Activation, Addition
 from tpcalc.signal.state import State, logarithm
 
-__all__ = ["coefficient", "nlc", "path_nlc"]
+__all__ = ["WeightedPath", "coefficient", "heaviest_paths", "nlc", "path_nlc"]
 
 
 def nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
@@ -95,6 +96,73 @@ def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> float
         else:
             found[index] = known[0] if known else 0.0
     return float(found[last] ** 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedPath:
+    """A path through a graph, and its part in the nonlinearity coefficient.
+
+    Args:
+        layers: The numbers of its layers.
+        weight: Its weight; those of all paths add up to 1.
+        product: The product of the squared coefficients of its activations.
+    """
+
+    layers: tuple[int, ...]
+    weight: float
+    product: float
+
+    @property
+    def part(self) -> float:
+        """What it adds to the square of the coefficient."""
+        return self.weight * self.product
+
+
+def heaviest_paths(
+    graph: LayerGraph, count: int = 5, start: int = 0, end: int | None = None
+) -> tuple[WeightedPath, ...]:
+    """The paths from m to l that add most to the square of the coefficient, the largest first.
+
+    Args:
+        graph: The layers.
+        count: How many.
+        start: m; the input by default.
+        end: l; the output by default.
+
+    Raises:
+        UsageError: Numbers that are no layers, or no bottleneck.
+
+    Source: Schoenherr, The nonlinearity coefficient, Proposition 16.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> from tpcalc.signal.operations import Dense, Input
+        >>> graph = chain(Input(1, 0), [Dense(1), Activation.named("tanh"), Dense(1)])
+        >>> first, second = heaviest_paths(graph.then(Addition((1, 0.5)), 1, 3))
+        >>> first.layers, second.layers, round(first.weight + second.weight, 12)
+        ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
+    """
+    last = graph.last if end is None else end
+    _check(graph, start, last)
+    states = propagate(graph)
+    found: dict[int, list[WeightedPath]] = {start: [WeightedPath((start,), 1.0, 1.0)]}
+    for index in range(start + 1, last + 1):
+        layer = graph.layers[index]
+        own: list[WeightedPath] = []
+        for place, parent in enumerate(layer.parents):
+            weight, factor = 1.0, 1.0
+            if isinstance(layer.operation, Addition):
+                w = float(layer.operation.weights[place])
+                weight = w * w * _share(states[parent], states[index])
+            elif isinstance(layer.operation, Activation):
+                factor = _single(states[parent], states[index])
+            own += [
+                WeightedPath((*path.layers, index), path.weight * weight, path.product * factor)
+                for path in found.get(parent, [])
+            ]
+        # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
+        found[index] = sorted(own, key=lambda path: -path.part)[:count]
+    return tuple(found[last])
 
 
 def _share(part: State, whole: State) -> float:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
 
 from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.orders import as_ex
-from tpcalc.program.nodes import (
-    Group,
-    InputMatrix,
-    InputVector,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    Ref,
-    ScalarFn,
-    Scale,
-)
+from tpcalc.program.nodes import InputScalar, LinComb, Moment, Nonlin, Ref, ScalarFn
 from tpcalc.program.program import Builder, Program
 from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.operations import (
@@ -32,8 +20,10 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
     Number,
-    Operation,
+    SharedBias,
+    SpanBias,
 )
+from tpcalc.signal.weights import Weights, dimension, gaussian_vectors
 
 __all__ = ["program_of"]
 
@@ -43,7 +33,6 @@ INNER = Fn(Var(0) * Var(1), 2)
 FIRST = Fn(Var(0), 1)
 INVERSE_ROOT = Fn(Par(0) ** Fraction(-1, 2), 0, 1)
 MINUS = Fn(-1 * Par(0), 0, 1)
-HALF = as_ex(Fraction(1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +66,19 @@ def program_of(graph: LayerGraph) -> Program:
         >>> [name for name, _ in program.outputs]
         ['q[0]', 'c[0]', 'g[0]', 'q[1]', 'c[1]', 'g[1]']
     """
-    writer = _Writer(Builder())
+    writer = _Writer(Builder(), graph)
     made: list[_Copies] = []
     for index, layer in enumerate(graph.layers):
-        made.append(writer.layer(index, layer.operation, [made[p] for p in layer.parents]))
+        made.append(writer.layer(index, [made[p] for p in layer.parents]))
         writer.watch(index, made[-1])
     return writer.builder.finish()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Writer:
     builder: Builder
+    graph: LayerGraph
+    weights: dict[int, Weights] = field(default_factory=dict)
 
     def watch(self, index: int, own: _Copies) -> None:
         add, output = self.builder.add, self.builder.output
@@ -95,43 +86,54 @@ class _Writer:
         output(f"c[{index}]", add(Moment(INNER, (own.one, own.other))))
         output(f"g[{index}]", add(Moment(SQUARE, (own.change,))))
 
-    def layer(self, index: int, operation: Operation, parents: list[_Copies]) -> _Copies:
+    def layer(self, index: int, parents: list[_Copies]) -> _Copies:
+        operation = self.graph.layers[index].operation
         if isinstance(operation, Input):
             return self._input(operation)
         if isinstance(operation, Addition):
             return self._addition(operation, parents)
         (own,) = parents
         if isinstance(operation, Dense):
-            matrix = self.builder.add(InputMatrix(f"W{index}", "n", "n"))
-            parts = (own.one, own.other, own.change)
-            return _Copies(*(self._product(matrix, part, operation.variance) for part in parts))
-        if isinstance(operation, Bias):
-            (bias,) = self._vectors(f"b{index}", ((float(operation.variance),),))
-            return _Copies(self._plus(own.one, bias), self._plus(own.other, bias), own.change)
+            return self._dense(index, operation, own)
+        if isinstance(operation, Bias | SpanBias | SharedBias):
+            added = self._bias(index, operation)
+            return _Copies(self._plus(own.one, added), self._plus(own.other, added), own.change)
         if isinstance(operation, Activation):
             return self._activation(operation, own)
         if isinstance(operation, LayerNorm):
-            return self._normalised(own)
+            return self._normalised(operation, own)
         raise StudyError(
             f"{operation.name} has no program here.",
             where=f"layer {index}",
             hint="The recursion covers it; a program has as many inputs as are written.",
         )
 
-    def _vectors(self, name: str, cov: tuple[tuple[float, ...], ...]) -> list[Ref]:
-        size = len(cov)
-        self.builder.group(Group(name, "n", (Fraction(0),) * size, cov))
-        return [self.builder.add(InputVector(name, k)) for k in range(size)]
-
     def _input(self, operation: Input) -> _Copies:
         q, c = float(operation.square), float(operation.comean)
-        one, other = self._vectors("x", ((q, c), (c, q)))
-        (change,) = self._vectors("u", ((1.0,),))
+        one, other = gaussian_vectors(self.builder, "x", "n", ((q, c), (c, q)))
+        (change,) = gaussian_vectors(self.builder, "u", "n", ((1.0,),))
         return _Copies(one, other, change)
 
-    def _product(self, matrix: Ref, vector: Ref, variance: Number) -> Ref:
-        scaled = self.builder.add(Scale(self.builder.add(MatMul(matrix, vector, False)), -HALF))
-        return self._sum([(sqrt(variance), scaled)])
+    def _dense(self, index: int, operation: Dense, own: _Copies) -> _Copies:
+        widths, (parent,) = self.graph.widths, self.graph.layers[index].parents
+        read = widths[parent] or 1
+        made = Weights.of(self.builder, f"W{index}", operation, read, widths[index])
+        self.weights[index] = made
+        return _Copies(*(made.times(part) for part in (own.one, own.other, own.change)))
+
+    def _bias(self, index: int, operation: Bias | SpanBias | SharedBias) -> Ref:
+        name, variance = f"b{index}", float(operation.variance)
+        if isinstance(operation, Bias):
+            dim = dimension(self.builder, self.graph.widths[index] or 1)
+            return gaussian_vectors(self.builder, name, dim, ((variance,),))[0]
+        made = self.weights[self.graph.layers[index].parents[0]]
+        if isinstance(operation, SpanBias):
+            (drawn,) = gaussian_vectors(self.builder, name, made.rank, ((variance,),))
+            return made.spanned(drawn)
+        (ones,) = gaussian_vectors(self.builder, name, made.rank, ((0.0,),), mean=1.0)
+        value, std = (0.0, sqrt(variance)) if operation.drawn is None else (operation.drawn, 0.0)
+        number = self.builder.add(InputScalar(f"{name}shared", value, std))
+        return self.builder.add(LinComb((Fraction(1),), (number,), (made.spanned(ones),)))
 
     def _sum(self, terms: list[tuple[Number, Ref]]) -> Ref:
         numbers, refs = zip(*terms, strict=True)
@@ -153,7 +155,13 @@ class _Writer:
         one, other = (self.builder.add(Nonlin(fn, (part,))) for part in (own.one, own.other))
         return _Copies(one, other, self.builder.add(Nonlin(slope, (own.one, own.change))))
 
-    def _normalised(self, own: _Copies) -> _Copies:
+    def _normalised(self, operation: LayerNorm, own: _Copies) -> _Copies:
+        if operation.epsilon:
+            raise StudyError(
+                f"layer norm with epsilon = {operation.epsilon} has no program here.",
+                where="program_of",
+                hint="Give epsilon 0.",
+            )
         add = self.builder.add
         one, scale = self._standard(own.one)
         other, _ = self._standard(own.other)

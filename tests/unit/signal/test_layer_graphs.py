@@ -30,6 +30,8 @@ from tpcalc.signal.program import program_of
 TANH = Activation(lookup("tanh").fn.expr, "tanh")
 RELU = Activation(lookup("relu").fn.expr, "relu")
 START = chain(Input(1, 0), [Dense(1)])
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
@@ -128,7 +130,10 @@ def test_S4_23_case34_what_holds_beyond_the_conditions() -> None:
     softplus = Activation(lookup("softplus").fn.expr, "softplus")
     graph = START.then(RELU).then(Dense(1), 0).then(softplus).then(Addition((1, -0.5)), 2, 4)
     found = findings(graph.pairs)
-    assert [(each.condition, each.kind) for each in found] == [("22.2", "limit"), ("22.9", "extended")]
+    assert [(each.condition, each.kind) for each in found] == [
+        ("22.2", "limit"),
+        ("22.9", "extended"),
+    ]
     assert "layers 2, 4" in str(found[1])
     assert propagate(graph)[-1].square.value == pytest.approx(0.408740, abs=1e-6)
     other = tp.limit(program_of(graph), outputs=["q[5]", "c[5]"])

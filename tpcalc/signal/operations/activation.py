@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tpcalc.catalog.activations import lookup
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.signal.kernels import Kernels
@@ -48,6 +49,23 @@ class Activation:
             "Take one that inputs pass through.",
         )
         object.__setattr__(self, "_kernels", Kernels(self.tau))
+
+    @classmethod
+    def named(cls, text: str) -> Activation:
+        """An activation of the catalogue.
+
+        Args:
+            text: Its name, with parameters after a colon: ``"tanh"``, ``"leaky_relu:0.2"``.
+
+        Raises:
+            UnknownName: There is none of that name.
+
+        Example:
+            >>> Activation.named("relu^2").name
+            'relu_pow[2]'
+        """
+        found = lookup(text)
+        return cls(found.fn.expr, found.text)
 
     @property
     def name(self) -> str:

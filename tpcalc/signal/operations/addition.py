@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isfinite
 
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.signal.operations.operation import Number, required
@@ -37,7 +38,7 @@ class Addition:
 
     def __post_init__(self) -> None:
         required(
-            bool(self.weights) and all(w != 0 and abs(w) < float("inf") for w in self.weights),
+            bool(self.weights) and all(w != 0 and isfinite(w) for w in self.weights),
             "Addition",
             f"the weights of a sum are {', '.join(map(str, self.weights)) or 'none'} "
             "(condition 22.3).",
@@ -58,12 +59,20 @@ class Addition:
         zero = Bounded(0.0)
         mean, square, gap, gradient = zero, zero, zero, zero
         largest = max(part.log_gradient.value for part in parents)
-        weights = [bounded(weight) for weight in self.weights]
-        for w, part in zip(weights, parents, strict=True):
+        for weight, part in zip(self.weights, parents, strict=True):
+            w = bounded(weight)
             mean = mean + w * part.mean
             square = square + w * w * part.square
             gap = gap + w * w * part.gap
             gradient = gradient + w * w * exponential(part.log_gradient - largest)
-        for (w, left), (u, right) in combinations(zip(weights, parents, strict=True), 2):
-            square = square + 2 * (w * u) * (left.mean * right.mean)
+        square = square + self.cross(parents)
         return State(mean, square, gap, logarithm(gradient) + largest)
+
+    def cross(self, parents: Sequence[State]) -> Bounded:
+        """What products of means of different layers add to second moments.
+
+        Args:
+            parents: The layers that it reads, in the order of the weights.
+        """
+        terms = [bounded(w) * part.mean for w, part in zip(self.weights, parents, strict=True)]
+        return sum((2 * left * right for left, right in combinations(terms, 2)), Bounded(0.0))

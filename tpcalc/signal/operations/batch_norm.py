@@ -26,8 +26,8 @@ class BatchNorm:
     Raises:
         StudyError: A batch of fewer than 4 inputs, or a negative epsilon.
 
-    Source: Schoenherr, The nonlinearity coefficient, table 5.3 and section 11.6.3; the factor is the
-        mean of 1 / variance over batches of Gaussians.
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3 and section 11.6.3; the factor is
+        the mean of 1 / variance over batches of Gaussians.
 
     Example:
         >>> from tpcalc.signal.operations import Input

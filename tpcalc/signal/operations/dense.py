@@ -90,7 +90,7 @@ class Dense:
 
     @property
     def effective(self) -> Bounded:
-        """gamma sigma^2, what the second moment of the inputs is multiplied by."""
+        """The product gamma sigma^2, what the second moment of the inputs is multiplied by."""
         return bounded(self.variance) * bounded(1 if self.rank is None else self.rank)
 
     def state(self, parents: Sequence[State]) -> State:

@@ -1,0 +1,167 @@
+"""Powers of n through a layer graph whose weights have other variances than 1 / fan-in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+
+import numpy as np
+
+from tpcalc.errors import StudyError
+from tpcalc.functions import Call, Expr, Fn, Var
+from tpcalc.functions.expr import Add, Const, Mul, Pow, walk
+from tpcalc.functions.fn import derivative
+from tpcalc.functions.tape import evaluate
+from tpcalc.signal.graph import LayerGraph
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Operation,
+    SharedBias,
+    SpanBias,
+)
+
+__all__ = ["Exponents", "exponents"]
+
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponents:
+    """A layer in powers of n: q, v = q - c and g are n to these powers.
+
+    Args:
+        square: The exponent of q.
+        gap: That of v.
+        gradient: That of g.
+        verdict: What it means for an activation that reads the layer: ``"stationary"``,
+            ``"unstable"`` (it grows), ``"trivial"`` (it vanishes, so that a smooth activation is
+            linear there), or ``""`` where no activation reads it.
+    """
+
+    square: Fraction
+    gap: Fraction
+    gradient: Fraction
+    verdict: str = ""
+
+
+def exponents(graph: LayerGraph) -> tuple[Exponents, ...]:
+    """The exponents of every layer.
+
+    Args:
+        graph: The layers; ``Dense(exponent=)`` says which weights are larger or smaller.
+
+    Raises:
+        StudyError: An activation that reads a growing layer and is not homogeneous, or a vanishing
+            one at which it has no slope: what follows depends on more than exponents.
+
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3, in powers of the width.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> small = Dense(1, exponent=Fraction(-1))  # the variance is 1 / n^2
+        >>> graph = chain(Input(), [small, Activation.named("tanh"), Dense(1)])
+        >>> [each.square for each in exponents(graph)], exponents(graph)[1].verdict
+        ([Fraction(0, 1), Fraction(-1, 1), Fraction(-1, 1), Fraction(-1, 1)], 'trivial')
+    """
+    read = {p for layer in graph.layers if _bends(layer.operation) for p in layer.parents}
+    found: list[Exponents] = []
+    for index, layer in enumerate(graph.layers):
+        own = _of(layer.operation, [found[p] for p in layer.parents], index)
+        if index in read:
+            own = Exponents(own.square, own.gap, own.gradient, _verdict(own.square))
+        found.append(own)
+    return tuple(found)
+
+
+def _bends(operation: Operation) -> bool:
+    return isinstance(operation, Activation)
+
+
+def _verdict(square: Fraction) -> str:
+    return "stationary" if square == 0 else "unstable" if square > 0 else "trivial"
+
+
+def _of(operation: Operation, parents: Sequence[Exponents], index: int) -> Exponents:
+    if isinstance(operation, Input):
+        return Exponents(ZERO, ZERO, ZERO)
+    if isinstance(operation, Addition):  # all weights are of order one
+        return Exponents(
+            max(part.square for part in parents),
+            max(part.gap for part in parents),
+            max(part.gradient for part in parents),
+        )
+    (own,) = parents
+    if isinstance(operation, Dense):
+        e = operation.exponent
+        return Exponents(own.square + e, own.gap + e, own.gradient + e)
+    if isinstance(operation, Bias | SpanBias | SharedBias):
+        return Exponents(max(own.square, ZERO), own.gap, own.gradient)
+    if isinstance(operation, LayerNorm):
+        return Exponents(ZERO, own.gap - own.square, own.gradient - own.square)
+    if isinstance(operation, BatchNorm):
+        return Exponents(ZERO, ZERO, own.gradient - own.gap)
+    assert isinstance(operation, Activation)
+    return _activated(operation, own, index)
+
+
+def _activated(operation: Activation, own: Exponents, index: int) -> Exponents:
+    degree = _degree(operation.tau)
+    if own.square == 0:
+        return Exponents(ZERO, own.gap, own.gradient)
+    if degree is not None:
+        more = (degree - 1) * own.square
+        return Exponents(degree * own.square, own.gap + more, own.gradient + more)
+    if own.square > 0:
+        raise StudyError(
+            f"it reads a layer that grows like n^({own.square / 2}), where what {operation.name} "
+            "does is no power of it.",
+            where=f"layer {index} ({operation.name})",
+            hint="The network is unstable there; normalise the layer, or make its weights smaller.",
+        )
+    start, slope = (_at_zero(part) for part in (operation.tau, derivative(operation.tau, Var(0))))
+    if start is None or not slope:
+        raise StudyError(
+            f"it reads a layer that vanishes like n^({own.square / 2}), and {operation.name} has "
+            "no slope at 0 that is known and not 0.",
+            where=f"layer {index} ({operation.name})",
+            hint="tpcalc.orders of tpcalc.signal.program_of(graph) follows such functions.",
+        )
+    return Exponents(ZERO if start else own.square, own.gap, own.gradient)
+
+
+def _degree(tau: Expr) -> Fraction | None:
+    """p, where tau(a s) = a^p tau(s) for a > 0; None where there is none, or none is seen."""
+    if isinstance(tau, Var):
+        return Fraction(1)
+    if isinstance(tau, Const):
+        return ZERO
+    if isinstance(tau, Call):
+        inner, own = _degree(tau.arg), tau.atom.facts.homogeneity
+        return inner * own if inner is not None and isinstance(own, Fraction) else None
+    if isinstance(tau, Pow):
+        inner = _degree(tau.base)
+        return None if inner is None else inner * tau.exponent
+    if isinstance(tau, Mul):
+        parts = [_degree(part) for part in tau.factors]
+        return None if None in parts else sum((p for p in parts if p is not None), ZERO)
+    if isinstance(tau, Add):
+        kinds = {_degree(part) for part in tau.terms}
+        return kinds.pop() if len(kinds) == 1 else None
+    return None
+
+
+def _at_zero(expr: Expr) -> float | None:
+    """The value at 0, where the function is smooth."""
+    if any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(expr)):
+        return None
+    with np.errstate(all="ignore"):
+        found = float(evaluate(Fn(expr, 1), (np.zeros(1),), ())[0])
+    return found if isfinite(found) else None

@@ -1,0 +1,101 @@
+"""What does not self-average: the law of a state over draws of shared biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import numpy as np
+
+from tpcalc.errors import UsageError
+from tpcalc.results import Estimate, Method, Status
+from tpcalc.signal.graph import Layer, LayerGraph, propagate
+from tpcalc.signal.operations import SharedBias
+
+__all__ = ["Spread", "draw", "spread"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Second moments of a layer over draws of the shared biases.
+
+    Args:
+        mean: Of q.
+        deviation: The standard deviation of q, which no width makes smaller.
+    """
+
+    mean: Estimate
+    deviation: Estimate
+
+
+def draw(graph: LayerGraph, seed: int) -> LayerGraph:
+    """The graph with a value for each shared bias that has none.
+
+    Args:
+        graph: The layers.
+        seed: For the draw.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> from tpcalc.signal.operations import Dense, Input
+        >>> graph = chain(Input(), [Dense(1, rank=0.5), SharedBias(0.1, 0.5)])
+        >>> draw(graph, 0).layers[2].operation.drawn is None
+        False
+    """
+    rng = np.random.default_rng(seed)
+    layers = []
+    for layer in graph.layers:
+        operation = layer.operation
+        if isinstance(operation, SharedBias) and operation.drawn is None:
+            drawn = float(rng.normal(0.0, sqrt(operation.variance)))
+            layers.append(Layer(replace(operation, drawn=drawn), layer.parents))
+        else:
+            layers.append(layer)
+    return LayerGraph(tuple(layers))
+
+
+def spread(graph: LayerGraph, draws: int = 200, seed: int = 0) -> tuple[Spread, ...]:
+    """Mean and standard deviation of every layer's second moment over draws of shared biases.
+
+    Args:
+        graph: The layers.
+        draws: How many times the biases are drawn.
+        seed: For the draws.
+
+    Raises:
+        UsageError: Fewer than 2 draws.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, section 2, with the
+        bias as it is printed there.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> from tpcalc.signal.operations import Dense, Input
+        >>> graph = chain(Input(1, 0), [Dense(1, rank=0.25), SharedBias(0.4, 0.25)])
+        >>> found = spread(graph, draws=1000)[-1]
+        >>> bool(abs(found.deviation.value - 2**0.5 / 10) < 5 * found.deviation.stderr)
+        True
+    """
+    if draws < 2:
+        raise UsageError(f"draws is {draws}; a spread takes 2 or more.")
+    rng = np.random.default_rng(seed)
+    seeds = rng.integers(0, 2**63, draws)
+    rows = [[s.square.value for s in propagate(draw(graph, int(k)))] for k in seeds]
+    return tuple(_spread(column, seed) for column in np.array(rows).T)
+
+
+def _spread(values: np.ndarray, seed: int) -> Spread:
+    size = len(values)
+    variance = float(values.var(ddof=1))
+    fourth = float(((values - values.mean()) ** 4).mean())
+    # The standard error of a variance, and of its root by the delta method.
+    error = sqrt(max(fourth - variance**2 * (size - 3) / (size - 1), 0.0) / size)
+    sd = sqrt(variance)
+    return Spread(
+        _sampled(float(values.mean()), sd / sqrt(size), seed),
+        _sampled(sd, error / (2 * sd) if sd else 0.0, seed),
+    )
+
+
+def _sampled(value: float, error: float, seed: int) -> Estimate:
+    return Estimate(value, error, Method.PARTICLES, Status.CONVERGED, seed=seed)

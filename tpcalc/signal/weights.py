@@ -1,0 +1,191 @@
+"""The weights of a dense layer in a Tensor Program: products of start matrices, by family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from statistics import NormalDist
+
+from tpcalc.catalog.activations import lookup
+from tpcalc.errors import StudyError
+from tpcalc.functions import Fn, Var
+from tpcalc.functions.expr import substitute
+from tpcalc.orders import as_ex
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputVector,
+    LinComb,
+    MatMul,
+    Nonlin,
+    Ref,
+    Scale,
+)
+from tpcalc.program.program import Builder
+from tpcalc.signal.operations import Dense, Number
+
+__all__ = ["Weights", "dimension", "gaussian_vectors"]
+
+HALF = as_ex(Fraction(1, 2))
+KEEP = Fn(Var(0) * Var(1), 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """A start matrix of entries of mean square 1, over the root of a dimension."""
+
+    matrix: Ref
+    transpose: bool
+    number: float  # what is left of the root once sqrt(n) is written as a power
+
+    def times(self, builder: Builder, vector: Ref, number: float = 1.0) -> Ref:
+        product = builder.add(
+            Scale(builder.add(MatMul(self.matrix, vector, self.transpose)), -HALF)
+        )
+        return builder.add(LinComb((number * self.number,), (None,), (product,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights as factors, the first one nearest to the vector.
+
+    Args:
+        builder: The program so far.
+        factors: Start matrices with their scales.
+        mask: A vector of zeros and ones that the vector is multiplied by first.
+        scale: A number, the standard deviation of the weights.
+        exponent: Half the power of n in their variance.
+        rank: The dimension class between the last two factors.
+    """
+
+    builder: Builder
+    factors: tuple[_Factor, ...]
+    mask: Ref | None
+    scale: float
+    exponent: Fraction
+    rank: str
+
+    @classmethod
+    def of(
+        cls, builder: Builder, name: str, dense: Dense, read: Number, own: Number | None
+    ) -> Weights:
+        """The weights of one layer, as new start matrices.
+
+        Args:
+            builder: The program so far.
+            name: The name of the layer.
+            dense: The layer.
+            read: The width of the layer before, over n.
+            own: Its own; None for a readout, of which one coordinate is like all others.
+
+        Raises:
+            StudyError: Padded weights that make the layer narrower.
+
+        Example:
+            >>> builder = Builder()
+            >>> found = Weights.of(builder, "W1", Dense(2.0, rank=0.5), 1, 1)
+            >>> len(found.factors), found.rank
+            (2, 'd0_5')
+        """
+        width: Number = 1 if own is None else own
+        cols, rows = dimension(builder, read), dimension(builder, width)
+
+        def matrix(part: str, shape: tuple[str, str], law: str) -> Ref:
+            return builder.add(InputMatrix(f"{name}{part}", *shape, law))
+
+        def factor(ref: Ref, ratio: Number, transpose: bool = False) -> _Factor:
+            return _Factor(ref, transpose, 1 / sqrt(ratio))
+
+        scale, power = sqrt(dense.variance), dense.exponent / 2
+        haar = "gaussian" if dense.family in ("gaussian", "gaussian-gaussian") else "orthogonal"
+        if dense.rank is None:
+            single = factor(matrix("", (rows, cols), haar), read)
+            return cls(builder, (single,), None, scale, power, cols)
+        ratio = dense.rank * width
+        inner = dimension(builder, ratio)
+        if dense.family == "padded":
+            if width < read:
+                raise StudyError(
+                    "padded weights that make a layer narrower have no program here.",
+                    where=name,
+                    hint="Take 'orthogonal', or a layer that is as wide as the one it reads.",
+                )
+            whole = ratio == read
+            mask = None if whole else _mask(builder, f"{name}mask", cols, ratio / read)
+            single = factor(matrix("", (rows, cols), "orthogonal"), width)
+            return cls(builder, (single,), mask, scale, power, inner)
+        law = "gaussian" if dense.family == "gaussian-gaussian" else "orthogonal"
+        left = factor(matrix("C", (rows, inner), law), width)
+        if dense.family == "orthogonal":
+            right = factor(matrix("V", (cols, inner), law), read, transpose=True)
+        else:
+            right = factor(matrix("A", (inner, cols), "gaussian"), read)
+        return cls(builder, (right, left), None, scale, power, inner)
+
+    def times(self, vector: Ref) -> Ref:
+        """W x.
+
+        Args:
+            vector: x.
+        """
+        if self.mask is not None:
+            vector = self.builder.add(Nonlin(KEEP, (self.mask, vector)))
+        for place, factor in enumerate(self.factors):
+            vector = factor.times(self.builder, vector, self.scale if place == 0 else 1.0)
+        return self.builder.add(Scale(vector, as_ex(self.exponent))) if self.exponent else vector
+
+    def spanned(self, vector: Ref) -> Ref:
+        """C z for a vector z of as many coordinates as the rank.
+
+        Args:
+            vector: z.
+        """
+        return self.factors[-1].times(self.builder, vector)
+
+
+def dimension(builder: Builder, ratio: Number) -> str:
+    """The name of the dimension that is ``ratio`` n, declared where it is new.
+
+    Args:
+        builder: The program so far.
+        ratio: The ratio.
+
+    Example:
+        >>> dimension(Builder(), Fraction(1, 4))
+        'd1_4'
+    """
+    if ratio == 1:
+        return "n"
+    name = f"d{str(ratio).replace('/', '_').replace('.', '_')}"
+    builder.dim(Dim(name, Fraction(ratio).limit_denominator(10**9)))
+    return name
+
+
+def gaussian_vectors(
+    builder: Builder, name: str, dim: str, cov: tuple[tuple[float, ...], ...], mean: float = 0.0
+) -> list[Ref]:
+    """Start vectors with Gaussian coordinates.
+
+    Args:
+        builder: The program so far.
+        name: The name of the group.
+        dim: Their dimension class.
+        cov: Covariances of one coordinate.
+        mean: The mean of all of them.
+
+    Example:
+        >>> len(gaussian_vectors(Builder(), "x", "n", ((1.0, 0.5), (0.5, 1.0))))
+        2
+    """
+    builder.group(Group(name, dim, (mean,) * len(cov), cov))
+    return [builder.add(InputVector(name, k)) for k in range(len(cov))]
+
+
+def _mask(builder: Builder, name: str, dim: str, share: Number) -> Ref:
+    """Ones on a share of the coordinates: where a Gaussian vector lies below its quantile."""
+    (drawn,) = gaussian_vectors(builder, name, dim, ((1.0,),))
+    below = NormalDist().inv_cdf(float(share)) - Var(0)
+    step = substitute(lookup("step").fn.expr, {Var(0): below})
+    return builder.add(Nonlin(Fn(step, 1), (drawn,)))
