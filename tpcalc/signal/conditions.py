@@ -85,8 +85,7 @@ def check_conditions(layers: Layers) -> None:
             raise StudyError(
                 f"the recursion does not hold: {finding.message} (condition {finding.condition}).",
                 where=finding.layer,
-                hint="Put a dense layer in between, or take the limit of "
-                "tpcalc.signal.program_of.",
+                hint="Put a dense layer in between, or take the limit of tpcalc.signal.program_of.",
             )
 
 
@@ -100,7 +99,10 @@ def _single(layers: Layers) -> Iterator[Finding]:
         elif isinstance(operation, Activation) and _has_kinks(operation):
             said = "the activation has kinks, and counts as the limit of smooth ones"
             yield Finding("22.2", where, said, "limit")
-        elif isinstance(operation, Dense) and (operation.family, operation.rank) != ("gaussian", None):
+        elif isinstance(operation, Dense) and (operation.family, operation.rank) != (
+            "gaussian",
+            None,
+        ):
             said = "the weights are not independent Gaussians"
             yield Finding("22.5", where, said, "extended")
         elif isinstance(operation, LayerNorm | BatchNorm) and not operation.epsilon:

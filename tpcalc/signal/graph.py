@@ -161,11 +161,12 @@ def chain(start: Input, operations: Sequence[Operation]) -> LayerGraph:
     return LayerGraph(tuple(layers))
 
 
-def propagate(graph: LayerGraph) -> tuple[State, ...]:
+def propagate(graph: LayerGraph, known: Sequence[State] = ()) -> tuple[State, ...]:
     """The state of every layer.
 
     Args:
         graph: The graph.
+        known: The states of its first layers, where they are known.
 
     Raises:
         StudyError: Layers that no dense layer separates are not independent.
@@ -182,8 +183,8 @@ def propagate(graph: LayerGraph) -> tuple[State, ...]:
         (1.0, 1.40543)
     """
     check_conditions(graph.pairs)
-    found: list[State] = []
-    for index, layer in enumerate(graph.layers):
+    found: list[State] = list(known)
+    for index, layer in enumerate(graph.layers[len(found) :], len(found)):
         try:
             found.append(layer.operation.state([found[p] for p in layer.parents]))
         except TpcalcError as error:

@@ -80,7 +80,10 @@ def spread(graph: LayerGraph, draws: int = 200, seed: int = 0) -> tuple[Spread, 
         raise UsageError(f"draws is {draws}; a spread takes 2 or more.")
     rng = np.random.default_rng(seed)
     seeds = rng.integers(0, 2**63, draws)
-    rows = [[s.square.value for s in propagate(draw(graph, int(k)))] for k in seeds]
+    first = next((k for k, o in enumerate(graph.pairs) if isinstance(o[0], SharedBias)), 1)
+    known = propagate(LayerGraph(graph.layers[:first]))  # what no draw changes
+    drawn = (propagate(draw(graph, int(k)), known) for k in seeds)
+    rows = [[state.square.value for state in states] for states in drawn]
     return tuple(_spread(column, seed) for column in np.array(rows).T)
 
 

@@ -1,11 +1,11 @@
-"""The Gaussian bump exp(-z^2)."""
+"""The Gaussian bump exp(-a z^2); exp(-z^2) by default."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.catalog.activation import ActivationFamily
+from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.exp import EXP
 from tpcalc.functions import Atom, Expr, Facts
 from tpcalc.sources import Source
@@ -30,9 +30,42 @@ GAUSSIAN = Atom(
     pieces=lambda z: EXP(-(z**2)),
 )
 
+
+def gaussian(rate: Fraction) -> Atom:
+    """The bump exp(-rate z^2).
+
+    Args:
+        rate: 1/2 gives the bump of standard deviation 1.
+
+    Source: Broomhead, Lowe, Multivariable functional interpolation and adaptive networks.
+    """
+    if rate == 1:
+        return GAUSSIAN
+    number = float(rate)
+
+    def derivative(z: Expr) -> Expr:
+        return -2 * rate * z * gaussian(rate)(z)
+
+    def display(z: Any) -> Any:
+        import sympy
+
+        return sympy.exp(-sympy.Rational(rate.numerator, rate.denominator) * z**2)
+
+    return Atom(
+        "gaussian",
+        lambda xp, z: xp.exp(-number * (z * z)),
+        derivative,
+        GAUSSIAN.facts,
+        (rate,),
+        display,
+        lambda z: EXP(-rate * z**2),
+    )
+
+
 ENTRY = ActivationFamily(
     "gaussian",
-    make=lambda: GAUSSIAN,
-    text="exp(-z^2)",
+    make=gaussian,
+    text="exp(-rate z^2), with rate 1 by default",
     source=Source("Broomhead, Lowe, Multivariable functional interpolation and adaptive networks"),
+    parameters=(Parameter("rate", "rate of decay", default=Fraction(1), above=Fraction(0)),),
 )

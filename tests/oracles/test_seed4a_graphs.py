@@ -1,0 +1,263 @@
+"""Layer graphs of the published study, kernels as bandwidths, stability, exponents (thesis)."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from math import log10, sqrt
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tpcalc.errors import StudyError
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
+from tpcalc.signal.exponents import exponents
+from tpcalc.signal.graph import LayerGraph, chain, propagate
+from tpcalc.signal.macro_layers import MacroLayers, drawn_macro_layers
+from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Operation,
+    SharedBias,
+    SpanBias,
+)
+from tpcalc.signal.program import program_of
+from tpcalc.signal.spread import spread
+from tpcalc.signal.stability import stability
+
+named = Activation.named
+
+# count, activation, dilate, shift, debias, scale, bias, norm, skip, start: table A.1
+ROWS = [
+    (MacroLayers(25, "selu", 0.8, 0, True, 1.0, True), 1.7047, 1.6738, 1.68, 1.52),
+    (MacroLayers(11, "tanh", 1.2, 0, True, 1.0), 3.1110, 1, 3.00, 1.00),
+    (
+        MacroLayers(19, "tanh", 0.8, -0.2, True, 1.0, False, "layer", 0.56, "norm"),
+        *(2.1393, 1, 2.27, 1.00),
+    ),
+    (MacroLayers(27, "gaussian:1/2", 1, 0.2, False, 1.0, False, "batch"), 9.627e4, 1, 1.05e5, 1),
+    (
+        MacroLayers(33, "gaussian:1/2", 0.8, 0.2, False, 1.1, False, "layer"),
+        *(1.5263, 8.412e11, 1.55, 7.30e11),
+    ),
+    (MacroLayers(25, "relu", 1.2, 0.2, True, 1.0, False, "batch"), 48.757, 1, 51.4, 1),
+    (MacroLayers(27, "relu", 0.8, 0.2, False, 1.1, False, "batch"), 47.151, 1, 51.3, 1),
+    (MacroLayers(29, "even_tanh", 1, 0.2, True, 1.1), 6.327e10, 1.0064, 5.97e10, 1.00),
+    (MacroLayers(13, "tanh", 1, 0, True, 1.0, False, "batch", 0.36), 2.3961, 1, 2.52, 1.00),
+    (
+        MacroLayers(47, "odd_square", 0.8, 0.2, False, 1.0, False, "layer"),
+        227.28,
+        1.1627,
+        250,
+        1.16,
+    ),
+    (
+        MacroLayers(11, "gaussian:1/2", 0.8, 0.2, False, 1.1, False, "batch", 0.22),
+        *(36.225, 1, 37.3, 1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("design", "value", "bias", "measured", "lbias"), ROWS)
+def test_S4_39_case27_table_A1(
+    design: MacroLayers, value: float, bias: float, measured: float, lbias: float
+) -> None:
+    graph = design.graph()
+    states = propagate(graph)
+    found = nlc(graph)
+    assert found.value == pytest.approx(value, rel=1e-4)
+    assert states[-1].bias == pytest.approx(bias, rel=1e-3 if bias > 100 else 1e-4)
+    assert abs(log10(found.value / measured)) < 0.05
+    assert states[-1].bias == pytest.approx(lbias, rel=0.16)
+    assert path_nlc(graph) == pytest.approx(found.value, rel=1e-8)
+
+
+def test_S4_39_architectures_of_the_study_are_drawn_and_have_a_coefficient() -> None:
+    designs = [drawn_macro_layers(seed) for seed in range(40)]
+    assert {design.norm for design in designs} == {"none", "layer", "batch"}
+    small = [d for d in designs if d.count <= 9 and d.norm != "none"]
+    assert small
+    assert all(nlc(design.graph()).value > 1 for design in small)
+    with pytest.raises(StudyError, match="there is none"):
+        MacroLayers(3, "tanh", start="norm")
+
+
+def test_S4_35_case17_bandwidth_of_the_kernel() -> None:
+    layers: list[Operation] = [
+        Dense(1.5),
+        LayerNorm(),
+        named("softplus"),
+        Dense(2),
+        Bias(0.1),
+        named("tanh"),
+        Dense(1),
+    ]
+    graph = chain(Input(1.2, 0.3), layers)
+    last = propagate(graph)[-1]
+    assert kernel_slope(graph).value == pytest.approx(0.17306496, abs=1e-8)
+    assert last.square.value == pytest.approx(0.51480346, abs=1e-8)
+    assert last.comean.value == pytest.approx(0.38334438, abs=1e-8)
+    assert bandwidth(graph).value == pytest.approx(1.08850524, abs=1e-8)
+    assert bandwidth(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
+
+
+def test_S4_35_case17_the_slope_is_that_of_the_kernel() -> None:
+    """Also with batch norm, and where layers with means are added."""
+    layers: list[Operation] = [
+        Dense(1.5),
+        BatchNorm(),
+        named("gelu"),
+        Dense(2),
+        Bias(0.1),
+        named("tanh"),
+        Dense(1),
+    ]
+    graph = chain(Input(1.2, 0.3), layers)
+    assert bandwidth(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
+    plain = LayerGraph(chain(Input(1.2, 0.3), [Dense(1), named("relu")]).layers)
+    plain = plain.then(Dense(1), 0).then(named("softplus")).then(Addition((1, -0.5)), 2, 4)
+    h, r = 1e-4, 0.5
+
+    def outer(comean: float) -> float:
+        return float(covariance(plain, [[1.2, comean], [comean, 1.2]]).values[0, 1])
+
+    slope = (outer(r + h) - outer(r - h)) / (2 * h)
+    assert kernel_slope(plain, Bounded(r)).value == pytest.approx(slope, rel=1e-7)
+
+
+def test_S4_19_any_number_of_inputs() -> None:
+    """The kernel of a ReLU network with three arguments, case 38, and the recursion."""
+    found = covariance(chain(Input(), [named("relu")]), [[1, 0.5], [0.5, 2]])
+    assert found.values[0, 1] == pytest.approx(0.3642988817, abs=1e-10)
+    layers: list[Operation] = [
+        Dense(1.5),
+        Bias(0.1),
+        LayerNorm(),
+        named("gelu"),
+        LayerNorm(),
+        Dense(1),
+    ]
+    graph = chain(Input(1.3, 0.4), layers)
+    gram = np.full((4, 4), 0.4) + 0.9 * np.eye(4)
+    many, state = covariance(graph, gram), propagate(graph)[-1]
+    assert many.values[2, 2] == pytest.approx(state.square.value, abs=1e-11)
+    assert many.values[1, 3] == pytest.approx(state.comean.value, abs=1e-11)
+    assert (many.errors < 1e-9).all()
+    with pytest.raises(StudyError, match="eigenvalue -1"):
+        covariance(graph, [[1.0, 2.0], [2.0, 1.0]])
+    with pytest.raises(StudyError, match=r"layer 2 \(batch norm\).*whole batch"):
+        covariance(chain(Input(), [Dense(1), BatchNorm()]), np.eye(2))
+
+
+def test_S4_36_case31_squares_amplify_deviations() -> None:
+    square = named("square")
+    layers: list[Operation] = [Dense(1 / 3), square]
+    found = stability(chain(Input(1, 0), [*(layers * 5), Dense(1 / 3)]))
+    assert found.factors[-1].value == pytest.approx(2**5, rel=1e-12)
+    assert found.label == "unstable"
+    assert found.reach(1 / sqrt(1000)) == 10
+    assert stability(chain(Input(), [Dense(2), named("relu")] * 3)).label == "edge"
+    assert stability(chain(Input(), [Dense(1), named("tanh")] * 3)).label == "stable"
+
+
+def test_S4_36_layer_norm_takes_deviations_out() -> None:
+    layers: list[Operation] = [Dense(1), LayerNorm(), named("swish")]
+    found = stability(chain(Input(), layers * 4))
+    assert found.factors[-1].value == 0
+    assert found.label == "unstable"  # each activation by itself makes them larger
+    assert found.worst == pytest.approx(1.172594, abs=1e-6)
+    before = stability(chain(Input(), [Dense(1), BatchNorm(), named("swish")] * 2))
+    assert before.factors[-1].value == pytest.approx(1.172594**2, abs=1e-5)
+
+
+def test_S4_36_deviations_grow_as_said() -> None:
+    """Against the recursion at a start that is off by a little, skips and biases included."""
+    rng = random.Random(3)
+    for _ in range(3):
+        q = rng.uniform(0.5, 2)
+
+        def graph(q: float) -> LayerGraph:
+            layers: list[Operation] = [Dense(1.3), Bias(0.2), named("gelu"), Dense(1.1)]
+            return (
+                chain(Input(q, 0), layers).then(Addition((0.7, 0.5)), 2, 4).then(named("tanh"), 4)
+            )
+
+        h = 1e-5
+        up, down = (propagate(graph(q * (1 + k * h)))[-1].square.value for k in (1, -1))
+        mid = propagate(graph(q))[-1].square.value
+        assert stability(graph(q)).factors[-1].value == pytest.approx(
+            (up - down) / (2 * h * mid), rel=1e-6
+        )
+
+
+@pytest.mark.parametrize("skip", [1, 0.5])
+def test_S4_29_heaviest_paths_add_up(skip: float) -> None:
+    """Case 14's graph and a residual one: all paths give the square of the coefficient."""
+    graph = chain(Input(1, 0.25), [Dense(1.3)])
+    for _ in range(3):
+        before = graph.last
+        for operation in (LayerNorm(), named("relu"), Dense(1)):
+            graph = graph.then(operation)
+        graph = graph.then(Addition((skip, 1)), before, graph.last)
+    paths = heaviest_paths(graph, count=100)
+    assert len(paths) == 8
+    assert sum(path.weight for path in paths) == pytest.approx(1, abs=1e-12)
+    assert sum(path.part for path in paths) == pytest.approx(nlc(graph).value ** 2, rel=1e-10)
+    assert [p.layers for p in heaviest_paths(graph, 3)] == [p.layers for p in paths[:3]]
+
+
+def test_case40_exponents_of_dense_layers() -> None:
+    small, plain, large = (Dense(1, exponent=Fraction(e)) for e in (-1, 0, 1))
+    tanh = named("tanh")
+    rows = exponents(chain(Input(), [small, tanh, plain]))
+    assert rows[1].verdict == "trivial"
+    assert exponents(chain(Input(), [plain, tanh]))[1].verdict == "stationary"
+    assert exponents(chain(Input(), [large, LayerNorm(), tanh]))[2].verdict == "stationary"
+    with pytest.raises(StudyError, match=r"layer 2 \(tanh\).*grows like n\^\(1/2\)"):
+        exponents(chain(Input(), [large, tanh]))
+    relu = exponents(chain(Input(), [large, named("relu^2"), plain]))
+    assert relu[1].verdict == "unstable"
+    assert (relu[-1].square, relu[-1].gradient) == (Fraction(2), Fraction(2))
+    with pytest.raises(StudyError, match="no slope at 0"):
+        exponents(chain(Input(), [small, named("gaussian")]))
+    with pytest.raises(StudyError, match=r"vanishes or grows with n"):
+        propagate(chain(Input(), [small]))
+
+
+def test_case40_exponents_are_those_of_the_program() -> None:
+    layers: list[Operation] = [
+        Dense(1, exponent=Fraction(-1, 2)),
+        named("tanh"),
+        Dense(2),
+        Bias(0.1),
+    ]
+    extras: list[list[Operation]] = [
+        [],
+        [named("relu"), Dense(1, exponent=Fraction(1)), named("relu")],
+    ]
+    for extra in extras:
+        graph = chain(Input(1, 0.5), [*layers, *extra])
+        rows, last = exponents(graph), graph.last
+        found = tp.orders(program_of(graph))
+        for letter, value in (("q", rows[-1].square), ("g", rows[-1].gradient)):
+            own = found[f"{letter}[{last}]"]
+            assert own.status == "exact" and str(own.n) == str(value), (letter, own)
+
+
+def test_S3_2_A19_shared_bias_is_random_at_any_width() -> None:
+    """sigma_alpha^2 = 6, sigma_b^2 = 0.4, gamma = 1/4, tanh at q = 0.6."""
+    tanh = named("tanh")
+    common: list[Operation] = [tanh, Dense(6, rank=0.25)]
+    shared = spread(chain(Input(0.6, 0), [*common, SharedBias(0.4, 0.25)]), draws=1000, seed=1)[-1]
+    each = propagate(chain(Input(0.6, 0), [*common, SpanBias(0.4, 0.25)]))[-1]
+    assert each.square.value == pytest.approx(0.55594, abs=1e-5)
+    assert abs(shared.mean.value - each.square.value) < 5 * shared.mean.stderr
+    assert abs(shared.deviation.value - 0.141421) < 5 * shared.deviation.stderr

@@ -1,0 +1,1 @@
+"""What one activation does in wide networks: split, length and covariance kernels, calibration."""

@@ -1,0 +1,234 @@
+"""The covariance kernel: what an activation makes of the correlation of two inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.bounded import EPS, Bounded
+from tpcalc.evaluate.quadrature.gap import gap
+from tpcalc.functions import Expr
+from tpcalc.results import CovarianceMap, Estimate, Method, Status
+from tpcalc.signal.activations.averages import Values, averages
+from tpcalc.signal.activations.homogeneous import degree
+from tpcalc.signal.activations.split import Split, ratio, slope_of, split
+
+__all__ = ["CovarianceKernel"]
+
+Array = Any
+EDGE = 1e-9  # |slope - 1| that counts as none
+CLOSE = 1e-10  # relative error of a difference that asks for the careful quadrature
+FARTHEST = 1e-12  # how near to 1 the limit of correlations is looked for
+
+
+@dataclass(frozen=True)
+class CovarianceKernel:
+    """E tau(s) tau(t) over E tau(s)^2, for s, t of variance q and correlation c.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        q: The variance.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.4.3.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> kernel = CovarianceKernel(lookup("relu").fn.expr)
+        >>> kernel.correlations([0.0, 0.5]).value.round(6).tolist()
+        [0.31831, 0.608998]
+        >>> kernel.nlc([0.0, 0.9]).value.round(6).tolist()
+        [1.211174, 1.0514]
+    """
+
+    tau: Expr
+    q: float = 1.0
+
+    @cached_property
+    def split(self) -> Split:
+        """The linear, constant and nonlinear part under N(0, q)."""
+        return split(self.tau, self.q)
+
+    def covariances(self, correlations: Sequence[float] | Array) -> Values:
+        """E tau(s) tau(t).
+
+        Args:
+            correlations: The c, between -1 and 1.
+        """
+        return self._pair(self.tau, correlations)
+
+    def correlations(self, correlations: Sequence[float] | Array) -> Values:
+        """E tau(s) tau(t) / E tau(s)^2, the kernel that is applied over and over.
+
+        Args:
+            correlations: The c, between -1 and 1.
+        """
+        return _scaled(self.covariances(correlations), ratio(Bounded(1.0), self.split.second))
+
+    def slopes(self, correlations: Sequence[float] | Array) -> Values:
+        """The derivative of ``correlations``: q E tau'(s) tau'(t) / E tau^2.
+
+        Args:
+            correlations: The c, between -1 and 1.
+
+        Source: Schoenherr, The nonlinearity coefficient, Theorem 7(a).
+        """
+        found = self._pair(slope_of(self.tau), correlations)
+        return _scaled(found, ratio(self.split.q, self.split.second))
+
+    def gaps(self, correlations: Sequence[float] | Array) -> Values:
+        """1 less ``correlations``, accurate relative to itself.
+
+        Args:
+            correlations: The c, between -1 and 1.
+        """
+        c = _checked(correlations)
+        found, second = self.covariances(c), self.split.second
+        # At c = 0 the two are independent, and the difference is the variance.
+        value = np.where(c == 0, self.split.spread.value, second.value - found.value)
+        off = found.error + second.error + EPS * (np.abs(found.value) + second.value)
+        error = np.where(c == 0, self.split.spread.error, off)
+        method, poor = found.method, ~(error <= CLOSE * np.abs(value))
+        if poor.any():
+            careful = gap(self.tau, self.q, self.q * (1 - c[poor]))
+            better = ~(careful.error >= error[poor])
+            value[poor] = np.where(better, careful.value, value[poor])
+            error[poor] = np.where(better, careful.error, error[poor])
+            method = Method.QUADRATURE
+        return _scaled(Values(value, error, method), ratio(Bounded(1.0), second))
+
+    def nlc(self, correlations: Sequence[float] | Array) -> Values:
+        """The nonlinearity coefficient n(q, q c): 1 at c = 1 and for linear activations.
+
+        Args:
+            correlations: The c, between -1 and below 1.
+
+        Raises:
+            UsageError: c = 1, where it is a limit.
+
+        Source: Schoenherr, The nonlinearity coefficient, Proposition 18.
+        """
+        c = _checked(correlations)
+        if (c >= 1).any():
+            raise UsageError(
+                "the nonlinearity coefficient of equal inputs is not defined.",
+                hint="Its limit for c to 1 is 1.",
+            )
+        below, end = self.gaps(c), self.end_slope
+        value = np.sqrt(end.value * (1 - c) / below.value)
+        part = below.error / np.abs(below.value) + end.error / end.value + 2 * EPS / (1 - c)
+        return Values(value, value * (part / 2 + EPS), _least(below.method, end.method))
+
+    @cached_property
+    def end_slope(self) -> Bounded:
+        """The slope at 1, q E tau'^2 / E tau^2."""
+        return ratio(self.split.q * self.split.slope, self.split.second)
+
+    @cached_property
+    def found(self) -> CovarianceMap:
+        """What becomes of correlations when the kernel is applied over and over.
+
+        Raises:
+            EvaluationError: Averages do not exist, or the limit of correlations is not told from 1.
+
+        Source: Schoenherr, The nonlinearity coefficient, Theorem 7.
+        """
+        parts, end = self.split, self.end_slope
+        start, start_slope = parts.constant_ratio, parts.linear_ratio
+        one = Bounded(1.0)
+        proof = self._edge
+        if parts.linear:
+            # All that is left is the line: correlations stay, or approach 1 with the constant.
+            kind, proof, limit, slope = "linear", "linear", one, end
+        elif proof:
+            kind, limit, slope = "edge", one, one
+        elif end.value < 1:
+            kind, limit, slope = "ordered", one, end
+        else:
+            kind = "chaotic"
+            limit = self._limit
+            slope = start_slope if limit.value == 0 else self._slope_at(limit)
+        if kind == "edge" and proof.startswith("homogeneous"):
+            end = one
+        numbers = (part.estimate() for part in (start, start_slope, end))
+        return CovarianceMap(*numbers, kind, proof, _known(limit), _known(slope))  # type: ignore[arg-type]
+
+    @property
+    def _edge(self) -> str:
+        """Why the slope at 1 is 1; empty where it is not."""
+        if degree(self.tau) == 1:
+            return "homogeneous of degree 1"
+        off = abs(self.end_slope.value - 1)
+        return "" if off > max(EDGE, self.end_slope.error) else f"1 within {max(EDGE, off):.0e}"
+
+    @cached_property
+    def _limit(self) -> Bounded:
+        """The stable correlation below 1, where the slope at 1 is above 1."""
+        from scipy.optimize import brentq
+
+        start = self.split.constant_ratio
+        if start.value <= max(start.error, EPS):
+            return Bounded(0.0)
+
+        def change(u: float) -> float:
+            # Of log x, x = 1 - c: the next distance from 1 over this one.
+            x = float(np.exp(u))
+            return float(np.log(self.gaps([1 - x]).value[0] / (1 - (1 - x))))
+
+        low, high = float(np.log(FARTHEST)), 0.0
+        near = float(np.log(1e-3))  # above this differences need no care
+        if change(near) > 0:
+            low = near
+        elif change(low) > 0:
+            high = near
+        else:
+            raise EvaluationError(
+                f"the limit of correlations is not told from 1: the slope there is "
+                f"{self.end_slope.value:.12g}.",
+                hint="So close to the edge of chaos, take it for 1.",
+            )
+        if low == near and change(high) >= 0:
+            return Bounded(0.0)
+        x = float(np.exp(brentq(change, low, high, xtol=1e-14, rtol=1e-14)))
+        found, here = 1 - x, self.gaps([1 - x])
+        slope = float(self.slopes([found]).value[0])
+        left = abs(float(here.value[0]) - x) + float(here.error[0]) + 2 * EPS
+        return Bounded(found, left / max(1 - slope, EDGE), Method.QUADRATURE)
+
+    def _slope_at(self, limit: Bounded) -> Bounded:
+        moved = min(limit.value + max(limit.error, EPS), 1.0)
+        found = self.slopes([limit.value, moved])
+        off = abs(float(found.value[1] - found.value[0]))
+        return found.at(0) + Bounded(0.0, off, found.method)
+
+    def _pair(self, factor: Expr, correlations: Sequence[float] | Array) -> Values:
+        c = _checked(correlations)
+        q = np.full(c.shape, self.q)
+        return averages((factor, factor), [[q, q * c], [q * c, q]])
+
+
+def _checked(correlations: Sequence[float] | Array) -> Array:
+    c = np.atleast_1d(np.asarray(correlations, dtype=np.float64))
+    if not (np.abs(c) <= 1).all():
+        raise UsageError("a correlation is not between -1 and 1.")
+    return c
+
+
+def _scaled(found: Values, factor: Bounded) -> Values:
+    value = found.value * factor.value
+    error = found.error * factor.value + np.abs(found.value) * factor.error + EPS * np.abs(value)
+    return Values(value, error, _least(found.method, factor.method))
+
+
+def _least(left: Method, right: Method) -> Method:
+    return max((left, right), key=list(Method).index)
+
+
+def _known(number: Bounded) -> Estimate:
+    if number.error == 0 and number.value in (0.0, 1.0):
+        return Estimate(number.value, 0.0, Method.EXACT, Status.EXACT)
+    return number.estimate()

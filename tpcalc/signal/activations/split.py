@@ -1,0 +1,264 @@
+"""An activation under a Gaussian as a constant, a linear and a nonlinear part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
+from tpcalc.evaluate.bounded import EPS, Bounded, bounded
+from tpcalc.evaluate.quadrature.hermite import expand
+from tpcalc.evaluate.quadrature.shape import shape
+from tpcalc.functions import Expr, Var, const
+from tpcalc.functions.fn import derivative
+from tpcalc.results import Method
+from tpcalc.signal.activations.averages import averages
+from tpcalc.signal.kernels import Kernels, average
+
+__all__ = ["Split", "hermite_nlc", "interpolated", "ratio", "slope_of", "split"]
+
+LINEAR = 1e-12  # of E tau^2: a nonlinear part below this is rounding
+
+
+@dataclass(frozen=True)
+class Split:
+    """The least-squares split tau(s) = a s + b + rest for s ~ N(0, q).
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        q: The variance of s.
+        mean: b = E tau.
+        coefficient: a = E s tau / q.
+        second: E tau^2.
+        spread: Var tau.
+        slope: E tau'^2.
+        rest: E rest^2; 0 if tau is linear.
+        rest_slope: E rest'^2.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
+    """
+
+    tau: Expr
+    q: Bounded
+    mean: Bounded
+    coefficient: Bounded
+    second: Bounded
+    spread: Bounded
+    slope: Bounded
+    rest: Bounded
+    rest_slope: Bounded
+
+    @property
+    def linear(self) -> bool:
+        """Whether there is no nonlinear part."""
+        return self.rest.value <= max(self.rest.error, LINEAR * self.second.value)
+
+    @property
+    def linear_ratio(self) -> Bounded:
+        """LAR, the share of the linear part in E tau^2."""
+        return ratio(self.q * self.coefficient * self.coefficient, self.second)
+
+    @property
+    def constant_ratio(self) -> Bounded:
+        """CAR, the share of the constant."""
+        return ratio(self.mean * self.mean, self.second)
+
+    @property
+    def nonlinear_ratio(self) -> Bounded:
+        """NAR, the share of the rest."""
+        return ratio(self.rest, self.second)
+
+    @cached_property
+    def nlc(self) -> Bounded:
+        """n(q, 0), the nonlinearity coefficient of tau."""
+        return ratio(self.q * self.slope, self.spread).root()
+
+    @cached_property
+    def rest_nlc(self) -> Bounded:
+        """The nonlinearity coefficient of the rest.
+
+        Raises:
+            EvaluationError: There is no rest.
+        """
+        if self.linear:
+            raise EvaluationError("a linear activation has no nonlinear part.")
+        return ratio(self.q * self.rest_slope, self.rest).root()
+
+    @property
+    def joined(self) -> Bounded:
+        """The nonlinearity coefficient of tau from that of the rest: equal to ``nlc``.
+
+        Source: Schoenherr, The nonlinearity coefficient, Theorem 3.
+        """
+        return self.interpolated(0.0)
+
+    def interpolated(self, line: float) -> Bounded:
+        """The nonlinearity coefficient of tau(s) + l s, from the same split.
+
+        Args:
+            line: l.
+
+        Source: Schoenherr, The nonlinearity coefficient, Theorem 3.
+
+        Example:
+            >>> from tpcalc.catalog.activations import lookup
+            >>> round(split(lookup("relu").fn.expr).interpolated(1.0).value, 6)
+            1.033436
+        """
+        if self.linear:
+            return Bounded(1.0)
+        slope = self.coefficient + line
+        straight = self.q * slope * slope
+        curved = self.rest_nlc * self.rest_nlc * self.rest
+        return ratio(curved + straight, self.rest + straight).root()
+
+
+def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
+    """The least-squares split of an activation under N(0, q).
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        q: The variance.
+
+    Raises:
+        EvaluationError: It has no derivative, or its averages do not exist.
+        UsageError: The variance is not positive.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.7 and Lemma 2.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> found = split(lookup("relu").fn.expr)
+        >>> [round(part.value, 6) for part in (found.linear_ratio, found.constant_ratio)]
+        [0.5, 0.31831]
+    """
+    variance = bounded(q)
+    if not variance.value > 0:
+        raise UsageError(f"the variance of a Gaussian is {variance.value}; it is above 0.")
+    slope_of(tau)
+    mean = average(tau, variance)
+    qs = np.array([variance.value, variance.value + variance.error])
+    with_s = averages((Var(0), tau), [[qs, qs], [qs, qs]])
+    moved = abs(float(with_s.value[1] - with_s.value[0]))
+    coefficient = ratio(with_s.at(0) + Bounded(0.0, moved, with_s.method), variance)
+    kernels = Kernels(tau)
+    # A shift by a float near the mean costs the spread no digits; what it misses is of second
+    # order, the square of the error.
+    spread = Kernels(tau - const(mean.value)).second(variance)
+    spread = spread + Bounded(0.0, mean.error**2, mean.method)
+    line = const(coefficient.value)
+    rest = tau - line * Var(0) - const(mean.value)
+    second = Kernels(rest).second(variance)
+    off = mean.error**2 + variance.value * coefficient.error**2
+    size = kernels.second(variance)
+    # The rest is a difference: at each s it is rounded as tau is.
+    rounding = 8 * EPS * sqrt(size.value * max(second.value, 0.0)) + (8 * EPS) ** 2 * size.value
+    return Split(
+        tau,
+        variance,
+        mean,
+        coefficient,
+        size,
+        spread + Bounded(0.0, rounding, Method.QUADRATURE),
+        kernels.slope(variance),
+        second + Bounded(0.0, off + rounding, Method.QUADRATURE),
+        Kernels(rest).slope(variance),
+    )
+
+
+def interpolated(tau: Expr, line: float) -> Expr:
+    """The activation tau(s) + l s.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        line: l.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
+
+    Example:
+        >>> interpolated(Var(0) ** 2, 2).text
+        '2*x0 + x0**2'
+    """
+    return tau + line * Var(0)
+
+
+def hermite_nlc(tau: Expr, c: float = 0.0, degree: int = 256) -> Bounded:
+    """n(1, c) from Hermite coefficients a_k: (1 - c) sum k a_k^2 over sum a_k^2 (1 - c^k).
+
+    The sum of the numerator is E tau'^2; what the coefficients up to the degree leave of E tau^2 is
+    the error of the denominator. It is a way of its own, slow where tau has kinks.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        c: The covariance of two standard Gaussians, from 0 and below 1.
+        degree: The highest degree.
+
+    Raises:
+        EvaluationError: Quadrature does not take the activation.
+        UsageError: Another covariance.
+
+    Source: Mehler's formula; Schoenherr, The nonlinearity coefficient, section 5.4.
+
+    Example:
+        >>> round(hermite_nlc(Var(0) ** 2).value, 9)
+        1.414213562
+    """
+    if not 0 <= c < 1:
+        raise UsageError(f"the covariance is {c}; it is from 0 and below 1.")
+    slope_of(tau)
+    taken = shape(tau)
+    if taken is None:
+        raise EvaluationError(f"quadrature does not take the function {tau.text}.")
+    series = expand(taken, np.zeros(1), np.ones(1), degree)
+    squares = series.table[:, 0] ** 2
+    kernels, one = Kernels(tau), Bounded(1.0)
+    second = kernels.second(one)
+    orders = np.arange(len(squares))
+    known = float((squares * (1.0 - c**orders))[1:].sum())
+    left = max(second.value - float(squares.sum()), 0.0)
+    doubt = float(series.doubt[0]) * (2 * sqrt(second.value) + float(series.doubt[0]))
+    under = Bounded(known + left / 2, left / 2 + doubt + second.error, Method.QUADRATURE)
+    return ratio((1.0 - c) * kernels.slope(one), under).root()
+
+
+def slope_of(tau: Expr) -> Expr:
+    """The derivative of an activation.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+
+    Raises:
+        EvaluationError: The derivative is not a function, so that E tau'^2 does not exist.
+    """
+    try:
+        return derivative(tau, Var(0))
+    except NotDifferentiable as error:
+        raise EvaluationError(
+            f"{tau.text} has no nonlinearity coefficient: E tau'^2 is infinite, because it jumps "
+            "or its slope is unbounded.",
+            hint="Take an activation that is continuous, with bounded slopes.",
+        ) from error
+
+
+def ratio(over: Bounded, under: Bounded) -> Bounded:
+    """One number over another that is above 0.
+
+    Args:
+        over: Above.
+        under: Below.
+
+    Raises:
+        EvaluationError: What is below may be 0.
+    """
+    if under.value - under.error <= 0:
+        raise EvaluationError(
+            f"the activation is constant: its spread is {under.value:.1g} with an error up to "
+            f"{under.error:.1g}.",
+            hint="Take another one, or a smaller dilation.",
+        )
+    inverse = 1.0 / under.value
+    error = inverse * under.error / (under.value - under.error)
+    return over * Bounded(inverse, error, under.method)

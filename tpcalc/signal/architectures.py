@@ -1,0 +1,172 @@
+"""Layer graphs of the architectures that are named most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tpcalc.errors import StudyError
+from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Number,
+    Operation,
+    SharedBias,
+    SpanBias,
+)
+
+__all__ = ["BIASES", "NORMS", "Design", "mlp", "resnet"]
+
+NORMS = ("none", "layer", "batch")
+BIASES = ("independent", "span", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What the layers of an architecture have in common.
+
+    Args:
+        activation: The activation, or its name.
+        weights: sigma_w^2: weights have the variance sigma_w^2 / fan-in.
+        biases: sigma_b^2; 0 for none.
+        norm: ``"none"``, ``"layer"`` or ``"batch"``, before each activation.
+        family: The family of the weights: ``"gaussian"``, ``"orthogonal"``,
+            ``"gaussian-gaussian"``, ``"padded"``.
+        rank: Rank over width; None for full rank.
+        bias: ``"independent"``; with a rank also ``"span"``: in the span of the weights, and
+            ``"shared"``: one number for all directions of the span.
+        batch: The size of the batch of batch norm; None: infinite.
+
+    Raises:
+        StudyError: Words or numbers that make no sense.
+
+    Example:
+        >>> [operation.name for operation in Design("relu", 2, 0.1).block()]
+        ['dense', 'bias', 'relu']
+    """
+
+    activation: Activation | str
+    weights: Number = 1
+    biases: Number = 0
+    norm: Literal["none", "layer", "batch"] = "none"
+    family: str = "gaussian"
+    rank: Number | None = None
+    bias: Literal["independent", "span", "shared"] = "independent"
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS or self.bias not in BIASES:
+            raise StudyError(
+                f"the normalisation is {self.norm!r}, the biases are {self.bias!r}.",
+                where="Design",
+                hint=f"They are one of {', '.join(NORMS)} and one of {', '.join(BIASES)}.",
+            )
+        if self.bias != "independent" and self.rank is None:
+            raise StudyError(
+                f"biases are {self.bias!r}, in the span of weights of full rank.",
+                where="Design",
+                hint="Give a rank, or take 'independent'.",
+            )
+        if self.biases < 0:
+            raise StudyError(f"the variance of the biases is {self.biases}.", where="Design")
+
+    @property
+    def tau(self) -> Activation:
+        """The activation."""
+        return (
+            Activation.named(self.activation)
+            if isinstance(self.activation, str)
+            else self.activation
+        )
+
+    def linear(self) -> list[Operation]:
+        """The dense layer with its bias."""
+        found: list[Operation] = [Dense(self.weights, self.family, self.rank)]
+        if self.biases == 0:
+            return found
+        if self.bias == "independent" or self.rank is None:
+            return [*found, Bias(self.biases)]
+        kind = SpanBias if self.bias == "span" else SharedBias
+        return [*found, kind(self.biases, self.rank)]
+
+    def normed(self) -> list[Operation]:
+        """The normalisation, where there is one."""
+        if self.norm == "none":
+            return []
+        return [LayerNorm() if self.norm == "layer" else BatchNorm(self.batch)]
+
+    def block(self) -> list[Operation]:
+        """Dense layer, bias, normalisation, activation."""
+        return [*self.linear(), *self.normed(), self.tau]
+
+
+def mlp(depth: int, design: Design, start: Input | None = None) -> LayerGraph:
+    """A fully connected network: blocks of dense layer, bias, normalisation, activation.
+
+    Args:
+        depth: How many blocks; a dense layer of the same variance follows them.
+        design: What they are.
+        start: The inputs; by default of second moment 1, independent.
+
+    Raises:
+        StudyError: A depth below 1.
+
+    Example:
+        >>> mlp(2, Design("tanh")).last
+        5
+    """
+    _check(depth)
+    operations = [*design.block() * depth, Dense(design.weights)]
+    return _extended(LayerGraph((Layer(start or Input(), ()),)), operations)
+
+
+def resnet(
+    depth: int,
+    design: Design,
+    start: Input | None = None,
+    skip: Number = 1,
+    branch: Number = 1,
+) -> LayerGraph:
+    """A residual network: x + dense(activation(norm(x))), block after block.
+
+    Args:
+        depth: How many blocks; a dense layer comes before them and one after them.
+        design: What they are.
+        start: The inputs; by default of second moment 1, independent.
+        skip: The weight of x.
+        branch: The weight of what is added to it.
+
+    Raises:
+        StudyError: A depth below 1, or a weight that is 0.
+
+    Example:
+        >>> graph = resnet(1, Design("relu", 2, norm="layer"), skip=0.5)
+        >>> [layer.operation.name for layer in graph.layers]
+        ['input', 'dense', 'layer norm', 'relu', 'dense', 'addition', 'dense']
+        >>> graph.layers[5].parents
+        (1, 4)
+    """
+    _check(depth)
+    graph = LayerGraph((Layer(start or Input(), ()),)).then(Dense(design.weights))
+    for _ in range(depth):
+        before = graph.last
+        graph = _extended(graph, [*design.normed(), design.tau, *design.linear()])
+        graph = graph.then(Addition((skip, branch)), before, graph.last)
+    return graph.then(Dense(design.weights))
+
+
+def _extended(graph: LayerGraph, operations: list[Operation]) -> LayerGraph:
+    first = graph.last
+    more = [Layer(operation, (first + k,)) for k, operation in enumerate(operations)]
+    return LayerGraph((*graph.layers, *more))
+
+
+def _check(depth: int) -> None:
+    if depth < 1:
+        raise StudyError(f"the depth is {depth}.", hint="It is 1 or more.")

@@ -1,0 +1,225 @@
+"""Layer graphs as text, one layer a line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import fields
+from fractions import Fraction
+
+from tpcalc.catalog.activations import lookup
+from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Number,
+    Operation,
+    SharedBias,
+    SpanBias,
+)
+
+__all__ = ["graph_text", "parse_graph"]
+
+OPERATIONS: dict[str, Callable[..., Operation]] = {
+    "input": Input,
+    "dense": Dense,
+    "bias": Bias,
+    "span_bias": SpanBias,
+    "shared_bias": SharedBias,
+    "layer_norm": LayerNorm,
+    "batch_norm": BatchNorm,
+}
+
+# How many arguments are written without a name, where it is not one.
+FIRST = {"input": 2, "span_bias": 2, "shared_bias": 2, "layer_norm": 0, "batch_norm": 0}
+
+
+def parse_graph(text: str) -> LayerGraph:
+    """The graph that a text describes.
+
+    A line names a layer and says what it is: ``b = dense(a, 1.5, rank=1/4)``, ``c = tanh(b)``, ``d
+    = 0.5*a + c``. The first line is the input. Operations are input, dense, bias, span_bias,
+    shared_bias, layer_norm and batch_norm, with the arguments of the classes of
+    ``tpcalc.signal.operations``, and the activations of the catalogue. What follows a # is a
+    comment.
+
+    Args:
+        text: The lines.
+
+    Raises:
+        StudyError: A line that is none of these; its number is told.
+
+    Example:
+        >>> graph = parse_graph('''
+        ... x = input(1, 0.25)
+        ... a = dense(x, 3/2)
+        ... b = tanh(a)
+        ... c = dense(b)
+        ... d = 0.5*a + c
+        ... ''')
+        >>> graph.layers[4].parents, graph.layers[1].operation.variance
+        ((1, 3), Fraction(3, 2))
+    """
+    layers: list[Layer] = []
+    names: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.partition("#")[0].strip()
+        if not code:
+            continue
+        try:
+            name, layer = _layer(code, names)
+        except TpcalcError as error:
+            error.where = (
+                f"line {number}" if error.where is None else f"line {number}, {error.where}"
+            )
+            raise
+        names[name] = len(layers)
+        layers.append(layer)
+    return LayerGraph(tuple(layers))
+
+
+def graph_text(graph: LayerGraph) -> str:
+    """A text that ``parse_graph`` reads.
+
+    Args:
+        graph: The layers.
+
+    Raises:
+        StudyError: An activation that is none of the catalogue.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> print(graph_text(chain(Input(1, 0), [Dense(1.5), Activation.named("tanh")])))
+        h0 = input(1, 0)
+        h1 = dense(h0, 1.5)
+        h2 = tanh(h1)
+    """
+    return "\n".join(
+        f"h{index} = {_written(layer, index)}" for index, layer in enumerate(graph.layers)
+    )
+
+
+def _layer(code: str, names: dict[str, int]) -> tuple[str, Layer]:
+    try:
+        (line,) = ast.parse(code).body
+    except (SyntaxError, ValueError):
+        line = ast.Pass()
+    if not isinstance(line, ast.Assign) or not isinstance(line.targets[0], ast.Name):
+        raise StudyError(f"{code!r} is no layer.", hint="Write: name = operation(layer, numbers).")
+    name = line.targets[0].id
+    if name in names:
+        raise StudyError(f"there is a layer {name!r} already.")
+    if isinstance(line.value, ast.Call):
+        return name, _called(line.value, names)
+    return name, _added(line.value, names)
+
+
+def _called(call: ast.Call, names: dict[str, int]) -> Layer:
+    word = call.func.id if isinstance(call.func, ast.Name) else ast.unparse(call.func)
+    given = list(call.args)
+    parents = () if word == "input" else (_parent(given.pop(0) if given else None, names, word),)
+    numbers = [_value(part) for part in given]
+    named = {str(part.arg): _value(part.value) for part in call.keywords}
+    if word not in OPERATIONS:
+        if named:
+            raise StudyError(f"{word} takes its parameters without names.")
+        text = ",".join(str(number) for number in numbers)
+        return Layer(Activation.named(f"{word}:{text}" if text else word), parents)
+    known = [field.name for field in fields(OPERATIONS[word])]  # type: ignore[arg-type]
+    if len(numbers) > len(known) or not set(named) <= set(known[len(numbers) :]):
+        raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.")
+    try:
+        return Layer(OPERATIONS[word](*numbers, **named), parents)
+    except TypeError as error:
+        raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.") from error
+
+
+def _parent(part: ast.expr | None, names: dict[str, int], word: str) -> int:
+    if not isinstance(part, ast.Name):
+        raise StudyError(f"{word} reads a layer, which comes first: {word}(layer, ...).")
+    if part.id not in names:
+        shown = ", ".join(names) or "none"
+        raise StudyError(f"there is no layer {part.id!r} before it.", hint=f"Layers: {shown}.")
+    return names[part.id]
+
+
+def _added(part: ast.expr, names: dict[str, int]) -> Layer:
+    terms: list[tuple[Number, int]] = []
+    while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
+        sign = -1 if isinstance(part.op, ast.Sub) else 1
+        terms.append(_term(part.right, names, sign))
+        part = part.left
+    terms.append(_term(part, names, 1))
+    weights, parents = zip(*reversed(terms), strict=True)
+    return Layer(Addition(weights), parents)
+
+
+def _term(part: ast.expr, names: dict[str, int], sign: int) -> tuple[Number, int]:
+    number: Number = Fraction(sign)
+    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult):
+        number, part = sign * _number(part.left), part.right
+    if not isinstance(part, ast.Name):
+        raise StudyError("a sum is of named layers, each with a number before it: 0.5*a + b.")
+    return number, _parent(part, names, "a sum")
+
+
+def _value(part: ast.expr) -> Number | str | None:
+    if isinstance(part, ast.Constant) and (part.value is None or isinstance(part.value, str)):
+        return part.value
+    if isinstance(part, ast.Name):
+        return part.id
+    return _number(part)
+
+
+def _number(part: ast.expr) -> Number:
+    """A number; a quotient of whole numbers is exact."""
+    if isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
+        return -_number(part.operand)
+    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
+        over, under = _number(part.left), _number(part.right)
+        if under == 0:
+            raise StudyError(f"{ast.unparse(part)} is no number.")
+        return over / under
+    plain = isinstance(part, ast.Constant) and type(part.value) in (int, float)
+    if not plain:
+        raise StudyError(f"{ast.unparse(part)} is no number.")
+    value = part.value  # type: ignore[attr-defined]
+    return Fraction(value) if isinstance(value, int) else value
+
+
+def _written(layer: Layer, index: int) -> str:
+    operation, names = layer.operation, [f"h{parent}" for parent in layer.parents]
+    if isinstance(operation, Addition):
+        pairs = zip(operation.weights, names, strict=True)
+        return " + ".join(f"{weight}*{name}" for weight, name in pairs)
+    if isinstance(operation, Activation):
+        return _activation_text(operation, names, index)
+    word = next(word for word, kind in OPERATIONS.items() if type(operation) is kind)
+    for place, field in enumerate(fields(operation)):  # type: ignore[arg-type]
+        value = getattr(operation, field.name)
+        if place < FIRST.get(word, 1):
+            names.append(str(value))
+        elif value != field.default:
+            names.append(
+                f"{field.name}={value!r}" if isinstance(value, str) else f"{field.name}={value}"
+            )
+    return f"{word}({', '.join(names)})"
+
+
+def _activation_text(operation: Activation, names: list[str], index: int) -> str:
+    try:
+        known = lookup(operation.name)
+    except TpcalcError:
+        known = None
+    if known is None or known.fn.expr != operation.tau:
+        raise StudyError(
+            f"the activation {operation.name} has no name in the catalogue.", where=f"layer {index}"
+        )
+    word, _, given = operation.name.partition("[")
+    return f"{word}({', '.join([*names, given.rstrip(']')] if given else names)})"
