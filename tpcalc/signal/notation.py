@@ -24,7 +24,7 @@ from tpcalc.signal.operations import (
     SpanBias,
 )
 
-__all__ = ["graph_text", "parse_graph"]
+__all__ = ["described", "graph_text", "parse_graph"]
 
 OPERATIONS: dict[str, Callable[..., Operation]] = {
     "input": Input,
@@ -103,6 +103,30 @@ def graph_text(graph: LayerGraph) -> str:
     return "\n".join(
         f"h{index} = {_written(layer, index)}" for index, layer in enumerate(graph.layers)
     )
+
+
+def described(graph: LayerGraph) -> str:
+    """The same for readers: activations without a name are written as formulas.
+
+    Args:
+        graph: The layers.
+
+    Example:
+        >>> from tpcalc.functions import Var
+        >>> from tpcalc.signal.graph import chain
+        >>> print(described(chain(Input(), [Activation(Var(0) ** 3 + 1, "cube")])))
+        h0 = input(1, 0)
+        h1 = cube(h0), cube(x0) = 1 + x0**3
+    """
+    lines = []
+    for index, layer in enumerate(graph.layers):
+        try:
+            lines.append(f"h{index} = {_written(layer, index)}")
+        except StudyError:
+            name, tau = layer.operation.name, getattr(layer.operation, "tau", None)
+            assert tau is not None  # nothing else is without a name
+            lines.append(f"h{index} = {name}(h{layer.parents[0]}), {name}(x0) = {tau.text}")
+    return "\n".join(lines)
 
 
 def _layer(code: str, names: dict[str, int]) -> tuple[str, Layer]:

@@ -1,0 +1,164 @@
+"""``Nonlinearity``: the nonlinearity coefficient of a layer graph, layer by layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tpcalc.results.estimate import Estimate
+from tpcalc.results.tables import Provenance
+
+__all__ = ["LayerRow", "MeasuredRow", "MeasuredValue", "Nonlinearity", "PathRow", "Route"]
+
+Route = Literal["recursion", "program"]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """One layer in the limit of infinite width.
+
+    Args:
+        index: Its number; 0 is the input.
+        operation: What it does.
+        reads: The layers that it reads.
+        square: q, the second moment of a coordinate; LQM and LSCALE tend to its root.
+        comean: c, the second moment of two inputs.
+        gap: q - c, found without a difference.
+        log_gradient: log g, of the mean square of derivatives along Gaussian changes of the
+            input; JACF tends to sqrt(g).
+        bias: LBIAS, sqrt(q / (q - c)).
+        own: Of an activation, its coefficient as a function of the layer that it reads.
+        total: The coefficient of the layer as a function of the input.
+    """
+
+    index: int
+    operation: str
+    reads: tuple[int, ...]
+    square: Estimate
+    comean: Estimate
+    gap: Estimate
+    log_gradient: Estimate
+    bias: Estimate
+    own: Estimate | None
+    total: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredValue:
+    """A quantity over seeds of networks of one width.
+
+    Args:
+        mean: Its mean over seeds, with the standard error of that mean.
+        deviation: The standard deviation between seeds.
+        limit: The value in the limit of infinite width.
+    """
+
+    mean: Estimate
+    deviation: float
+    limit: Estimate
+
+    @property
+    def z(self) -> float | None:
+        """The difference in combined standard errors; None where nothing was uncertain."""
+        error = float((self.mean.stderr**2 + self.limit.stderr**2) ** 0.5)
+        return (self.mean.value - self.limit.value) / error if error > 0 else None
+
+    @property
+    def relative(self) -> float:
+        """The difference over the limit."""
+        return self.mean.value / self.limit.value - 1 if self.limit.value else float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """A layer of networks of one width.
+
+    Args:
+        width: The width n.
+        layer: The number of the layer.
+        values: Quantities by name: LSCALE, QMNEX, QMNSTD, JACF, LBIAS, NLC, and the diagnostics
+            NKURT, NGHI, CVNSTD, LCV of layers that should be Gaussian.
+    """
+
+    width: int
+    layer: int
+    values: tuple[tuple[str, MeasuredValue], ...]
+
+    def value(self, name: str) -> MeasuredValue | None:
+        """A quantity; None if it was not measured.
+
+        Args:
+            name: Its name.
+        """
+        return dict(self.values).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class PathRow:
+    """A path from the input to the output.
+
+    Args:
+        layers: The numbers of its layers.
+        weight: Its weight; those of all paths add up to 1.
+        product: The product of the squared coefficients of its activations.
+    """
+
+    layers: tuple[int, ...]
+    weight: float
+    product: float
+
+
+@dataclass(frozen=True)
+class Nonlinearity:
+    """The nonlinearity coefficient of a network: its limit, and networks of finite width beside it.
+
+    Args:
+        model: The network in words.
+        text: Its layers, one a line.
+        route: ``"recursion"``: the mean-field recursion; ``"program"``: the limit of the program,
+            where the recursion does not hold.
+        nlc: The coefficient from the input to the output.
+        layers: Every layer.
+        paths: The paths that add most to its square.
+        stability: ``"stable"``, ``"edge"`` or ``"unstable"``: what becomes of small deviations of
+            lengths; ``""`` where it is not known.
+        amplification: How much they grow at most.
+        conditions: What the graph does not meet of the conditions of the theory.
+        guidelines: Rules of design, each with whether the network follows it.
+        measured: Networks of finite width, by width and layer.
+        seeds: How many networks of each width.
+        notes: What a reader should know besides.
+        provenance: What it was computed from and with.
+
+    Source: Schoenherr, The nonlinearity coefficient, chapters 4 and 5.
+    """
+
+    model: str
+    text: str
+    route: Route
+    nlc: Estimate
+    layers: tuple[LayerRow, ...]
+    paths: tuple[PathRow, ...]
+    stability: str
+    amplification: float
+    conditions: tuple[str, ...]
+    guidelines: tuple[tuple[str, bool], ...]
+    measured: tuple[MeasuredRow, ...]
+    seeds: int
+    notes: tuple[str, ...]
+    provenance: Provenance
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The widths that were measured, the smallest first."""
+        return tuple(sorted({row.width for row in self.measured}))
+
+    def at(self, width: int, layer: int) -> MeasuredRow | None:
+        """A layer of networks of a width; None if it was not measured.
+
+        Args:
+            width: The width.
+            layer: The number of the layer.
+        """
+        rows = [row for row in self.measured if (row.width, row.layer) == (width, layer)]
+        return rows[0] if rows else None

@@ -1,0 +1,164 @@
+"""Networks of finite width beside the limit: the metrics of layers over seeds and widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from tpcalc.errors import UsageError
+from tpcalc.results import Estimate, Method, Status
+from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue
+from tpcalc.signal.graph import LayerGraph
+from tpcalc.signal.network import network_of
+from tpcalc.signal.operations import BatchNorm, Input
+
+if TYPE_CHECKING:
+    from tpcalc.finite.nonlinearity.layer_metrics import LayerMetrics
+
+__all__ = ["Sampling", "measure_layers"]
+
+EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT)
+EXACT_ONE = Estimate(1.0, 0.0, Method.EXACT)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Which networks are drawn, and on which inputs.
+
+    Args:
+        widths: The widths n.
+        seeds: How many networks of each width.
+        inputs: How many inputs; they have n features and the second moments of the graph's input.
+        draws: Batches of directions for derivatives.
+        seed: The first seed.
+        device: ``"cpu"``, ``"cuda"``, ``"auto"``.
+        dtype: ``"float64"`` or ``"float32"``.
+
+    Raises:
+        UsageError: Counts that are too small.
+    """
+
+    widths: tuple[int, ...]
+    seeds: int = 4
+    inputs: int = 500
+    draws: int = 2
+    seed: int = 0
+    device: str = "cpu"
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        if self.seeds < 2 or self.inputs < 8 or min(self.widths, default=0) < 2:
+            raise UsageError(
+                f"{self.seeds} seeds, {self.inputs} inputs, widths "
+                f"{', '.join(map(str, self.widths)) or 'none'}.",
+                hint="A spread takes 2 seeds, metrics take 8 inputs, networks are 2 wide or more.",
+            )
+
+
+def measure_layers(
+    graph: LayerGraph,
+    rows: Sequence[LayerRow],
+    sampling: Sampling,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[MeasuredRow, ...]:
+    """Every layer of random networks, beside the limit.
+
+    Args:
+        graph: The layers.
+        rows: The same in the limit.
+        sampling: Which networks, on which inputs.
+        progress: Called with the share that is done.
+
+    Raises:
+        MissingBackend: No torch.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.3 (figures 5.8 to 5.14).
+    """
+    found: list[MeasuredRow] = []
+    for place, width in enumerate(sampling.widths):
+        networks: list[tuple[LayerMetrics, ...]] = []
+        for index in range(sampling.seeds):
+            networks.append(_network(graph, width, sampling.seed + index, sampling))
+            if progress is not None:
+                done = place + (index + 1) / sampling.seeds
+                progress(done / len(sampling.widths))
+        for row in rows:
+            layers = [metrics[row.index] for metrics in networks]
+            found.append(MeasuredRow(width, row.index, _values(layers, row, sampling.seed)))
+    return tuple(found)
+
+
+def _network(
+    graph: LayerGraph, width: int, seed: int, sampling: Sampling
+) -> tuple[LayerMetrics, ...]:
+    from tpcalc.finite.layered.surrogates import gaussian_inputs
+    from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
+
+    start = graph.layers[0].operation
+    assert isinstance(start, Input)
+    network = network_of(graph, width, width, seed, sampling.device, sampling.dtype)
+    x = gaussian_inputs(
+        sampling.inputs,
+        width,
+        float(start.square),
+        float(start.comean),
+        seed,
+        sampling.device,
+        sampling.dtype,
+    )
+    return layer_metrics(network, x, batch=_batch(graph), draws=sampling.draws, seed=seed)
+
+
+def _batch(graph: LayerGraph) -> int | None:
+    sizes = [o.batch for o, _ in graph.pairs if isinstance(o, BatchNorm) and o.batch is not None]
+    return min(sizes) if sizes else None
+
+
+def _values(
+    layers: Sequence[LayerMetrics], row: LayerRow, seed: int
+) -> tuple[tuple[str, MeasuredValue], ...]:
+    gradient = _moved(row.log_gradient, lambda value: exp(value / 2))
+    limits: dict[str, tuple[Callable[[Any], Estimate], Estimate]] = {
+        "LQM": (lambda own: own.root_mean_square, _moved(row.square, _root)),
+        "LSCALE": (lambda own: own.scale, _moved(row.square, _root)),
+        "QMNEX": (lambda own: own.mean_scale, _moved(row.comean, _root)),
+        "QMNSTD": (lambda own: own.deviation_scale, _moved(row.gap, _root)),
+        "JACF": (lambda own: own.jacobian, gradient),
+        "LBIAS": (lambda own: own.bias, row.bias),
+        "NLC": (lambda own: own.nlc, row.total),
+        "NKURT": (lambda own: own.gaussianity.kurtosis, EXACT_ZERO),
+        "NGHI": (lambda own: own.gaussianity.overlap, EXACT_ONE),
+        "CVNSTD": (lambda own: own.gaussianity.deviation_spread, EXACT_ZERO),
+        "LCV": (lambda own: own.gaussianity.length_spread, EXACT_ZERO),
+    }
+    return tuple(
+        (name, _over_seeds([of(own) for own in layers], limit, seed))
+        for name, (of, limit) in limits.items()
+    )
+
+
+def _over_seeds(values: Sequence[Estimate], limit: Estimate, seed: int) -> MeasuredValue:
+    numbers = [each.value for each in values]
+    spread = stdev(numbers)
+    mean = Estimate(
+        fmean(numbers),
+        spread / sqrt(len(numbers)),
+        Method.FINITE,
+        Status.CONVERGED,
+        samples=len(numbers),
+        seed=seed,
+    )
+    return MeasuredValue(mean, spread, limit)
+
+
+def _root(value: float) -> float:
+    return sqrt(max(value, 0.0))
+
+
+def _moved(number: Estimate, function: Callable[[float], float]) -> Estimate:
+    value = function(number.value)
+    error = abs(function(number.value + number.stderr) - value)
+    return Estimate(value, error, number.method, number.status, seed=number.seed)

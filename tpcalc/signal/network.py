@@ -1,0 +1,98 @@
+"""A layer graph as a network of finite width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpcalc.finite.layered import steps
+from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    SharedBias,
+    SpanBias,
+)
+
+__all__ = ["network_of", "steps_of"]
+
+
+def steps_of(graph: LayerGraph) -> list[steps.Step]:
+    """The layers as ``tpcalc.finite.layered`` takes them.
+
+    Args:
+        graph: The layers.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> [type(step).__name__ for step in steps_of(chain(Input(), [Dense(2), LayerNorm()]))]
+        ['Input', 'Dense', 'LayerNorm']
+    """
+    return [_step(graph, layer) for layer in graph.layers]
+
+
+def network_of(
+    graph: LayerGraph,
+    width: int,
+    inputs: int,
+    seed: int = 0,
+    device: str = "cpu",
+    dtype: str = "float64",
+) -> Any:
+    """A network drawn at a width: a function of batches that shows all of its layers.
+
+    Args:
+        graph: The layers.
+        width: n.
+        inputs: Features of an input.
+        seed: For the weights.
+        device: ``"cpu"``, ``"cuda"``, ``"auto"``.
+        dtype: ``"float64"``, ``"float32"`` or ``"bfloat16"``.
+
+    Raises:
+        StudyError: A rank or a width that no whole number of neurons has.
+        MissingBackend: No torch, or no such device.
+
+    Example:
+        >>> from tpcalc.signal.graph import chain
+        >>> network = network_of(chain(Input(), [Dense(2, rank=0.5)]), width=8, inputs=4)
+        >>> network.sizes
+        (4, 8)
+    """
+    from tpcalc.finite.layered.network import Layered
+
+    return Layered(steps_of(graph), width, inputs, seed, device, dtype)
+
+
+def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
+    operation, parents = layer.operation, layer.parents
+    if isinstance(operation, Input):
+        return steps.Input()
+    if isinstance(operation, Dense):
+        rank = 1 if operation.rank is None else operation.rank
+        variance, width = operation.variance, operation.width
+        # Full rank means as many singular values as the narrower side has; entries keep the size.
+        read = graph.widths[parents[0]] or 1
+        if operation.rank is None and operation.family != "gaussian" and width > read:
+            rank = read / width
+            variance = variance / rank
+        family: Any = operation.family
+        return steps.Dense(variance, family, rank, width, operation.outputs, parents)
+    if isinstance(operation, Bias):
+        return steps.Bias(operation.variance, "all", parents)
+    if isinstance(operation, SpanBias):
+        return steps.Bias(operation.variance, "directions", parents)
+    if isinstance(operation, SharedBias):
+        return steps.Bias(operation.variance, "scalar", parents)
+    if isinstance(operation, Activation):
+        return steps.Elementwise(operation.tau, parents)
+    if isinstance(operation, LayerNorm):
+        return steps.LayerNorm(float(operation.epsilon), parents)
+    if isinstance(operation, BatchNorm):
+        return steps.BatchNorm(float(operation.epsilon), parents)
+    assert isinstance(operation, Addition)
+    return steps.Addition(operation.weights, parents)
