@@ -1,0 +1,1 @@
+"""Nonlinearity of functions that are given as they are: formulas, code and data."""

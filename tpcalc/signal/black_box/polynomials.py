@@ -1,0 +1,130 @@
+"""Polynomials of several numbers with exact coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+
+from tpcalc.functions import Const, Expr, Var, const
+from tpcalc.functions.expr import Add, Mul, Pow, add, mul
+
+__all__ = ["expanded", "terms"]
+
+Powers = tuple[int, ...]
+Polynomial = dict[Powers, Fraction]  # no coefficient is 0
+
+MOST_TERMS = 20_000
+
+
+def terms(expr: Expr, size: int) -> Polynomial | None:
+    """The coefficients of a formula of x0, ..., x_{size-1}; None where it is no polynomial.
+
+    Args:
+        expr: The formula; floats in it stand for themselves.
+        size: How many numbers there are.
+
+    Example:
+        >>> terms((Var(0) + 1) ** 2, 1)
+        {(0,): Fraction(1, 1), (1,): Fraction(2, 1), (2,): Fraction(1, 1)}
+    """
+    if isinstance(expr, Const):
+        return added({}, {(0,) * size: Fraction(expr.value)})
+    if isinstance(expr, Var):
+        return {unit(size, expr.index): Fraction(1)}
+    if isinstance(expr, Add):
+        parts = [terms(term, size) for term in expr.terms]
+        total: Polynomial = {}
+        for part in parts:
+            if part is None:
+                return None
+            total = added(total, part)
+        return total
+    if isinstance(expr, Mul):
+        return _product([terms(factor, size) for factor in expr.factors], size)
+    if isinstance(expr, Pow) and expr.exponent.denominator == 1 and 0 < expr.exponent <= 64:
+        return _product([terms(expr.base, size)] * int(expr.exponent), size)
+    return None
+
+
+def _product(factors: Sequence[Polynomial | None], size: int) -> Polynomial | None:
+    total: Polynomial = {(0,) * size: Fraction(1)}
+    for factor in factors:
+        if factor is None or len(total) * len(factor) > MOST_TERMS:
+            return None
+        total = multiplied(total, factor)
+    return total
+
+
+def expanded(expr: Expr, size: int) -> Expr:
+    """A polynomial written as a sum of monomials; another formula as it is.
+
+    Args:
+        expr: The formula.
+        size: How many numbers it may hold.
+
+    Example:
+        >>> expanded((Var(0) + 1) ** 2 - 2 * Var(0), 1).text
+        '1 + x0**2'
+    """
+    found = terms(expr, size)
+    if found is None:
+        return expr
+    return add(
+        mul((const(value), *(Var(i) ** power for i, power in enumerate(powers))))
+        for powers, value in found.items()
+    )
+
+
+def unit(size: int, index: int) -> Powers:
+    """The powers of one of the numbers.
+
+    Args:
+        size: How many there are.
+        index: Which.
+    """
+    return tuple(int(place == index) for place in range(size))
+
+
+def added(left: Mapping[Powers, Fraction], right: Mapping[Powers, Fraction]) -> Polynomial:
+    """A sum.
+
+    Args:
+        left: A polynomial.
+        right: Another.
+    """
+    out = dict(left)
+    for powers, value in right.items():
+        out[powers] = out.get(powers, Fraction(0)) + value
+    return {powers: value for powers, value in out.items() if value}
+
+
+def multiplied(left: Mapping[Powers, Fraction], right: Mapping[Powers, Fraction]) -> Polynomial:
+    """A product.
+
+    Args:
+        left: A polynomial.
+        right: Another.
+    """
+    out: Polynomial = {}
+    for (p, a), (q, b) in product(left.items(), right.items()):
+        powers = tuple(i + j for i, j in zip(p, q, strict=True))
+        out[powers] = out.get(powers, Fraction(0)) + a * b
+    return {powers: value for powers, value in out.items() if value}
+
+
+def composed(poly: Mapping[Powers, Fraction], forms: Sequence[Polynomial]) -> Polynomial:
+    """A polynomial of other polynomials.
+
+    Args:
+        poly: The outer one.
+        forms: What stands for each of its numbers.
+    """
+    out: Polynomial = {}
+    for powers, value in poly.items():
+        term: Polynomial = {(0,) * len(forms): value}
+        for form, power in zip(forms, powers, strict=True):
+            for _ in range(power):
+                term = multiplied(term, form)
+        out = added(out, term)
+    return out
