@@ -33,6 +33,7 @@ from typing import Any
 
 from tpcalc.analyses.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.analyses.probe import Probe
+from tpcalc.errors import LimitError
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.orders.coset import EVEN, Coset
 from tpcalc.program.nodes import (
@@ -260,6 +261,13 @@ def _input_scalar(node: InputScalar, ref: Ref, values: list[_Value], state: _Sta
 
 
 def _input_matrix(node: InputMatrix, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    if node.law != "gaussian":
+        raise LimitError(
+            f"the matrix {node.name!r} is orthogonal: that nothing moves any more is shown for "
+            "Gaussian matrices only.",
+            where=state.found.program.place(ref),
+            hint="tp.orders takes orthogonal matrices, step by step.",
+        )
     return _Value(ref, ())  # it stands for itself
 
 

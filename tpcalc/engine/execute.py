@@ -16,11 +16,13 @@ from tpcalc.engine.directions import (
     Store,
     materialise,
 )
+from tpcalc.engine.directions_haar import HaarMatrix
 from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
     Map,
+    Matrix,
     Mean,
     Multiply,
     Noise,
@@ -103,7 +105,7 @@ class Workspace:
                     store = Store(self._spaces[name].size, count)
                     self._rows[(kind, name, False)] = store
                     self._capacity[(kind, name, False)] = count
-        self._matrices: dict[str, LimitMatrix | FiniteMatrix] = {}
+        self._matrices: dict[str, LimitMatrix | FiniteMatrix | HaarMatrix] = {}
         self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
@@ -163,7 +165,7 @@ class Workspace:
             if matrix.name in self._matrices:
                 self._matrices[matrix.name].reset(*draws)
             else:
-                self._make_matrix(matrix.name, matrix.rows, matrix.cols, draws)
+                self._make_matrix(matrix, draws)
 
     def _new_draws(self, name: str, seed: np.random.SeedSequence) -> Draws:
         space = self._spaces[name]
@@ -172,16 +174,21 @@ class Workspace:
             return SobolDraws(count, space.size.bit_length() - 1, seed)
         return PlainDraws(space.size, seed)
 
-    def _make_matrix(self, name: str, rows: str, cols: str, draws: tuple[Draws, Draws]) -> None:
+    def _make_matrix(self, given: Matrix, draws: tuple[Draws, Draws]) -> None:
+        name = given.name
         forward = self.plan.directions.get((name, False), 0)
         transposed = self.plan.directions.get((name, True), 0)
-        kind = LimitMatrix if self.setting.mode == "limit" else FiniteMatrix
+        spaces = self._spaces[given.rows], self._spaces[given.cols]
         options: dict[str, Any] = {"storage": self.setting.storage}
         if self.setting.tolerance is not None:
             options["tolerance"] = self.setting.tolerance
-        matrix = kind(
-            self._spaces[rows], self._spaces[cols], forward, transposed, *draws, **options
-        )
+        matrix: LimitMatrix | FiniteMatrix | HaarMatrix
+        if given.law == "orthogonal":  # what it was applied to and what came out share one basis
+            forward = transposed = forward + transposed
+            matrix = HaarMatrix(self.setting.mode, *spaces, forward, *draws, **options)
+        else:
+            kind = LimitMatrix if self.setting.mode == "limit" else FiniteMatrix
+            matrix = kind(*spaces, forward, transposed, *draws, **options)
         self._matrices[name] = matrix
         for transpose, capacity in ((False, forward), (True, transposed)):
             side = matrix.side(transpose)
@@ -322,11 +329,12 @@ class Workspace:
         e: Key = ("e", step.matrix, step.transpose)
         q: Key = ("q", step.matrix, step.transpose)
         q_other: Key = ("q", step.matrix, not step.transpose)
+        has_images = matrix.side(step.transpose).e.rows > 0
         for j, (source, out) in enumerate(zip(step.vectors, step.out, strict=True)):
             if q not in self._vectors[source].rows:
                 self._vectors[source].rows[q] = self._tables[q].append(product.coords[j])
             form: dict[Key, Array] = {}
-            if product.coords.shape[1]:
+            if has_images:
                 form[e] = product.coords[j]
             if product.echo.shape[1]:
                 form[q_other] = product.echo[j]

@@ -39,11 +39,15 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A random matrix from the space ``cols`` to the space ``rows``, entries N(0, 1/n)."""
+    """A random matrix from the space ``cols`` to the space ``rows``, entries N(0, 1/n).
+
+    ``law="orthogonal"``: a Haar matrix, with entries of the same size.
+    """
 
     name: str
     rows: str
     cols: str
+    law: str = "gaussian"
 
 
 @dataclass(frozen=True, slots=True)

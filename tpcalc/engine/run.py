@@ -41,11 +41,13 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
     batch = _largest_batches(schedule)
     for matrix in script.matrices:
         rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
+        both = sum(schedule.directions.get((matrix.name, side), 0) for side in (False, True))
         for transpose in (False, True):
             count = schedule.directions.get((matrix.name, transpose), 0)
             total += count * (rows + cols) * entry
-            total += SMALL_TABLES * count**2 * 8
-            if setting.mode == "finite":  # images under way
+            tables = both if matrix.law == "orthogonal" else count
+            total += SMALL_TABLES * tables**2 * 8
+            if setting.mode == "finite" or matrix.law == "orthogonal":  # images under way
                 total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
     for step in script.instructions:
         if isinstance(step, Noise):  # keeps its vector

@@ -24,7 +24,6 @@ from tpcalc.engine.instructions import (
     Sum,
 )
 from tpcalc.engine.starts import members_factor
-from tpcalc.errors import LimitError
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import (
@@ -88,9 +87,6 @@ def compile_program(
 
     Returns:
         The script, and for each of its results (output name, statistic).
-
-    Raises:
-        LimitError: An orthogonal matrix (``dense`` runs those).
     """
     state = _State(program, width, dict(values or {}))
     for name, ref in program.outputs:
@@ -112,7 +108,7 @@ def compile_program(
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in program.dims),
         tuple(
-            Matrix(node.name, node.rows, node.cols)
+            Matrix(node.name, node.rows, node.cols, node.law)
             for node in program.nodes
             if isinstance(node, InputMatrix)
         ),
@@ -147,13 +143,7 @@ def _input_vector(node: InputVector, ref: Ref, values: list[int], state: _State)
 
 
 def _input_matrix(node: InputMatrix, ref: Ref, values: list[int], state: _State) -> int:
-    if node.law != "gaussian":
-        raise LimitError(
-            f"the matrix {node.name!r} is orthogonal; lazy revealing is for Gaussian matrices.",
-            where=state.program.place(ref),
-            hint="Use backend='dense'.",
-        )
-    return -1
+    return -1  # no register: products name it
 
 
 def _input_scalar(node: InputScalar, ref: Ref, values: list[int], state: _State) -> int:

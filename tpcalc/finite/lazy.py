@@ -1,8 +1,8 @@
 """``lazy``: finite networks whose random matrices are revealed only where the program looks.
 
-Exact in law: a Gaussian matrix is known only through the products asked for, and each new product
-is drawn conditionally on all earlier ones, on both sides. O(n k) for the k-th product instead of
-O(n^2), so widths of 10^6 are reachable.
+Exact in law: a matrix, Gaussian or Haar, is known only through the products asked for, and each new
+product is drawn conditionally on all earlier ones, on both sides. O(n k) for the k-th product
+instead of O(n^2), so widths of 10^6 are reachable.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ def run_lazy(
         ``"mean"`` and ``"second_moment"`` (over coordinates) for vectors.
 
     Raises:
-        LimitError: An orthogonal matrix.
         OutOfMemory: One network does not fit.
         Exploded: Numbers left the floating-point range.
 

@@ -26,6 +26,7 @@ from tpcalc.limit.graph import (
     ScalarApply,
     Start,
 )
+from tpcalc.limit.isometry import is_isometric
 
 __all__ = ["Certainty"]
 
@@ -84,7 +85,7 @@ class Certainty:
         if isinstance(node, Draw):
             return EVERYWHERE
         if isinstance(node, Product):
-            return EVERYWHERE if known[node.vector] else NOWHERE
+            return self._product(node) if known[node.vector] else NOWHERE
         if isinstance(node, Fluctuation):
             cov = self.context.program.group[node.group].cov
             spread = cov is None or cov[node.index][node.index] != 0
@@ -97,6 +98,25 @@ class Certainty:
         if isinstance(node, Apply):
             return self._applied(node.fn, node.vectors, node.scalars)
         return EVERYWHERE if isinstance(node, Expect) and self._square(node) else NOWHERE
+
+    def _product(self, node: Product) -> int:
+        """A product with a vector that is not 0.
+
+        W^T y is 0 where W is orthogonal with fewer columns and y has nothing in their span.
+        """
+        context = self.context
+        used = context.sides[node.vector] & context.both_sides(node)
+        if node.matrix not in context.orthogonal or not used:
+            return EVERYWHERE
+        return SOMEWHERE if is_isometric(context, node) else NOWHERE
+
+    def _kin(self, node: Product) -> int:
+        """The sides of matrices whose products may hold what is new in this one."""
+        context = self.context
+        if node.matrix not in context.orthogonal:
+            return context.side(node)
+        both = context.both_sides(node)
+        return -1 if context.sides[node.vector] & both else both
 
     def _combined(self, node: Combine) -> int:
         """One certain term with a Gaussian direction that the others certainly do not hold."""
@@ -114,7 +134,7 @@ class Certainty:
                     others |= supports[index]
                     sides |= context.sides[other]
             own, product = parity.own.get(vector, 0), context.nodes[vector]
-            if isinstance(product, Product) and sides & context.side(product):
+            if isinstance(product, Product) and sides & self._kin(product):
                 continue  # perhaps a multiple of what the product before it held
             if own & ~others:
                 return EVERYWHERE

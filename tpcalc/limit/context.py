@@ -36,7 +36,7 @@ from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.orders.coset import Lattice
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import InputMatrix, Ref
 from tpcalc.program.program import Program
 
 __all__ = ["Context", "Piece", "Template", "is_hidden", "start_root"]
@@ -95,11 +95,19 @@ class Context:
     exploded: list[Explosion] = field(default_factory=list)
     fresh: Iterator[int] = field(default_factory=count)
     parity: Parity = field(init=False)
+    # Ratios of rows and columns of each Haar matrix.
+    orthogonal: dict[str, tuple[Fraction, Fraction]] = field(init=False)
 
     def __post_init__(self) -> None:
         # Cosets of long training runs are large, and their zeros are rarely asked for.
         largest = 128 if len(self.program.nodes) < 10_000 else 16
-        self.parity = Parity(self.program.group, Lattice(largest))
+        ratio = {dim.name: dim.ratio for dim in self.program.dims}
+        self.orthogonal = {
+            node.name: (ratio[node.rows], ratio[node.cols])
+            for node in self.program.nodes
+            if isinstance(node, InputMatrix) and node.law == "orthogonal"
+        }
+        self.parity = Parity(self.program.group, frozenset(self.orthogonal), Lattice(largest))
 
     def add(self, node: LNode, dim: str | None) -> LRef:
         found = self.known.get(node)
@@ -137,6 +145,10 @@ class Context:
     def side(self, node: Product) -> int:
         """The bit of the side of a matrix that a product uses."""
         return self.bit(f"side {node.matrix} {node.transpose}")
+
+    def both_sides(self, node: Product) -> int:
+        """The bits of both sides of the matrix that a product uses."""
+        return self.bit(f"side {node.matrix} False") | self.bit(f"side {node.matrix} True")
 
     def _roots(self, node: LNode) -> int:
         """All random inputs that the finite-width value of a node depends on."""

@@ -56,8 +56,8 @@ def derive(
     Raises:
         ScaleError: A scalar grows with n, or a function that is not homogeneous is asked of a
             vector that explodes.
-        LimitError: A rule is missing (orthogonal matrices), an output depends on a fluctuation
-            whose law is not computed, or on terms beyond those that are expanded.
+        LimitError: An output depends on a fluctuation whose law is not computed, or on terms
+            beyond those that are expanded.
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
@@ -165,7 +165,13 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
         if isinstance(node, InputMatrix)
     )
     return LimitGraph(
-        tuple(nodes), kept, tuple(dims), context.program.dims, context.program.groups, matrices
+        tuple(nodes),
+        kept,
+        tuple(dims),
+        context.program.dims,
+        context.program.groups,
+        matrices,
+        frozenset(context.orthogonal),
     )
 
 

@@ -222,7 +222,10 @@ class _Writer:
                 f"<msup>{HAT}<mrow>{own[2]}<mspace width='0.15em'/>{x[2]}</mrow></msup>",
             )
         )
-        for other in self._earlier(node):
+        earlier_products = self._earlier(node)
+        if earlier_products and node.matrix in self.graph.orthogonal:
+            raise _TooLarge  # coefficients that solve a linear system
+        for other in earlier_products:
             earlier = self.graph.nodes[other]
             assert isinstance(earlier, Product)
             self._spend(2)

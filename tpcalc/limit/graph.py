@@ -47,7 +47,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Z of What x = n^(-1/2) W x: a Gaussian hat plus the correction dot."""
+    """Z of What x = n^(-1/2) W x: a Gaussian hat plus the correction dot.
+
+    Of a Haar matrix: the part that earlier products determine plus a fresh Gaussian.
+    """
 
     matrix: str
     transpose: bool
@@ -176,6 +179,7 @@ class LimitGraph:
         vector_dim: For each node the dimension class it lives on; None for a scalar.
         dims, groups: Of the program.
         matrices: Name, row and column dimension class of each random matrix.
+        orthogonal: Names of the matrices with a Haar law; the others are Gaussian.
     """
 
     nodes: tuple[LNode, ...]
@@ -184,6 +188,7 @@ class LimitGraph:
     dims: tuple[Dim, ...]
     groups: tuple[Group, ...]
     matrices: tuple[tuple[str, str, str], ...]
+    orthogonal: frozenset[str] = frozenset()
 
 
 def graph_refs(node: LNode) -> tuple[LRef, ...]:

@@ -44,9 +44,11 @@ class Parity:
 
     Args:
         groups: The Gaussian groups of the program.
+        orthogonal: Names of the matrices with a Haar law.
     """
 
     groups: Mapping[str, Group]
+    orthogonal: frozenset[str] = frozenset()
     lattice: Lattice = field(default_factory=Lattice)
     own: dict[LRef, int] = field(default_factory=dict)
     depends: dict[LRef, int] = field(default_factory=dict)
@@ -165,7 +167,11 @@ class Parity:
         return out
 
     def _product(self, node: Product) -> tuple[Coset, int, int]:
-        """What x = hat + correction; the hat is a sum of the draws of the directions of x."""
+        """What x = hat + correction; the hat is a sum of the draws of the directions of x.
+
+        A Haar matrix goes both ways between its directions: those of the other side, too, are taken
+        off a vector before what is left of it becomes a direction.
+        """
         lattice = self.lattice
         x = self._of[node.vector]
         side = self._sides.setdefault((node.matrix, node.transpose), [])
@@ -182,6 +188,8 @@ class Parity:
             if lattice.has_zero(lattice.product(x, other.draw)):
                 total = lattice.hull(total, other.vector)
                 bits |= other.below
+                if node.matrix in self.orthogonal:
+                    direction, below = lattice.hull(direction, other.draw), below | other.bits
         side.append(_Direction(direction, draw, own, below))
         return total, own, bits
 

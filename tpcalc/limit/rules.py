@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.errors import LimitError, ScaleError
+from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
@@ -19,6 +19,7 @@ from tpcalc.limit.graph import (
     Product,
     Start,
 )
+from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
@@ -51,13 +52,7 @@ def _input_vector(node: InputVector, ref: Ref, values: list[Any], context: Conte
 
 
 def _input_matrix(node: InputMatrix, ref: Ref, values: list[Any], context: Context) -> None:
-    if node.law != "gaussian":
-        raise LimitError(
-            f"the matrix {node.name!r} is orthogonal; the limit rules of this version cover "
-            "Gaussian matrices only.",
-            where=context.program.place(ref),
-            hint="Run it at finite width: tp.simulate(program, widths=..., backend='dense').",
-        )
+    """Its products have the rules."""
 
 
 def _input_scalar(node: InputScalar, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -76,10 +71,11 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
         source = context.anchors[matrix.rows if node.transpose else matrix.cols]
         context.add(Product(matrix.name, node.transpose, source), dim)
     x = context.ranking.spread(x, _first)  # what moves few coordinates of x moves all of W x
-    terms = tuple(
-        (power, _product(context, matrix.name, node.transpose, item, dim))
-        for power, item in x.terms
+    apply = _haar_product if matrix.law == "orthogonal" else _product
+    found = (
+        (power, apply(context, matrix.name, node.transpose, ref, dim)) for power, ref in x.terms
     )
+    terms = tuple((power, item) for power, item in found if item is not None)
     return Series(terms, x.rest, x.soft, x.drift).shift(HALF)
 
 
@@ -87,7 +83,7 @@ def _first(items: list[LRef]) -> LRef:
     return items[0]
 
 
-def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef:
+def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef | None:
     """W x; of a sum of vectors that were all multiplied before, the sum of the products."""
     node = context.nodes[item]
     if isinstance(node, Combine):
@@ -96,6 +92,34 @@ def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: st
         if len(known) == len(parts):
             return context.add(Combine(node.numbers, node.scalars, tuple(known)), dim)
     return context.add(Product(matrix, transpose, item), dim)
+
+
+def _haar_product(
+    context: Context, matrix: str, transpose: bool, item: LRef, dim: str
+) -> LRef | None:
+    """The same for a Haar matrix, which undoes its transpose; None where all of it cancels."""
+    node = context.nodes[item]
+    if not isinstance(node, Combine):
+        node = Combine((Fraction(1),), (None,), (item,))
+    bucket: Bucket = {}
+    left: Bucket = {}
+    undone = False
+    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        product = Product(matrix, transpose, vector)
+        found = known_product(context, product)
+        if found is None:
+            left[scalar, vector] = _added(left.get((scalar, vector), Fraction(0)), number)
+            continue
+        undone = undone or context.nodes[found[1]] != product
+        pair = (scalar, found[1])
+        bucket[pair] = _added(bucket.get(pair, Fraction(0)), number * found[0])
+    if left and not undone:
+        return context.add(Product(matrix, transpose, item), dim)
+    if left:
+        rest = _combined(context, left, context.dims[item] or dim)
+        bucket[None, context.add(Product(matrix, transpose, rest), dim)] = Fraction(1)
+    bucket = _opened(context, bucket)
+    return _combined(context, bucket, dim) if bucket else None
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:

@@ -74,7 +74,10 @@ def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
     """Every node of a graph with its number in a table that graphs share."""
     groups = {group.name: group for group in graph.groups}
     ratios = {dim.name: dim.ratio for dim in graph.dims}
-    sides = {name: (ratios[row], ratios[col]) for name, row, col in graph.matrices}
+    sides = {
+        name: (ratios[row], ratios[col], name in graph.orthogonal)
+        for name, row, col in graph.matrices
+    }
     new: dict[LRef, int] = {}
     for ref, node in enumerate(graph.nodes):
         plain = _plain(renamed(node, new))

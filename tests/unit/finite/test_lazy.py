@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import Exploded, LimitError, OutOfMemory, StudyError, UnknownName
+from tpcalc.errors import Exploded, OutOfMemory, StudyError, UnknownName
 
 DATA = tp.Samples(((0.6, -0.3),), ((1.0,),))
 
@@ -40,13 +40,15 @@ def test_memory_is_said_beforehand() -> None:
         tp.simulate(program(), widths=[10**6], seeds=1, memory_limit=10**6)
 
 
-def test_orthogonal_matrices_need_dense() -> None:
+def test_orthogonal_matrices_keep_lengths() -> None:
     @tp.program
     def haar(t: tp.Tracer) -> None:
-        t.output("h", tp.n**-0.5 * (t.matrix("W", law="orthogonal") @ t.gaussian("v")))
+        v = t.gaussian("v")
+        h = tp.n**-0.5 * (t.matrix("W", law="orthogonal") @ v)
+        t.output("change", t.inner(h, h) - t.inner(v, v))
 
-    with pytest.raises(LimitError, match="dense"):
-        tp.simulate(haar, widths=[16], seeds=2)
+    (row,) = tp.simulate(haar, widths=[16], seeds=3).rows
+    assert row.values == pytest.approx([0.0] * 3, abs=1e-14)
 
 
 def test_sizes_are_whole_numbers() -> None:

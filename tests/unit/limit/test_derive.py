@@ -71,15 +71,13 @@ def test_growing_scalar_names_its_output() -> None:
         tp.limit(growing)
 
 
-def test_orthogonal_matrices_are_not_supported_yet() -> None:
+def test_orthogonal_matrices_undo_their_transpose() -> None:
     @tp.program
     def haar(t: tp.Tracer) -> None:
-        w = t.matrix("W", law="orthogonal")
-        t.output("h", tp.n**-0.5 * (w @ t.gaussian("v")))
+        w, v = t.matrix("W", law="orthogonal"), t.gaussian("v")
+        t.output("back", tp.n**-1 * (w.T @ (w @ v)) - v)
 
-    with pytest.raises(LimitError, match="orthogonal") as error:
-        tp.limit(haar)
-    assert "dense" in str(error.value)
+    assert str(tp.limit(haar)["back"].second_moment) == "0 (exact)"
 
 
 def test_symbolic_exponents_need_values() -> None:

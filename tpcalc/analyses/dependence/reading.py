@@ -12,6 +12,7 @@ from tpcalc.analyses.dependence.growth import Growth
 from tpcalc.analyses.dependence.names import Names
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.analyses.orders import Orders
+from tpcalc.errors import LimitError
 from tpcalc.evaluate.nonzero import Finding, nonzero
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
@@ -19,7 +20,7 @@ from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Apply, Combine, LRef, graph_refs
 from tpcalc.limit.scales import Scales
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import InputMatrix, Ref
 
 __all__ = ["Dots", "Reading"]
 
@@ -34,11 +35,24 @@ class Reading:
         orders: The orders of its outputs.
         verify: Whether coefficients that may be 0 are estimated.
         seed: Of these estimates.
+
+    Raises:
+        LimitError: The program holds an orthogonal matrix.
     """
 
     orders: Orders
     verify: bool
     seed: int
+
+    def __post_init__(self) -> None:
+        for ref, node in enumerate(self.orders.program.nodes):
+            if isinstance(node, InputMatrix) and node.law == "orthogonal":
+                raise LimitError(
+                    f"the matrix {node.name!r} is orthogonal: the vectors that its products depend "
+                    "on are found for Gaussian matrices only.",
+                    where=self.orders.program.place(ref),
+                    hint="tp.orders, tp.limit and tp.simulate take orthogonal matrices.",
+                )
 
     @cached_property
     def run(self) -> Scales:

@@ -217,6 +217,8 @@ class Closure(Generic[T]):
             rate = yield ("slope", node.vector, other)
             if self.field.is_zero(rate):
                 continue
+            if node.matrix in self.graph.orthogonal:
+                raise Unknown("an orthogonal matrix of what depends on products with its transpose")
             place = len(self.graph.nodes) + len(self._extra)
             self._extra[place] = self.field.total([[ratio, rate]])
             self.found.append(

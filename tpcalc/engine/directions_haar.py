@@ -1,0 +1,293 @@
+"""Haar matrices that are never formed: two matching orthonormal frames.
+
+C has orthonormal columns and a Haar law; it maps the smaller space S into the larger space L. With
+averages for inner products T = C / sqrt(dim S / dim L) keeps lengths, T*T = 1. Rows of zeros make
+it square: O acts on the coordinates of S and of a space S' that nobody reads. What is known of O is
+the image of some orthonormal directions p_i of L, a row of coordinates in S and S' each:
+
+* ``T* y``: the part of y in the span of the p_i goes where they go. The rest is a new direction;
+  its image is uniform on the complement of the known images. In the limit that is a fresh Gaussian
+  of variance dim S / dim L in S, and the rest of its length in S'.
+* ``T h``: h is a vector of S with nothing in S'. Its part in the span of the known images goes back
+  to their p_i; the rest comes from a fresh direction of L, uniform on the complement of the p_i.
+
+What lies in a span has no fresh part: C^T C h = h holds to rounding, and so does C C^T v = v where
+the spaces have one size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from tpcalc.engine.directions import Product
+from tpcalc.engine.directions_basis import Basis, Push
+from tpcalc.engine.directions_store import SampleSpace, Store, Vector
+from tpcalc.engine.draws import Draws
+from tpcalc.errors import EvaluationError
+
+__all__ = ["HaarMatrix", "HaarSide"]
+
+Array = NDArray[np.float64]
+Law = Literal["limit", "finite"]
+SINGULAR = 1e-6  # of a draw: what is left of it in a space that is used up
+
+
+class HaarSide:
+    """What one side of a Haar matrix reads from, with the interface of ``MatrixSide``.
+
+    A product is a combination of the directions of the other side, so that ``e`` has no rows.
+
+    Args:
+        space: Where the inputs of this side live.
+        output: Where its products live.
+        capacity: Largest number of directions.
+        dtype: Storage type.
+        tolerance: Residuals below this part of their vector add no direction.
+    """
+
+    def __init__(
+        self,
+        space: SampleSpace,
+        output: SampleSpace,
+        capacity: int,
+        dtype: DTypeLike,
+        tolerance: float,
+    ) -> None:
+        self.space = space
+        self.output = output
+        self.q = Basis(space.size, capacity, dtype, space.block, tolerance)
+        self.e = Store(output.size, 0, dtype, output.block)
+
+
+class HaarMatrix:
+    """A Haar matrix scaled to entries of mean square 1/n: its limit, or exact in law at finite n.
+
+    Args:
+        law: ``"limit"``: samples of the coordinates of an infinite matrix. ``"finite"``: a matrix
+            of the sizes of the spaces.
+        row_space: The space W x lives in.
+        col_space: The space x lives in.
+        capacity: Largest number of directions of each space: all products, with W and with W^T.
+        draws_rows: Fresh normals on ``row_space``.
+        draws_cols: Fresh normals on ``col_space``.
+        storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
+        tolerance: Residuals below this part of their vector are dropped; None: as for Gaussian
+            matrices, 1e-5 in the limit and 1e-10 at finite n.
+
+    Raises:
+        EvaluationError: The storage is not known, or the spaces have blocks of different sizes.
+
+    Source: Pennington, Schoenholz and Ganguli, Resurrecting the sigmoid in deep learning through
+        dynamical isometry (arXiv:1711.04735), for the use of Haar matrices; the law of a Haar
+        matrix given what it did to some vectors is that of a Haar matrix on the complements.
+
+    Example:
+        >>> from tpcalc.engine.directions import materialise
+        >>> from tpcalc.engine.draws import SobolDraws
+        >>> large, small = SampleSpace(1024, 1.0), SampleSpace(1024, 0.25)
+        >>> draws = SobolDraws(2, 10, seed=0), SobolDraws(2, 10, seed=1)
+        >>> matrix = HaarMatrix("limit", large, small, 2, *draws)
+        >>> z, x, back = small.zeros(), large.zeros(), small.zeros()
+        >>> z[:] = 1.0
+        >>> materialise(x, [(matrix.side(True).q, matrix.multiply([z]).echo[0])])
+        >>> materialise(back, [(matrix.side(False).q, matrix.multiply([x], True).echo[0])])
+        >>> bool(np.allclose(back, z))  # W^T W = (rows / n) 1
+        True
+    """
+
+    def __init__(
+        self,
+        law: Law,
+        row_space: SampleSpace,
+        col_space: SampleSpace,
+        capacity: int,
+        draws_rows: Draws,
+        draws_cols: Draws,
+        storage: str = "float64",
+        tolerance: float | None = None,
+    ) -> None:
+        if storage not in ("float64", "float32"):
+            raise EvaluationError(
+                f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
+            )
+        if row_space.block != col_space.block:
+            raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
+        dtype = np.dtype(storage)
+        if tolerance is None:
+            tolerance = 1e-5 if law == "limit" else 1e-10
+        self.law = law
+        self.forward = HaarSide(col_space, row_space, capacity, dtype, tolerance)
+        self.transposed = HaarSide(row_space, col_space, capacity, dtype, tolerance)
+        self._draws = {False: draws_rows, True: draws_cols}
+        self._tall = row_space.ratio >= col_space.ratio  # whether W itself maps S into L
+        # Row i: coordinates of the image of p_i in S, on its directions, and in S'.
+        self._inside = np.zeros((capacity, capacity))
+        self._outside = np.zeros((capacity, capacity))
+        self._hidden = 0  # directions of S' met so far
+        self._least = 1.0
+        self._work: dict[bool, list[Vector]] = {False: [], True: []}
+
+    @property
+    def _small(self) -> HaarSide:
+        """The side that reads vectors of S."""
+        return self.forward if self._tall else self.transposed
+
+    @property
+    def _large(self) -> HaarSide:
+        """The side that reads vectors of L."""
+        return self.transposed if self._tall else self.forward
+
+    def side(self, transpose: bool) -> HaarSide:
+        """The side that ``multiply(..., transpose)`` uses: what it reads from."""
+        return self.transposed if transpose else self.forward
+
+    @property
+    def min_ratio(self) -> float:
+        """The smallest accepted residual, as a part of its vector (1.0 before any product)."""
+        return min(self.forward.q.min_ratio, self.transposed.q.min_ratio, self._least)
+
+    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
+        """Forget all directions and keep the memory, for the next replicate."""
+        for side in (self.forward, self.transposed):
+            side.q.clear()
+        self._inside[:] = 0.0
+        self._outside[:] = 0.0
+        self._hidden, self._least = 0, 1.0
+        self._draws = {False: draws_rows, True: draws_cols}
+
+    def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
+        """Products of W (or of its transpose) with several vectors.
+
+        Args:
+            vectors: Flat float64 vectors of the padded length of the side's input space.
+            transpose: Whether to multiply with the transpose.
+
+        Returns:
+            ``echo``: coefficients on the directions of the other side. ``coords``: coordinates of
+            the vectors in the directions of this side.
+
+        Raises:
+            Exploded: If a vector holds infinities or NaN.
+            EvaluationError: If more directions come up than the capacity holds.
+        """
+        return self._into(vectors) if transpose != self._tall else self._onto(vectors)
+
+    # -- S to L ------------------------------------------------------------------------------
+
+    def _into(self, vectors: Sequence[Vector]) -> Product:
+        """W where it is isometric, up to a number."""
+        small, large = self._small, self._large
+        coords = small.q.push(vectors).coords
+        before, count = large.q.rows, coords.shape[1]
+        found = np.zeros((len(vectors), before + len(vectors)))
+        rests: list[Array] = []
+        known = np.hstack([self._inside[:before, :count], self._outside[:before, : self._hidden]])
+        for point, on in zip(coords, found, strict=True):
+            rest = np.append(point, np.zeros(self._hidden))
+            for _ in range(2):  # once more: what is left must be orthogonal to rounding
+                part = _times(known, rest)
+                on[:before] += part
+                rest -= _times(known.T, part)
+                for place, own in enumerate(rests):
+                    overlap = _inner(own, rest)
+                    on[before + place] += overlap
+                    rest -= overlap * own
+            length, whole = math.sqrt(_inner(rest, rest)), math.sqrt(_inner(point, point))
+            if length > small.q.tolerance * whole:
+                on[before + len(rests)] = length
+                rests.append(rest / length)
+                self._least = min(self._least, length / whole)
+        kept = [*range(before)]
+        for new in self._fresh(large, len(rests)).added:
+            self._inside[new.row, :count] = rests[new.column][:count]
+            self._outside[new.row, : self._hidden] = rests[new.column][count:]
+            kept.append(before + new.column)
+        return Product(coords, found[:, kept] * math.sqrt(small.space.ratio))
+
+    # -- L to S ------------------------------------------------------------------------------
+
+    def _onto(self, vectors: Sequence[Vector]) -> Product:
+        """The transpose of that."""
+        small, large = self._small, self._large
+        push = large.q.push(vectors)
+        draws = self._fresh(small, len(push.added))
+        rows = {new.column: new.row for new in draws.added}
+        for index, new in enumerate(push.added):
+            inside, outside = self._draw(draws.coords[index], rows.get(index))
+            count, hidden = len(inside), len(outside)
+            inner, outer = self._inside[: new.row, :count], self._outside[: new.row, :hidden]
+            for _ in range(2):
+                overlaps = _times(inner, inside) + _times(outer, outside)
+                inside -= _times(inner.T, overlaps)
+                outside -= _times(outer.T, overlaps)
+            length = math.sqrt(_inner(inside, inside) + _inner(outside, outside))
+            if length > SINGULAR:  # else there are fewer samples than directions
+                self._inside[new.row, :count] = inside / length
+                self._outside[new.row, :hidden] = outside / length
+            self._hidden = hidden
+        images = self._inside[: large.q.rows, : small.q.rows]
+        factor = large.space.ratio / math.sqrt(small.space.ratio)
+        return Product(push.coords, np.einsum("bi,ij->bj", push.coords, images) * factor)
+
+    def _draw(self, coords: Array, row: int | None) -> tuple[Array, Array]:
+        """A Gaussian vector of S and S', which is projected and normalised afterwards.
+
+        Args:
+            coords: Of a fresh draw in S, in the directions there.
+            row: The direction that this draw brought.
+
+        Returns:
+            Coordinates in S and S'. In the limit these are those of a draw that is orthogonal to
+            all that is known, with a sharp share of S.
+        """
+        small, large = self._small.space, self._large.space
+        share = small.ratio / large.ratio
+        if self.law == "limit":
+            inside = np.zeros(len(coords)) if row is not None else coords.copy()
+            if row is not None:
+                inside[row] = math.sqrt(share)
+            outside = np.zeros(self._hidden + (share < 1))
+            outside[self._hidden :] = math.sqrt(1.0 - share)
+            return inside, outside
+        scalar = self._draws[self._tall].scalar
+        outside = np.array([scalar() for _ in range(self._hidden)])
+        left = large.size - small.size - self._hidden
+        if left > 0:
+            outside = np.append(outside, _chi(scalar(), left))
+        return coords * math.sqrt(small.size), outside
+
+    def _fresh(self, side: HaarSide, count: int) -> Push:
+        """Add fresh normal draws to the directions that a side reads, orthogonal to them."""
+        if not count:
+            return Push(np.zeros((0, side.q.rows)), ())
+        key = self._tall == (side is self._small)
+        buffers = self._work[key]
+        while len(buffers) < count:
+            buffers.append(side.space.zeros())
+        for buffer in buffers[:count]:
+            self._draws[key].fill(buffer.reshape(-1, side.space.block))
+        return side.q.push(buffers[:count])
+
+
+def _times(table: Array, vector: Array) -> Array:
+    """A matrix times a vector, not by BLAS: its threads move bits."""
+    found: Array = np.einsum("ij,j->i", table, vector)
+    return found
+
+
+def _inner(left: Array, right: Array) -> float:
+    return float(np.einsum("i,i->", left, right))
+
+
+def _chi(normal: float, freedom: int) -> float:
+    """The length of a standard normal vector, from one N(0, 1) draw by its distribution."""
+    from scipy.special import gammainccinv, gammaincinv, ndtr
+
+    if normal > 0:
+        return math.sqrt(2 * float(gammainccinv(freedom / 2, ndtr(-normal))))
+    return math.sqrt(2 * float(gammaincinv(freedom / 2, ndtr(normal))))

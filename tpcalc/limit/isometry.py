@@ -1,0 +1,43 @@
+"""Products with Haar matrices that undo each other: W^T W = 1 up to a number, exactly."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import LRef, Product
+
+__all__ = ["is_isometric", "known_product"]
+
+
+def is_isometric(context: Context, node: Product) -> bool:
+    """Whether a product with a Haar matrix keeps angles: it goes to the dimension that is larger.
+
+    Args:
+        context: The graph under construction.
+        node: A product with an orthogonal matrix.
+    """
+    rows, cols = context.orthogonal[node.matrix]
+    return rows <= cols if node.transpose else cols <= rows
+
+
+def known_product(context: Context, node: Product) -> tuple[Fraction, LRef] | None:
+    """A product with a Haar matrix as a multiple of a node that is there.
+
+    Args:
+        context: The graph under construction.
+        node: The product.
+
+    Returns:
+        The number and the node: ``W^T W x = (larger dimension / n) x`` where W keeps angles. None:
+        the product is not known yet.
+    """
+    inner = context.nodes[node.vector]
+    if (
+        isinstance(inner, Product)
+        and (inner.matrix, inner.transpose) == (node.matrix, not node.transpose)
+        and is_isometric(context, inner)
+    ):
+        return max(context.orthogonal[node.matrix]), inner.vector
+    found = context.known.get(node)
+    return None if found is None else (Fraction(1), found)
