@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import pytest
 
@@ -19,6 +20,9 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
+    Operation,
+    SharedBias,
+    SpanBias,
 )
 from tpcalc.signal.program import program_of
 
@@ -78,3 +82,39 @@ def test_networks_approach_the_state() -> None:
 def test_a_batch_has_no_program() -> None:
     with pytest.raises(StudyError, match="layer 1: batch norm has no program"):
         program_of(chain(Input(1.0, 0.3), [BatchNorm()]))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "orthogonal", "gaussian-gaussian", "padded"])
+def test_S3_1_low_rank_layers_of_all_families_have_the_same_state(family: str) -> None:
+    """Haar matrices included: the limit of the program is the recursion's."""
+    quarter, tanh = Fraction(1, 4), act("tanh")
+    layers: list[Operation] = [Dense(4, family, quarter), Bias(0.1), tanh, Dense(2, family, 0.5)]
+    if family != "padded":
+        layers[1] = SpanBias(0.4, quarter)
+    graph = chain(Input(1, 0.3), [*layers, tanh])
+    found = tp.limit(program_of(graph), outputs=["q[5]", "c[5]", "g[5]"])
+    state = propagate(graph)[-1]
+    wanted = (state.square.value, state.comean.value, state.gradient)
+    for letter, value in zip("qcg", wanted, strict=True):
+        assert agrees(found[f"{letter}[5]"], value, 1e-9), letter
+
+
+@pytest.mark.parametrize("width", [Fraction(1, 2), Fraction(2)])
+def test_widths_have_no_part_in_states(width: Fraction) -> None:
+    tanh = act("tanh")
+    layers: list[Operation] = [Dense(1.5, "orthogonal", width=width), tanh, Dense(2), tanh]
+    graph = chain(Input(1, 0.3), layers)
+    found = tp.limit(program_of(graph), outputs=["q[4]", "c[4]"])
+    state = propagate(graph)[-1]
+    assert agrees(found["q[4]"], state.square.value, 1e-9)
+    assert agrees(found["c[4]"], state.comean.value, 1e-9)
+
+
+def test_S3_2_a_shared_bias_is_a_random_scalar_of_the_program() -> None:
+    half = Fraction(1, 2)
+    graph = chain(Input(1, 0), [Dense(1, rank=half), SharedBias(0.4, half)])
+    found = tp.limit(program_of(graph), outputs=["q[2]"])["q[2]"]
+    assert abs(found.value - 0.7) < 5 * found.stderr
+    assert found.std == pytest.approx(0.2 * 2**0.5, rel=0.5)
+    drawn = chain(Input(1, 0), [Dense(1, rank=half), SharedBias(0.4, half, drawn=1.0)])
+    assert agrees(tp.limit(program_of(drawn))["q[2]"], 1.0, 1e-12)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
@@ -55,14 +54,19 @@ def as_function(family: ActivationFamily) -> Any:
 
     Returns:
         A function of vectors, scalars, expressions and numbers; for a family with parameters a
-        function of the parameters that returns one.
+        function of the parameters that returns one, and of a vector where all have defaults.
     """
     doc = f"{family.text}\n\nSource: {family.source}"
     if not family.parameters:
         return Elementwise(family.name, family()(Var(0)), doc)
 
-    def with_parameters(*values: object) -> Callable[[Any], Any]:
-        if any(isinstance(value, Expr | Operand) for value in values):
+    optional = all(parameter.default is not None for parameter in family.parameters)
+
+    def with_parameters(*values: Any) -> Any:
+        operands = [value for value in values if isinstance(value, Expr | Operand)]
+        if optional and len(operands) == len(values) == 1:  # tp.elu(h): all defaults
+            return Elementwise(family.name, family()(Var(0)), doc)(values[0])
+        if operands:
             raise misuse(
                 f"{family.name} is called with its parameters first, then with its argument.",
                 f"Write tp.{family.name}(2)(h).",

@@ -46,8 +46,13 @@ GIVEN = [
     "elu_slope:2",
     "poly:1,0,1/2",
     "poly:0,-1,0,2",
+    "gaussian",
+    "gaussian:1/2",
     "poly:3",
     "poly:0,0,0,0,1/24",
+    "sawtooth",
+    "sawtooth:1/2",
+    "square_wave",
 ]
 PLAIN = [name for name, family in REGISTRY.items() if not family.parameters]
 ALL = PLAIN + GIVEN

@@ -9,8 +9,8 @@ from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.functions import Atom, Facts
 from tpcalc.sources import Source
 
-# Kinks are declared as far as Gaussians of a standard deviation of 10 amplitudes reach. Beyond, they
-# are met only where the Gaussian is still wider, and there quadrature says what it misses.
+# Kinks are declared as far as a Gaussian with a standard deviation of 10 amplitudes reaches. Wider
+# ones meet more of them, and there quadrature says what it misses.
 DECLARED = 64
 
 
