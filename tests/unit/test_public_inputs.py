@@ -195,7 +195,7 @@ def test_simulate_takes_arrays() -> None:
         (lambda: train(watch="dw"), StudyError, "watch names dw"),
         (lambda: tp.MLP(2, 3), StudyError, "act is 3"),  # type: ignore[arg-type]
         (lambda: tp.MLP(2, np.tanh), TraceError, "as tp.tanh"),
-        (lambda: tp.MLP(2, tp.leaky_relu), TraceError, "with its parameters first"),
+        (lambda: tp.MLP(2, tp.relu_pow), TraceError, "with its parameters first"),
         (lambda: tp.MLP(True), UsageError, "depth is True"),
         (lambda: tp.MLP(0), UsageError, "depth is 0"),
     ],
