@@ -1,0 +1,40 @@
+"""The nonlinearity of a wide, deep torch network: below 10 s on two cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tpcalc.catalog.activations import lookup
+from tpcalc.finite.layered.network import Layered
+from tpcalc.finite.layered.steps import Dense, Elementwise, Input
+from tpcalc.finite.layered.surrogates import gaussian_inputs
+from tpcalc.finite.nonlinearity.coefficient import nlc
+from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
+
+pytestmark = pytest.mark.torch
+
+WIDTH, DEPTH, INPUTS = 1000, 20, 1000
+GROUP = "20 layers of width 1000, 1000 inputs"
+
+
+@pytest.fixture(scope="module")
+def network() -> Layered:
+    relu = Elementwise(lookup("relu").fn)
+    return Layered([Input(), *[Dense(2.0), relu] * DEPTH, Dense(size=10)], WIDTH, WIDTH)
+
+
+@pytest.mark.benchmark(group=GROUP)
+@pytest.mark.parametrize("estimator", ["backward", "forward"])
+def test_coefficient(benchmark: Any, network: Layered, estimator: Any) -> None:
+    x = gaussian_inputs(INPUTS, WIDTH)
+    found = benchmark.pedantic(lambda: nlc(network, x, estimator=estimator), rounds=1)
+    assert found.nlc.stderr < 0.03 * found.nlc.value
+
+
+@pytest.mark.benchmark(group=GROUP)
+def test_all_layers(benchmark: Any, network: Layered) -> None:
+    x = gaussian_inputs(INPUTS, WIDTH)
+    rows = benchmark.pedantic(lambda: layer_metrics(network, x), rounds=1)
+    assert len(rows) == 2 * DEPTH + 2

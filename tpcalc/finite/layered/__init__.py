@@ -1,0 +1,1 @@
+"""Networks of finite width made from layers: weights of any family, biases, norms, sums."""

@@ -1,0 +1,86 @@
+"""Functions of coordinates in torch, with the derivatives that their expressions have.
+
+At a kink torch would choose a derivative of its own, from the operations an activation is written
+with; here it is the value of the derivative's expression, the one that every limit uses.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from tpcalc.finite.device import load_torch
+from tpcalc.finite.torch_space import TorchSpace
+from tpcalc.functions import Fn, tape
+
+__all__ = ["coordinatewise"]
+
+Tensor = Any
+
+
+def coordinatewise(fn: Fn, *vectors: Tensor) -> Tensor:
+    """A function of tensors, coordinate by coordinate, in both modes of differentiation.
+
+    Args:
+        fn: The function; it takes no scalars.
+        vectors: Tensors of one shape, one for each argument.
+
+    Returns:
+        A tensor of that shape.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> torch = load_torch()
+        >>> x = torch.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+        >>> coordinatewise(lookup("abs").fn, x).sum().backward()
+        >>> x.grad.tolist()
+        [-1.0, 0.0, 1.0]
+    """
+    return _operation().apply(fn, *vectors)
+
+
+@lru_cache(maxsize=1)
+def _operation() -> Any:
+    torch = load_torch()
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.fn = inputs[0]
+        ctx.save_for_backward(*inputs[1:])
+        ctx.save_for_forward(*inputs[1:])
+
+    def backward(ctx: Any, above: Tensor) -> Any:
+        vectors = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[1:]
+        found = [
+            above * coordinatewise(ctx.fn.by(index), *vectors) if needed else None
+            for index, needed in enumerate(wanted)
+        ]
+        return (None, *found)
+
+    def jvp(ctx: Any, _: None, *tangents: Any) -> Tensor:
+        vectors = ctx.saved_tensors
+        parts = [
+            tangent * coordinatewise(ctx.fn.by(index), *vectors)
+            for index, tangent in enumerate(tangents)
+            if tangent is not None
+        ]
+        return sum(parts[1:], parts[0])
+
+    members = {
+        "forward": staticmethod(_value),
+        "setup_context": staticmethod(setup),
+        "backward": staticmethod(backward),
+        "jvp": staticmethod(jvp),
+        "generate_vmap_rule": True,
+    }
+    return type("Coordinatewise", (torch.autograd.Function,), members)
+
+
+def _value(fn: Fn, *vectors: Tensor) -> Tensor:
+    torch, first = load_torch(), vectors[0]
+    space = TorchSpace(torch, first.dtype, first.device)
+    found = tape.run(tape.lower(fn), space, list(vectors))
+    if isinstance(found, float | int):
+        return torch.full_like(first, found)
+    # A projection gives an argument itself, which autograd would take for a view.
+    return found.clone() if any(found is vector for vector in vectors) else found

@@ -1,0 +1,160 @@
+"""The nonlinearity coefficient of a function of torch tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Any, Literal
+
+from tpcalc.errors import UnknownName
+from tpcalc.finite.device import load_torch
+from tpcalc.finite.nonlinearity.batch_moments import batch_moments
+from tpcalc.finite.nonlinearity.noise import backward, forward
+from tpcalc.finite.nonlinearity.shard import Shard, shard_of
+from tpcalc.finite.nonlinearity.spread import Passes, Spread, outputs, spread_of
+from tpcalc.finite.nonlinearity.uncertainty import Measured, estimate, root_of_ratio
+from tpcalc.results import Estimate, Method, checks
+
+__all__ = ["Estimator", "MeasuredNLC", "nlc"]
+
+Function = Callable[[Any], Any]
+Estimator = Literal["backward", "forward"]
+
+# Below so many roundings of its mean an output's spread has lost digits that matter.
+_FEW = 1e4
+
+
+@dataclass(frozen=True)
+class MeasuredNLC:
+    """What was measured of a function under its inputs.
+
+    Attributes:
+        nlc: The nonlinearity coefficient.
+        frobenius: NLCFROB: the same as if inputs had a covariance proportional to the identity.
+        bias: sqrt(E |f|^2 / Tr Cov_f) of the outputs; infinite where they have collapsed.
+        spread: Tr Cov_f.
+        input_spread: Tr Cov_x.
+        collapsed: Whether outputs are equal within a few roundings: the coefficient is 1 then, by
+            convention.
+        rounding: How far rounding each input changes the outputs, over their spread.
+        notes: What to bear in mind.
+    """
+
+    nlc: Estimate
+    frobenius: Estimate
+    bias: float
+    spread: Estimate
+    input_spread: float
+    collapsed: bool
+    rounding: float
+    notes: tuple[str, ...]
+
+
+def nlc(
+    f: Function,
+    x: Any,
+    *,
+    batch: int | None = None,
+    draws: int = 8,
+    estimator: Estimator = "backward",
+    passes: Passes = "two-pass",
+    seed: int = 0,
+) -> MeasuredNLC:
+    """sqrt(E Tr J Cov_x J^T / Tr Cov_f) of any function of torch tensors.
+
+    A function with batch norm is one of batches, and measured as that: give the size of its
+    training batches. Batch norms of torch modules use the moments of the batch in either mode.
+
+    Args:
+        f: A module or another function from a batch of inputs to one of outputs.
+        x: The inputs, a tensor on the function's device, or rows of numbers.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        draws: Random batches behind the numerator.
+        estimator: ``"backward"``: noise sent back from the outputs; ``"forward"``: derivatives
+            along deviations of inputs, less noisy and twice as slow.
+        passes: How the spread of outputs is measured (``spread_of``).
+        seed: The seed.
+
+    Raises:
+        UsageError: Inputs that are too few or all equal.
+        EvaluationError: Outputs or derivatives that are not finite, or no outputs of torch.
+        UnknownName: An unknown estimator.
+
+    Source: Schoenherr, The nonlinearity coefficient, sections 4.2 and 4.4.4.
+
+    Example:
+        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> found = nlc(lambda x: x**2, gaussian_inputs(2000, 3), draws=20)
+        >>> abs(found.nlc.value - 2**0.5) < 5 * found.nlc.stderr
+        True
+    """
+    if estimator not in ("backward", "forward"):
+        raise UnknownName("estimator", estimator, ("backward", "forward"))
+    draws = checks.whole(draws, "draws", least=2)
+    shard = shard_of(x, batch, seed)
+    with batch_moments(f):
+        spread = spread_of(f, shard, passes)
+        notes = _notes(shard, spread)
+        if spread.collapsed:
+            return _collapsed(shard, spread, notes)
+        rounding = _rounding(f, shard, spread)
+        if estimator == "backward":
+            found = backward(f, shard, draws)
+        else:
+            (found,) = forward(lambda part: [outputs(f, part)], shard, draws)
+    assert found.frobenius is not None
+    if rounding > 0.01:
+        notes = (
+            *notes,
+            f"rounding of inputs changes outputs by {rounding:.1g} of their spread: numbers as "
+            "large as this coefficient's amplify rounding.",
+        )
+    scaled = found.frobenius.times(shard.spread / shard.features)
+    return MeasuredNLC(
+        root_of_ratio(found.numerator, spread.total, seed),
+        root_of_ratio(scaled, spread.total, seed),
+        sqrt(1 + spread.offset**2 / spread.total.value),
+        _plain(spread.total, seed),
+        shard.spread,
+        False,
+        rounding,
+        notes,
+    )
+
+
+def _notes(shard: Shard, spread: Spread) -> tuple[str, ...]:
+    found = []
+    if shard.left_out:
+        found.append(f"{shard.left_out} inputs fill no batch of {shard.batch} and are left out.")
+    if spread.collapsed:
+        found.append(
+            "outputs are equal within a few roundings (output collapse): the coefficient is 1 by "
+            "convention, and the bias beyond what this number format shows."
+        )
+    elif spread.roundings < _FEW:
+        found.append(
+            f"the spread of outputs is {spread.roundings:.3g} roundings of their mean: it has a "
+            f"relative error of {1 / spread.roundings:.1g} or more besides the standard error."
+        )
+    return tuple(found)
+
+
+def _collapsed(shard: Shard, spread: Spread, notes: tuple[str, ...]) -> MeasuredNLC:
+    unknown = Estimate(1.0, inf, Method.FINITE, samples=len(shard), seed=shard.seed)
+    total = _plain(spread.total, shard.seed)
+    return MeasuredNLC(unknown, unknown, inf, total, shard.spread, True, 1.0, notes)
+
+
+def _plain(total: Measured, seed: int) -> Estimate:
+    return estimate(total.value, total.stderr, total.samples, seed)
+
+
+def _rounding(f: Function, shard: Shard, spread: Spread) -> float:
+    torch = load_torch()
+    x = next(shard.batches())
+    eps = torch.finfo(x.dtype).eps
+    signs = torch.sign(shard.noise(x, "rounding", 0))
+    with torch.no_grad():
+        moved = outputs(f, x * (1 + eps * signs)) - outputs(f, x)
+    return sqrt(float((moved.double() ** 2).sum()) / len(x) / spread.total.value)

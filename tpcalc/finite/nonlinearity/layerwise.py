@@ -1,0 +1,168 @@
+"""The nonlinearity of a network as a product over its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import hypot
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import UsageError
+from tpcalc.finite.device import load_torch
+from tpcalc.finite.layered.coordinatewise import coordinatewise
+from tpcalc.finite.layered.network import Layered
+from tpcalc.finite.layered.steps import Addition, BatchNorm, Elementwise, LayerNorm
+from tpcalc.finite.nonlinearity.between import between
+from tpcalc.finite.nonlinearity.layer_moments import LayerMoments, layer_moments
+from tpcalc.finite.nonlinearity.noise import pulled
+from tpcalc.finite.nonlinearity.shard import Shard, shard_of
+from tpcalc.finite.nonlinearity.taps import HasLayers, measuring
+from tpcalc.finite.nonlinearity.uncertainty import (
+    Measured,
+    estimate,
+    mean_of,
+    root_of_ratio,
+)
+from tpcalc.results import Estimate
+
+__all__ = ["chain_nlc", "layerwise_nlc"]
+
+_CURVED = (Elementwise, LayerNorm, BatchNorm)
+
+
+def layerwise_nlc(network: Layered, x: Any, *, batch: int | None = None, seed: int = 0) -> Estimate:
+    """LNLC: each nonlinear layer's own coefficient, combined along the network.
+
+    Along a chain coefficients multiply. At a sum of branches their squares average with the weights
+    w^2 Tr Cov of the branches. Dense layers and biases have 1; activations of one layer and
+    normalizations are measured.
+
+    Args:
+        network: The network; its activations read one layer each.
+        x: The inputs, on its device.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        seed: The seed.
+
+    Raises:
+        UsageError: Inputs that are too few or all equal.
+        EvaluationError: A layer is not finite, or is the same for all inputs.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.finite.layered.steps import Dense, Input
+        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> relu = Elementwise(lookup("relu").fn)
+        >>> network = Layered([Input(), Dense(2.0), relu, Dense(1.0)], 200, 100)
+        >>> abs(layerwise_nlc(network, gaussian_inputs(500, 100)).value - 1.211) < 0.02
+        True
+    """
+    shard = shard_of(x, batch, seed)
+    moments = layer_moments(network, shard)
+    spreads = [mean_of(own.deviations).times(shard.correction * own.size) for own in moments]
+    own = _local(network, shard, moments)
+    # For each layer the squared coefficient from the input on, and its error.
+    found = [Measured(1.0, 0.0)]
+    for index, step in enumerate(network.steps[1:], start=1):
+        below = [found[parent] for parent in step.parents]
+        if isinstance(step, Addition):
+            shares = [
+                float(weight) ** 2 * spreads[parent].value
+                for weight, parent in zip(step.weights, step.parents, strict=True)
+            ]
+            found.append(_average(shares, below))
+        elif index in own:
+            factor = root_of_ratio(own[index], spreads[index], seed)
+            error = hypot(2 * factor.stderr / factor.value, below[0].stderr / below[0].value)
+            value = below[0].value * factor.value**2
+            found.append(Measured(value, value * error))
+        else:
+            found.append(below[0])
+    last = found[-1]
+    value = last.value**0.5
+    return estimate(value, last.stderr / (2 * value), len(shard), seed)
+
+
+def chain_nlc(
+    network: HasLayers,
+    x: Any,
+    linear: Sequence[int] = (),
+    *,
+    batch: int | None = None,
+    draws: int = 4,
+    seed: int = 0,
+) -> Estimate:
+    """LNLC of a chain of layers: the product of the coefficients of each as a function of the last.
+
+    Args:
+        network: ``tapped(module)``, or another network without branches.
+        x: The inputs, on the network's device.
+        linear: Numbers of the layers that are linear in the one before; their coefficient is 1.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        draws: Pairs of batches.
+        seed: The seed.
+
+    Raises:
+        UsageError: Inputs that are too few or all equal, or a network with branches.
+        EvaluationError: A layer is not finite.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
+
+    Example:
+        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.nonlinearity.taps import Tapped
+        >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
+        >>> abs(chain_nlc(cubes, gaussian_inputs(1000, 20), linear=[1]).value - 1.34) < 0.1
+        True
+    """
+    shard = shard_of(x, batch, seed)
+    with measuring(network):
+        count = len(network.layers(next(shard.batches())))
+    pairs = [(index - 1, index) for index in range(1, count) if index not in set(linear)]
+    rows = between(network, x, pairs, batch=batch, draws=draws, seed=seed)
+    value = float(np.prod([row.nlc.value for row in rows]))
+    relative = hypot(*(row.nlc.stderr / row.nlc.value for row in rows)) if rows else 0.0
+    return estimate(value, value * relative, len(shard), seed)
+
+
+def _average(shares: Sequence[float], parts: Sequence[Measured]) -> Measured:
+    total = sum(shares)
+    value = sum(share * part.value for share, part in zip(shares, parts, strict=True)) / total
+    errors = [share * part.stderr for share, part in zip(shares, parts, strict=True)]
+    return Measured(value, hypot(*errors) / total)
+
+
+def _local(network: Layered, shard: Shard, moments: Sequence[LayerMoments]) -> dict[int, Measured]:
+    """For each nonlinear layer E Tr J Cov J^T of it as a function of the layer that it reads."""
+    torch, device = load_torch(), shard.rows.device
+    curved = {k: step for k, step in enumerate(network.steps) if isinstance(step, _CURVED)}
+    terms: dict[int, list[Any]] = {index: [] for index in curved}
+    for number, batch in enumerate(shard.batches()):
+        with torch.no_grad():
+            layers = network.layers(batch)
+            others = network.layers(shard.drawn("others", number))
+        for index, step in curved.items():
+            if len(step.parents) != 1:
+                raise UsageError(
+                    f"layer {index} is a function of {len(step.parents)} layers.",
+                    hint="A layerwise coefficient takes activations of one layer.",
+                )
+            (parent,) = step.parents
+            below, known = layers[parent], moments[parent]
+            if isinstance(step, Elementwise):  # J is diagonal: no noise is needed
+                slope = coordinatewise(step.function.by(0), below)
+                part = slope**2 @ torch.from_numpy(known.variance).to(device, slope.dtype)
+            else:
+                noise = partial(shard.noise, what=f"layer {index}", draw=number)
+                g = pulled(partial(_one, network, index), below, noise)
+                mean = torch.from_numpy(known.mean).to(device, g.dtype)
+                part = ((g @ (others[parent] - mean).T) ** 2).mean(1) * shard.correction
+            terms[index].append(part.double().cpu().numpy())
+    return {index: mean_of(np.concatenate(parts)) for index, parts in terms.items()}
+
+
+def _one(network: Layered, index: int, below: Any) -> Any:
+    return network.layer(index, [below])

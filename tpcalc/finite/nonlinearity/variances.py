@@ -1,0 +1,81 @@
+"""Variances that the weights and biases of a network have now, trained or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tpcalc.errors import UsageError
+from tpcalc.finite.device import load_torch
+from tpcalc.finite.layered.network import Layered
+
+__all__ = ["LayerVariance", "layer_variances"]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerVariance:
+    """The variance of a layer, as the recursion of wide networks takes it.
+
+    Args:
+        layer: Number of the step, or name of the module.
+        kind: Whether of weights or of biases.
+        value: |W|_F^2 / d_l, or |b|^2 / d_l, for d_l neurons.
+    """
+
+    layer: int | str
+    kind: Literal["weights", "biases"]
+    value: float
+
+
+def layer_variances(network: Any) -> tuple[LayerVariance, ...]:
+    """The squared norms of weights and biases for each neuron, in order of the layers.
+
+    Args:
+        network: A ``Layered``, or a torch module whose parameters are all in linear layers.
+
+    Raises:
+        UsageError: Something else, or a module with other parameters.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.3.
+
+    Example:
+        >>> linear = load_torch().nn.Linear(2, 2)
+        >>> _ = linear.weight.data.copy_(load_torch().eye(2)), linear.bias.data.fill_(3.0)
+        >>> [(row.kind, row.value) for row in layer_variances(linear)]
+        [('weights', 1.0), ('biases', 9.0)]
+    """
+    if isinstance(network, Layered):
+        return tuple(_of_layered(network))
+    if isinstance(network, load_torch().nn.Module):
+        return tuple(_of_module(network))
+    raise UsageError(
+        f"a {type(network).__name__} is no network with weights.",
+        hint="Give a Layered or a torch module.",
+    )
+
+
+def _of_layered(network: Layered) -> Iterator[LayerVariance]:
+    for index in range(len(network.steps)):
+        if index in network.weights:
+            yield LayerVariance(index, "weights", _square(network.weights[index].product))
+        if index in network.biases:
+            yield LayerVariance(index, "biases", _square(network.biases[index]))
+
+
+def _of_module(module: Any) -> Iterator[LayerVariance]:
+    linear = load_torch().nn.Linear
+    for name, part in module.named_modules():
+        if isinstance(part, linear):
+            yield LayerVariance(name, "weights", _square(part.weight))
+            if part.bias is not None:
+                yield LayerVariance(name, "biases", _square(part.bias))
+        elif next(part.parameters(recurse=False), None) is not None:
+            raise UsageError(
+                f"the module {name or type(part).__name__!r} has parameters and is not linear.",
+                hint="The variances are those of torch.nn.Linear.",
+            )
+
+
+def _square(tensor: Any) -> float:
+    return float((tensor.detach().double() ** 2).sum()) / len(tensor)
