@@ -11,7 +11,7 @@ from agree import agree
 from scipy.stats import kurtosis
 
 from tpcalc.catalog.activations import lookup
-from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import (
     Addition,
@@ -22,7 +22,7 @@ from tpcalc.finite.layered.steps import (
     Input,
     LayerNorm,
 )
-from tpcalc.finite.layered.surrogates import gaussian_inputs, sphere_inputs
+from tpcalc.finite.layered.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.between import between
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.gaussianity import gaussianity
@@ -32,7 +32,6 @@ from tpcalc.finite.nonlinearity.layerwise import chain_nlc, layerwise_nlc
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.nonlinearity.shard import shard_of
 from tpcalc.finite.nonlinearity.taps import Tapped, tapped
-from tpcalc.finite.nonlinearity.width_sweep import width_sweep
 
 pytestmark = pytest.mark.torch
 
@@ -206,25 +205,3 @@ def test_several_arguments_have_no_layerwise_coefficient(x: Any) -> None:
     product = Elementwise(Fn(Var(0) * Var(1), 2), (0, 0))
     with pytest.raises(UsageError, match="a function of 2 layers"):
         layerwise_nlc(Layered([Input(), product], 6, 6), x)
-
-
-def test_width_sweeps() -> None:
-    """The scatter over networks falls like the root of the width."""
-    steps = [Input(), Dense(2.0), RELU, Dense(1.0)]
-    names = ["scale", "nlc"]
-    rows = width_sweep(steps, [20, 180], range(6), [1, 3], metrics=names)
-    assert [(row.width, row.layer, row.metric) for row in rows] == [
-        (width, layer, name) for width in (20, 180) for layer in (1, 3) for name in names
-    ]
-    narrow, wide = (row.value for row in rows if row.layer == 3 and row.metric == "scale")
-    assert narrow.std is not None and wide.std is not None
-    assert wide.std < 0.7 * narrow.std
-    agree(wide, 1, rounding=0.02)
-    own = layer_metrics(Layered(steps, 20, 20, 1), sphere_inputs(250, 20, seed=1), draws=2, seed=1)
-    assert rows[3].value.draws[1] == own[3].nlc.value
-    with pytest.raises(UnknownName, match="metric of layers"):
-        width_sweep(steps, [30], [0, 1], metrics=["size"])
-    with pytest.raises(UsageError, match="no layer 4"):
-        width_sweep(steps, [30], [0, 1], [4])
-    with pytest.raises(UsageError, match="1 seeds"):
-        width_sweep(steps, [30], [0])
