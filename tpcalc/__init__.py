@@ -14,6 +14,8 @@ Questions:
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
+Signal propagation:
+    signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
     Program, parse, save, load
 Activations:
@@ -29,6 +31,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tpcalc import signal as signal
     from tpcalc.analyses.check import check as check
     from tpcalc.analyses.compare import compare as compare
     from tpcalc.analyses.dependencies import corrections as corrections
@@ -121,11 +124,13 @@ _HOMES = {
     "train": "tpcalc.catalog.training",
 }
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [*_HOMES, "signal", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
+    if name == "signal":  # a room that is public as a whole
+        value: Any = import_module("tpcalc.signal")
+    elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     elif name.startswith("_"):
         raise AttributeError(f"module 'tpcalc' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 THEORY = Path(__file__).parents[2] / "docs" / "theory"
-PAGES = ("integrable",)
+PAGES = ("integrable", "low_rank", "nlc")
 CELL = re.compile(r"^\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 
 
@@ -20,7 +20,9 @@ def lines_of(page: str) -> tuple[str, list[str]]:
     found = []
     for row in CELL.finditer(text):
         last = row["cells"].split(" | ")[-1].strip()
-        if last.startswith("`") and last.endswith((")`", "]`")):
+        if last.startswith(("`s.", "`ordered.", "`chaotic.")) or (
+            last.startswith("`") and last.endswith((")`", "]`"))
+        ):
             found.append(last.strip("`"))
     return "".join(blocks), found
 
@@ -39,7 +41,7 @@ def spaces() -> dict[str, dict[str, Any]]:
 
 
 def test_there_are_lines() -> None:
-    assert len(CASES) >= 45
+    assert len(CASES) >= 100
 
 
 @pytest.mark.parametrize(("page", "line"), CASES, ids=[line for _, line in CASES])

@@ -13,10 +13,13 @@ from tpcalc.cli.commands.doctor import doctor
 from tpcalc.cli.commands.experiment import experiment
 from tpcalc.cli.commands.kernel import kernel
 from tpcalc.cli.commands.limit import limit
+from tpcalc.cli.commands.nlc import nlc
 from tpcalc.cli.commands.orders import orders
 from tpcalc.cli.commands.phases import phases
 from tpcalc.cli.commands.report import report
+from tpcalc.cli.commands.sheet import sheet
 from tpcalc.cli.commands.show import show
+from tpcalc.cli.commands.signal import signal
 from tpcalc.cli.commands.simulate import simulate
 from tpcalc.cli.commands.solve import solve
 
@@ -39,9 +42,12 @@ app.command("solve")(solve)
 app.command("phases")(phases)
 app.command("limit")(limit)
 app.command("kernel")(kernel)
+app.command("sheet")(sheet)
+app.command("signal")(signal)
 app.command("simulate")(simulate)
 app.command("compare")(compare)
 app.command("report")(report)
+app.command("nlc")(nlc)
 app.command("experiment")(experiment)
 app.command("show")(show)
 app.command("list")(catalogue)

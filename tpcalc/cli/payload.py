@@ -6,7 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from tpcalc.results import (
@@ -277,6 +277,18 @@ def experiment(found: Experiment) -> dict[str, Any]:
         "shares": dict(found.shares),
         "notes": found.notes,
     }
+
+
+def record(found: Any) -> Any:
+    """A record with all that it holds, as it is; estimates as in other answers."""
+    if isinstance(found, Estimate):
+        return _estimate(found)
+    if isinstance(found, tuple):
+        return [record(part) for part in found]
+    if is_dataclass(found):
+        kept = [part.name for part in fields(found) if part.name != "provenance"]
+        return {name: record(getattr(found, name)) for name in kept}
+    return found
 
 
 def provenance(record: Provenance) -> dict[str, Any]:

@@ -11,9 +11,17 @@ from tpcalc.report.experiment import (
     judge_experiment,
 )
 from tpcalc.report.kernel import judge_kernel, kernel_lines, kernel_summary, kernel_tables
+from tpcalc.report.nonlinearity import (
+    judge_nonlinearity,
+    nonlinearity_lead,
+    nonlinearity_summary,
+    nonlinearity_tables,
+)
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.record import KINDS, ReportInput
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
+from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
+from tpcalc.report.signal import judge_signal, signal_sections, signal_summary
 from tpcalc.report.tables import Table
 from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.verdict import Verdict as Judgement
@@ -118,6 +126,29 @@ def _versus(report: ReportInput) -> Iterable[ExponentPart]:
         yield ExponentPart("versus", title, versus_lead(found), versus_tables(found), (), made)
 
 
+def _sheet(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.sheet) is not None:
+        lead = "Numbers hold for Gaussian inputs of a layer, in the limit of infinite width."
+        made = found.sheets[0].provenance
+        yield ExponentPart("sheet", "Activations", lead, sheet_tables(found), (), made)
+
+
+def _nonlinearity(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.nonlinearity) is not None:
+        lead = nonlinearity_lead(found)
+        tables, made = nonlinearity_tables(found), found.provenance
+        yield ExponentPart("nonlinearity", "Nonlinearity", lead, tables, found.notes, made)
+        if len(found.widths) > 1:
+            yield ExponentPart("nonlinearity-widths", "Width", "", (), (), None)
+
+
+def _signal(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.signal) is not None:
+        for index, part in enumerate(signal_sections(found)):
+            notes, made = ((), None) if index else (found.notes, found.provenance)
+            yield ExponentPart(part.key, part.title, part.lead, part.tables, notes, made)
+
+
 _MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
     "check": _check,
     "theorems": _theorems,
@@ -127,6 +158,9 @@ _MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
     "phases": _phases,
     "kernel": _kernel,
     "experiment": _experiment,
+    "sheet": _sheet,
+    "signal": _signal,
+    "nonlinearity": _nonlinearity,
 }
 
 
@@ -159,6 +193,12 @@ def summarize_exponents(report: ReportInput) -> str:
         sentences.append(kernel_summary(report.kernel))
     if report.experiment is not None:
         sentences.append(experiment_summary(report.experiment))
+    if report.nonlinearity is not None:
+        sentences.append(nonlinearity_summary(report.nonlinearity))
+    if report.sheet is not None:
+        sentences.append(sheet_summary(report.sheet))
+    if report.signal is not None:
+        sentences.append(signal_summary(report.signal))
     return " ".join(sentences)
 
 
@@ -182,6 +222,12 @@ def judge_exponents(report: ReportInput) -> Judgement:
         return judge_kernel(report.kernel)
     if report.experiment is not None:
         return judge_experiment(report.experiment)
+    if report.nonlinearity is not None:
+        return judge_nonlinearity(report.nonlinearity)
+    if report.sheet is not None:
+        return judge_sheets(report.sheet)
+    if report.signal is not None:
+        return judge_signal(report.signal)
     rows = report.orders.rows if report.orders is not None else ()
     bounds = [row.name for row in rows if row.status != "exact"]
     if bounds:

@@ -12,10 +12,13 @@ from tpcalc.report.content import compose
 from tpcalc.report.experiment_plot import draw_experiment, experiment_figures
 from tpcalc.report.kernel_plot import draw_kernel, kernel_figure
 from tpcalc.report.mathml import formula_html, formula_markdown
+from tpcalc.report.nonlinearity_plot import nonlinearity_figures
 from tpcalc.report.numbers import typeset
 from tpcalc.report.panels import Figure, error_figure, feature_figure, output_figure
 from tpcalc.report.phase_plot import draw_phases, phase_figure
 from tpcalc.report.record import ReportInput
+from tpcalc.report.sheet_plot import draw_sheets, sheet_figure
+from tpcalc.report.signal_plot import draw_signal, signal_figures
 from tpcalc.report.tables import Cell
 from tpcalc.report.traces import Trace, gather
 from tpcalc.results import Formula
@@ -130,10 +133,13 @@ def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure
     found = {
         "phases": phase_figure(report.phases) if report.phases is not None else None,
         "kernel": kernel_figure(report.kernel) if report.kernel is not None else None,
+        "sheet": sheet_figure(report.sheet) if report.sheet is not None else None,
         "outputs": output_figure(traces, report.input_names),
         "features": feature_figure(traces, report.input_names),
         "comparison": error_figure(traces, report.comparison, report.input_names),
         **(experiment_figures(report.experiment) if report.experiment is not None else {}),
+        **(nonlinearity_figures(report.nonlinearity) if report.nonlinearity is not None else {}),
+        **(signal_figures(report.signal) if report.signal is not None else {}),
     }
     return {key: figure for key, figure in found.items() if figure is not None}
 
@@ -148,8 +154,12 @@ def _pictures(report: ReportInput, key: str, figure: Figure) -> tuple[Markup, ..
         return (Markup(draw_phases(report.phases, key)),)
     if key == "kernel" and report.kernel is not None:
         return tuple(map(Markup, draw_kernel(report.kernel, key)))
+    if key == "sheet" and report.sheet is not None:
+        return tuple(map(Markup, draw_sheets(report.sheet, key)))
     if report.experiment is not None and key in experiment_figures(report.experiment):
         return tuple(map(Markup, draw_experiment(report.experiment, key)))
+    if report.signal is not None and key in signal_figures(report.signal):
+        return tuple(map(Markup, draw_signal(report.signal, key)))
     return tuple(Markup(draw(panel, f"{key}-{index}")) for index, panel in enumerate(figure.panels))
 
 

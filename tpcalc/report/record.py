@@ -14,9 +14,12 @@ from tpcalc.results import (
     Formula,
     Kernel,
     LimitTable,
+    Nonlinearity,
     OrderTable,
     PhaseDiagram,
     Provenance,
+    Sheets,
+    Signal,
     Solution,
     Theorems,
     Verdict,
@@ -36,6 +39,9 @@ KINDS = {
     "experiment": Experiment,
     "theorems": Theorems,
     "versus": Contrast,
+    "sheet": Sheets,
+    "signal": Signal,
+    "nonlinearity": Nonlinearity,
 }
 """The answers that a report can hold, by field."""
 
@@ -63,6 +69,9 @@ class ReportInput:
         experiment: Trained networks.
         theorems: What theorems say of the network.
         versus: Its parameterization beside another one.
+        nonlinearity: Its nonlinearity coefficient.
+        sheet: Activations side by side.
+        signal: Signals in a deep network at the start.
 
     Raises:
         StudyError: No answer is given, or one of them is not the record that its name asks for.
@@ -92,6 +101,9 @@ class ReportInput:
     experiment: Experiment | None = None
     theorems: Theorems | None = None
     versus: Contrast | None = None
+    nonlinearity: Nonlinearity | None = None
+    sheet: Sheets | None = None
+    signal: Signal | None = None
 
     def __post_init__(self) -> None:
         given = [(name, kind, getattr(self, name)) for name, kind in KINDS.items()]

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING
 
 from tpcalc.report.experiment import experiment_summary, experiment_tables, judge_experiment
 from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
+from tpcalc.report.nonlinearity import (
+    judge_nonlinearity,
+    nonlinearity_summary,
+    nonlinearity_tables,
+)
 from tpcalc.report.numbers import ERRORS
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
+from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
+from tpcalc.report.signal import judge_signal, signal_lead, signal_summary, signal_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
@@ -32,8 +39,11 @@ from tpcalc.results import (
     FiniteTable,
     Kernel,
     LimitTable,
+    Nonlinearity,
     OrderTable,
     PhaseDiagram,
+    Sheets,
+    Signal,
     Solution,
     Theorems,
     Verdict,
@@ -51,8 +61,11 @@ __all__ = [
     "finite_group",
     "kernel_group",
     "limit_group",
+    "nonlinearity_group",
     "orders_group",
     "phases_group",
+    "sheet_group",
+    "signal_group",
     "solution_group",
 ]
 
@@ -188,6 +201,52 @@ def kernel_group(kernel: Kernel, most: int | None = None) -> Group:
     lead = [Text(said.headline, style=_LEVELS[said.level]), Text(kernel_summary(kernel))]
     lead += [Text(f"- {reason}") for reason in said.reasons]
     return _group(kernel_tables(kernel), kernel.notes, most, lead)
+
+
+def sheet_group(found: Sheets, most: int | None = None) -> Group:
+    """Activations for ``rich.console.Console.print``: what deep networks do, then the tables.
+
+    Args:
+        found: The sheets.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judge_sheets(found)
+    lead = [Text(sheet_summary(found), style=_LEVELS[said.level])]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    return _group(sheet_tables(found), (), most, lead)
+
+
+def signal_group(found: Signal, most: int | None = None) -> Group:
+    """Signals in a deep network for ``rich.console.Console.print``: the phase, then the tables.
+
+    Args:
+        found: The answer.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judge_signal(found)
+    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(signal_summary(found))]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    notes = (signal_lead(found), *((found.edge_note,) if found.edge_note else ()), *found.notes)
+    return _group(signal_tables(found), notes, most, lead)
+
+
+def nonlinearity_group(found: Nonlinearity, most: int | None = None) -> Group:
+    """Nonlinearity coefficients for ``rich.console.Console.print``.
+
+    Args:
+        found: The answer.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judge_nonlinearity(found)
+    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(nonlinearity_summary(found))]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    return _group(nonlinearity_tables(found), found.notes, most, lead)
 
 
 def experiment_group(found: Experiment, most: int | None = None) -> Group:

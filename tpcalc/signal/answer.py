@@ -7,13 +7,13 @@ from collections.abc import Callable
 from math import exp
 from time import perf_counter
 
-from tpcalc import __version__
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
-from tpcalc.results import Estimate, Method, Provenance
+from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import LayerRow, Nonlinearity, PathRow
-from tpcalc.signal.conditions import findings
+from tpcalc.results.provenance import provenance
+from tpcalc.signal.conditions import findings, grouped
 from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
@@ -31,7 +31,7 @@ def nonlinearity(
     model: str = "",
     sampling: Sampling | None = None,
     seed: int = 0,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> Nonlinearity:
     """The nonlinearity coefficient of a network, layer by layer, in theory and measured.
 
@@ -43,7 +43,7 @@ def nonlinearity(
         model: The network in words.
         sampling: Networks of finite width to put beside it; None for none.
         seed: For limits that are sampled.
-        progress: Called with the share of the networks that is done.
+        progress: Called with the share of the networks that is done, and the width.
 
     Returns:
         The answer; ``tp.report`` makes a page of it.
@@ -83,7 +83,8 @@ def nonlinearity(
     if sampling is not None:
         notes.append(
             "Means over seeds carry the standard error of the mean; networks of a width n differ "
-            "from the limit by terms of the order of depth / n besides."
+            "from the limit by terms of the order of depth / n besides, and diagnostics of "
+            f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
         )
     text = described(graph)
     return Nonlinearity(
@@ -95,18 +96,30 @@ def nonlinearity(
         paths=paths,
         stability=steady.label if steady else "",
         amplification=steady.worst if steady else 0.0,
-        conditions=tuple(str(each) for each in breaches),
+        conditions=grouped(breaches),
         guidelines=_guidelines(rows),
         measured=measured,
         seeds=sampling.seeds if sampling else 0,
         notes=tuple(notes),
-        provenance=Provenance(
-            __version__,
+        provenance=provenance(
             hashlib.sha256(text.encode()).hexdigest(),
             sampling.seed if sampling else seed,
-            seconds=perf_counter() - began,
+            _settings(sampling),
+            perf_counter() - began,
         ),
     )
+
+
+def _settings(sampling: Sampling | None) -> dict[str, str]:
+    if sampling is None:
+        return {}
+    return {
+        "widths": ", ".join(map(str, sampling.widths)),
+        "seeds": str(sampling.seeds),
+        "inputs": str(sampling.inputs),
+        "device": sampling.device,
+        "dtype": sampling.dtype,
+    }
 
 
 def _rows(graph: LayerGraph, states: tuple[State, ...]) -> tuple[LayerRow, ...]:

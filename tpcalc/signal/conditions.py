@@ -1,4 +1,4 @@
-"""Where the recursion does not hold, or holds beyond what is proved: the conditions of Schoenherr."""
+"""Where the recursion does not hold, or holds beyond what is proved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tpcalc.signal.operations import (
     SpanBias,
 )
 
-__all__ = ["Finding", "check_conditions", "findings"]
+__all__ = ["Finding", "check_conditions", "findings", "grouped"]
 
 Layers = Sequence[tuple[Operation, tuple[int, ...]]]
 
@@ -67,6 +67,27 @@ def findings(layers: Layers) -> tuple[Finding, ...]:
         [('22.10', 'refused')]
     """
     return (*_single(layers), *_mixed(layers), *_joined(layers))
+
+
+def grouped(found: Sequence[Finding]) -> tuple[str, ...]:
+    """Findings as lines, one for all layers of which the same is said.
+
+    Args:
+        found: The findings.
+
+    Example:
+        >>> said = ("22.7", "layer 2 (layer norm)", "epsilon is 0", "limit")
+        >>> grouped([Finding(*said), Finding("22.7", "layer 5 (layer norm)", *said[2:])])
+        ('layer 2 (layer norm) and 1 more: epsilon is 0 (condition 22.7)',)
+    """
+    lines: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        lines.setdefault((each.condition, each.message), []).append(each.layer)
+    return tuple(
+        f"{layers[0]}{f' and {len(layers) - 1} more' if len(layers) > 1 else ''}: {message} "
+        f"(condition {condition})"
+        for (condition, message), layers in lines.items()
+    )
 
 
 def check_conditions(layers: Layers) -> None:

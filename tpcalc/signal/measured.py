@@ -62,7 +62,7 @@ def measure_layers(
     graph: LayerGraph,
     rows: Sequence[LayerRow],
     sampling: Sampling,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> tuple[MeasuredRow, ...]:
     """Every layer of random networks, beside the limit.
 
@@ -70,7 +70,7 @@ def measure_layers(
         graph: The layers.
         rows: The same in the limit.
         sampling: Which networks, on which inputs.
-        progress: Called with the share that is done.
+        progress: Called with the share that is done, and what is being done.
 
     Raises:
         MissingBackend: No torch.
@@ -84,7 +84,7 @@ def measure_layers(
             networks.append(_network(graph, width, sampling.seed + index, sampling))
             if progress is not None:
                 done = place + (index + 1) / sampling.seeds
-                progress(done / len(sampling.widths))
+                progress(done / len(sampling.widths), f"width {width}")
         for row in rows:
             layers = [metrics[row.index] for metrics in networks]
             found.append(MeasuredRow(width, row.index, _values(layers, row, sampling.seed)))

@@ -18,10 +18,13 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import checks
 from tpcalc.signal.kernels import average
+from tpcalc.signal.maps_edge import checked_rank
+from tpcalc.signal.spectra_finite import finite_moments, finite_variance
 
 __all__ = [
     "FAMILIES",
     "Spectrum",
+    "finite_moments",
     "finite_variance",
     "jacobian",
     "of_moments",
@@ -132,12 +135,9 @@ def weight_spectrum(
     """
     if family not in FAMILIES:
         raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(FAMILIES)}.")
-    if not 0 < rank <= 1 or not variance > 0:
-        raise StudyError(
-            f"the rank is {rank} of the width, the variance {variance}.",
-            where="weight_spectrum",
-            hint="The rank is above 0 and at most 1, the variance above 0.",
-        )
+    checked_rank(rank, "weight_spectrum")
+    if not variance > 0:
+        raise StudyError(f"the variance is {variance}.", where="weight_spectrum")
     order = checks.whole(order, "order", least=1)
     low = tuple((-1 / _exact(rank)) ** k for k in range(order + 1))  # 1 / (1 + z / gamma)
     full: Series = tuple((-1) ** k for k in range(order + 1))  # 1 / (1 + z)
@@ -211,44 +211,6 @@ def padded_variance(tau: Expr, q: float, rank: float, depth: int) -> float:
     """
     a, b = slope_spectrum(tau, q).relative_variance, 1 / rank - 1
     return float(depth * (a + b) + (depth - 1) * a * b)
-
-
-def finite_variance(family: str, width: int, rank: int, depth: int) -> float:
-    """The variance of a linear network of finite width, weights scaled so that the mean stays 1.
-
-    Args:
-        family: ``"gaussian"`` or ``"orthogonal"``.
-        width: N.
-        rank: r, a number of columns.
-        depth: Number of layers.
-
-    Returns:
-        E [Tr X^2 / N - (Tr X / N)^2] for X = J J^T.
-
-    Raises:
-        StudyError: Another family, or a rank above the width.
-
-    Example:
-        >>> round(finite_variance("gaussian", 1000, 250, 10), 6)
-        40.783973
-    """
-    if not 1 <= rank <= width:
-        raise StudyError(f"the rank is {rank} and the width {width}.", where="finite_variance")
-    n, r = float(width), float(rank)
-    first, second = n * n, n  # E (Tr X)^2 and E Tr X^2
-    if family == "gaussian":
-        s = 1 / r  # sigma^2 / N with sigma^2 r / N = 1
-        rows = ((s * s * r * r, 2 * s * s * r), (s * s * r, s * s * r * (r + 1)))
-    elif family == "orthogonal":
-        a = r * ((n + 1) * r - 2) / (n * (n - 1) * (n + 2))
-        b = r * (n - r) / (n * (n - 1) * (n + 2))
-        scale = (n / r) ** 2
-        rows = ((scale * a, 2 * scale * b), (scale * b, scale * (a + b)))
-    else:
-        raise StudyError(f"weights are {family!r}.", hint="They are 'gaussian' or 'orthogonal'.")
-    for _ in range(depth):
-        first, second = (x * first + y * second for x, y in rows)
-    return second / n - first / n**2
 
 
 def _exact(value: Fraction | float) -> Any:

@@ -167,5 +167,5 @@ def test_just_above_the_edge_of_chaos() -> None:
     weights, biases = edge_of_chaos(lookup("tanh").fn.expr, 1.0)
     layer = LayerMap(lookup("tanh").fn.expr, weights * (1 + 2e-8), biases)
     assert layer.phase == "chaotic"
-    with pytest.raises(EvaluationError, match="within 1e-6 of 1"):
-        _ = layer.stable_correlation
+    gap = 1.0 - layer.stable_correlation
+    assert 10 * gap.error < gap.value < 1e-6

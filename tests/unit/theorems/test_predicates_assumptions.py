@@ -22,9 +22,10 @@ SECOND = {
     "++++": {
         *("cos", "elu", "erf", "gaussian", "gelu", "identity", "normal_cdf", "normal_pdf"),
         *("poly:0,1,1", "relu^2", "sigmoid", "sin", "softplus", "square", "swish", "tanh"),
+        "odd_square",
     },
-    "-+-+": {"abs", "elu_slope", "leaky_relu", "relu", "selu"},
-    "---+": {"log", "selu_slope", "sign", "sqrt", "step"},
+    "-+-+": {"abs", "elu_slope", "even_tanh", "leaky_relu", "relu", "sawtooth", "selu"},
+    "---+": {"log", "selu_slope", "sign", "sqrt", "square_wave", "step"},
     "+--+": {"exp"},
 }
 

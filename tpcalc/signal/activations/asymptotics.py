@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import gamma, log10, pi, sqrt
 from typing import Any, Literal
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError, NotDifferentiable
+from tpcalc.errors import NotDifferentiable
 from tpcalc.evaluate.bounded import EPS
 from tpcalc.evaluate.quadrature.shape import shape
 from tpcalc.functions import Expr, Fn, Var, const
-from tpcalc.functions.expr import Add, Const, add
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import Asymptote, Estimate, Method, Status
-from tpcalc.signal.activations.homogeneous import degree
+from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.length import LengthKernel, sides
 from tpcalc.signal.activations.reach import longest
 
 __all__ = ["asymptotes"]
 
 End = Literal["0", "infinity"]
+Rule = tuple[float, Estimate, str]
 SHORT, LONG = 1e-3, 1e3  # where a rule is held against the values, or measured
 FAR = 1e14  # where an activation has become its leading power
 AGREES = 0.1
 FLAT = 1e-6
 
 
-def asymptotes(tau: Expr) -> tuple[Asymptote, Asymptote]:
+def asymptotes(tau: Expr) -> tuple[Asymptote, ...]:
     """n(lambda^2, 0) for lambda to 0 and to infinity: factor * lambda^power.
 
     Args:
         tau: The activation, an expression of ``Var(0)``.
 
     Returns:
-        One for each end. They follow from the slopes at 0 and from the tails where these decide,
-        else they are measured and say so.
+        One for each end; none where the activation is constant as far as such inputs reach. They
+        follow from the slopes at 0 and from the tails where these decide, else they are measured
+        and say so.
 
     Raises:
         EvaluationError: There is no nonlinearity coefficient.
@@ -48,48 +50,56 @@ def asymptotes(tau: Expr) -> tuple[Asymptote, Asymptote]:
         >>> from tpcalc.catalog.activations import lookup
         >>> short, long = asymptotes(lookup("tanh").fn.expr)
         >>> short.factor.value, long.power.value, round(long.factor.value, 6), long.reason
-        (1.0, 0.5, 0.729346, 'steps from one limit to another')
+        (1.0, 0.5, 0.729331, 'steps from one limit to another')
     """
     kernel = LengthKernel(tau)
-    known = degree(_without_constant(tau))
+    known = degree(varying(tau))  # a constant changes no coefficient
     if known is not None:
         found = kernel.nlc([1.0]).at(0).estimate()
         why = f"homogeneous of degree {known}"
         zero = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
         return Asymptote("0", zero, found, why), Asymptote("infinity", zero, found, why)
     long = min(LONG, longest(tau))
-    return (
-        _checked("0", kernel, _short(tau), SHORT, 2 * SHORT),
-        _checked("infinity", kernel, _long(tau), long, long / 2),
+    ends = (
+        _found("0", kernel, _short(tau), SHORT, 1e-3),
+        _found("infinity", kernel, _long(tau), long, 1e3),
     )
+    return tuple(part for part in ends if part is not None)
 
 
-def _checked(
-    end: End, kernel: LengthKernel, rule: tuple[float, Estimate, str] | None, at: float, next_: float
-) -> Asymptote:
-    """A rule that the values bear out; else what the values say by themselves."""
-    inner = next_**2 / at
-    lengths = np.array([at, next_, inner])
+def _found(
+    end: End, kernel: LengthKernel, rule: Rule | None, at: float, factor: float
+) -> Asymptote | None:
+    """A rule that the values bear out, else what they say by themselves."""
+    if rule is not None:
+        power, scale, why = rule
+        exact = Estimate(power, 0.0, Method.EXACT, Status.EXACT)
+        # Where the activation varies on another scale than 1 the end is farther out.
+        for length in (at, at * factor, at * factor**2):
+            found = kernel.nlc([length])
+            if not found.known[0]:
+                break
+            if abs(float(found.value[0]) / (scale.value * length**power) - 1) <= AGREES:
+                return Asymptote(end, exact, scale, why)
+    return _measured(end, kernel, at)
+
+
+def _measured(end: End, kernel: LengthKernel, at: float) -> Asymptote | None:
+    """The power between two lengths; its change from the two before counts as its error."""
+    step = 0.5 if end == "infinity" else 2.0
+    lengths = at * np.array([1.0, step, step * step])
     found = kernel.nlc(lengths)
-    while not found.known[0] and lengths[0] > 2.0:
-        lengths = lengths / 2  # averages of what grows fast are out of range sooner
+    while not found.known[0] and lengths[0] > 4.0:
+        lengths = lengths / 4  # averages of what grows fast are out of range sooner
         found = kernel.nlc(lengths)
     if not found.known.all():
-        raise EvaluationError(
-            f"n(lambda^2, 0) is not found at lambda = {lengths[0]:.3g}.",
-            hint="The activation grows too fast, or bends in places that are not declared.",
-        )
+        return None
     first, second, third = (float(value) for value in found.value)
-    if rule is not None:
-        power, factor, why = rule
-        if abs(first / (factor.value * lengths[0] ** power) - 1) <= AGREES:
-            exact = Estimate(power, 0.0, Method.EXACT, Status.EXACT)
-            return Asymptote(end, exact, factor, why)
-    step = log10(at / next_)
-    slope, before = log10(first / second) / step, log10(second / third) / step
-    noise = float(found.error[0] / first + found.error[1] / second) / abs(step)
+    size = log10(1 / step)
+    slope, before = log10(first / second) / size, log10(second / third) / size
+    noise = float(found.error[0] / first + found.error[1] / second) / abs(size)
     off = abs(slope - before) + noise + EPS
-    scale = first * lengths[0] ** -slope
+    scale = first * float(lengths[0]) ** -slope
     spread = scale * (off * abs(log10(float(lengths[0]))) * 2.4 + noise + EPS)
     return Asymptote(
         end,
@@ -98,14 +108,7 @@ def _checked(
     )
 
 
-def _without_constant(tau: Expr) -> Expr:
-    """The activation without a constant term, which changes no nonlinearity coefficient."""
-    if not isinstance(tau, Add):
-        return tau
-    return add(term for term in tau.terms if not isinstance(term, Const))
-
-
-def _short(tau: Expr) -> tuple[float, Estimate, str] | None:
+def _short(tau: Expr) -> Rule | None:
     """By the one-sided slopes at 0, or where they are 0 the second derivatives."""
     low, high = sides(tau)
     if low != high or not np.isfinite(low):
@@ -126,7 +129,7 @@ def _short(tau: Expr) -> tuple[float, Estimate, str] | None:
     return None
 
 
-def _long(tau: Expr) -> tuple[float, Estimate, str] | None:
+def _long(tau: Expr) -> Rule | None:
     """By the tails: powers, or limits that are reached."""
     fn = Fn(tau, 1)
     with np.errstate(all="ignore"):
@@ -137,10 +140,7 @@ def _long(tau: Expr) -> tuple[float, Estimate, str] | None:
     if not np.isfinite([left, near_left, near_right, right]).all():
         return None
     size, before = max(abs(left), abs(right)), max(abs(near_left), abs(near_right))
-    if size == 0 or before == 0:
-        power = 0.0
-    else:
-        power = log10(size / before)
+    power = log10(size / before) if size > 0 and before > 0 else 0.0
     if power > FLAT:
         exact = float(Fraction(power).limit_denominator(12))
         if abs(exact - power) > FLAT:
@@ -150,16 +150,14 @@ def _long(tau: Expr) -> tuple[float, Estimate, str] | None:
     return _bounded(tau, (left, near_left), (right, near_right))
 
 
-def _bounded(
-    tau: Expr, left: tuple[float, float], right: tuple[float, float]
-) -> tuple[float, Estimate, str] | None:
+def _bounded(tau: Expr, left: tuple[float, float], right: tuple[float, float]) -> Rule | None:
     """Of a function that has limits on both sides, by integrals over the whole line."""
     size = max(*map(abs, left), *map(abs, right), 1e-300)
     if max(abs(left[0] - left[1]), abs(right[0] - right[1])) > 1e-9 * size:
         return None
     slope = derivative(tau, Var(0))
     steep = _integral(tau, slope**2)
-    if steep is None:
+    if steep is None or steep[0] <= 0:
         return None
     height = right[0] - left[0]
     if abs(height) > 1e-9 * size:
@@ -174,7 +172,9 @@ def _bounded(
 
 
 def _power_nlc(power: float, left: float, right: float) -> Estimate:
-    """n of left |s|^p for s < 0 and right s^p for s > 0."""
+    """The coefficient of left |s|^p for s < 0 and right s^p for s > 0."""
+    if power == 1 and left == -right:
+        return Estimate(1.0, 0.0, Method.EXACT, Status.EXACT)
     size = max(abs(left), abs(right))
     left, right = (0.0 if abs(x) < 1e-12 * size else x / size for x in (left, right))
     squares = (left**2 + right**2) / 2
@@ -212,7 +212,7 @@ def _integral(tau: Expr, integrand: Expr) -> tuple[float, float] | None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            for low, high in zip(ends[:-1], ends[1:], strict=True):
+            for low, high in pairwise(ends):
                 value, error = quad(at, low, high, epsabs=1e-13, epsrel=1e-11, limit=200)
                 total, off = total + float(value), off + float(error)
         except Warning:

@@ -115,8 +115,7 @@ def _halved(
     of sight) is at an end of an ordered array.
     """
     size = len(table[0][0])
-    with np.errstate(all="ignore"):
-        found = expectation(factors, [0.0] * len(factors), table)
+    found = _tried(expectation, factors, table)
     if found is not None:
         value = np.array(np.broadcast_to(found.value, (size,)))
         error = np.array(np.broadcast_to(found.error, (size,)))
@@ -140,6 +139,18 @@ def _lost(
     expectation: Callable[..., Computed | None], factors: Sequence[Expr], table: list[list[Array]]
 ) -> bool:
     """Whether neither end of the array has an average."""
-    ends = [[[entry[some] for entry in row] for row in table] for some in (slice(1), slice(-1, None))]
+    ends = [
+        [[entry[some] for entry in row] for row in table] for some in (slice(1), slice(-1, None))
+    ]
+    return all(_tried(expectation, factors, end) is None for end in ends)
+
+
+def _tried(
+    expectation: Callable[..., Computed | None], factors: Sequence[Expr], table: list[list[Array]]
+) -> Computed | None:
+    """None also where an average is infinite."""
     with np.errstate(all="ignore"):
-        return all(expectation(factors, [0.0] * len(factors), end) is None for end in ends)
+        try:
+            return expectation(factors, [0.0] * len(factors), table)
+        except EvaluationError:
+            return None

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
+from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute, walk
-from tpcalc.functions.numbers import as_number
+from tpcalc.functions.numbers import as_number, is_finite
 from tpcalc.signal.kernels import Kernels, average
 
-__all__ = ["calibrated", "debiased", "dilated", "normalized"]
+__all__ = ["calibrated", "check_spread", "debiased", "dilated", "normalized"]
 
 Number = Fraction | float | int
 CLOSE = 1e-10  # of E tau^2: what the constants may miss
+CONSTANT = 1e-12
 
 
 def calibrated(
@@ -88,6 +89,7 @@ def debiased(tau: Expr, q: Number = 1) -> Expr:
     """
     variance = _variance(tau, q)
     mean, second = average(tau, variance), Kernels(tau).second(variance)
+    check_spread(mean, second)
     # An error of the mean counts against the spread that is left, not against the whole.
     _close("the mean", mean, second.value**0.5)
     return tau if abs(mean.value) <= mean.error else tau + _constant(-mean)
@@ -139,6 +141,23 @@ def _close(what: str, found: Bounded, size: float) -> None:
         )
 
 
+def check_spread(mean: Bounded, second: Bounded) -> None:
+    """Refuse an activation of which a Gaussian sees a constant.
+
+    Args:
+        mean: E tau.
+        second: E tau^2.
+
+    Raises:
+        StudyError: Its spread is lost in rounding.
+    """
+    if second.value - mean.value**2 <= CONSTANT * second.value:
+        raise StudyError(
+            "the Gaussian sees a constant activation: less than 1e-12 of E tau^2 is spread.",
+            hint="Take another activation, a smaller shift or a larger dilation.",
+        )
+
+
 def _variance(tau: Expr, q: Number) -> Bounded:
     _check(tau)
     value = _number(q, "the variance of the Gaussian")
@@ -148,10 +167,9 @@ def _variance(tau: Expr, q: Number) -> Bounded:
 
 
 def _number(value: Number, what: str) -> Fraction | float:
-    try:
-        return as_number(value)
-    except TpcalcError as error:
-        raise StudyError(f"{what} is {value}, no finite number.") from error
+    if not is_finite(value):
+        raise StudyError(f"{what} is {value}, no finite number.")
+    return as_number(value)
 
 
 def _check(tau: Expr) -> None:

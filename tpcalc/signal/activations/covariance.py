@@ -14,8 +14,9 @@ from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.evaluate.quadrature.gap import gap
 from tpcalc.functions import Expr
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
+from tpcalc.results.sheet import CovarianceClass
 from tpcalc.signal.activations.averages import Values, averages
-from tpcalc.signal.activations.homogeneous import degree
+from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.split import Split, ratio, slope_of, split
 
 __all__ = ["CovarianceKernel"]
@@ -86,15 +87,34 @@ class CovarianceKernel:
         Args:
             correlations: The c, between -1 and 1.
         """
-        c = _checked(correlations)
-        found, second = self.covariances(c), self.split.second
-        # At c = 0 the two are independent, and the difference is the variance.
-        value = np.where(c == 0, self.split.spread.value, second.value - found.value)
+        return self._at_gaps(1 - _checked(correlations))
+
+    def gap(self, gap: Bounded) -> Bounded:
+        """The next 1 - c, from one that carries an error, however small it is.
+
+        Args:
+            gap: 1 - c, between 0 and 2.
+        """
+        slope = self.end_slope.value  # the kernel is nowhere steeper
+        found = self._at_gaps(np.array([gap.value])).at(0)
+        return found + Bounded(0.0, slope * gap.error, gap.method)
+
+    def _at_gaps(self, gaps: Array) -> Values:
+        return self._gaps(gaps, self.covariances(1 - gaps))
+
+    def _gaps(self, gaps: Array, found: Values) -> Values:
+        """E tau^2 less the covariance, over E tau^2; where that loses digits, by a quadrature."""
+        second, spread = self.split.second, self.split.spread
+        # At c = 0 the two are independent, and the difference is the variance. Elsewhere c itself
+        # is rounded, which counts where 1 - c is small.
+        apart = gaps == 1
+        value = np.where(apart, spread.value, second.value - found.value)
         off = found.error + second.error + EPS * (np.abs(found.value) + second.value)
-        error = np.where(c == 0, self.split.spread.error, off)
+        off = off + EPS * self.q * self.split.slope.value
+        error = np.where(apart, spread.error, off)
         method, poor = found.method, ~(error <= CLOSE * np.abs(value))
         if poor.any():
-            careful = gap(self.tau, self.q, self.q * (1 - c[poor]))
+            careful = gap(self.tau, self.q, self.q * gaps[poor])
             better = ~(careful.error >= error[poor])
             value[poor] = np.where(better, careful.value, value[poor])
             error[poor] = np.where(better, careful.error, error[poor])
@@ -112,16 +132,26 @@ class CovarianceKernel:
 
         Source: Schoenherr, The nonlinearity coefficient, Proposition 18.
         """
+        return self.table(correlations)[1]
+
+    def table(self, correlations: Sequence[float] | Array) -> tuple[Values, Values]:
+        """Both ``correlations`` and ``nlc``, from the same averages.
+
+        Args:
+            correlations: The c, between -1 and below 1.
+        """
         c = _checked(correlations)
         if (c >= 1).any():
             raise UsageError(
                 "the nonlinearity coefficient of equal inputs is not defined.",
                 hint="Its limit for c to 1 is 1.",
             )
-        below, end = self.gaps(c), self.end_slope
+        found = self.covariances(c)
+        below, end = self._gaps(1 - c, found), self.end_slope
         value = np.sqrt(end.value * (1 - c) / below.value)
         part = below.error / np.abs(below.value) + end.error / end.value + 2 * EPS / (1 - c)
-        return Values(value, value * (part / 2 + EPS), _least(below.method, end.method))
+        coefficient = Values(value, value * (part / 2 + EPS), _least(below.method, end.method))
+        return _scaled(found, ratio(Bounded(1.0), self.split.second)), coefficient
 
     @cached_property
     def end_slope(self) -> Bounded:
@@ -139,11 +169,12 @@ class CovarianceKernel:
         """
         parts, end = self.split, self.end_slope
         start, start_slope = parts.constant_ratio, parts.linear_ratio
-        one = Bounded(1.0)
-        proof = self._edge
+        one, proof = Bounded(1.0), self._edge
+        kind: CovarianceClass
         if parts.linear:
             # All that is left is the line: correlations stay, or approach 1 with the constant.
-            kind, proof, limit, slope = "linear", "linear", one, end
+            kind, limit, slope = "linear", one, end
+            proof = "linear" if degree(varying(self.tau)) == 1 else "linear up to 1e-12"
         elif proof:
             kind, limit, slope = "edge", one, one
         elif end.value < 1:
@@ -154,8 +185,15 @@ class CovarianceKernel:
             slope = start_slope if limit.value == 0 else self._slope_at(limit)
         if kind == "edge" and proof.startswith("homogeneous"):
             end = one
-        numbers = (part.estimate() for part in (start, start_slope, end))
-        return CovarianceMap(*numbers, kind, proof, _known(limit), _known(slope))  # type: ignore[arg-type]
+        return CovarianceMap(
+            start.estimate(),
+            start_slope.estimate(),
+            end.estimate(),
+            kind,
+            proof,
+            _known(limit),
+            _known(slope),
+        )
 
     @property
     def _edge(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr
 from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
+from tpcalc.signal.activations.averages import Values
 from tpcalc.signal.activations.length import LengthKernel
 from tpcalc.signal.activations.reach import longest
 
@@ -76,9 +78,8 @@ class Iteration:
         if sign[0] == 0:
             end = grid[np.flatnonzero(sign)[0]]
             notes.append(f"below {end:.2g} the kernel is the identity up to rounding")
-        return LengthMap(
-            self.normalized, _label(points, float(_last(sign))), tuple(points), tuple(notes)
-        )
+        label = _label(points, float(sign[-1]))
+        return LengthMap(self.normalized, label, tuple(points), tuple(notes))
 
     def change(self, lengths: Array) -> tuple[Array, Array]:
         """log(L(lambda) / lambda), with bounds on the errors.
@@ -87,7 +88,9 @@ class Iteration:
             lengths: The lambdas.
         """
         at = np.atleast_1d(np.asarray(lengths, dtype=np.float64))
-        found = self._kernel.lengths(at)
+        return self._change(at, self._kernel.lengths(at))
+
+    def _change(self, at: Array, found: Values) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):
             value = np.log(found.value / self._unit.value / at)
             error = found.error / found.value + self._unit.error / self._unit.value
@@ -96,10 +99,8 @@ class Iteration:
     @cached_property
     def _signs(self) -> tuple[Array, Array]:
         """A grid of lengths, and whether the kernel makes them longer."""
-        top = min(longest(self.tau), 10.0**LARGEST)
-        count = round(PER_DECADE * (np.log10(top) - SMALLEST))
-        grid = np.unique(np.append(np.geomspace(10.0**SMALLEST, top, count + 1), 1.0))
-        value, error = self.change(grid)
+        grid, lengths = _on_grid(self.tau)
+        value, error = self._change(grid, lengths)
         known = np.isfinite(value) & np.isfinite(error)
         if not known.any():
             raise EvaluationError(
@@ -113,7 +114,7 @@ class Iteration:
     def _positive(self, grid: Array, sign: Array) -> Iterable[LengthPoint]:
         """Changes of sign, and single places where the kernel touches the identity."""
         places = np.flatnonzero(sign)
-        for left, right in zip(places[:-1], places[1:], strict=True):
+        for left, right in pairwise(places):
             if right == left + 1 and sign[left] == sign[right]:
                 continue
             if right == left + 1:
@@ -182,8 +183,13 @@ class Iteration:
         return _power_rate(float(np.log2(value[1] / value[0])))
 
 
-def _last(sign: Array) -> float:
-    return float(sign[-1])
+@lru_cache(maxsize=8)
+def _on_grid(tau: Expr) -> tuple[Array, Values]:
+    """The length kernel on a grid, which it shares with its normalized form."""
+    top = min(longest(tau), 10.0**LARGEST)
+    count = round(PER_DECADE * (np.log10(top) - SMALLEST))
+    grid = np.unique(np.append(np.geomspace(10.0**SMALLEST, top, count + 1), 1.0))
+    return grid, LengthKernel(tau).lengths(grid)
 
 
 def _rate(slope: Bounded) -> str:

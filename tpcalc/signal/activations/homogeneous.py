@@ -6,9 +6,9 @@ from fractions import Fraction
 from numbers import Rational
 
 from tpcalc.functions import Call, Expr, Var
-from tpcalc.functions.expr import Add, Const, Mul, Pow
+from tpcalc.functions.expr import Add, Const, Mul, Pow, add
 
-__all__ = ["degree"]
+__all__ = ["degree", "varying"]
 
 
 def degree(expr: Expr) -> Fraction | None:
@@ -30,7 +30,7 @@ def degree(expr: Expr) -> Fraction | None:
         own, inner = expr.atom.facts.homogeneity, degree(expr.arg)
         if not isinstance(own, Rational) or inner is None or inner == 0:
             return None
-        return Fraction(own.numerator, own.denominator) * inner
+        return Fraction(int(own.numerator), int(own.denominator)) * inner
     if isinstance(expr, Pow):
         below = degree(expr.base)
         return None if below is None else below * expr.exponent
@@ -40,6 +40,21 @@ def degree(expr: Expr) -> Fraction | None:
         found = {degree(term) for term in expr.terms}
         return found.pop() if len(found) == 1 else None
     return None
+
+
+def varying(tau: Expr) -> Expr:
+    """A function without its constant term.
+
+    Args:
+        tau: A function of ``Var(0)``.
+
+    Example:
+        >>> varying(Var(0) ** 2 - 1).text
+        'x0**2'
+    """
+    if not isinstance(tau, Add):
+        return tau
+    return add(term for term in tau.terms if not isinstance(term, Const))
 
 
 def _sum(parts: list[Fraction | None]) -> Fraction | None:

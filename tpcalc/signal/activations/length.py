@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from tpcalc.errors import NotDifferentiable
-from tpcalc.evaluate.bounded import EPS, Bounded
+from tpcalc.evaluate.bounded import EPS
+from tpcalc.evaluate.quadrature.gap import gap
+from tpcalc.evaluate.quadrature.shape import shape
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
@@ -24,6 +26,8 @@ __all__ = ["LengthKernel", "sides"]
 Array = Any
 NEAR = 1e-150  # beside 0, but not so near that a product leaves the range of floats
 FAR = 1e6
+POOR = 1e-9
+FINE = 1e-12  # relative error of a difference that needs no second way
 
 
 @dataclass(frozen=True)
@@ -101,25 +105,38 @@ class LengthKernel:
         slope, q = slope_of(self.tau), at**2
         squares = averages((slope, slope), [[q, q], [q, q]])
         spread = self._spread(q)
-        found = _over(Values(q * squares.value, q * squares.error, squares.method), spread)
-        root = np.sqrt(found.value)
-        return Values(root, found.error / (2 * root) + EPS * root, found.method)
+        with np.errstate(all="ignore"):
+            above = Values(q * squares.value, q * squares.error, squares.method)
+            found = _over(above, spread)
+            root = np.sqrt(found.value)
+            return Values(root, found.error / (2 * root) + EPS * root, found.method)
 
     def _spread(self, q: Array) -> Values:
-        """Var tau, by the difference that loses the fewest digits."""
-        zero = self._value_at_zero
-        found = [_variance(self.tau, 0.0, q)]
-        if zero != 0:
-            found.append(_variance(self.tau - const(zero), abs(zero), q))
-        best, *rest = found
-        for other in rest:
-            take = ~(other.error >= best.error)
-            best = Values(
-                np.where(take, other.value, best.value),
-                np.where(take, other.error, best.error),
-                best.method,
-            )
-        return best
+        """Var tau: a difference, by a way of its own where that loses digits."""
+        found = self._difference(q)
+        poor = found.known & ~(found.error <= POOR * np.abs(found.value))
+        known = shape(self.tau)
+        if not poor.any() or known is None or not known.smooth:
+            return found  # beside a kink the slopes there decide, whose squares are no rounding
+        careful = gap(self.tau, q[poor], q[poor])
+        value, error = found.value.copy(), found.error.copy()
+        better = careful.error < error[poor]
+        value[poor] = np.where(better, careful.value, value[poor])
+        error[poor] = np.where(better, careful.error, error[poor])
+        return Values(value, error, Method.QUADRATURE)
+
+    def _difference(self, q: Array) -> Values:
+        """E tau^2 - (E tau)^2, of tau or of tau less its value at 0."""
+        plain, zero = _variance(self.tau, 0.0, q), self._value_at_zero
+        if zero == 0 or (plain.error <= FINE * np.abs(plain.value)).all():
+            return plain
+        other = _variance(self.tau - const(zero), abs(zero), q)
+        take = ~(other.error >= plain.error)
+        return Values(
+            np.where(take, other.value, plain.value),
+            np.where(take, other.error, plain.error),
+            other.method,
+        )
 
     @cached_property
     def _value_at_zero(self) -> float:
@@ -146,7 +163,7 @@ class LengthKernel:
         Source: Schoenherr, The nonlinearity coefficient, Theorem 6(4).
         """
         low, high = sides(self.tau)
-        if not low == high or not np.isfinite(low):
+        if low != high or not np.isfinite(low):
             return None
         try:
             left, right = sides(derivative(self.tau, Var(0)))
@@ -170,12 +187,13 @@ def sides(expr: Expr) -> tuple[float, float]:
         >>> sides(lookup("step").fn.expr)
         (0.0, 1.0)
     """
+    around = np.array([-NEAR, NEAR, -2.7, -1.0, -0.3, 0.3, 1.0, 2.7])
     with np.errstate(all="ignore"):
-        found = evaluate(Fn(expr, 1), [np.array([-1.0, -NEAR, NEAR, 1.0])])
-    values = np.broadcast_to(np.asarray(found, dtype=np.float64), (4,))
+        found = evaluate(Fn(expr, 1), [around])
+    values = np.broadcast_to(np.asarray(found, dtype=np.float64), around.shape)
     # A value within rounding of 0 is 0: a constant that was subtracted is a float.
-    size = float(np.nanmax(np.abs(values[[0, 3]]), initial=0.0))
-    left, right = (0.0 if abs(x) <= 8 * EPS * size else float(x) for x in values[1:3])
+    size = float(np.nanmax(np.abs(values[2:]), initial=0.0))
+    left, right = (0.0 if abs(x) <= 8 * EPS * size else float(x) for x in values[:2])
     # An unbounded function is far beyond its other values here.
     bounded = (x if abs(x) <= FAR * (1 + size) else inf for x in (left, right))
     left, right = bounded
@@ -185,10 +203,12 @@ def sides(expr: Expr) -> tuple[float, float]:
 def _variance(tau: Expr, shifted: float, q: Array) -> Values:
     """E tau^2 - (E tau)^2; ``shifted`` is what was subtracted from tau, which rounds it."""
     second, mean = averages((tau, tau), [[q, q], [q, q]]), averages((tau,), [[q]])
-    value = second.value - mean.value**2
-    error = second.error + 2 * np.abs(mean.value) * mean.error + mean.error**2
-    error = error + 2 * EPS * second.value + 4 * EPS * shifted * np.sqrt(np.abs(second.value))
-    return Values(value, error, second.method)
+    with np.errstate(all="ignore"):
+        value = second.value - mean.value**2
+        error = second.error + 2 * np.abs(mean.value) * mean.error + mean.error**2
+        error = error + 2 * EPS * second.value + 4 * EPS * shifted * np.sqrt(np.abs(second.value))
+    lost = ~(np.isfinite(value) & np.isfinite(error))
+    return Values(np.where(lost, np.nan, value), np.where(lost, inf, error), second.method)
 
 
 def _over(above: Values, below: Values) -> Values:
@@ -196,5 +216,7 @@ def _over(above: Values, below: Values) -> Values:
         value = above.value / below.value
         error = (above.error + np.abs(value) * below.error) / (below.value - below.error)
     lost = ~(above.known & below.known & (below.value > below.error))
-    method = Method.QUADRATURE if Method.QUADRATURE in (above.method, below.method) else above.method
+    method = (
+        Method.QUADRATURE if Method.QUADRATURE in (above.method, below.method) else above.method
+    )
     return Values(np.where(lost, np.nan, value), np.where(lost, inf, error + 2 * EPS), method)

@@ -8,19 +8,22 @@ from math import sqrt
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
+from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError, UsageError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.evaluate.quadrature.hermite import expand
-from tpcalc.evaluate.quadrature.shape import shape
+from tpcalc.evaluate.quadrature.shape import depends, shape
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Method
 from tpcalc.signal.activations.averages import averages
+from tpcalc.signal.activations.calibrate import check_spread
 from tpcalc.signal.kernels import Kernels, average
 
 __all__ = ["Split", "hermite_nlc", "interpolated", "ratio", "slope_of", "split"]
 
 LINEAR = 1e-12  # of E tau^2: a nonlinear part below this is rounding
+NEARLY = 1e-9
+LARGEST = 1e280  # beyond it products of averages leave the range of floats
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
 
     Raises:
         EvaluationError: It has no derivative, or its averages do not exist.
+        StudyError: The Gaussian sees a constant.
         UsageError: The variance is not positive.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.7 and Lemma 2.
@@ -139,34 +143,57 @@ def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
     if not variance.value > 0:
         raise UsageError(f"the variance of a Gaussian is {variance.value}; it is above 0.")
     slope_of(tau)
-    mean = average(tau, variance)
+    if not depends(tau):
+        raise StudyError(f"the activation is the constant {tau.text}.")
+    kernels = Kernels(tau)
+    mean, second = average(tau, variance), kernels.second(variance)
+    if not max(second.value, mean.value**2, variance.value) < LARGEST:
+        raise EvaluationError(
+            "E tau^2 leaves the range of floats.", hint="Take a smaller dilation."
+        )
+    check_spread(mean, second)
     qs = np.array([variance.value, variance.value + variance.error])
     with_s = averages((Var(0), tau), [[qs, qs], [qs, qs]])
     moved = abs(float(with_s.value[1] - with_s.value[0]))
     coefficient = ratio(with_s.at(0) + Bounded(0.0, moved, with_s.method), variance)
-    kernels = Kernels(tau)
     # A shift by a float near the mean costs the spread no digits; what it misses is of second
     # order, the square of the error.
     spread = Kernels(tau - const(mean.value)).second(variance)
-    spread = spread + Bounded(0.0, mean.error**2, mean.method)
-    line = const(coefficient.value)
-    rest = tau - line * Var(0) - const(mean.value)
-    second = Kernels(rest).second(variance)
-    off = mean.error**2 + variance.value * coefficient.error**2
-    size = kernels.second(variance)
-    # The rest is a difference: at each s it is rounded as tau is.
-    rounding = 8 * EPS * sqrt(size.value * max(second.value, 0.0)) + (8 * EPS) ** 2 * size.value
+    rounding = 8 * EPS * sqrt(second.value * spread.value)
+    slope = kernels.slope(variance)
     return Split(
         tau,
         variance,
         mean,
         coefficient,
-        size,
-        spread + Bounded(0.0, rounding, Method.QUADRATURE),
-        kernels.slope(variance),
-        second + Bounded(0.0, off + rounding, Method.QUADRATURE),
-        Kernels(rest).slope(variance),
+        second,
+        spread + Bounded(0.0, mean.error**2 + rounding, mean.method),
+        slope,
+        *_rest(tau, variance, mean, coefficient, spread, slope),
     )
+
+
+def _rest(
+    tau: Expr,
+    q: Bounded,
+    mean: Bounded,
+    coefficient: Bounded,
+    spread: Bounded,
+    slope: Bounded,
+) -> tuple[Bounded, Bounded]:
+    """E rest^2 and E rest'^2."""
+    straight = q * coefficient * coefficient
+    second = spread - straight
+    # What is so small a difference that its values are rounding is known by the difference alone.
+    if second.value <= NEARLY * spread.value:
+        return second, slope - coefficient * coefficient
+    rest = tau - const(coefficient.value) * Var(0) - const(mean.value)
+    found = Kernels(rest).second(q)
+    off = mean.error**2 + q.value * coefficient.error**2
+    # The rest is a difference: at each s it is rounded as tau is.
+    size = spread.value + mean.value**2
+    rounding = 8 * EPS * sqrt(size * found.value) + (8 * EPS) ** 2 * size
+    return found + Bounded(0.0, off + rounding, Method.QUADRATURE), Kernels(rest).slope(q)
 
 
 def interpolated(tau: Expr, line: float) -> Expr:

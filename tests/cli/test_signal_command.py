@@ -1,0 +1,84 @@
+"""``tpcalc signal``: variances as typed, effective ones, the edge of chaos, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def test_variances_as_typed(tpcalc: Run) -> None:
+    words = ("--weights", 6, "--biases", "2/5", "--rank", "1/4", "--depth", 10)
+    ran = tpcalc("signal", "erf", *words)
+    assert ran.code == 0 and ran.out.startswith("Signals in deep erf networks\nOrdered phase")
+    found = tpcalc("signal", "erf", *words, "--json").json
+    assert found["command"] == "signal"
+    assert found["model"]["weights"] == 6 and found["model"]["rank"] == 0.25
+    result = found["result"]
+    assert result["phase"] == "ordered"
+    assert result["chi"]["value"] == pytest.approx(0.984359, abs=1e-6)
+    assert 0 < result["chi"]["stderr"] < 1e-13
+    assert result["correlation_scale"]["rate"]["value"] == pytest.approx(1 / 63.43, rel=1e-3)
+
+
+def test_effective_variances(tpcalc: Run) -> None:
+    words = ("--weights", 1.5, "--biases", 0.1, "--rank", 0.25, "--depth", 3, "--json")
+    found = tpcalc("signal", "erf", *words, "--effective").json
+    assert (found["model"]["weights"], found["model"]["biases"]) == (6.0, 0.4)
+    assert found["result"]["chi"]["value"] == pytest.approx(0.984359, abs=1e-6)
+
+
+def test_the_edge_of_chaos(tpcalc: Run) -> None:
+    words = ("--edge", "--rank", 0.25, "--depth", 3, "--json")
+    by_length = tpcalc("signal", "erf", *words, "--q", 0.5).json
+    assert by_length["model"]["weights"] == pytest.approx(5.441398, abs=1e-6)
+    assert by_length["result"]["phase"] == "edge of chaos"
+    biases = by_length["model"]["biases"]
+    by_biases = tpcalc("signal", "erf", *words, "--biases", biases).json
+    assert by_biases["model"]["weights"] == pytest.approx(5.441398, abs=1e-6)
+    whole = tpcalc("signal", "erf", *words, "--biases", biases / 4, "--effective").json
+    assert whole["model"]["weights"] == pytest.approx(5.441398, abs=1e-6)
+    relu = tpcalc("signal", "relu", "--edge", "--depth", 3, "--json").json
+    assert relu["model"]["weights"] == pytest.approx(2)
+
+
+def test_a_report(tpcalc: Run, tmp_path: Path) -> None:
+    out = tmp_path / "signal.html"
+    ran = tpcalc("signal", "erf", "--weights", 2, "--biases", 0.1, "--depth", 5, "-o", out)
+    assert ran.code == 0 and ran.out.splitlines()[-1] == str(out)
+    assert "<h1>Signals in deep erf networks</h1>" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("tanhh", "--weights", 1), 2, "did you mean"),
+        (("erf",), 2, "--weights: the variance of the weights is missing"),
+        (("erf", "--weights", "a"), 2, "--weights: 'a' is not a number"),
+        (("erf", "--weights", "-1"), 3, "weights have the variance -1"),
+        (("erf", "--weights", "1", "--biases", "-1"), 3, "biases -1"),
+        (("erf", "--weights", "1", "--rank", "0"), 3, "no weights of rank 0"),
+        (("erf", "--weights", "1", "--rank", "2"), 3, "ranks end at the width"),
+        (("erf", "--weights", "1", "--family", "haar"), 3, "weights are 'haar'"),
+        (("erf", "--weights", "1", "--depth", "0"), 2, "depth"),
+        (("erf", "--weights", "1", "--q", "1"), 2, "--q: it chooses a point of the edge"),
+        (("erf", "--edge", "--weights", "1"), 2, "--weights: --edge chooses it"),
+        (("erf", "--edge", "--q", "1", "--biases", "1"), 2, "--biases: --edge chooses it"),
+        (("erf", "--edge"), 4, "lengths tend to 0 there"),
+        (("erf", "--edge", "--q", "-1"), 3, "q is -1"),
+        (("gelu", "--edge", "--biases", "0.1"), 4, "lengths are unstable"),
+        (("softplus", "--edge", "--biases", "0.1"), 4, "no edge of chaos with biases"),
+        (("softplus", "--edge", "--q", "0.1"), 4, "no edge of chaos at q = 0.1"),
+        (("relu", "--weights", "2.1", "--biases", "1"), 4, "they diverge"),
+        (("erf", "--weights", "0.5"), 4, "they tend to 0"),
+        (("erf", "--weights", "1", "-o", "x.pdf"), 2, "--out"),
+    ],
+)
+def test_what_is_refused(tpcalc: Run, words: tuple[object, ...], code: int, said: str) -> None:
+    ran = tpcalc("signal", *words)
+    assert ran.out == "" and said.lower() in " ".join(ran.err.lower().split())
+    assert ran.code == code

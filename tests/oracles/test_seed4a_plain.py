@@ -1,0 +1,185 @@
+"""Plain networks and calibrated activations against the published cases (thesis, ch. 3 and 5)."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from tpcalc.catalog.activations import lookup
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.functions import Expr, Var
+from tpcalc.signal.activations.calibrate import calibrated, dilated, normalized
+from tpcalc.signal.activations.covariance import CovarianceKernel
+from tpcalc.signal.activations.length import LengthKernel
+from tpcalc.signal.activations.plain import PlainRow, plain, stable_plain
+from tpcalc.signal.activations.split import split
+from tpcalc.signal.kernels import Kernels, average
+
+ONE = Bounded(1.0)
+DIGITS = 1.01e-6  # six decimals are printed, some cut and not rounded
+
+
+def act(name: str) -> Expr:
+    return lookup("gaussian:1/2" if name == "gaussian" else name).fn.expr
+
+
+def at(rows: tuple[PlainRow, ...], depth: int) -> tuple[float, float]:
+    row = rows[depth - 1]
+    assert row.depth == depth
+    return row.nlc.value, row.bias
+
+
+def test_case18_relu() -> None:
+    rows, product = plain(act("relu"), 6, weights=2.0), stable_plain(act("relu"), 50)
+    wanted = {
+        **{1: 1.211174, 2: 1.405430, 4: 1.770407, 6: 2.118704},
+        **{10: 2.790027, 20: 4.403470, 50: 9.076647},
+    }
+    for depth, value in wanted.items():
+        assert at(product, depth) == pytest.approx((value, value), abs=DIGITS)
+        if depth <= len(rows):
+            assert at(rows, depth) == pytest.approx((value, value), abs=DIGITS)
+    assert all(abs(row.log_gradient.value) < 1e-12 for row in rows)
+
+
+def test_case18_relu_far_down() -> None:
+    kernel, gap = CovarianceKernel(act("relu")), 1.0
+    for _ in range(1000):
+        gap = float(kernel.gaps([1 - gap]).value[0])
+    assert 1000**2 * gap == pytest.approx(43.1298, abs=1e-3)
+    assert 1 / sqrt(gap) / 1000 == pytest.approx(0.152269, abs=1e-5)
+
+
+def test_case19_selu() -> None:
+    rows = stable_plain(act("selu"), 50)
+    assert at(rows, 50) == pytest.approx((5.630724, 1), abs=DIGITS)
+    assert at(rows, 46)[0] == pytest.approx(4.903646, abs=DIGITS)
+    assert np.exp(rows[-1].log_gradient.value) == pytest.approx(31.7051, abs=1e-4)
+    for row, other in zip(plain(act("selu"), 3), rows[:3], strict=True):
+        assert row.nlc.value == pytest.approx(other.nlc.value, rel=1e-10)
+
+
+def test_case20_tanh() -> None:
+    rows = stable_plain(act("tanh"), 50)
+    assert at(rows, 50)[0] == pytest.approx(59.821241, abs=1e-5)
+    assert np.exp(rows[-1].log_gradient.value) == pytest.approx(3578.58, abs=1e-2)
+    assert at(plain(normalized(act("tanh")), 10), 10)[0] == pytest.approx(2.266580, abs=DIGITS)
+
+
+def test_case20_raw_tanh() -> None:
+    # Inputs stay independent, so that n is a product over lengths.
+    kernel, lengths = LengthKernel(act("tanh")), [1.0]
+    for _ in range(100):
+        lengths.append(float(kernel.lengths([lengths[-1]]).value[0]))
+    assert 10 * lengths[10] ** 2 == pytest.approx(0.522001, abs=DIGITS)
+    assert 100 * lengths[100] ** 2 == pytest.approx(0.506902, abs=DIGITS)
+    product = kernel.nlc(lengths[:50]).value.prod()
+    assert product == pytest.approx(1.184361, abs=DIGITS)
+    raw = plain(act("tanh"), 5)[-1]
+    assert raw.square.value == pytest.approx(lengths[5] ** 2, rel=1e-10)
+    assert raw.nlc.value == pytest.approx(kernel.nlc(lengths[:5]).value.prod(), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "nlc", "bias"),
+    [
+        ("sigmoid", 5, 1.021087, 111.831),
+        ("sigmoid", 10, 1.021089, 12247.9),
+        ("softplus", 10, 1.056687, 322.611),
+        ("swish", 10, 1.938464, 1.40404),
+        ("square", 5, 2.83943752, 1.38320158),
+    ],
+)
+def test_case21_case22_normalized_plain_networks(
+    name: str, depth: int, nlc: float, bias: float
+) -> None:
+    row = plain(normalized(act(name)), depth)[-1]
+    assert row.nlc.value == pytest.approx(nlc, abs=DIGITS)
+    assert row.bias == pytest.approx(bias, rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "nlc", "bias"),
+    [
+        ("even_tanh", 10, 13.778075, 6.07879),
+        ("swish", 10, 1.938464, 1.40404),
+        ("sigmoid", 10, 1.021089, 12247.9),
+        ("square", 5, 2.83943752, 1.38320158),
+        ("selu", 50, 5.630724, 1.0),
+    ],
+)
+def test_case21_product_over_layers(name: str, depth: int, nlc: float, bias: float) -> None:
+    row = stable_plain(act(name), depth)[-1]
+    assert row.nlc.value == pytest.approx(nlc, abs=DIGITS)
+    assert row.nlc.stderr < 1e-6
+    assert row.bias == pytest.approx(bias, rel=5e-6)
+
+
+def test_case22_comean_of_square() -> None:
+    row = plain(normalized(act("square")), 5)[-1]
+    assert 1 - 1 / row.bias**2 == pytest.approx(0.47732822, abs=1e-8)
+
+
+CALIBRATION = {
+    "relu": (1.035629, (1.302191, -0.762257)),
+    "tanh": (1.465062, (1.483574, -0.159472)),
+    "selu": (0.827606, (0.843178, -0.194902)),
+    "sigmoid": (1.701201, (4.254635, -2.292335)),
+    "even_tanh": (1.465062, (3.351555, -2.057514)),
+    "gaussian": (1.410739, (3.1735, -2.01504)),
+    "square": (0.390197, (0.477949, -0.707365)),
+    "odd_square": (0.390197, (0.394670, -0.151851)),
+}
+
+
+@pytest.mark.parametrize("name", CALIBRATION)
+def test_case36_calibration(name: str) -> None:
+    biased, (factor, offset) = CALIBRATION[name]
+    base = dilated(act(name), 1.2, 0.2)
+    plain_, centred = (calibrated(act(name), 1.2, 0.2, debias=word) for word in (False, True))
+    assert abs(average(plain_ * plain_, ONE).value - 1) < 1e-10
+    assert abs(average(centred * centred, ONE).value - 1) < 1e-10
+    assert abs(average(centred, ONE).value) < 1e-10
+    second, mean = Kernels(base).second(ONE).value, Kernels(base).mean(ONE).value
+    found = average(plain_ * base, ONE).value / second
+    assert found == pytest.approx(biased, abs=DIGITS)
+    # c and b of c tau + b, from two of its averages.
+    variance = second - mean**2
+    c = average(centred * base, ONE).value / variance
+    tolerance = 1e-5 if name == "gaussian" else DIGITS
+    assert (c, -c * mean) == pytest.approx((factor, offset), abs=tolerance)
+    # n does not see c and b.
+    wanted = split(base).nlc.value
+    assert split(plain_).nlc.value == pytest.approx(wanted, rel=1e-12)
+    assert split(centred).nlc.value == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize(("width", "slope"), [(1.0, 0.7516), (0.5, 0.923077), (0.1, 0.9967)])
+def test_case39_biased_sawtooth(width: float, slope: float) -> None:
+    tau = 1 + width * dilated(act("sawtooth"), 1 / width)
+    kernel = CovarianceKernel(tau)
+    assert kernel.end_slope.value == pytest.approx(slope, abs=5e-5)
+    if width == 0.5:
+        assert kernel.end_slope.value == pytest.approx(0.923077, abs=DIGITS)
+        assert kernel.split.nlc.value == pytest.approx(3.464102, abs=DIGITS)
+        bias = sqrt(kernel.split.second.value / kernel.split.spread.value)
+        assert bias == pytest.approx(3.605551, abs=DIGITS)
+
+
+def test_trap_T13_slope_1_needs_more_than_digits() -> None:
+    # A slope within 1e-3 of 1 is no edge of chaos; a homogeneous activation is one exactly.
+    assert CovarianceKernel(act("relu")).found.proof == "homogeneous of degree 1"
+    # Of exp(d s) the kernel is exp(d^2 (c - 1)).
+    nearly = CovarianceKernel(dilated(lookup("exp").fn.expr, 1.0005)).found
+    limit = nearly.limit.value
+    assert nearly.kind == "chaotic"
+    assert nearly.end_slope.value == pytest.approx(1.0005**2, rel=1e-12)
+    assert 0.997 < limit < 0.9985
+    assert np.exp(1.0005**2 * (limit - 1)) == pytest.approx(limit, abs=1e-14)
+
+
+def test_exponents_of_a_line_are_those_of_the_identity() -> None:
+    found = CovarianceKernel(2 * Var(0)).found
+    assert (found.kind, found.case, found.limit_slope.value) == ("linear", None, 1.0)

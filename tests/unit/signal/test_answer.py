@@ -1,0 +1,99 @@
+"""The nonlinearity coefficient as an answer: routes, notes, and networks beside the limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from tpcalc.errors import StudyError, UsageError
+from tpcalc.results import Method
+from tpcalc.signal.answer import nonlinearity
+from tpcalc.signal.architectures import Design, mlp, resnet
+from tpcalc.signal.graph import chain, propagate
+from tpcalc.signal.measured import Sampling
+from tpcalc.signal.network import network_of, steps_of
+from tpcalc.signal.nonlinearity import nlc
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    Dense,
+    Input,
+    LayerNorm,
+    Operation,
+    SharedBias,
+)
+
+TANH = Activation.named("tanh")
+
+
+def test_an_answer_has_every_layer() -> None:
+    graph = resnet(2, Design("relu", 2, 0.1, "layer"), Input(1, 0.2))
+    found = nonlinearity(graph, "a residual network")
+    states = propagate(graph)
+    assert found.nlc.value == nlc(graph).value
+    assert [row.square.value for row in found.layers] == [s.square.value for s in states]
+    own = [row.own.value for row in found.layers if row.own is not None]
+    assert len(own) == 2 and min(own) > 1
+    assert sum(path.weight for path in found.paths) == pytest.approx(1, abs=1e-12)
+    assert found.conditions[0].startswith("layer 2 (layer norm) and 1 more: epsilon is 0")
+    assert (found.route, found.measured, found.widths) == ("recursion", (), ())
+
+
+def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
+    graph = chain(Input(1, 0), [Dense(1), TANH]).then(Addition((1, 1)), 1, 2)
+    found = nonlinearity(graph)
+    assert found.route == "program"
+    assert found.layers[-1].square.value == pytest.approx(2.605706, abs=1e-6)
+    # E (1 + tanh')^2 / E (s + tanh s)^2, the coefficient of s + tanh s itself
+    whole = nonlinearity(
+        chain(Input(1, 0), [Dense(1), Activation(TANH.tau + Activation.named("identity").tau)])
+    )
+    assert found.nlc.value == pytest.approx(whole.nlc.value, rel=1e-6)
+    assert "does not hold (layer 3" in found.notes[0]
+
+
+def test_unstable_networks_are_told_with_their_widths() -> None:
+    square = Activation.named("square")
+    layers: list[Operation] = [Dense(1 / 3), square]
+    sampling = Sampling((32,), seeds=2, inputs=20)
+    found = nonlinearity(chain(Input(1, 0), layers * 5), sampling=sampling)
+    assert found.stability == "unstable"
+    assert "unreliable for narrow networks (width 32: about 5.7 of the length)" in found.notes[0]
+
+
+@pytest.mark.parametrize("norm", ["none", "layer", "batch"])
+def test_networks_approach_the_limit(norm: str) -> None:
+    word = {"none": "none", "layer": "layer", "batch": "batch"}[norm]
+    graph = mlp(2, Design("tanh", 1.5, 0.1, word), Input(1.0, 0.3))  # type: ignore[arg-type]
+    found = nonlinearity(graph, sampling=Sampling((300,), seeds=4, inputs=250, seed=2))
+    row = found.at(300, graph.last)
+    assert row is not None and found.at(7, 0) is None
+    for name in ("NLC", "LBIAS", "LSCALE", "JACF"):
+        value = row.value(name)
+        assert value is not None and value.mean.method is Method.FINITE
+        room = 5 * value.mean.stderr + 0.03 * value.limit.value  # depth / n, and 1 / inputs
+        assert abs(value.mean.value - value.limit.value) < room, name
+
+
+def test_low_rank_layers_keep_their_size() -> None:
+    import torch
+
+    for family in ("gaussian", "orthogonal", "gaussian-gaussian", "padded"):
+        graph = chain(Input(), [Dense(4.0, family, 0.25)])
+        network = network_of(graph, 400, 400, seed=1)
+        x = torch.from_numpy(__import__("numpy").random.default_rng(0).normal(size=(50, 400)))
+        square = float((network(x) ** 2).mean())
+        assert square == pytest.approx(propagate(graph)[-1].square.value, rel=0.1)
+    wide = chain(Input(), [Dense(2.0, "orthogonal", width=2)])
+    assert [step.__class__.__name__ for step in steps_of(wide)] == ["Input", "Dense"]
+    assert float((network_of(wide, 50, 50)(x[:, :50]) ** 2).mean()) == pytest.approx(2, rel=0.1)
+
+
+def test_what_does_not_self_average_is_refused() -> None:
+    graph = chain(Input(), [Dense(1, rank=0.5), SharedBias(0.1, 0.5), TANH])
+    with pytest.raises(StudyError, match="does not self-average"):
+        nonlinearity(graph)
+    bent = graph.then(LayerNorm()).then(TANH)
+    with pytest.raises(StudyError, match="layer 2 \\(shared bias\\)"):
+        nonlinearity(bent)
+    with pytest.raises(UsageError, match="1 seeds"):
+        Sampling((10,), seeds=1)

@@ -1,0 +1,192 @@
+"""``tpcalc signal ACTIVATION``: what becomes of signals and gradients in a deep network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import AsJson
+
+if TYPE_CHECKING:
+    from tpcalc.results import Signal
+
+__all__ = ["signal"]
+
+Word = Annotated[
+    str,
+    typer.Argument(
+        metavar="ACTIVATION",
+        help="A name of the catalogue, with parameters after a colon: tanh, leaky_relu:0.2.",
+        show_default=False,
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="V",
+        help="Variance of the weights, times the fan-in.",
+        show_default=False,
+    ),
+]
+Biases = Annotated[
+    str | None,
+    typer.Option("--biases", metavar="V", help="Variance of the biases (0 by default)."),
+]
+Rank = Annotated[
+    str, typer.Option("--rank", metavar="G", help="Rank of the weights over the width.")
+]
+Family = Annotated[
+    str,
+    typer.Option(
+        "--family",
+        metavar="NAME",
+        help="Law of the weights: gaussian, orthogonal, gaussian-gaussian.",
+    ),
+]
+Depth = Annotated[int, typer.Option("--depth", metavar="L", help="Number of layers.")]
+Effective = Annotated[
+    bool,
+    typer.Option(
+        "--effective",
+        help="The variances are those of the full-rank network with the same averages; the "
+        "network's own are larger by the factor width over rank.",
+    ),
+]
+Edge = Annotated[
+    bool,
+    typer.Option(
+        "--edge", help="Choose the variances at the edge of chaos: for --biases, or for --q."
+    ),
+]
+Length = Annotated[
+    str | None,
+    typer.Option(
+        "--q",
+        metavar="Q",
+        help="With --edge: the second moment of preactivations, which decides both variances.",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write a report here: .html (one page with plots) or .md.",
+        show_default=False,
+    ),
+]
+
+
+@clean
+def signal(
+    activation: Word,
+    weights: Weights = None,
+    biases: Biases = None,
+    rank: Rank = "1",
+    family: Family = "gaussian",
+    depth: Depth = 50,
+    effective: Effective = False,
+    edge: Edge = False,
+    q: Length = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Signals in deep networks: phase, depth scales, gradients, spectra, edge of chaos."""
+    from tpcalc.cli import payload
+    from tpcalc.cli.places import check_place
+    from tpcalc.cli.show import put, put_table
+    from tpcalc.signal.survey import survey
+
+    if out is not None:
+        check_place("--out", out, (".html", ".md"), "a report")
+    share = _number("--rank", rank)
+    chosen = _edge if edge else _given
+    pair = chosen(activation, (weights, biases, q), share, effective)
+    found = survey(activation, *pair, rank=share, family=family, depth=depth)
+    title = f"Signals in deep {found.activation} networks"
+    if out is not None:
+        _report(found, title, out)
+    if as_json:
+        model = {
+            "activation": found.activation,
+            "weights": found.weights,
+            "biases": found.biases,
+            "rank": found.rank,
+            "family": found.family,
+            "depth": found.depth,
+        }
+        result: dict[str, Any] = payload.record(found)
+        result |= {} if out is None else {"out": str(out)}
+        put(payload.document("signal", model, result, payload.provenance(found.provenance)))
+        return
+    from tpcalc.report.terminal import signal_group
+
+    put_table(signal_group(found), title)
+    if out is not None:
+        put(str(out))
+
+
+Typed = tuple[str | None, str | None, str | None]
+
+
+def _given(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
+    """The variances as typed, or those of which they are the effective ones."""
+    from tpcalc.errors import UsageError
+    from tpcalc.signal.maps import low_rank_start
+
+    weights, biases, q = typed
+    if q is not None:
+        raise UsageError("--q: it chooses a point of the edge of chaos.", hint="Add --edge.")
+    if weights is None:
+        raise UsageError(
+            "--weights: the variance of the weights is missing.",
+            hint="Give it, or let --edge choose it.",
+        )
+    pair = (_number("--weights", weights), _number("--biases", biases or "0"))
+    return low_rank_start(*pair, rank) if effective else pair
+
+
+def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
+    """Variances at the edge of chaos."""
+    from tpcalc.catalog.activations import lookup
+    from tpcalc.errors import EvaluationError, UsageError
+    from tpcalc.signal.maps import edge_of_chaos, edges
+
+    weights, biases, q = typed
+    if weights is not None or (q is not None and biases is not None):
+        lost = "--weights" if weights is not None else "--biases"
+        raise UsageError(f"{lost}: --edge chooses it.", hint="Leave it out.")
+    tau = lookup(activation).fn.expr
+    if q is not None:
+        pair = tuple(edge_of_chaos(tau, _number("--q", q), rank))
+        return pair[0], pair[1]
+    wanted = _number("--biases", biases or "0") / (rank if effective else 1)
+    points = edges(tau, wanted, rank)
+    stable = [point for point in points if point.kind == "stable" or point.every]
+    if not stable:
+        why = "lengths tend to 0 there" if points[0].square.value == 0 else "lengths are unstable"
+        raise EvaluationError(
+            f"the edge of chaos with biases of the variance {wanted:g} is reached by no network: "
+            f"{why}.",
+            hint="Take other --biases, or name a length with --q.",
+        )
+    return stable[0].weights.value, stable[0].biases.value
+
+
+def _number(flag: str, text: str) -> float:
+    from tpcalc.cli.values import rational
+
+    return float(rational(flag, text))
+
+
+def _report(found: Signal, title: str, out: Path) -> Path:
+    from tpcalc.report.page import write
+    from tpcalc.report.record import ReportInput
+
+    return write(ReportInput(title, signal=found), out)

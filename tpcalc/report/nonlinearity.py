@@ -1,0 +1,239 @@
+"""What a report says of the nonlinearity coefficient: sentences and tables."""
+
+from __future__ import annotations
+
+from math import exp
+
+from tpcalc.report.numbers import Measure, count, measured, plain, score
+from tpcalc.report.tables import Cell, Table, number, z_cell
+from tpcalc.report.verdict import Verdict
+from tpcalc.results import Estimate
+from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, Nonlinearity
+
+__all__ = [
+    "judge_nonlinearity",
+    "nonlinearity_lead",
+    "nonlinearity_summary",
+    "nonlinearity_tables",
+]
+
+_SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
+_BIASED = 1e4  # from here on inputs differ by less than a float of 32 bits shows of the layer
+_UNSEEN = 1e-7  # of a number
+_STABLE = {
+    "stable": "Gaussian stable: small deviations of lengths die out.",
+    "edge": "Gaussian stability: at the edge; deviations of lengths neither grow nor die out.",
+    "unstable": "Gaussian unstable: deviations of lengths grow.",
+}
+
+
+def nonlinearity_summary(found: Nonlinearity) -> str:
+    """One sentence: the coefficient, and how it was found.
+
+    Args:
+        found: The answer.
+    """
+    way = "mean-field recursion" if found.route == "recursion" else "limit of the program"
+    text = f"NLC {_shown(found.nlc)} of {found.model} ({way})"
+    value = _output(found)
+    if value is None:
+        return text + "."
+    z = f", z = {score(value.z)}" if value.z is not None else ""
+    width = count(found.widths[-1])
+    return f"{text}; {_shown(value.mean)} at width {width} over {found.seeds} seeds{z}."
+
+
+def nonlinearity_lead(found: Nonlinearity) -> str:
+    """What the coefficient means for this network.
+
+    Args:
+        found: The answer.
+    """
+    lines = [
+        "The nonlinearity coefficient (NLC) is 1 for linear maps. A network of the NLC N looks "
+        "linear to inputs within about 1 / N of their range."
+    ]
+    last = found.layers[-1]
+    if last.bias.value > _BIASED:
+        lines.append(
+            f"Outputs collapse: their spread over inputs is {plain(1 / last.bias.value, 2)} of "
+            "their size."
+        )
+    if found.stability:
+        lines.append(_STABLE[found.stability])
+    return " ".join(lines)
+
+
+def judge_nonlinearity(found: Nonlinearity) -> Verdict:
+    """The coefficient in a few words.
+
+    Args:
+        found: The answer.
+    """
+    broken = [rule for rule, holds in found.guidelines if not holds]
+    lines = tuple(f"Not met: {rule}." for rule in broken)
+    headline = f"NLC {plain(found.nlc.value, 4)}"
+    if found.stability == "unstable":
+        lines = (*lines, _STABLE["unstable"])
+    return Verdict("warn" if lines else "good", headline, lines)
+
+
+def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
+    """Layers in the limit, networks beside them, the paths, rules and conditions.
+
+    Args:
+        found: The answer.
+    """
+    tables = [_layers(found), _by_layer(found), _widths(found), _paths(found)]
+    tables += [_rules(found), _conditions(found)]
+    return tuple(table for table in tables if table is not None and table.rows)
+
+
+def _layers(found: Nonlinearity) -> Table:
+    head = ("Layer", "Operation", "Reads", "q", "c", "LBIAS", "√g", "Own NLC", "NLC")
+    rows = tuple(_layer(row) for row in found.layers)
+    note = (
+        "q, c: second moments of one and of two inputs; LBIAS = sqrt(q / (q - c)); √g: root mean "
+        "square of derivatives; own NLC: of the activation alone; NLC: from the input to the "
+        "layer. Numbers without an error are right to the digits shown."
+    )
+    return Table("Layers in the limit of infinite width", tuple(map(Cell, head)), rows, note)
+
+
+def _layer(row: LayerRow) -> tuple[Cell, ...]:
+    reads = ", ".join(map(str, row.reads))
+    slope = row.log_gradient.value / 2
+    gradient = plain(exp(slope), 5) if abs(slope) < 700 else f"e^{plain(slope, 5)}"
+    own = "" if row.own is None else _shown(row.own)
+    return (
+        number(str(row.index)),
+        Cell(row.operation),
+        Cell(reads),
+        number(_shown(row.square)),
+        number(_shown(row.comean)),
+        number(_shown(row.bias)),
+        number(gradient),
+        number(own),
+        number(_shown(row.total)),
+    )
+
+
+def _by_layer(found: Nonlinearity) -> Table | None:
+    if not found.measured:
+        return None
+    width = found.widths[-1]
+    rows = []
+    for layer in found.layers[1:]:
+        measured_row = found.at(width, layer.index)
+        if measured_row is not None:
+            rows.append(_measured_layer(layer, measured_row))
+    head = ("Layer", "Operation", "NLC, limit", "NLC", "z", "LBIAS", "LSCALE, limit", "LSCALE")
+    return Table(
+        f"Networks of width {count(width)}, {found.seeds} seeds",
+        (*map(Cell, head), Cell("NKURT"), Cell("LCV")),
+        tuple(rows),
+        "Means over seeds with their standard errors. z: difference from the limit in combined "
+        "standard errors; the bias of finite width is not in them.",
+    )
+
+
+def _measured_layer(layer: LayerRow, row: MeasuredRow) -> tuple[Cell, ...]:
+    values = dict(row.values)
+    nlc = values["NLC"]
+    return (
+        number(str(layer.index)),
+        Cell(layer.operation),
+        number(_shown(nlc.limit)),
+        number(_shown(nlc.mean)),
+        Cell("") if nlc.z is None else z_cell(nlc.z),
+        number(_shown(values["LBIAS"].mean)),
+        number(_shown(values["LSCALE"].limit)),
+        number(_shown(values["LSCALE"].mean)),
+        number(_shown(values["NKURT"].mean)),
+        number(_shown(values["LCV"].mean)),
+    )
+
+
+def _widths(found: Nonlinearity) -> Table | None:
+    last = found.layers[-1].index
+    rows = []
+    for width in found.widths:
+        row = found.at(width, last)
+        for name in _SHOWN:
+            value = None if row is None else row.value(name)
+            if value is not None:
+                rows.append(_width_row(width, name, value))
+    head = ("Width", "Metric of the output", "Limit", "Mean over seeds", "SD between seeds")
+    return Table("Output against width", (*map(Cell, head), Cell("Difference")), tuple(rows))
+
+
+def _width_row(width: int, name: str, value: MeasuredValue) -> tuple[Cell, ...]:
+    off = value.relative
+    difference = f"{100 * off:+.2g} %" if abs(off) < 1e4 and value.limit.value else ""
+    return (
+        number(count(width)),
+        Cell(name),
+        number(_shown(value.limit)),
+        number(_shown(value.mean)),
+        number(plain(value.deviation, 2)),
+        number(difference),
+    )
+
+
+def _paths(found: Nonlinearity) -> Table | None:
+    if len(found.paths) < 2:
+        return None
+    square = found.nlc.value**2
+    rows = tuple(
+        (
+            Cell(_route(path.layers), "sentence"),
+            number(plain(path.weight, 4)),
+            number(plain(path.product, 5)),
+            number(f"{100 * path.weight * path.product / square:.3g} %"),
+        )
+        for path in found.paths
+    )
+    head = ("Layers", "Weight", "Product of squared NLCs", "Share of NLC²")
+    note = "The weights of all paths add up to 1; NLC² is the weighted mean of the products."
+    return Table("Paths that make the NLC", tuple(map(Cell, head)), rows, note)
+
+
+def _route(layers: tuple[int, ...]) -> str:
+    """The numbers of the layers, runs of neighbours shortened."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+def _rules(found: Nonlinearity) -> Table:
+    rows = tuple(
+        (Cell(rule), Cell("yes" if holds else "no", tone="" if holds else "warn"))
+        for rule, holds in found.guidelines
+    )
+    return Table("Guidelines for the start of training", (Cell("Rule"), Cell("Followed")), rows)
+
+
+def _conditions(found: Nonlinearity) -> Table:
+    rows = tuple((Cell(text, "sentence"),) for text in found.conditions)
+    note = "The recursion holds for these by limits or by rules beyond the theorem."
+    if found.route == "program":
+        note = "Where the recursion does not hold, the program of the graph has the limit."
+    return Table("Conditions that the graph does not meet", (Cell("Condition"),), rows, note)
+
+
+def _output(found: Nonlinearity) -> MeasuredValue | None:
+    if not found.measured:
+        return None
+    row = found.at(found.widths[-1], found.layers[-1].index)
+    return None if row is None else row.value("NLC")
+
+
+def _shown(value: Estimate) -> str:
+    """A number; its error only where that shows within six digits."""
+    if value.stderr <= _UNSEEN * abs(value.value):
+        return plain(value.value, 6)
+    return measured(Measure(value.value, value.stderr, value.method.value))

@@ -1,0 +1,267 @@
+"""What a report says of signals in a deep network: sentences and tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tpcalc.report.numbers import Measure, measured, plain
+from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.verdict import Verdict
+from tpcalc.results import EdgePoint, Estimate, Scale, Signal
+
+__all__ = [
+    "SignalSection",
+    "judge_signal",
+    "signal_lead",
+    "signal_sections",
+    "signal_summary",
+    "signal_tables",
+]
+
+_REACH = 6.0  # depth scales of correlations that trained networks were found to bear
+_GROWTH = math.log(1e4)
+_HEADLINES = {
+    "ordered": "Ordered phase: inputs become alike",
+    "edge of chaos": "At the edge of chaos",
+    "chaotic": "Chaotic phase: inputs that are nearly alike part",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSection:
+    """A part of a page about signals.
+
+    Args:
+        key: What links and figures call it.
+        title: Its heading.
+        lead: What stands above its tables.
+        tables: Its tables.
+    """
+
+    key: str
+    title: str
+    lead: str
+    tables: tuple[Table, ...]
+
+
+def signal_summary(found: Signal) -> str:
+    """One sentence: what the network is.
+
+    Args:
+        found: The answer.
+    """
+    rank = f" of rank {found.rank:g} N" if found.rank < 1 else ""
+    layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
+    return (
+        f"{layers} of {found.activation} with {found.family} weights{rank}: σ_w² = "
+        f"{plain(found.weights)}, σ_b² = {plain(found.biases)}."
+    )
+
+
+def signal_lead(found: Signal) -> str:
+    """What stands above its tables: the variances that count.
+
+    Args:
+        found: The answer.
+    """
+    if found.rank == 1:
+        return "Numbers are those of infinite width, at the start of training."
+    w, b = (plain(value) for value in found.effective)
+    return (
+        f"A rank of {found.rank:g} N makes the variances act like σ_w² = {w} and σ_b² = {b} in a "
+        "network of full rank. Numbers are those of infinite width, at the start of training."
+    )
+
+
+def judge_signal(found: Signal) -> Verdict:
+    """The phase in a few words, and what it means for the depth.
+
+    Args:
+        found: The answer.
+    """
+    reasons = (*_depth_lines(found), _gradient_line(found))
+    far = found.phase == "edge of chaos" or found.depth <= _REACH * found.correlation_scale.layers
+    fine = far and abs(found.gradient.value) <= _GROWTH
+    return Verdict("good" if fine else "warn", _HEADLINES[found.phase], reasons)
+
+
+def signal_tables(found: Signal) -> tuple[Table, ...]:
+    """All tables, for the terminal.
+
+    Args:
+        found: The answer.
+    """
+    return tuple(table for section in signal_sections(found) for table in section.tables)
+
+
+def signal_sections(found: Signal) -> tuple[SignalSection, ...]:
+    """The parts of a page.
+
+    Args:
+        found: The answer.
+    """
+    maps = [_scales(found), _survival(found)]
+    if len(found.fixed_points) > 1:
+        maps.append(_fixed_points(found))
+    return (
+        SignalSection("signal", "Lengths and correlations", signal_lead(found), tuple(maps)),
+        SignalSection("signal-edge", "Edge of chaos", found.edge_note, _edges(found)),
+        SignalSection("signal-spectrum", "Jacobian", _spectrum_lead(found), (_jacobian(found),)),
+    )
+
+
+def _depth_lines(found: Signal) -> tuple[str, ...]:
+    scale = found.correlation_scale
+    if found.phase == "edge of chaos":
+        return (
+            "χ is 1 within its error: correlations change like a power of the depth, not "
+            "exponentially.",
+        )
+    times = found.depth / scale.layers if scale.layers else math.inf
+    way = "c* = 1" if found.phase == "ordered" else f"c* = {plain(found.correlation.value, 4)}"
+    lost = "almost nothing" if times > _REACH else f"a share e^{plain(-times, 3)}"
+    return (
+        f"Correlations tend to {way} within ξ_c = {plain(scale.layers, 4)} layers; {found.depth} "
+        f"layers are {plain(times, 3)} times that, and leave {lost} of a small difference.",
+    )
+
+
+def _gradient_line(found: Signal) -> str:
+    if found.phase == "edge of chaos":
+        return "Squared gradients keep their mean from layer to layer."
+    exponent = found.gradient.value / math.log(10)
+    word = "grow" if exponent > 0 else "shrink"
+    return (
+        f"Squared gradients {word} by a factor {plain(found.chi.value, 4)} a layer on their way "
+        f"back: {_power(exponent)} over {found.depth} layers."
+    )
+
+
+def _power(exponent: float) -> str:
+    if abs(exponent) < 4:
+        return plain(10**exponent, 3)
+    whole = math.floor(exponent)
+    return f"{plain(10 ** (exponent - whole), 3)}e{whole}"
+
+
+def _scales(found: Signal) -> Table:
+    rows = [
+        ("Length q*", _said(found.length), "second moment of a preactivation, fixed by a layer"),
+        ("Input |x|²/N", _said(found.start), "mean square of an input at which lengths start so"),
+        ("χ", _said(found.chi), "slope of the correlation map at 1; growth of squared gradients"),
+        ("Correlation c*", _said(found.correlation), "to which correlations of two inputs tend"),
+        ("ξ_q", _layers(found.length_scale), "layers over which a difference from q* falls to 1/e"),
+        ("ξ_c", _layers(found.correlation_scale), "the same for a difference from c*"),
+        ("ξ_Δ", _layers(found.gradient_scale), _gradient_words(found)),
+        ("ln gradient", _said(found.gradient), "the logarithm of their growth over all layers"),
+    ]  # fmt: skip
+    head = (Cell("Quantity"), number("Value"), Cell("Meaning"))
+    body = tuple(
+        (Cell(name), number(value), Cell(words, "sentence")) for name, value, words in rows
+    )
+    return Table("Fixed points and depth scales", head, body)
+
+
+def _gradient_words(found: Signal) -> str:
+    if found.gradient_scale.rate.value < 0 and found.gradient_scale.known:
+        return "layers over which squared gradients grow by e on their way back (negative: growth)"
+    return "layers over which squared gradients fall to 1/e on their way back"
+
+
+def _survival(found: Signal) -> Table:
+    depth = found.survival[0].depth if found.survival else found.depth
+    rows = tuple(
+        (
+            number(plain(each.start)),
+            number(_said(each.end)),
+            number(_said(each.left)),
+            number(f"> {each.depth}" if each.layers is None else str(each.layers)),
+        )
+        for each in found.survival
+    )
+    head = (
+        number("c at the start"),
+        number(f"c after {depth} layers"),
+        number("share of c − c* left"),
+        number("layers to 1%"),
+    )
+    return Table("How long a correlation survives", head, rows)
+
+
+def _fixed_points(found: Signal) -> Table:
+    rows = tuple(
+        (number(_said(point.square)), number(_said(point.slope)), Cell(point.kind))
+        for point in found.fixed_points
+    )
+    head = (number("q"), number("slope of the length map"), Cell("lengths near it"))
+    return Table("All fixed points of the lengths", head, rows)
+
+
+def _edges(found: Signal) -> tuple[Table, ...]:
+    if not found.edges:
+        return ()
+    rows = tuple(
+        (
+            number(_said(point.weights)),
+            number("every" if point.every else _said(point.square)),
+            number(_away(found, point)),
+            Cell(point.kind),
+        )
+        for point in found.edges
+    )
+    head = (
+        number("σ_w²"),
+        number("q"),
+        number("σ_w² here, over that"),
+        Cell("lengths near q"),
+    )
+    note = "At q = 0 the edge is a limit: small lengths see a linear network."
+    zero = any(point.square.value == 0 for point in found.edges)
+    caption = f"The edge of chaos with biases of σ_b² = {plain(found.biases)}"
+    return (Table(caption, head, rows, note if zero else ""),)
+
+
+def _away(found: Signal, point: EdgePoint) -> str:
+    return plain(found.weights / point.weights.value, 5)
+
+
+def _spectrum_lead(found: Signal) -> str:
+    share = plain(found.nonzero, 6)
+    mean = _power(found.gradient.value / math.log(10))
+    return (
+        f"Squared singular values of the Jacobian of {found.depth} layers have the mean {mean}, "
+        f"χ to the power of the depth; a share of {share} of them is not 0."
+    )
+
+
+def _jacobian(found: Signal) -> Table:
+    notes = any(row.note for row in found.jacobian)
+    rows = tuple(
+        (
+            Cell(f"{row.family}{' (this one)' if row.family == found.family else ''}"),
+            number(_said(row.layer)),
+            number(_said(row.whole)),
+            *((Cell(row.note, "sentence"),) if notes else ()),
+        )
+        for row in found.jacobian
+    )
+    head = (
+        Cell("Weights"),
+        number("one layer"),
+        number(f"{found.depth} layers"),
+        *((Cell("Remark"),) if notes else ()),
+    )
+    return Table("Variance of squared singular values over their squared mean", head, rows)
+
+
+def _layers(scale: Scale) -> str:
+    if not scale.known:
+        return f"∞ (at least {plain(scale.least, 2)})"
+    if not math.isfinite(scale.rate.value):
+        return "0"
+    return measured(Measure(scale.layers, scale.error, scale.rate.method.value))
+
+
+def _said(estimate: Estimate) -> str:
+    return measured(Measure.of(estimate))

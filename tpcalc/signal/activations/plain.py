@@ -1,0 +1,168 @@
+"""Plain networks: dense layers with one activation, layer after layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.errors import NotDifferentiable, StudyError
+from tpcalc.evaluate.bounded import Bounded, bounded
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.results import CovarianceMap, Estimate
+from tpcalc.signal.activations.covariance import CovarianceKernel
+from tpcalc.signal.activations.split import ratio
+from tpcalc.signal.graph import chain, propagate
+from tpcalc.signal.nonlinearity import coefficient
+from tpcalc.signal.operations import Activation, Dense, Input, Operation
+from tpcalc.signal.state import logarithm
+
+__all__ = ["PlainRow", "growth", "plain", "stable_plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRow:
+    """A plain network of some depth.
+
+    Args:
+        depth: M, the number of activations.
+        nlc: The nonlinearity coefficient from the input on.
+        bias: LBIAS = sqrt(q / (q - c)).
+        square: q, the second moment of the last layer.
+        log_gradient: log g, with g the mean square derivative along a standard Gaussian change of
+            the input.
+    """
+
+    depth: int
+    nlc: Estimate
+    bias: float
+    square: Bounded
+    log_gradient: Bounded
+
+
+def plain(
+    tau: Expr, depth: int, weights: Fraction | float = 1.0, comean: Fraction | float = 0.0
+) -> tuple[PlainRow, ...]:
+    """Depths 1 to M of dense layers, each followed by the same activation.
+
+    Inputs have second moment 1. One more dense layer at the end changes neither the nonlinearity
+    coefficient nor the bias.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        depth: M.
+        weights: The variance of the weights, times the fan-in.
+        comean: c of two inputs.
+
+    Raises:
+        StudyError: A depth below 1.
+        TpcalcError: A layer has no state; its number is told.
+
+    Source: Schoenherr, The nonlinearity coefficient, sections 5.4.2 to 5.4.4.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> found = plain(lookup("relu").fn.expr, 2, weights=2.0)
+        >>> [round(row.nlc.value, 6) for row in found]
+        [1.211174, 1.40543]
+    """
+    _deep(depth)
+    layer: tuple[Operation, ...] = (Dense(weights), Activation(tau))
+    states = propagate(chain(Input(1, comean), layer * depth))
+    return tuple(
+        PlainRow(index, coefficient(states[0], state), state.bias, state.square, state.log_gradient)
+        for index, state in enumerate(states[2::2], 1)
+    )
+
+
+def stable_plain(tau: Expr, depth: int, correlation: float = 0.0) -> tuple[PlainRow, ...]:
+    """The same where every layer of preactivations has second moment 1, by the covariance kernel.
+
+    The nonlinearity coefficient is then a product of those of the activation, at the correlations
+    that the kernel leads to. q is that of the activation, g that of the whole network.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        depth: M.
+        correlation: c, that of two inputs of the first activation.
+
+    Raises:
+        StudyError: A depth below 1.
+        EvaluationError: Averages do not exist, or inputs have become equal within rounding.
+
+    Source: Schoenherr, The nonlinearity coefficient, sections 5.4.3 and 5.4.4.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> found = stable_plain(lookup("relu").fn.expr, 2)
+        >>> [round(row.nlc.value, 6) for row in found]
+        [1.211174, 1.40543]
+    """
+    _deep(depth)
+    if not -1 <= correlation < 1:
+        raise StudyError(
+            f"two inputs have the correlation {correlation}.", where="plain", hint="It is below 1."
+        )
+    kernel = CovarianceKernel(tau)
+    gap, product, rows = 1 - bounded(correlation), Bounded(1.0), []
+    end, log_end = kernel.end_slope, logarithm(kernel.end_slope)
+    for index in range(1, depth + 1):
+        after = kernel.gap(gap)
+        product = product * ratio(end * gap, after)
+        rows.append(
+            PlainRow(
+                index,
+                product.root().estimate(),
+                after.value**-0.5,
+                kernel.split.second,
+                log_end * index,
+            )
+        )
+        gap = after
+    return tuple(rows)
+
+
+def _deep(depth: int) -> None:
+    if depth < 1:
+        raise StudyError(
+            f"a network of {depth} activations.", where="plain", hint="Take 1 or more."
+        )
+
+
+def growth(tau: Expr, found: CovarianceMap) -> str:
+    """How deep plain networks behave whose preactivations have second moment 1, in words.
+
+    Args:
+        tau: The activation, an expression of ``Var(0)``.
+        found: Its covariance kernel applied over and over.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.4.3.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.signal.activations.covariance import CovarianceKernel
+        >>> relu = lookup("relu").fn.expr
+        >>> growth(relu, CovarianceKernel(relu).found)
+        'n and LBIAS grow in proportion to the depth M.'
+    """
+    if found.kind == "linear":
+        return "n stays 1."
+    if found.kind == "chaotic":
+        bias = (1 - found.limit.value) ** -0.5
+        return f"n grows by {found.nlc_growth:.8g} for each layer; LBIAS tends to {bias:.6g}."
+    smooth = _twice(tau)
+    if found.kind == "edge":
+        power = "to sqrt(M)" if smooth else "to the depth M"
+        return f"n and LBIAS grow in proportion {power}."
+    bias = found.end_slope.value**-0.5
+    grows = f"LBIAS grows by {bias:.6g} for each layer."
+    return f"n tends to a limit; {grows}" if smooth else grows
+
+
+def _twice(tau: Expr) -> bool:
+    """Whether the slope of the covariance kernel has a slope at 1: tau' does not jump."""
+    try:
+        derivative(derivative(tau, Var(0)), Var(0))
+    except NotDifferentiable:
+        return False
+    return True
