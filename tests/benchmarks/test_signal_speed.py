@@ -12,8 +12,8 @@ import time
 import pytest
 
 from tpcalc.catalog.activations import lookup
-from tpcalc.signal.curves import edge_curve, scale_curve
-from tpcalc.signal.maps import LayerMap
+from tpcalc.signal.maps.curves import edge_curve, scale_curve
+from tpcalc.signal.maps.layer_map import LayerMap
 from tpcalc.signal.survey import survey
 
 

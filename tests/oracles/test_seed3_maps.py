@@ -11,10 +11,10 @@ import pytest
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.functions import Expr
-from tpcalc.signal.curves import correlations, edge_curve, lengths, scale_curve
-from tpcalc.signal.maps import LayerMap, edge_of_chaos, edges, low_rank_start
-from tpcalc.signal.maps_layers import LayerSequence
-from tpcalc.signal.maps_shared import shared_bias_length, shared_bias_lengths
+from tpcalc.signal.maps.curves import correlations, edge_curve, lengths, scale_curve
+from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos, edges, low_rank_start
+from tpcalc.signal.maps.sequence import LayerSequence
+from tpcalc.signal.maps.shared_bias import shared_bias_length, shared_bias_lengths
 
 
 def act(name: str) -> Expr:

@@ -18,7 +18,7 @@ from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments, singul
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.statistics import summary
 from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.spectra import (
+from tpcalc.signal.spectra.spectrum import (
     finite_variance,
     jacobian,
     padded_variance,

@@ -11,8 +11,13 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import StudyError
 from tpcalc.functions import Var
 from tpcalc.results import Estimate
-from tpcalc.signal.probes import probe_moments, probe_program
-from tpcalc.signal.spectra import jacobian, padded_variance, slope_spectrum, weight_spectrum
+from tpcalc.signal.spectra.probes import probe_moments, probe_program
+from tpcalc.signal.spectra.spectrum import (
+    jacobian,
+    padded_variance,
+    slope_spectrum,
+    weight_spectrum,
+)
 
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 LINEAR, ERF = Var(0), lookup("erf").fn.expr

@@ -11,8 +11,16 @@ from scipy.special import erf
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.functions import Expr
-from tpcalc.signal.maps import LayerMap, edge_of_chaos
-from tpcalc.signal.spectra import (
+from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos
+from tpcalc.signal.spectra.finite import finite_moments
+from tpcalc.signal.spectra.laws import WeightLaw
+from tpcalc.signal.spectra.singular_values import (
+    PADDED,
+    active_share,
+    singular_values,
+    slope_variance,
+)
+from tpcalc.signal.spectra.spectrum import (
     finite_variance,
     jacobian,
     of_moments,
@@ -20,9 +28,6 @@ from tpcalc.signal.spectra import (
     slope_spectrum,
     weight_spectrum,
 )
-from tpcalc.signal.spectra_finite import finite_moments
-from tpcalc.signal.spectra_jacobian import PADDED, active_share, singular_values, slope_variance
-from tpcalc.signal.spectra_laws import WeightLaw
 
 QUARTER = Fraction(1, 4)
 

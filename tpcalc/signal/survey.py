@@ -24,18 +24,18 @@ from tpcalc.results import (
     checks,
 )
 from tpcalc.results.provenance import provenance
-from tpcalc.signal.curves import (
+from tpcalc.signal.maps.curves import (
     correlation_curve,
     correlation_step,
     edge_curve,
     length_curve,
     scale_curve,
 )
-from tpcalc.signal.maps import LayerMap
-from tpcalc.signal.maps_edge import edges
-from tpcalc.signal.spectra import FAMILIES
-from tpcalc.signal.spectra_finite import finite_moments
-from tpcalc.signal.spectra_jacobian import PADDED, singular_values, slope_variance
+from tpcalc.signal.maps.edge import edges
+from tpcalc.signal.maps.layer_map import LayerMap
+from tpcalc.signal.spectra.finite import finite_moments
+from tpcalc.signal.spectra.singular_values import PADDED, singular_values, slope_variance
+from tpcalc.signal.spectra.spectrum import FAMILIES
 
 __all__ = ["STARTS", "survey"]
 

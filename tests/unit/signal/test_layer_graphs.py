@@ -12,7 +12,7 @@ from tpcalc.functions import Var
 from tpcalc.signal.conditions import findings
 from tpcalc.signal.graph import Layer, LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.maps import LayerMap, edge_of_chaos
+from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos
 from tpcalc.signal.nonlinearity import nlc, path_nlc
 from tpcalc.signal.operations import (
     Activation,

@@ -11,9 +11,9 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.computed import Computed
-from tpcalc.signal.maps_averages import gaps, means, square_growth
-from tpcalc.signal.maps_fixed import fixed_lengths
-from tpcalc.signal.maps_roots import falling_root, log_root, quotient, rate, scale
+from tpcalc.signal.maps.averages import gaps, means, square_growth
+from tpcalc.signal.maps.fixed_lengths import fixed_lengths
+from tpcalc.signal.maps.roots import falling_root, log_root, quotient, rate, scale
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-6])

@@ -14,9 +14,9 @@ from tpcalc.evaluate.computed import Computed
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Curve, checks
-from tpcalc.signal.maps import LayerMap
-from tpcalc.signal.maps_averages import means, products
-from tpcalc.signal.maps_edge import checked_rank, edge_biases
+from tpcalc.signal.maps.averages import means, products
+from tpcalc.signal.maps.edge import checked_rank, edge_biases
+from tpcalc.signal.maps.layer_map import LayerMap
 
 __all__ = [
     "EdgeCurve",

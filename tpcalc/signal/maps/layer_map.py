@@ -16,10 +16,10 @@ from tpcalc.evaluate.computed import Computed
 from tpcalc.functions import Expr
 from tpcalc.results import Method, Scale, checks
 from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.maps_averages import CLOSE, gaps, means, method_of, square_growth
-from tpcalc.signal.maps_edge import checked_rank, edge_of_chaos, edges
-from tpcalc.signal.maps_fixed import FixedLength, Lengths, fixed_lengths
-from tpcalc.signal.maps_roots import falling_root, quotient, scale
+from tpcalc.signal.maps.averages import CLOSE, gaps, means, method_of, square_growth
+from tpcalc.signal.maps.edge import checked_rank, edge_of_chaos, edges
+from tpcalc.signal.maps.fixed_lengths import FixedLength, Lengths, fixed_lengths
+from tpcalc.signal.maps.roots import falling_root, quotient, scale
 
 __all__ = ["LayerMap", "Variances", "edge_of_chaos", "edges", "low_rank_start"]
 

@@ -16,7 +16,7 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Method
 from tpcalc.signal.kernels import average
-from tpcalc.signal.maps_roots import quotient
+from tpcalc.signal.maps.roots import quotient
 
 __all__ = ["CLOSE", "gaps", "means", "method_of", "products", "square_growth"]
 

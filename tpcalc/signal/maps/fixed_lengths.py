@@ -12,7 +12,7 @@ import numpy as np
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.computed import Computed
-from tpcalc.signal.maps_roots import log_root
+from tpcalc.signal.maps.roots import log_root
 
 __all__ = ["FixedLength", "Lengths", "fixed_lengths"]
 

@@ -18,8 +18,8 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import checks
 from tpcalc.signal.kernels import average
-from tpcalc.signal.maps_edge import checked_rank
-from tpcalc.signal.spectra_finite import finite_moments, finite_variance
+from tpcalc.signal.maps.edge import checked_rank
+from tpcalc.signal.spectra.finite import finite_moments, finite_variance
 
 __all__ = [
     "FAMILIES",

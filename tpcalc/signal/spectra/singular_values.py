@@ -15,9 +15,9 @@ from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import checks
 from tpcalc.signal.kernels import average
-from tpcalc.signal.maps import LayerMap
-from tpcalc.signal.maps_roots import quotient, rate
-from tpcalc.signal.spectra import FAMILIES, weight_spectrum
+from tpcalc.signal.maps.layer_map import LayerMap
+from tpcalc.signal.maps.roots import quotient, rate
+from tpcalc.signal.spectra.spectrum import FAMILIES, weight_spectrum
 
 __all__ = ["PADDED", "SingularValues", "active_share", "singular_values", "slope_variance"]
 
@@ -79,7 +79,7 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
 
     Example:
         >>> from tpcalc.catalog.activations import lookup
-        >>> from tpcalc.signal.maps_edge import edge_of_chaos
+        >>> from tpcalc.signal.maps.edge import edge_of_chaos
         >>> erf = lookup("erf").fn.expr
         >>> layer = LayerMap(erf, *edge_of_chaos(erf, 0.5, rank=0.25), rank=0.25)
         >>> found = singular_values(layer, "gaussian", 4)

@@ -13,8 +13,8 @@ from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.evaluate.computed import Computed
 from tpcalc.results import checks
-from tpcalc.signal.maps import LayerMap
-from tpcalc.signal.maps_averages import products
+from tpcalc.signal.maps.averages import products
+from tpcalc.signal.maps.layer_map import LayerMap
 
 __all__ = ["Gradients", "LayerSequence"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.results import checks
-from tpcalc.signal.maps_edge import checked_rank
-from tpcalc.signal.spectra import FAMILIES
+from tpcalc.signal.maps.edge import checked_rank
+from tpcalc.signal.spectra.spectrum import FAMILIES
 
 __all__ = ["WeightLaw"]
 

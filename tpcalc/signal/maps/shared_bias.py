@@ -9,7 +9,7 @@ import numpy as np
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.results import Estimate, Method, checks
-from tpcalc.signal.maps import LayerMap
+from tpcalc.signal.maps.layer_map import LayerMap
 
 __all__ = ["shared_bias_length", "shared_bias_lengths"]
 

@@ -16,8 +16,8 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import EdgePoint, Estimate, checks
 from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.maps_averages import means, square_growth
-from tpcalc.signal.maps_roots import log_root, quotient
+from tpcalc.signal.maps.averages import means, square_growth
+from tpcalc.signal.maps.roots import log_root, quotient
 
 __all__ = ["checked_rank", "edge_biases", "edge_of_chaos", "edges"]
 

@@ -1,0 +1,1 @@
+"""Squared singular values of weights and Jacobians: S-transforms, laws, finite widths, probes."""
