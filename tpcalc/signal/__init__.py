@@ -67,6 +67,7 @@ from tpcalc.signal.black_box.scaling import product_estimate as product_estimate
 from tpcalc.signal.black_box.scaling import scale_sweep as scale_sweep
 from tpcalc.signal.black_box.scaling import triangle_network as triangle_network
 from tpcalc.signal.black_box.split import sampled_split as sampled_split
+from tpcalc.signal.concrete import concrete as concrete
 from tpcalc.signal.conditions import Finding as Finding
 from tpcalc.signal.conditions import findings as findings
 from tpcalc.signal.covariance import bandwidth as bandwidth
