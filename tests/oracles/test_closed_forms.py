@@ -15,9 +15,11 @@ from sympy import Rational, acos, asin, exp, pi, sqrt
 
 import tpcalc as tp
 from tpcalc.dsl.elementwise import expression
+from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Method, Status
+from tpcalc.signal.graph import LayerGraph
 
 Activation = Callable[[Expr], Expr]
 
@@ -238,6 +240,43 @@ def test_peers_5_2_tat(name: str) -> None:
         return
     assert tp.expect(lambda z: derived(z) ** 2).value == pytest.approx(1, abs=1e-9)
     assert tp.expect(lambda z: z * phi(z) * derived(z)).value == pytest.approx(1, abs=1e-9)
+
+
+def residual_network(phi: Activation) -> LayerGraph:
+    """The network behind the parameters: blocks (3, 4, 23, 3) of weight .6 on the way around."""
+    layer = [tp.signal.Activation(phi(Var(0))), tp.signal.Dense()]
+    graph = tp.signal.chain(tp.signal.Input(1, 0), [])
+    for blocks in (3, 4, 23, 3):
+        for block in range(blocks):
+            around = start = graph.last
+            if block == 0:
+                graph = graph.then(layer[0], start).then(layer[1])
+                around = graph.last
+            graph = graph.then(layer[0], start).then(layer[1])
+            for operation in (*layer, *layer):
+                graph = graph.then(operation)
+            graph = graph.then(tp.signal.Addition((0.6, 0.8)), around, graph.last)
+    return graph.then(layer[0])
+
+
+@pytest.mark.parametrize("name", ["softplus", "tanh", "relu", "leaky-relu"])
+def test_peers_5_2_dks_slope_of_the_whole_network(name: str) -> None:
+    slope_at_1 = tp.signal.kernel_slope(residual_network(transformed(DKS[name])), Bounded(1.0))
+    assert slope_at_1.value == pytest.approx(1.2, abs=5e-5 if name == "relu" else 1e-7)
+
+
+def test_peers_5_2_tat_targets_of_the_whole_network() -> None:
+    """C(0) = .75 for the leaky ReLU; C''(1) = .2 for smooth activations, whose C'(1) is 1."""
+    leaky = residual_network(transformed(TAT["leaky-relu"]))
+    found = tp.signal.covariance(leaky, [[1, 0], [0, 1]]).values
+    assert found[0, 0] == pytest.approx(1, abs=1e-9)
+    assert found[0, 1] == pytest.approx(0.75, abs=1e-9)
+    for name in ("softplus", "tanh"):
+        graph, h = residual_network(transformed(TAT[name])), 1e-3
+        near, far = (
+            1 - tp.signal.kernel_slope(graph, Bounded(1 - step)).value for step in (h, 2 * h)
+        )
+        assert (4 * near - far) / (2 * h) == pytest.approx(0.2, abs=1e-4)
 
 
 TRAJECTORY = {

@@ -38,7 +38,7 @@ def near(found: Estimate, value: float, largest: float) -> None:
         ("gaussian-gaussian", (25, 15, 10)),
     ],
 )
-def test_S3_A14_linear_networks(family: str, values: tuple[int, ...]) -> None:
+def test_S3_13_A14_linear_networks(family: str, values: tuple[int, ...]) -> None:
     for rank, value in zip((QUARTER, HALF, Fraction(1)), values, strict=True):
         first, second = probe_moments(LINEAR, family, rank, 5, samples=2**11)
         near(first, 1.0, 1e-12)
@@ -49,7 +49,7 @@ def test_S3_A14_linear_networks(family: str, values: tuple[int, ...]) -> None:
     ("rank", "gaussian", "orthogonal", "padded"),
     [(QUARTER, 17.3666, 13.3666, 16.4413), (HALF, 9.3666, 5.3666, 6.3915)],
 )
-def test_S3_A17_erf(rank: Fraction, gaussian: float, orthogonal: float, padded: float) -> None:
+def test_S3_13_A17_erf(rank: Fraction, gaussian: float, orthogonal: float, padded: float) -> None:
     rows = {"gaussian": gaussian, "orthogonal": orthogonal, "padded": padded}
     for family, value in rows.items():
         first, second = probe_moments(ERF, family, rank, 4, q=0.5, samples=2**12, seed=1)
@@ -63,7 +63,7 @@ def test_S3_A17_erf(rank: Fraction, gaussian: float, orthogonal: float, padded: 
         assert theory == pytest.approx(value, abs=1e-4)
 
 
-def test_S3_A20_transposes_on_dependent_vectors() -> None:
+def test_S3_13_A20_transposes_on_dependent_vectors() -> None:
     """|W W^T v|^2 / N is 2 for a Gaussian matrix, 1 + 1 / gamma for one of low rank."""
     full = probe_moments(LINEAR, "gaussian", 1, 1, moments=3)
     assert [moment.value for moment in full] == pytest.approx([1, 2, 5], abs=1e-12)

@@ -36,7 +36,7 @@ def act(name: str) -> Expr:
     return lookup(name).fn.expr
 
 
-def test_S3_A13_series_of_the_families() -> None:
+def test_S3_11_12_A13_series_of_the_families() -> None:
     """s_1 and s_2 of the table, for a rank of which all is rational."""
     g = Fraction(2, 5)
     rows = {
@@ -50,7 +50,7 @@ def test_S3_A13_series_of_the_families() -> None:
     assert weight_spectrum("orthogonal", Fraction(1), 1).s == (0,)
 
 
-def test_S3_A13_third_order() -> None:
+def test_S3_11_12_A13_third_order() -> None:
     """The coefficients of the closed forms, to third order in z, by long division."""
     g = Fraction(2, 5)
     forms = {
@@ -77,12 +77,12 @@ def test_moments_and_series_are_inverse() -> None:
     ("family", "values"),
     [("gaussian", (20, 10, 5)), ("orthogonal", (15, 5, 0)), ("gaussian-gaussian", (25, 15, 10))],
 )
-def test_S3_A14_linear_networks(family: str, values: tuple[int, ...]) -> None:
+def test_S3_13_A14_linear_networks(family: str, values: tuple[int, ...]) -> None:
     for rank, value in zip((QUARTER, 2 * QUARTER, 4 * QUARTER), values, strict=True):
         assert weight_spectrum(family, rank, 1).power(5).relative_variance == value
 
 
-def test_S3_A15_A16_finite_width() -> None:
+def test_S3_17_A15_A16_finite_width() -> None:
     assert finite_variance("gaussian", 1000, 250, 10) == pytest.approx(40.783973, abs=1e-6)
     assert finite_variance("gaussian", 1000, 250, 50) == pytest.approx(223.906526, abs=1e-5)
     assert finite_variance("orthogonal", 1000, 250, 10) == pytest.approx(30.412744, abs=1e-6)
@@ -94,14 +94,14 @@ def test_S3_A15_A16_finite_width() -> None:
     ("rank", "gaussian", "orthogonal", "padded"),
     [(0.25, 17.3666, 13.3666, 16.4413), (0.5, 9.3666, 5.3666, 6.3915)],
 )
-def test_S3_A17_erf(rank: float, gaussian: float, orthogonal: float, padded: float) -> None:
+def test_S3_13_A17_erf(rank: float, gaussian: float, orthogonal: float, padded: float) -> None:
     for family, value in (("gaussian", gaussian), ("orthogonal", orthogonal)):
         found = jacobian(act("erf"), 0.5, weight_spectrum(family, rank, 1), 4)
         assert found.relative_variance == pytest.approx(value, abs=5e-5)
     assert padded_variance(act("erf"), 0.5, rank, 4) == pytest.approx(padded, abs=5e-5)
 
 
-def test_S3_A18_tanh() -> None:
+def test_S3_13_A18_tanh() -> None:
     assert slope_spectrum(act("tanh"), 0.5).relative_variance == pytest.approx(0.299244, abs=1e-6)
     weights, biases = edge_of_chaos(act("tanh"), 0.5, rank=0.25)
     assert (weights, biases) == pytest.approx((6.751900, 0.152165), abs=2e-6)
@@ -110,7 +110,7 @@ def test_S3_A18_tanh() -> None:
     assert whole.relative_variance == pytest.approx(3 * 4.299244, abs=1e-5)
 
 
-def test_S3_A20_third_moments() -> None:
+def test_S3_13_A20_third_moments() -> None:
     """1 + 1/gamma, and 29 and 45 for the third moments at a quarter of the rank, mean 1."""
     gaussian = weight_spectrum("gaussian", QUARTER, 2, variance=4)
     both = weight_spectrum("gaussian-gaussian", QUARTER, 2, variance=4)
@@ -118,7 +118,7 @@ def test_S3_A20_third_moments() -> None:
     assert both.moments[2] == 45
 
 
-def test_S3_A14_A16_products_of_gaussian_factors() -> None:
+def test_S3_17_A14_A16_products_of_gaussian_factors() -> None:
     """The recursion for C A with Gaussian C and A: its limit, and small matrices by sampling."""
     for family in ("gaussian", "orthogonal", "gaussian-gaussian"):
         limit = weight_spectrum(family, QUARTER, 1).power(5).relative_variance
@@ -139,7 +139,7 @@ def test_S3_A14_A16_products_of_gaussian_factors() -> None:
     assert found.variance == pytest.approx(found.second - found.first_squared)
 
 
-def test_S3_T13_relative_variance_off_the_edge() -> None:
+def test_S3_13_T13_relative_variance_off_the_edge() -> None:
     """It does not depend on the variance of the weights; the variance itself does."""
     one, two = (finite_moments("gaussian", 100, 25, 4, variance) for variance in (4.0, 5.0))
     assert one.relative_variance == pytest.approx(two.relative_variance, rel=1e-12)
@@ -160,7 +160,7 @@ def test_S3_T13_relative_variance_off_the_edge() -> None:
         ("gaussian-gaussian", 21.3666),
     ],
 )
-def test_S3_A17_with_errors(family: str, expected: float) -> None:
+def test_S3_13_A17_with_errors(family: str, expected: float) -> None:
     weights, biases = edge_of_chaos(act("erf"), 0.5, rank=0.25)
     layer = LayerMap(act("erf"), weights, biases, rank=0.25)
     found = singular_values(layer, family, 4)
@@ -173,7 +173,7 @@ def test_S3_A17_with_errors(family: str, expected: float) -> None:
     assert found.mean.value == pytest.approx(1, abs=found.mean.error + 1e-15)
 
 
-def test_S3_A18_start() -> None:
+def test_S3_13_A18_start() -> None:
     weights, biases = edge_of_chaos(act("tanh"), 0.5, rank=0.25)
     layer = LayerMap(act("tanh"), weights, biases, rank=0.25)
     assert layer.start.value == pytest.approx(0.273676, abs=1e-6)
@@ -184,7 +184,7 @@ def test_S3_A18_start() -> None:
     assert per_layer == pytest.approx([4.299244, 3.299244], abs=1e-6)
 
 
-def test_S3_A24_marchenko_pastur() -> None:
+def test_S3_12_A24_marchenko_pastur() -> None:
     """Mass 1 - gamma at 0, and the density between (1 +- sqrt gamma)^2."""
     law = WeightLaw("gaussian", 0.25)
     assert law.atoms == ((0.0, 0.75),) and law.support == (0.25, 2.25)
@@ -213,7 +213,7 @@ def test_S3_11_density_moments_and_stieltjes(family: str, rank: float, depth: in
         assert -near.imag / np.pi == pytest.approx(float(law.density(at)), abs=1e-5)
 
 
-def test_S3_A25_share_of_singular_values() -> None:
+def test_S3_14_A25_share_of_singular_values() -> None:
     """gamma of them are not 0; where slopes vanish, fewer may be left."""
     assert singular_values(LayerMap(act("erf"), 6, 0.4, 0.25), "orthogonal", 9).nonzero == 0.25
     relu = LayerMap(act("relu"), 2.0 / 0.8, 0.0, 0.8, square=1.0)

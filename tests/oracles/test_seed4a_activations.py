@@ -81,7 +81,7 @@ TABLE_9_1 = {
 
 
 @pytest.mark.parametrize("name", TABLE_9_1)
-def test_case3_table_9_1(name: str) -> None:
+def test_S4_9_30_case3_table_9_1(name: str) -> None:
     found = own(name).split
     assert found.rest_nlc is not None
     numbers = (
@@ -94,7 +94,7 @@ def test_case3_table_9_1(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLE_9_1)
-def test_case4_theorem_3_and_shares(name: str) -> None:
+def test_S4_3_9_case4_theorem_3_and_shares(name: str) -> None:
     found = parts(name)
     assert found.joined.value == pytest.approx(found.nlc.value, abs=1e-10)
     whole = found.linear_ratio + found.constant_ratio + found.nonlinear_ratio
@@ -107,14 +107,14 @@ def test_case4_theorem_3_and_shares(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLE_9_1)
-def test_case3_hermite_coefficients_agree(name: str) -> None:
+def test_S4_30_case3_hermite_coefficients_agree(name: str) -> None:
     found = hermite_nlc(act(name))
     assert abs(found.value - parts(name).nlc.value) <= found.error + 1e-12
     assert found.error < 1e-3
 
 
 @pytest.mark.parametrize("omega", [0.3, 1, 3])
-def test_case5_sine(omega: float) -> None:
+def test_S4_30_case5_sine(omega: float) -> None:
     tau = dilated(lookup("sin").fn.expr, omega)
     wanted = {0.3: 1.0013483625, 1: 1.1458775177, 3: 3.0000000457}[omega]
     found = split(tau).nlc.value
@@ -133,7 +133,7 @@ def test_case5_sine(omega: float) -> None:
         ("tanh", 1.0, 1.013364),
     ],
 )
-def test_case37_linear_interpolation(name: str, line: float, wanted: float) -> None:
+def test_S4_9_case37_linear_interpolation(name: str, line: float, wanted: float) -> None:
     assert parts(name).interpolated(line).value == pytest.approx(wanted, abs=DIGITS)
     assert split(interpolated(act(name), line)).nlc.value == pytest.approx(wanted, abs=DIGITS)
 
@@ -181,7 +181,7 @@ TABLE_9_2 = {
 
 
 @pytest.mark.parametrize("name", TABLE_9_2)
-def test_S4_30_S4_36_table_9_2(name: str) -> None:
+def test_S4_30_32_36_table_9_2(name: str) -> None:
     found, (coefficients, start, numbers) = own(name), TABLE_9_2[name]
     assert [row.length for row in found.lengths] == list(LENGTHS)
     for row, wanted in zip(found.lengths, coefficients, strict=True):
@@ -192,7 +192,7 @@ def test_S4_30_S4_36_table_9_2(name: str) -> None:
     assert shown[1] == pytest.approx(numbers[1], abs=DIGITS)
 
 
-def test_case24_stability_of_debiased_activations() -> None:
+def test_S4_36_case24_stability_of_debiased_activations() -> None:
     wanted = {
         **{"relu": 1.0, "sigmoid": 0.719201, "softplus": 1.056125, "swish": 1.100947},
         **{"abs": 1.0, "square": 2.0, "even_tanh": 0.166791, "gaussian": 0.744017},
@@ -276,7 +276,7 @@ TABLE_9_3: dict[str, tuple[Row, Row]] = {
 
 
 @pytest.mark.parametrize("name", TABLE_9_3)
-def test_case24_table_9_3(name: str) -> None:
+def test_S4_32_case24_table_9_3(name: str) -> None:
     for found, (label, points) in zip(own(name).maps, TABLE_9_3[name], strict=True):
         assert found.label == label
         assert len(found.points) == len(points)
@@ -287,7 +287,7 @@ def test_case24_table_9_3(name: str) -> None:
             assert point.kind == kind
 
 
-def test_case24_rates() -> None:
+def test_S4_32_case24_rates() -> None:
     def rate(name: str, kernel: int, index: int = 0) -> str:
         return own(name).maps[kernel].points[index].rate
 
@@ -300,7 +300,7 @@ def test_case24_rates() -> None:
     assert own("relu-deb").maps[0].points[0].length.value == pytest.approx(closed, rel=1e-12)
 
 
-def test_case25_slope_of_the_length_kernel_at_0() -> None:
+def test_S4_32_case25_slope_of_the_length_kernel_at_0() -> None:
     # SELU by the formula itself: scale * sqrt((1 + alpha^2) / 2); 1.448264 is printed.
     selu = 1.0507009873554805 * sqrt((1 + 1.6732632423543772**2) / 2)
     wanted = {"relu": 0.707107, "selu": selu, "even_tanh-deb": -0.797885}
@@ -338,7 +338,7 @@ TABLE_9_4 = {
 
 
 @pytest.mark.parametrize("name", TABLE_9_4)
-def test_case23_table_9_4(name: str) -> None:
+def test_S4_33_case23_table_9_4(name: str) -> None:
     found = own(name).covariance
     start, start_slope, end_slope, limit, slope, case, scale = TABLE_9_4[name]
     assert found.start.value == pytest.approx(start, abs=DIGITS)
@@ -351,7 +351,7 @@ def test_case23_table_9_4(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["swish", "even_tanh", "square"])
-def test_case23_nlc_at_the_limit(name: str) -> None:
+def test_S4_33_case23_nlc_at_the_limit(name: str) -> None:
     kernel = CovarianceKernel(act(name))
     limit, end = kernel.found.limit, kernel.found.end_slope
     here = kernel.correlations([limit.value]).at(0)
@@ -403,7 +403,7 @@ def test_S4_33_table_9_5(name: str) -> None:
     assert all(x > y >= 1 for x, y in pairwise(curve))
 
 
-def test_case38_three_argument_kernel() -> None:
+def test_S4_19_case38_three_argument_kernel() -> None:
     found = Kernels(act("relu")).product(ONE, Bounded(2.0), Bounded(0.5))
     assert found.value == pytest.approx(0.3642988817, abs=1e-9)
     c = 0.5 / sqrt(2)
@@ -411,7 +411,7 @@ def test_case38_three_argument_kernel() -> None:
     assert found.value == pytest.approx(closed, rel=1e-12)
 
 
-def test_asymptotics_of_the_nlc_of_length() -> None:
+def test_S4_30_asymptotics_of_the_nlc_of_length() -> None:
     relu, bump = sqrt(pi / (pi - 1)), sqrt(4 / 3 / (4 * np.log(2) - 2))
     wanted = {
         **{name: (0.0, relu) for name in ("relu", "selu", "softplus", "swish")},

@@ -214,7 +214,7 @@ def test_S4_29_heaviest_paths_add_up(skip: float) -> None:
     assert [p.layers for p in heaviest_paths(graph, 3)] == [p.layers for p in paths[:3]]
 
 
-def test_case40_exponents_of_dense_layers() -> None:
+def test_S4_43_case40_exponents_of_dense_layers() -> None:
     small, plain, large = (Dense(1, exponent=Fraction(e)) for e in (-1, 0, 1))
     tanh = named("tanh")
     rows = exponents(chain(Input(), [small, tanh, plain]))
@@ -232,7 +232,7 @@ def test_case40_exponents_of_dense_layers() -> None:
         propagate(chain(Input(), [small]))
 
 
-def test_case40_exponents_are_those_of_the_program() -> None:
+def test_S4_43_case40_exponents_are_those_of_the_program() -> None:
     layers: list[Operation] = [
         Dense(1, exponent=Fraction(-1, 2)),
         named("tanh"),

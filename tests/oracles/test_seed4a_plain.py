@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,14 +27,20 @@ def act(name: str) -> Expr:
     return lookup("gaussian:1/2" if name == "gaussian" else name).fn.expr
 
 
+@lru_cache(maxsize=16)
+def deep(name: str) -> tuple[PlainRow, ...]:
+    """Fifty layers whose lengths stay 1."""
+    return stable_plain(act(name), 50)
+
+
 def at(rows: tuple[PlainRow, ...], depth: int) -> tuple[float, float]:
     row = rows[depth - 1]
     assert row.depth == depth
     return row.nlc.value, row.bias
 
 
-def test_case18_relu() -> None:
-    rows, product = plain(act("relu"), 6, weights=2.0), stable_plain(act("relu"), 50)
+def test_S4_34_case18_relu() -> None:
+    rows, product = plain(act("relu"), 6, weights=2.0), deep("relu")
     wanted = {
         **{1: 1.211174, 2: 1.405430, 4: 1.770407, 6: 2.118704},
         **{10: 2.790027, 20: 4.403470, 50: 9.076647},
@@ -44,16 +52,38 @@ def test_case18_relu() -> None:
     assert all(abs(row.log_gradient.value) < 1e-12 for row in rows)
 
 
-def test_case18_relu_far_down() -> None:
-    kernel, gap = CovarianceKernel(act("relu")), 1.0
-    for _ in range(1000):
-        gap = float(kernel.gaps([1 - gap]).value[0])
-    assert 1000**2 * gap == pytest.approx(43.1298, abs=1e-3)
-    assert 1 / sqrt(gap) / 1000 == pytest.approx(0.152269, abs=1e-5)
+def on_unit_interval(values: Any, degree: int) -> tuple[Any, Any]:
+    """Chebyshev points between 0 and 1, and the polynomial through values there."""
+    at = (1 + np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))) / 2
+    return at, np.polynomial.Chebyshev.fit(at, values(at), degree, domain=[0, 1])
 
 
-def test_case19_selu() -> None:
-    rows = stable_plain(act("selu"), 50)
+def test_S4_34_case18_relu_far_down() -> None:
+    """1 - C(1 - x^2) is x^2 - x^3 f(x) with a smooth f, so that 20000 layers take a moment."""
+    kernel = CovarianceKernel(act("relu"))
+
+    def missing(x: Any) -> Any:
+        return (x**2 - kernel.gaps(1 - x**2).value) / x**3
+
+    _, f = on_unit_interval(missing, 28)
+    between = np.array([0.01, 0.1, 0.4, 0.77, 1.0])
+    assert f(between) == pytest.approx(missing(between), abs=1e-7)
+    gap, found = 1.0, {}
+    for depth in range(1, 20_001):
+        gap -= gap**1.5 * float(f(gap**0.5))
+        found[depth] = gap
+    assert 1000**2 * found[1000] == pytest.approx(43.1298, abs=1e-4)
+    assert 1 / sqrt(found[1000]) / 1000 == pytest.approx(0.152269, abs=1e-6)
+    assert 20_000**2 * found[20_000] == pytest.approx(44.3279, abs=1e-4)
+    # On the way to M^2 (1 - c) = 9 pi^2 / 2 and NLC / M = sqrt(2) / (3 pi).
+    assert 0 < 9 * np.pi**2 / 2 - 20_000**2 * found[20_000] < 0.1
+    assert 0 < 1 / sqrt(found[20_000]) / 20_000 - sqrt(2) / (3 * np.pi) < 2e-4
+    rows = deep("relu")
+    assert 1 / rows[49].bias ** 2 == pytest.approx(found[50], rel=1e-7)
+
+
+def test_S4_34_case19_selu() -> None:
+    rows = deep("selu")
     assert at(rows, 50) == pytest.approx((5.630724, 1), abs=DIGITS)
     assert at(rows, 46)[0] == pytest.approx(4.903646, abs=DIGITS)
     assert np.exp(rows[-1].log_gradient.value) == pytest.approx(31.7051, abs=1e-4)
@@ -61,24 +91,31 @@ def test_case19_selu() -> None:
         assert row.nlc.value == pytest.approx(other.nlc.value, rel=1e-10)
 
 
-def test_case20_tanh() -> None:
-    rows = stable_plain(act("tanh"), 50)
+def test_S4_34_case20_tanh() -> None:
+    rows = deep("tanh")
     assert at(rows, 50)[0] == pytest.approx(59.821241, abs=1e-5)
     assert np.exp(rows[-1].log_gradient.value) == pytest.approx(3578.58, abs=1e-2)
     assert at(plain(normalized(act("tanh")), 10), 10)[0] == pytest.approx(2.266580, abs=DIGITS)
 
 
-def test_case20_raw_tanh() -> None:
-    # Inputs stay independent, so that n is a product over lengths.
-    kernel, lengths = LengthKernel(act("tanh")), [1.0]
-    for _ in range(100):
-        lengths.append(float(kernel.lengths([lengths[-1]]).value[0]))
-    assert 10 * lengths[10] ** 2 == pytest.approx(0.522001, abs=DIGITS)
-    assert 100 * lengths[100] ** 2 == pytest.approx(0.506902, abs=DIGITS)
-    product = kernel.nlc(lengths[:50]).value.prod()
-    assert product == pytest.approx(1.184361, abs=DIGITS)
+def test_S4_34_case20_raw_tanh() -> None:
+    """Inputs stay independent, so that the coefficient is a product over lengths."""
+    kernel = LengthKernel(act("tanh"))
+    _, f = on_unit_interval(lambda q: kernel.squares(np.sqrt(q)).value / q, 50)
+    q = [1.0]
+    for _ in range(1000):
+        q.append(q[-1] * float(f(q[-1])))
+    some = np.array([0, 1, 5, 50, 500])
+    assert np.array(q)[some + 1] == pytest.approx(
+        kernel.squares(np.sqrt(np.array(q)[some])).value, rel=1e-12
+    )
+    for depth, value in ((10, 0.522001), (100, 0.506902), (1000, 0.501164)):
+        assert depth * q[depth] == pytest.approx(value, abs=DIGITS)
+    assert q[50] == pytest.approx(0.0102193, abs=1e-7)
+    lengths = np.sqrt(q)
+    assert kernel.nlc(lengths[:50]).value.prod() == pytest.approx(1.184361, abs=DIGITS)
     raw = plain(act("tanh"), 5)[-1]
-    assert raw.square.value == pytest.approx(lengths[5] ** 2, rel=1e-10)
+    assert raw.square.value == pytest.approx(q[5], rel=1e-10)
     assert raw.nlc.value == pytest.approx(kernel.nlc(lengths[:5]).value.prod(), rel=1e-10)
 
 
@@ -92,7 +129,7 @@ def test_case20_raw_tanh() -> None:
         ("square", 5, 2.83943752, 1.38320158),
     ],
 )
-def test_case21_case22_normalized_plain_networks(
+def test_S4_34_case21_22_normalized_plain_networks(
     name: str, depth: int, nlc: float, bias: float
 ) -> None:
     row = plain(normalized(act(name)), depth)[-1]
@@ -110,14 +147,14 @@ def test_case21_case22_normalized_plain_networks(
         ("selu", 50, 5.630724, 1.0),
     ],
 )
-def test_case21_product_over_layers(name: str, depth: int, nlc: float, bias: float) -> None:
-    row = stable_plain(act(name), depth)[-1]
+def test_S4_34_case21_product_over_layers(name: str, depth: int, nlc: float, bias: float) -> None:
+    row = (deep(name) if depth == 50 else stable_plain(act(name), depth))[depth - 1]
     assert row.nlc.value == pytest.approx(nlc, abs=DIGITS)
     assert row.nlc.stderr < 1e-6
     assert row.bias == pytest.approx(bias, rel=5e-6)
 
 
-def test_case22_comean_of_square() -> None:
+def test_S4_34_case22_comean_of_square() -> None:
     row = plain(normalized(act("square")), 5)[-1]
     assert 1 - 1 / row.bias**2 == pytest.approx(0.47732822, abs=1e-8)
 
@@ -135,7 +172,7 @@ CALIBRATION = {
 
 
 @pytest.mark.parametrize("name", CALIBRATION)
-def test_case36_calibration(name: str) -> None:
+def test_S4_38_case36_calibration(name: str) -> None:
     biased, (factor, offset) = CALIBRATION[name]
     base = dilated(act(name), 1.2, 0.2)
     plain_, centred = (calibrated(act(name), 1.2, 0.2, debias=word) for word in (False, True))
@@ -157,7 +194,7 @@ def test_case36_calibration(name: str) -> None:
 
 
 @pytest.mark.parametrize(("width", "slope"), [(1.0, 0.7516), (0.5, 0.923077), (0.1, 0.9967)])
-def test_case39_biased_sawtooth(width: float, slope: float) -> None:
+def test_S4_30_33_case39_biased_sawtooth(width: float, slope: float) -> None:
     tau = 1 + width * dilated(act("sawtooth"), 1 / width)
     kernel = CovarianceKernel(tau)
     assert kernel.end_slope.value == pytest.approx(slope, abs=5e-5)
@@ -168,7 +205,7 @@ def test_case39_biased_sawtooth(width: float, slope: float) -> None:
         assert bias == pytest.approx(3.605551, abs=DIGITS)
 
 
-def test_trap_T13_slope_1_needs_more_than_digits() -> None:
+def test_S4_33_trap_T13_slope_1_needs_more_than_digits() -> None:
     # A slope within 1e-3 of 1 is no edge of chaos; a homogeneous activation is one exactly.
     assert CovarianceKernel(act("relu")).found.proof == "homogeneous of degree 1"
     # Of exp(d s) the kernel is exp(d^2 (c - 1)).

@@ -113,7 +113,7 @@ def test_S4_24_case11_tanh_with_biases() -> None:
         (BatchNorm(), (0.5, 1 / (2 * pi), 1.53708531, (pi / (pi - 1)) ** 1.5, 1.21117390)),
     ],
 )
-def test_S4_24_cases12_13_normalized(norm: Operation, numbers: Sequence[float]) -> None:
+def test_S4_24_case12_13_normalized(norm: Operation, numbers: Sequence[float]) -> None:
     block = [Dense(2), Bias(0.1), norm, Activation(act("relu"))]
     graph = chain(Input(1.0, 0.3), [*block * 3, Dense(1)])
     last = propagate(graph)[-1]
@@ -121,7 +121,7 @@ def test_S4_24_cases12_13_normalized(norm: Operation, numbers: Sequence[float]) 
     assert found == pytest.approx(numbers, abs=1e-7)
 
 
-def test_S4_29_case14_three_way_addition() -> None:
+def test_S4_24_29_case14_three_way_addition() -> None:
     graph = chain(Input(1, 0), [Dense(1)])
     graph = graph.then(debiased("relu"), 1).then(Dense(1), 2)
     graph = graph.then(normalized("tanh"), 1).then(Dense(1), 4)
@@ -153,12 +153,13 @@ def residual(norm: Operation) -> LayerGraph:
         (BatchNorm(), (3.701760, 8.024957, 1.27511054, 1.218926)),
     ],
 )
-def test_S4_29_cases15_16_residual(norm: Operation, numbers: Sequence[float]) -> None:
+def test_S4_24_29_case15_16_residual(norm: Operation, numbers: Sequence[float]) -> None:
     graph = residual(norm)
     last = propagate(graph)[-1]
     assert last.square.value == pytest.approx(5.5, abs=1e-9)
     found = [last.gap.value, last.gradient, nlc(graph).value, last.bias]
-    assert found == pytest.approx(numbers, abs=2e-6)
+    assert found == pytest.approx(numbers, abs=1e-6)
+    assert found[2] == pytest.approx(numbers[2], abs=1e-8)
     assert path_nlc(graph) == pytest.approx(nlc(graph).value, rel=1e-10)
 
 

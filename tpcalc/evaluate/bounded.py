@@ -19,10 +19,10 @@ METHODS = (Method.EXACT, Method.QUADRATURE, Method.PARTICLES)
 class Bounded:
     """A number, and how far it may be off.
 
-    Sums, products and powers bound the error of the result; ``through`` carries it to first order.
-    Of a sampled number the error is one standard error, and errors are added as if all samples
-    erred the same way. What leaves the range of a float is refused: 0 and infinity would stand for
-    numbers that are neither.
+    Sums, products, quotients and powers bound the error of the result; ``through`` carries it to
+    first order. Of a sampled number the error is one standard error, and errors are added as if all
+    samples erred the same way. What leaves the range of a float is refused: 0 and infinity would
+    stand for numbers that are neither.
 
     Args:
         value: The number.
@@ -73,6 +73,18 @@ class Bounded:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, other: Bounded | float) -> Bounded:
+        right = bounded(other)
+        least = right._apart_from_zero()
+        if self.is_zero:
+            return Bounded(0.0)
+        value = kept(self.value / right.value, self.value)
+        error = (self.error + abs(value) * right.error) / least + EPS * abs(value)
+        return _joined(value, error, self, right)
+
+    def __rtruediv__(self, other: float) -> Bounded:
+        return bounded(other) / self
+
     def __abs__(self) -> Bounded:
         return Bounded(abs(self.value), self.error, self.method, self.seed)
 
@@ -106,14 +118,19 @@ class Bounded:
         Raises:
             EvaluationError: x may be 0.
         """
+        least = self._apart_from_zero()
+        value = kept(1 / self.value)
+        return _joined(value, self.error / (least * abs(self.value)), self)
+
+    def _apart_from_zero(self) -> float:
+        """How far from 0 it is at least."""
         least = abs(self.value) - self.error
         if least <= 0:
             raise EvaluationError(
                 f"a number that divides is {self.value:.3g} with an error up to {self.error:.1g}.",
                 hint="Take numbers for which it is not 0.",
             )
-        value = kept(1 / self.value)
-        return _joined(value, self.error / (least * abs(self.value)), self)
+        return least
 
     def estimate(self) -> Estimate:
         """The number as results carry it."""

@@ -25,6 +25,8 @@ from tpcalc.signal.state import State, logarithm
 
 __all__ = ["nonlinearity"]
 
+ROUNDING = 1e-14
+
 
 def nonlinearity(
     graph: LayerGraph,
@@ -166,7 +168,8 @@ def _of_program(graph: LayerGraph, seed: int) -> tuple[State, ...]:
     states = []
     for index in range(len(graph.layers)):
         q, c, g = (_bounded(found[f"{letter}[{index}]"]) for letter in "qcg")
-        states.append(State(Bounded(0.0), q, q - c, logarithm(g)))
+        lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
+        states.append(State(Bounded(0.0), q, q - c + lost, logarithm(g)))
     return tuple(states)
 
 

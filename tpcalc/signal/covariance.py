@@ -9,7 +9,7 @@ import numpy as np
 
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate import exact, quadrature
-from tpcalc.evaluate.bounded import Bounded, bounded
+from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.signal.conditions import check_conditions
@@ -32,6 +32,7 @@ from tpcalc.signal.state import State, logarithm
 __all__ = ["Covariance", "bandwidth", "covariance", "kernel_slope"]
 
 Array = Any
+ROUNDING = 8 * EPS
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def _of(operation: Operation, parents: list[Covariance]) -> Covariance:
         return _sum(operation, parents)
     (own,) = parents
     if isinstance(operation, Dense):
+        operation.state([State(*(Bounded(1.0),) * 4)])  # refuses what has no state
         s = operation.effective
         zero = np.zeros_like(own.means)
         errors = s.value * own.errors + s.error * np.abs(own.values)
@@ -191,6 +193,9 @@ def kernel_slope(graph: LayerGraph, comean: Bounded | None = None) -> Bounded:
         graph: The layers.
         comean: r, at most q; q by default.
 
+    Raises:
+        StudyError: A co-mean that is larger than q.
+
     Source: Schoenherr, The nonlinearity coefficient, Proposition 19 and section 11.6.
 
     Example:
@@ -201,10 +206,19 @@ def kernel_slope(graph: LayerGraph, comean: Bounded | None = None) -> Bounded:
     """
     states = propagate(graph)
     first = states[0].square if comean is None else comean
+    if abs(first.value) - first.error > states[0].square.value:
+        raise StudyError(
+            f"inputs of the second moment {states[0].square.value:.6g} have no co-mean of "
+            f"{first.value:.6g}.",
+            where="kernel_slope",
+            hint="It lies between -q and q.",
+        )
     found: list[tuple[Bounded, Bounded]] = [(first, Bounded(1.0))]
     for index, layer in enumerate(graph.layers[1:], 1):
         parents = [(*found[p], states[p]) for p in layer.parents]
-        found.append(_moved(layer.operation, parents, index))
+        value, slope = _moved(layer.operation, parents)
+        # Equal inputs stay equal: of kinked activations the slope at q less rounding is another.
+        found.append((states[index].square if comean is None else value, slope))
     return found[-1][1]
 
 
@@ -233,7 +247,7 @@ def bandwidth(graph: LayerGraph) -> Bounded:
 
 
 def _moved(
-    operation: Operation, parents: list[tuple[Bounded, Bounded, State]], index: int
+    operation: Operation, parents: list[tuple[Bounded, Bounded, State]]
 ) -> tuple[Bounded, Bounded]:
     """The co-mean r of a pair and its derivative, one layer on."""
     if isinstance(operation, Addition):
@@ -249,7 +263,9 @@ def _moved(
     if isinstance(operation, Activation):
         kernels = Kernels(operation.tau)
         q = read.square
-        within = Bounded(min(r.value, q.value), r.error, r.method)
+        if r is q:
+            return kernels.second(q), kernels.slope(q) * dr
+        within = Bounded(min(r.value, q.value), r.error + ROUNDING * q.value, r.method)
         value = kernels.product(q, q, within)
         return value, kernels.slope_product(q, q, within) * dr
     if isinstance(operation, LayerNorm):

@@ -11,9 +11,11 @@ import numpy as np
 
 from tpcalc.errors import StudyError
 from tpcalc.functions import Call, Expr, Fn, Var
-from tpcalc.functions.expr import Add, Const, Mul, Pow, walk
+from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
+from tpcalc.signal.activations.homogeneous import degree
+from tpcalc.signal.conditions import findings
 from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -60,7 +62,8 @@ def exponents(graph: LayerGraph) -> tuple[Exponents, ...]:
 
     Raises:
         StudyError: An activation that reads a growing layer and is not homogeneous, or a vanishing
-            one at which it has no slope: what follows depends on more than exponents.
+            one at which it has no slope: what follows depends on more than exponents. A sum of
+            layers that are not independent, where leading powers may cancel.
 
     Source: Schoenherr, The nonlinearity coefficient, table 5.3, in powers of the width.
 
@@ -71,14 +74,29 @@ def exponents(graph: LayerGraph) -> tuple[Exponents, ...]:
         >>> [each.square for each in exponents(graph)], exponents(graph)[1].verdict
         ([Fraction(0, 1), Fraction(-1, 1), Fraction(-1, 1), Fraction(-1, 1)], 'trivial')
     """
+    _check_sums(graph)
     read = {p for layer in graph.layers if _bends(layer.operation) for p in layer.parents}
     found: list[Exponents] = []
+    spreads: list[Fraction] = []
     for index, layer in enumerate(graph.layers):
-        own = _of(layer.operation, [found[p] for p in layer.parents], index)
+        parents = [found[p] for p in layer.parents]
+        below = [spreads[p] for p in layer.parents]
+        own = _of(layer.operation, parents, below, index)
+        spreads.append(_spread(layer.operation, parents, below, own))
         if index in read:
             own = Exponents(own.square, own.gap, own.gradient, _verdict(own.square))
         found.append(own)
     return tuple(found)
+
+
+def _check_sums(graph: LayerGraph) -> None:
+    for finding in findings(graph.pairs):
+        if finding.condition == "22.11":
+            raise StudyError(
+                f"{finding.message} (condition 22.11), so that leading powers may cancel.",
+                where=finding.layer,
+                hint="tpcalc.orders of tpcalc.signal.program_of(graph) sees what cancels.",
+            )
 
 
 def _bends(operation: Operation) -> bool:
@@ -89,7 +107,22 @@ def _verdict(square: Fraction) -> str:
     return "stationary" if square == 0 else "unstable" if square > 0 else "trivial"
 
 
-def _of(operation: Operation, parents: Sequence[Exponents], index: int) -> Exponents:
+def _spread(
+    operation: Operation, parents: Sequence[Exponents], below: Sequence[Fraction], own: Exponents
+) -> Fraction:
+    """The exponent of q - m^2: an activation may leave little besides its mean."""
+    if isinstance(operation, Activation) and parents[0].square < 0:
+        return min(own.square, own.square if degree(operation.tau) else parents[0].square)
+    if isinstance(operation, Addition):
+        return max(below)
+    if isinstance(operation, Bias | SpanBias | SharedBias):
+        return max(below[0], ZERO)
+    return own.square
+
+
+def _of(
+    operation: Operation, parents: Sequence[Exponents], below: Sequence[Fraction], index: int
+) -> Exponents:
     if isinstance(operation, Input):
         return Exponents(ZERO, ZERO, ZERO)
     if isinstance(operation, Addition):  # all weights are of order one
@@ -104,21 +137,21 @@ def _of(operation: Operation, parents: Sequence[Exponents], index: int) -> Expon
         return Exponents(own.square + e, own.gap + e, own.gradient + e)
     if isinstance(operation, Bias | SpanBias | SharedBias):
         return Exponents(max(own.square, ZERO), own.gap, own.gradient)
-    if isinstance(operation, LayerNorm):
-        return Exponents(ZERO, own.gap - own.square, own.gradient - own.square)
-    if isinstance(operation, BatchNorm):
-        return Exponents(ZERO, ZERO, own.gradient - own.gap)
+    if isinstance(operation, LayerNorm | BatchNorm):
+        size = below[0] if isinstance(operation, LayerNorm) else own.gap
+        over = max(size, ZERO) if operation.epsilon else size
+        return Exponents(size - over, own.gap - over, own.gradient - over)
     assert isinstance(operation, Activation)
     return _activated(operation, own, index)
 
 
 def _activated(operation: Activation, own: Exponents, index: int) -> Exponents:
-    degree = _degree(operation.tau)
+    power = degree(operation.tau)
     if own.square == 0:
         return Exponents(ZERO, own.gap, own.gradient)
-    if degree is not None:
-        more = (degree - 1) * own.square
-        return Exponents(degree * own.square, own.gap + more, own.gradient + more)
+    if power is not None:
+        more = (power - 1) * own.square
+        return Exponents(power * own.square, own.gap + more, own.gradient + more)
     if own.square > 0:
         raise StudyError(
             f"it reads a layer that grows like n^({own.square / 2}), where what {operation.name} "
@@ -135,27 +168,6 @@ def _activated(operation: Activation, own: Exponents, index: int) -> Exponents:
             hint="tpcalc.orders of tpcalc.signal.program_of(graph) follows such functions.",
         )
     return Exponents(ZERO if start else own.square, own.gap, own.gradient)
-
-
-def _degree(tau: Expr) -> Fraction | None:
-    """p, where tau(a s) = a^p tau(s) for a > 0; None where there is none, or none is seen."""
-    if isinstance(tau, Var):
-        return Fraction(1)
-    if isinstance(tau, Const):
-        return ZERO
-    if isinstance(tau, Call):
-        inner, own = _degree(tau.arg), tau.atom.facts.homogeneity
-        return inner * own if inner is not None and isinstance(own, Fraction) else None
-    if isinstance(tau, Pow):
-        inner = _degree(tau.base)
-        return None if inner is None else inner * tau.exponent
-    if isinstance(tau, Mul):
-        parts = [_degree(part) for part in tau.factors]
-        return None if None in parts else sum((p for p in parts if p is not None), ZERO)
-    if isinstance(tau, Add):
-        kinds = {_degree(part) for part in tau.terms}
-        return kinds.pop() if len(kinds) == 1 else None
-    return None
 
 
 def _at_zero(expr: Expr) -> float | None:

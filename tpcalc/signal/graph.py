@@ -54,6 +54,11 @@ class LayerGraph:
         if not self.layers or not isinstance(self.layers[0].operation, Input):
             raise StudyError("the first layer is no input.", where="LayerGraph")
         for index, layer in enumerate(self.layers):
+            if index and isinstance(layer.operation, Input):
+                raise StudyError(
+                    "there is one input (Definition 22); this is another.",
+                    where=f"layer {index} (input)",
+                )
             wanted = _inputs(layer.operation)
             if len(layer.parents) != wanted or not all(0 <= p < index for p in layer.parents):
                 raise StudyError(

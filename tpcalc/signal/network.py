@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tpcalc.errors import StudyError
 from tpcalc.finite.layered import steps
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
@@ -54,7 +55,8 @@ def network_of(
         dtype: ``"float64"``, ``"float32"`` or ``"bfloat16"``.
 
     Raises:
-        StudyError: A rank or a width that no whole number of neurons has.
+        StudyError: A rank or a width that no whole number of neurons has; weights with a power of
+            n, a shared bias that is given.
         MissingBackend: No torch, or no such device.
 
     Example:
@@ -75,6 +77,12 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
     if isinstance(operation, Dense):
         rank = 1 if operation.rank is None else operation.rank
         variance, width = operation.variance, operation.width
+        if operation.exponent:
+            raise StudyError(
+                f"weights have the variance {variance} n^({operation.exponent}) / fan-in.",
+                where="network_of",
+                hint="Write the power of the width into the variance.",
+            )
         # Full rank means as many singular values as the narrower side has; entries keep the size.
         read = graph.widths[parents[0]] or 1
         if operation.rank is None and operation.family != "gaussian" and width > read:
@@ -87,6 +95,12 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
     if isinstance(operation, SpanBias):
         return steps.Bias(operation.variance, "directions", parents)
     if isinstance(operation, SharedBias):
+        if operation.drawn is not None:
+            raise StudyError(
+                f"the shared bias is given as {operation.drawn:g}; networks draw theirs.",
+                where="network_of",
+                hint="Take drawn=None; it then belongs to the seed of the network.",
+            )
         return steps.Bias(operation.variance, "scalar", parents)
     if isinstance(operation, Activation):
         return steps.Elementwise(operation.tau, parents)

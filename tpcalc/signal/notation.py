@@ -36,6 +36,8 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
     "batch_norm": BatchNorm,
 }
 
+COUNTS = ("outputs", "batch")
+
 # How many arguments are written without a name, where it is not one.
 FIRST = {"input": 2, "span_bias": 2, "shared_bias": 2, "layer_norm": 0, "batch_norm": 0}
 
@@ -74,6 +76,10 @@ def parse_graph(text: str) -> LayerGraph:
             continue
         try:
             name, layer = _layer(code, names)
+        except (RecursionError, MemoryError, OverflowError):
+            raise StudyError(
+                f"{_short(code)} has too many parts or too large a number.", where=f"line {number}"
+            ) from None
         except TpcalcError as error:
             error.where = (
                 f"line {number}" if error.where is None else f"line {number}, {error.where}"
@@ -134,9 +140,11 @@ def _layer(code: str, names: dict[str, int]) -> tuple[str, Layer]:
         (line,) = ast.parse(code).body
     except (SyntaxError, ValueError):
         line = ast.Pass()
-    if not isinstance(line, ast.Assign) or not isinstance(line.targets[0], ast.Name):
-        raise StudyError(f"{code!r} is no layer.", hint="Write: name = operation(layer, numbers).")
-    name = line.targets[0].id
+    targets = line.targets if isinstance(line, ast.Assign) else []
+    if not isinstance(line, ast.Assign) or [type(each) for each in targets] != [ast.Name]:
+        said = f"{_short(code)} is no layer."
+        raise StudyError(said, hint="Write: name = operation(layer, numbers).")
+    name = ast.unparse(targets[0])
     if name in names:
         raise StudyError(f"there is a layer {name!r} already.")
     if isinstance(line.value, ast.Call):
@@ -159,9 +167,20 @@ def _called(call: ast.Call, names: dict[str, int]) -> Layer:
     if len(numbers) > len(known) or not set(named) <= set(known[len(numbers) :]):
         raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.")
     try:
-        return Layer(OPERATIONS[word](*numbers, **named), parents)
+        given_all = dict(zip(known, numbers, strict=False)) | named
+        return Layer(OPERATIONS[word](**{k: _count(k, v) for k, v in given_all.items()}), parents)
     except TypeError as error:
         raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.") from error
+
+
+def _short(code: str) -> str:
+    return repr(code if len(code) <= 80 else f"{code[:77]}...")
+
+
+def _count(name: str, value: Number | str | None) -> Number | str | None:
+    """Numbers of inputs and outputs are whole numbers, not fractions."""
+    counted = name in COUNTS and isinstance(value, Fraction) and value.denominator == 1
+    return int(value) if counted else value  # type: ignore[arg-type]
 
 
 def _parent(part: ast.expr | None, names: dict[str, int], word: str) -> int:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
 
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.functions import Expr, Var
@@ -90,24 +94,33 @@ def stability(graph: LayerGraph, states: tuple[State, ...] | None = None) -> Sta
 
     Example:
         >>> from tpcalc.signal.graph import chain
+        >>> from tpcalc.signal.operations import Dense
         >>> square = Activation(Var(0) ** 2)
         >>> found = stability(chain(Input(1, 0), [Dense(1 / 3), square] * 5))
         >>> round(found.factors[-1].value, 9), found.label, found.reach(0.1)
         (32.0, 'unstable', 8)
     """
     known = propagate(graph) if states is None else states
-    factors: list[Bounded] = []
-    worst: list[float] = []  # the largest growth from any earlier layer
+    curved = any(_reads_means(o, [known[p] for p in read]) for o, read in graph.pairs)
+    lengths: list[Bounded] = []
+    means: list[Bounded] = []
+    grown = np.eye(len(graph.layers))  # row k: of layer k, by a deviation of one layer each
+    meant = np.zeros_like(grown)
     numbers: list[Bounded] = []
     for index, layer in enumerate(graph.layers):
-        shares = _shares(layer.operation, [known[p] for p in layer.parents], known[index])
-        if isinstance(layer.operation, Activation):
-            numbers += shares
-        parts = list(zip(shares, layer.parents, strict=True))
-        start = Bounded(1.0 if isinstance(layer.operation, Input) else 0.0)
-        factors.append(sum((share * factors[p] for share, p in parts), start))
-        worst.append(max(1.0, sum(abs(share.value) * worst[p] for share, p in parts)))
-    return Stability(tuple(factors), max(worst), _label(numbers))
+        operation, parents = layer.operation, [known[p] for p in layer.parents]
+        length, mean = Bounded(1.0 if isinstance(operation, Input) else 0.0), Bounded(0.0)
+        parts = _parts(operation, parents, known[index], curved)
+        for part, p in zip(parts, layer.parents, strict=True):
+            length = length + part.length * lengths[p] + part.length_by_mean * means[p]
+            mean = mean + part.mean_by_length * lengths[p] + part.mean * means[p]
+            grown[index] += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
+            meant[index] += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
+            if isinstance(operation, Activation):
+                numbers.append(part.length)
+        lengths.append(length)
+        means.append(mean)
+    return Stability(tuple(lengths), max(1.0, float(np.abs(grown).max())), _label(numbers))
 
 
 def _label(numbers: list[Bounded]) -> str:
@@ -116,19 +129,54 @@ def _label(numbers: list[Bounded]) -> str:
     return "stable" if all(abs(s.value) + s.error < 1 - EDGE for s in numbers) else "edge"
 
 
-def _shares(operation: Operation, parents: list[State], own: State) -> list[Bounded]:
-    """How much a relative deviation of each layer that is read makes of this one's."""
-    if isinstance(operation, Input):
-        return []
+class _Part(NamedTuple):
+    """Relative deviations of second moments, and deviations of means, by those of a parent."""
+
+    length: Bounded
+    length_by_mean: Bounded = Bounded(0.0)
+    mean_by_length: Bounded = Bounded(0.0)
+    mean: Bounded = Bounded(0.0)
+
+
+def _reads_means(operation: Operation, parents: list[State]) -> bool:
+    """Whether the length of a layer depends on means of what it reads."""
+    with_mean = sum(part.mean.value != 0 for part in parents)
+    if isinstance(operation, LayerNorm):
+        return operation.epsilon != 0 and with_mean > 0
+    return isinstance(operation, Addition) and with_mean > 1
+
+
+def _parts(operation: Operation, parents: list[State], own: State, curved: bool) -> Iterator[_Part]:
     if isinstance(operation, Addition):
-        return [
-            bounded(w) * bounded(w) * ratio(part.square, own.square)
-            for w, part in zip(operation.weights, parents, strict=True)
-        ]
-    (read,) = parents
-    if isinstance(operation, Activation):
-        return [stability_number(operation.tau, read.square)]
-    if isinstance(operation, Bias | SpanBias | SharedBias):
-        return [ratio(read.square, own.square)]
-    # Layer norm takes the length out; the lengths of a batch are only kept on average.
-    return [Bounded(0.0 if isinstance(operation, LayerNorm) else 1.0)]
+        terms = [bounded(w) * part.mean for w, part in zip(operation.weights, parents, strict=True)]
+        total, size = sum(terms, Bounded(0.0)), own.square.inverse()
+        for weight, part, term in zip(operation.weights, parents, terms, strict=True):
+            w = bounded(weight)
+            by_mean = 2 * w * (total - term) * size if curved else Bounded(0.0)
+            yield _Part(w * w * part.square * size, by_mean, mean=w)
+        return
+    for read in parents:
+        if isinstance(operation, Activation):
+            tau, q = operation.tau, read.square
+            turn = _mean_growth(tau, q) if curved else Bounded(0.0)
+            yield _Part(stability_number(tau, q), mean_by_length=turn)
+        elif isinstance(operation, Bias | SpanBias | SharedBias):
+            yield _Part(ratio(read.square, own.square), mean=Bounded(1.0))
+        elif isinstance(operation, LayerNorm):
+            yield _normalised(operation, read)
+        else:  # the lengths of a batch are only kept on average
+            yield _Part(Bounded(1.0))
+
+
+def _mean_growth(tau: Expr, q: Bounded) -> Bounded:
+    """The derivative of E tau(s) by log q: (E tau(s) s^2 / q - E tau(s)) / 2."""
+    return (average(tau * Var(0) ** 2, q) * q.inverse() - Kernels(tau).mean(q)) * 0.5
+
+
+def _normalised(operation: LayerNorm, read: State) -> _Part:
+    """Layer norm takes the length out, but for epsilon."""
+    if not operation.epsilon:
+        return _Part(Bounded(0.0))
+    spread = read.square - read.mean * read.mean
+    left = ratio(bounded(operation.epsilon), (spread + bounded(operation.epsilon)) * spread)
+    return _Part(left * read.square, -2 * left * read.mean)

@@ -65,12 +65,7 @@ def logarithm(number: Bounded) -> Bounded:
         >>> logarithm(Bounded(1.0)).value
         0.0
     """
-    if number.value - number.error <= 0:
-        raise EvaluationError(
-            f"a size that should be positive is {number.value:.3g} with an error up to "
-            f"{number.error:.1g}.",
-            hint="Two inputs have become equal within rounding, or a layer is constant.",
-        )
+    _check_positive(number)
     found = log(number.value)
     error = number.error / (number.value - number.error) + EPS * abs(found)
     return Bounded(found, error, number.method)
@@ -91,7 +86,7 @@ def exponential(number: Bounded) -> Bounded:
 
 
 def ratio(over: Bounded, under: Bounded) -> Bounded:
-    """The quotient of two positive numbers, by logarithms: both may be tiny.
+    """The quotient of two positive numbers, which may be tiny.
 
     Args:
         over: The numerator.
@@ -104,4 +99,15 @@ def ratio(over: Bounded, under: Bounded) -> Bounded:
         >>> round(ratio(Bounded(1e-300), Bounded(4e-300)).value, 12)
         0.25
     """
-    return exponential(logarithm(over) - logarithm(under))
+    for part in (over, under):
+        _check_positive(part)
+    return over / under
+
+
+def _check_positive(number: Bounded) -> None:
+    if number.value - number.error <= 0:
+        raise EvaluationError(
+            f"a size that should be positive is {number.value:.3g} with an error up to "
+            f"{number.error:.1g}.",
+            hint="Two inputs have become equal within rounding, or a layer is constant.",
+        )

@@ -285,6 +285,6 @@ def _finite(layer: LayerMap, family: str, depth: int) -> str:
     limit = depth * (WIDTH / rank + plain)
     return (
         "At a finite width N corrections to the spectrum are of the order depth / (gamma N): a "
-        f"linear network of these weights with N = {WIDTH} has a relative variance of "
-        f"{exact:.6g}, where its limit is {limit:.6g}."
+        f"linear network of these weights with N = {WIDTH} and rank {rank} has a relative "
+        f"variance of {exact:.6g}, where its limit is {limit:.6g}."
     )

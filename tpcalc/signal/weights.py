@@ -57,7 +57,7 @@ class Weights:
         mask: A vector of zeros and ones that the vector is multiplied by first.
         scale: A number, the standard deviation of the weights.
         exponent: Half the power of n in their variance.
-        rank: The dimension class between the last two factors.
+        rank: The dimension class that the last factor reads.
     """
 
     builder: Builder
@@ -87,7 +87,7 @@ class Weights:
             >>> builder = Builder()
             >>> found = Weights.of(builder, "W1", Dense(2.0, rank=0.5), 1, 1)
             >>> len(found.factors), found.rank
-            (2, 'd0_5')
+            (2, 'd1_2')
         """
         width: Number = 1 if own is None else own
         cols, rows = dimension(builder, read), dimension(builder, width)
@@ -115,7 +115,7 @@ class Weights:
             whole = ratio == read
             mask = None if whole else _mask(builder, f"{name}mask", cols, ratio / read)
             single = factor(matrix("", (rows, cols), "orthogonal"), width)
-            return cls(builder, (single,), mask, scale, power, inner)
+            return cls(builder, (single,), mask, scale, power, cols)
         law = "gaussian" if dense.family == "gaussian-gaussian" else "orthogonal"
         left = factor(matrix("C", (rows, inner), law), width)
         if dense.family == "orthogonal":
@@ -142,6 +142,8 @@ class Weights:
         Args:
             vector: z.
         """
+        if self.mask is not None:
+            vector = self.builder.add(Nonlin(KEEP, (self.mask, vector)))
         return self.factors[-1].times(self.builder, vector)
 
 
@@ -152,14 +154,23 @@ def dimension(builder: Builder, ratio: Number) -> str:
         builder: The program so far.
         ratio: The ratio.
 
+    Raises:
+        StudyError: It is too small to be told from 0.
+
     Example:
         >>> dimension(Builder(), Fraction(1, 4))
         'd1_4'
     """
     if ratio == 1:
         return "n"
-    name = f"d{str(ratio).replace('/', '_').replace('.', '_')}"
-    builder.dim(Dim(name, Fraction(ratio).limit_denominator(10**9)))
+    share = Fraction(ratio).limit_denominator(10**9)
+    name = f"d{share.numerator}_{share.denominator}"  # one name for 0.25 and 1/4
+    if not share or abs(share - Fraction(ratio)) > Fraction(ratio) / 10**6:
+        raise StudyError(
+            f"a dimension of {float(ratio):g} n has no name of its own in a program.",
+            hint="Give a Fraction of small numbers.",
+        )
+    builder.dim(Dim(name, share))
     return name
 
 

@@ -30,6 +30,25 @@ def test_sums_and_products_hold_all_neighbours(
         assert abs(float(true) - found.value) <= found.error + slack
 
 
+@given(VALUES, ERRORS, SHARES, st.floats(0.6, 50), ERRORS, SHARES, st.sampled_from([1, -1]))
+def test_quotients_hold_all_neighbours(
+    a: float, e: float, s: float, b: float, f: float, t: float, sign: int
+) -> None:
+    left, right = Bounded(a, e), Bounded(sign * b, f)
+    true = (Fraction(a) + Fraction(e) * Fraction(s)) / (sign * Fraction(b) + Fraction(f * t))
+    found = left / right
+    assert abs(true - Fraction(found.value)) <= Fraction(found.error) * (1 + Fraction(1, 10**12))
+    assert (1.0 / right).value == right.inverse().value
+
+
+def test_quotients_of_tiny_numbers_and_by_what_may_be_zero() -> None:
+    assert (Bounded(1e-300) / Bounded(4e-300)).value == 0.25
+    assert (Bounded(1.0) / Bounded(3.0)).error > 0  # no float is a third
+    assert (Bounded(0.0) / Bounded(3.0)).is_zero
+    with pytest.raises(EvaluationError, match="that divides is"):
+        Bounded(1.0) / Bounded(1e-9, 1e-8)
+
+
 @given(st.floats(0.01, 50), ERRORS, SHARES, st.sampled_from([1, 2, Fraction(1, 2), 4]))
 def test_powers_hold_all_neighbours(a: float, e: float, s: float, r: Fraction) -> None:
     found = Bounded(a, e).power(r)

@@ -60,7 +60,7 @@ START = chain(Input(1, 0), [Dense(1)])
         (lambda: chain(Input(), []).then(Addition((1, 1)), 0), "it takes 2 that come before it"),
     ],
 )
-def test_graphs_that_make_no_sense(made: object, said: str) -> None:
+def test_S4_23_case34_graphs_that_make_no_sense(made: object, said: str) -> None:
     with pytest.raises(StudyError, match=said):
         made()  # type: ignore[operator]
 
@@ -79,7 +79,7 @@ def test_linear_layers_have_the_coefficient_1() -> None:
     assert path_nlc(graph) == pytest.approx(1, abs=1e-12)
 
 
-def test_the_coefficient_is_a_product_along_bottlenecks() -> None:
+def test_S4_28_the_coefficient_is_a_product_along_bottlenecks() -> None:
     graph = chain(Input(1.0, 0.2), [Dense(2), TANH, Dense(2), TANH, Dense(1)])
     parts = nlc(graph, 0, 2).value * nlc(graph, 2, 5).value
     assert nlc(graph).value == pytest.approx(parts, rel=1e-12)
@@ -125,7 +125,7 @@ def test_S4_23_case34_where_the_recursion_does_not_hold(graph: LayerGraph, said:
         propagate(graph)
 
 
-def test_S4_23_case34_what_holds_beyond_the_conditions() -> None:
+def test_S4_17_23_case34_what_holds_beyond_the_conditions() -> None:
     """relu(a) - softplus(b) / 2: means multiply, where the table would give 0.730311."""
     softplus = Activation(lookup("softplus").fn.expr, "softplus")
     graph = START.then(RELU).then(Dense(1), 0).then(softplus).then(Addition((1, -0.5)), 2, 4)
@@ -143,7 +143,7 @@ def test_S4_23_case34_what_holds_beyond_the_conditions() -> None:
     assert [each.condition for each in findings(norms.pairs)] == ["22.8"]
 
 
-def test_S4_15_layer_norm_after_an_activation() -> None:
+def test_S4_15_case35_layer_norm_after_an_activation() -> None:
     """Case 35."""
     scaled = Activation(2**0.5 * lookup("relu").fn.expr, "relu")
     graph = chain(Input(1, 0), [Dense(1), scaled, LayerNorm()])
@@ -156,7 +156,7 @@ def test_S4_23_case34_a_residual_unit_passes() -> None:
     assert propagate(graph)[-1].square.value > 1
 
 
-def test_S4_23_case34_programs_cover_what_the_recursion_does_not() -> None:
+def test_S4_16_23_case34_programs_cover_what_the_recursion_does_not() -> None:
     """a + tanh(a): E (s + tanh s)^2, where adding second moments would give 1.394294."""
     graph = START.then(TANH).then(Addition((1, 1)), 1, 2)
     found = tp.limit(program_of(graph), outputs=["q[3]"])["q[3]"]

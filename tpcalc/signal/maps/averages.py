@@ -16,7 +16,6 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Method
 from tpcalc.signal.kernels import average
-from tpcalc.signal.maps.roots import quotient
 
 __all__ = ["CLOSE", "gaps", "means", "method_of", "products", "square_growth"]
 
@@ -118,9 +117,9 @@ def square_growth(tau: Expr, q: Bounded) -> Bounded:
     try:
         inner = average(tau * derivative(tau, Var(0)) * Var(0), q)
     except (NotDifferentiable, EvaluationError):
-        weighted = quotient(average(tau**2 * Var(0) ** 2, q), q)
+        weighted = average(tau**2 * Var(0) ** 2, q) / q
         inner = (weighted - average(tau**2, q)) * 0.5
-    return quotient(inner, q)
+    return inner / q
 
 
 def method_of(factors: tuple[Expr, ...]) -> Method:

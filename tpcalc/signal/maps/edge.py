@@ -17,7 +17,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.results import EdgePoint, Estimate, checks
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.averages import means, square_growth
-from tpcalc.signal.maps.roots import log_root, quotient
+from tpcalc.signal.maps.roots import log_root
 
 __all__ = ["checked_rank", "edge_biases", "edge_of_chaos", "edges"]
 
@@ -170,7 +170,7 @@ def checked_rank(rank: Fraction | float, where: str) -> float:
 
 
 def _point(kernels: Kernels, q: Bounded, rank: float, every: bool = False) -> EdgePoint:
-    weights = quotient(Bounded(1.0), kernels.slope(q))
+    weights = 1.0 / kernels.slope(q)
     biases = q - weights * kernels.second(q)
     if biases.value < -biases.error - 1e-15 * q.value:
         raise EvaluationError(
@@ -189,11 +189,11 @@ def _point(kernels: Kernels, q: Bounded, rank: float, every: bool = False) -> Ed
 
 
 def _shared(number: Bounded, rank: float) -> Estimate:
-    return (number if rank == 1 else quotient(number, Bounded(rank))).estimate()
+    return (number if rank == 1 else number / Bounded(rank)).estimate()
 
 
 def _biases(kernels: Kernels, q: Bounded) -> Bounded:
-    return q - quotient(kernels.second(q), kernels.slope(q))
+    return q - kernels.second(q) / kernels.slope(q)
 
 
 def _straight(tau: Expr) -> bool:

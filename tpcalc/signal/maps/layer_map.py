@@ -18,8 +18,14 @@ from tpcalc.results import Method, Scale, checks
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.averages import CLOSE, gaps, means, method_of, square_growth
 from tpcalc.signal.maps.edge import checked_rank, edge_of_chaos, edges
-from tpcalc.signal.maps.fixed_lengths import FixedLength, Lengths, fixed_lengths
-from tpcalc.signal.maps.roots import falling_root, quotient, scale
+from tpcalc.signal.maps.fixed_lengths import (
+    HIGHEST,
+    SMALLEST,
+    FixedLength,
+    Lengths,
+    fixed_lengths,
+)
+from tpcalc.signal.maps.roots import falling_root, scale
 
 __all__ = ["LayerMap", "Variances", "edge_of_chaos", "edges", "low_rank_start"]
 
@@ -160,7 +166,9 @@ class LayerMap:
         if found.points:
             named = ", ".join(f"{point.square.value:.6g}" for point in found.points)
             return f"there are q = {named}, where the slope is 1 or more"
-        what = "they diverge" if found.grow else "they tend to 0"
+        what = f"they diverge, or grow past {HIGHEST[0]:g}" if found.grow else "they tend to 0"
+        if not found.grow and float(self.rank) * float(self.biases) > 0:
+            what = f"they fall below {SMALLEST:g}"
         return f"{what} (a layer takes q = 1 to {self.length(1.0).value:.6g})"
 
     @cached_property
@@ -188,7 +196,7 @@ class LayerMap:
             c: Their correlation now.
         """
         q, (w, b) = self.fixed_point, self.effective
-        return quotient(w * self.kernels.product(q, q, q * bounded(c)) + b, q)
+        return (w * self.kernels.product(q, q, q * bounded(c)) + b) / q
 
     def correlation_slope(self, c: Bounded | float) -> Bounded:
         """The derivative of ``correlation``.

@@ -1,4 +1,4 @@
-"""Roots, quotients and rates of numbers that carry errors."""
+"""Roots, powers and rates of numbers that carry errors."""
 
 from __future__ import annotations
 
@@ -8,38 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.evaluate.computed import Computed
 from tpcalc.results import Scale
 
-__all__ = ["falling_root", "log_root", "power_of", "quotient", "rate", "scale"]
+__all__ = ["falling_root", "log_root", "power_of", "rate", "scale"]
 
 Array = Any
 FIRST, ROUNDS, NARROW, FLAT = 41, 6, 1e-15, 1e-7
-
-
-def quotient(over: Bounded, under: Bounded) -> Bounded:
-    """A quotient.
-
-    Args:
-        over: The numerator.
-        under: The denominator.
-
-    Raises:
-        EvaluationError: The denominator may be 0.
-
-    Example:
-        >>> quotient(Bounded(1.0), Bounded(4.0)).value
-        0.25
-    """
-    size = abs(under.value)
-    if size <= under.error:
-        raise EvaluationError(f"a denominator is {under.value:.3g} ± {under.error:.1g}.")
-    value = over.value / under.value
-    error = (over.error + abs(value) * under.error) / (size - under.error)
-    # over * 0 + under * 0 carries how they were found.
-    return Bounded(value, error + EPS * abs(value), (over * 1.0 + under * 1.0).method)
 
 
 def power_of(number: Bounded, exponent: int) -> Bounded:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import isfinite
 
 from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.signal.operations.operation import Number, required
+from tpcalc.signal.operations.operation import Number, finite, required
 from tpcalc.signal.state import State, exponential, logarithm
 
 __all__ = ["Addition"]
@@ -38,7 +37,7 @@ class Addition:
 
     def __post_init__(self) -> None:
         required(
-            bool(self.weights) and all(w != 0 and isfinite(w) for w in self.weights),
+            bool(self.weights) and all(w != 0 and finite(w) for w in self.weights),
             "Addition",
             f"the weights of a sum are {', '.join(map(str, self.weights)) or 'none'} "
             "(condition 22.3).",

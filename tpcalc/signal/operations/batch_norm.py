@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.signal.operations.operation import Number, required
+from tpcalc.signal.operations.operation import Number, required, whole
 from tpcalc.signal.state import State, logarithm, ratio
 
 __all__ = ["BatchNorm"]
@@ -49,10 +49,11 @@ class BatchNorm:
             "It is larger than 0, or 0 for the limit of small ones.",
         )
         required(
-            self.batch is None or self.batch >= 4,
+            self.batch is None or (whole(self.batch) and self.batch >= 4),
             "BatchNorm",
             f"the batch has {self.batch} inputs.",
-            "Derivatives have a finite mean square from 4 inputs on; None is an infinite batch.",
+            "It is a whole number from 4 on, where derivatives have a finite mean square; None is "
+            "an infinite batch.",
         )
 
     @property

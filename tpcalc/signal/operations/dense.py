@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.signal.operations.operation import Number, positive, required
+from tpcalc.signal.operations.operation import Number, positive, required, whole
 from tpcalc.signal.state import State, logarithm
 
 __all__ = ["FAMILIES", "Dense"]
@@ -77,10 +78,17 @@ class Dense:
             "It is above 0 and at most 1; a layer of rank 0 passes nothing on.",
         )
         required(
-            positive(self.width) and (self.outputs is None or self.outputs >= 1),
+            positive(self.width)
+            and (self.outputs is None or (whole(self.outputs) and self.outputs >= 1)),
             "Dense",
             f"the layer is {self.width} n wide, with {self.outputs} outputs.",
-            "Both are larger than 0.",
+            "Both are larger than 0, outputs are a whole number.",
+        )
+        required(
+            isinstance(self.exponent, int | Fraction),
+            "Dense",
+            f"the power of n in the variance of the weights is {self.exponent!r}.",
+            "It is a whole number or a Fraction.",
         )
 
     @property
@@ -102,13 +110,12 @@ class Dense:
         Raises:
             StudyError: The variance has a power of n.
         """
-        required(
-            self.exponent == 0,
-            "Dense",
-            f"weights have the variance {self.variance} n^({self.exponent}) / fan-in, so that the "
-            "layer vanishes or grows with n.",
-            "tpcalc.signal.exponents says how; give the exponent 0 for a state.",
-        )
+        if self.exponent != 0:
+            raise StudyError(
+                f"weights have the variance {self.variance} n^({self.exponent}) / fan-in, so that "
+                "the layer vanishes or grows with n.",
+                hint="tpcalc.signal.exponents says how; give the exponent 0 for a state.",
+            )
         (own,) = parents
         s = self.effective
         return State(Bounded(0.0), s * own.square, s * own.gap, own.log_gradient + logarithm(s))

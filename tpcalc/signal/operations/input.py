@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.signal.operations.operation import Number, required
+from tpcalc.signal.operations.operation import Number, finite, required
 from tpcalc.signal.state import State
 
 __all__ = ["Input"]
@@ -34,7 +34,7 @@ class Input:
 
     def __post_init__(self) -> None:
         required(
-            0 <= self.comean < self.square < float("inf"),
+            0 <= self.comean < self.square and finite(self.square),
             "Input",
             f"inputs have the second moments q = {self.square} and c = {self.comean}.",
             "c is at least 0 and smaller than q.",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import isfinite
+from numbers import Integral
 from typing import Protocol
 
 from tpcalc.errors import StudyError
 from tpcalc.signal.state import State
 
-__all__ = ["Number", "Operation", "required"]
+__all__ = ["Number", "Operation", "finite", "positive", "required", "whole"]
 
 Number = Fraction | float
 
@@ -61,4 +62,33 @@ def positive(value: Number) -> bool:
         >>> positive(0.5), positive(float("nan"))
         (True, False)
     """
-    return isfinite(value) and value > 0
+    return finite(value) and value > 0
+
+
+def finite(value: Number) -> bool:
+    """Whether a number is finite as a float.
+
+    Args:
+        value: The number.
+
+    Example:
+        >>> finite(0.5), finite(Fraction(10**400))
+        (True, False)
+    """
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
+
+
+def whole(value: Number) -> bool:
+    """Whether a number is whole; 3.0 is no name for 3.
+
+    Args:
+        value: The number.
+
+    Example:
+        >>> whole(3), whole(2.5), whole(Fraction(3))
+        (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -8,7 +8,7 @@ from math import sqrt
 
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import bounded
-from tpcalc.signal.operations.operation import Number, positive, required
+from tpcalc.signal.operations.operation import Number, finite, positive, required
 from tpcalc.signal.state import State
 
 __all__ = ["SharedBias", "SpanBias"]
@@ -86,6 +86,12 @@ class SharedBias:
 
     def __post_init__(self) -> None:
         _check("SharedBias", self.variance, self.rank)
+        required(
+            self.drawn is None or finite(self.drawn),
+            "SharedBias",
+            f"the bias that is drawn is {self.drawn}.",
+            "It is a number; None: not drawn yet.",
+        )
 
     @property
     def name(self) -> str:

@@ -139,7 +139,7 @@ class WeightLaw:
         path = complex(z).real + 1j * np.geomspace(1e4 * (1 + abs(z)) * self._size, z.imag, 400)
         m = self._mean / path[0]
         for place in path:
-            roots = self._roots(place)
+            roots = self._roots(place) - float(self.rank)
             m = roots[int(np.argmin(np.abs(roots - m)))]
         return complex((1 + m) / z)
 
@@ -178,13 +178,23 @@ class WeightLaw:
         return tuple(found)
 
     def _branch(self, place: float) -> float:
-        """|Im M| on the real axis: of the complex root that leaves the upper edge."""
+        """|Im M| on the real axis.
+
+        Of complex roots it is the one with which the arguments of the factors of M^-1(m) add up to
+        0, the argument of z, and not to another multiple of 2 pi: so it is above the upper edge,
+        where all of them are 0, and it stays so.
+        """
         roots = self._roots(place)
         roots = roots[roots.imag > 1e-14 * np.abs(roots)]
         if not roots.size:
             return 0.0
-        angles = np.angle(roots + float(self.rank))
-        return float(roots[int(np.argmin(angles))].imag)
+        over, under = self._powers
+        m = roots - float(self.rank)
+        turns = np.abs(over * np.angle(1 + m) + under * np.angle(roots) - np.angle(m))
+        right = roots[turns < 1.0]
+        if not right.size:
+            return 0.0
+        return float(right[int(np.argmin(np.angle(right)))].imag)
 
     @property
     def _top(self) -> float:
@@ -210,15 +220,15 @@ class WeightLaw:
         return float(whole) * self._top
 
     def _roots(self, z: complex) -> Array:
-        """All m with M^-1(m) = z."""
+        """All m + gamma with M^-1(m) = z."""
         over, under = self._powers
-        left: Array = np.ones(1)
-        right: Array = np.array([1.0, 0.0])
+        gamma = float(self.rank)
+        # In u = m + gamma, of which many roots meet at 0 as z does: there they keep their digits.
+        left: Array = np.concatenate([[1.0], np.zeros(under)])
+        right: Array = np.array([1.0, -gamma])
         for _ in range(abs(over)):
             if over > 0:
-                left = np.polymul(left, [1.0, 1.0])
+                left = np.polymul(left, [1.0, 1.0 - gamma])
             else:
-                right = np.polymul(right, [1.0, 1.0])
-        for _ in range(under):
-            left = np.polymul(left, [1.0, float(self.rank)])
+                right = np.polymul(right, [1.0, 1.0 - gamma])
         return np.roots(np.polysub(self._top * np.asarray(left), z * np.asarray(right)))

@@ -16,7 +16,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.results import checks
 from tpcalc.signal.kernels import average
 from tpcalc.signal.maps.layer_map import LayerMap
-from tpcalc.signal.maps.roots import quotient, rate
+from tpcalc.signal.maps.roots import rate
 from tpcalc.signal.spectra.spectrum import FAMILIES, weight_spectrum
 
 __all__ = ["PADDED", "SingularValues", "active_share", "singular_values", "slope_variance"]
@@ -88,12 +88,14 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
     """
     count = checks.whole(depth, "depth", least=1)
     slopes = slope_variance(layer.tau, layer.fixed_point)
-    nonzero = min(float(layer.rank), active_share(layer.tau, layer.fixed_point.value))
+    rank, active = float(layer.rank), active_share(layer.tau, layer.fixed_point.value)
+    nonzero = min(rank, active)
     log_mean = -rate(layer.chi) * count
     if family == PADDED:
-        b = quotient(bounded(1.0), bounded(float(layer.rank))) - 1.0
+        b = 1.0 / bounded(float(layer.rank)) - 1.0
         whole = (slopes + b) * count + slopes * b * (count - 1)
-        return SingularValues(log_mean, whole, nonzero)
+        # The columns that are kept meet the slopes that are not 0 by chance.
+        return SingularValues(log_mean, whole, nonzero if count == 1 else rank * active)
     if family not in FAMILIES:
         raise StudyError(
             f"weights are {family!r}.", hint=f"They are {', '.join((*FAMILIES, PADDED))}."
@@ -120,7 +122,7 @@ def slope_variance(tau: Expr, q: Bounded | float) -> Bounded:
     """
     at, slope = bounded(q), derivative(tau, Var(0))
     first, second = average(slope**2, at), average(slope**4, at)
-    return quotient(second, first * first) - 1.0
+    return second / (first * first) - 1.0
 
 
 def active_share(tau: Expr, q: float) -> float:

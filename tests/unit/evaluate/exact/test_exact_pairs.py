@@ -20,7 +20,9 @@ from unit.evaluate.exact.one_dimensional import (
     size_of,
 )
 
+from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.exact import expectation
+from tpcalc.functions import Var
 
 WAVES = {"sin", "cos"}
 SLOPES = {"relu": "step", "erf": "erf'", "gelu": "gelu'", "gaussian": "gaussian'"}
@@ -152,6 +154,18 @@ def test_large_arrays_are_cut_into_blocks() -> None:
     row = expectation([f], [0], [[long]])
     assert row is not None and row.value.shape == long.shape
     np.testing.assert_allclose(row.value, long / np.sqrt(2 * np.pi * (1 + long)), rtol=1e-14)
+
+
+def test_equal_variables_beside_others_in_an_array() -> None:
+    """Where a kink is not at 0, entries of equal variables are taken as one function there too."""
+    one, q = np.ones(3), np.array([1.0, 1.5, 1.0])
+    for f in (lookup("relu")(Var(0) + 1), lookup("abs")(Var(0) - 2)):
+        alone = expectation([f, f], [0, 0], [[1.0, 1.0], [1.0, 1.0]])
+        for cov in ([[q, one], [one, one]], [[one, one], [one, q]]):
+            found = expectation([f, f], [0, 0], cov)
+            assert alone is not None and found is not None
+            assert found.value[[0, 2]].tolist() == [alone.value] * 2
+            assert found.error.max() < 1e-13
 
 
 def test_kinked_functions_are_a_part_of_those_tested() -> None:

@@ -1,0 +1,135 @@
+"""Layer graphs at their edges: what was wrong without a word is right or refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tpcalc.errors import StudyError
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.functions import Var
+from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
+from tpcalc.signal.exponents import exponents
+from tpcalc.signal.graph import LayerGraph, chain, propagate
+from tpcalc.signal.network import network_of
+from tpcalc.signal.nonlinearity import nlc
+from tpcalc.signal.notation import parse_graph
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Dense,
+    Input,
+    LayerNorm,
+    SharedBias,
+    SpanBias,
+)
+from tpcalc.signal.program import program_of
+from tpcalc.signal.stability import stability
+
+HALF = Fraction(1, 2)
+SMALL = Dense(1, exponent=Fraction(-1))
+SHARED = chain(Input(), [Dense(1, rank=HALF), SharedBias(0.4, HALF, drawn=1.0)])
+
+
+def act(name: str) -> Activation:
+    return Activation.named(name)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: covariance(chain(Input(), [SMALL]), np.eye(2)), r"layer 1 \(dense\).*n\^\(-1\)"),
+        (lambda: propagate(chain(Input(), [SMALL])), r"layer 1 \(dense\).*n\^\(-1\)"),
+        (lambda: kernel_slope(chain(Input(1, 0), []), Bounded(5.0)), "no co-mean of 5"),
+        (lambda: chain(Input(), [Input()]), r"layer 1 \(input\).*one input"),
+        (lambda: chain(Input(), [SMALL]).then(Addition((1, -1)), 1, 1), ""),
+        (lambda: Dense(10**400), "variance of the weights is 1000"),
+        (lambda: Input(10**400), "second moments q = 1000"),
+        (lambda: Addition((10**400,)), "weights of a sum are 1000"),
+        (lambda: Dense(1, outputs=2.5), "outputs are a whole number"),  # type: ignore[arg-type]
+        (lambda: Dense(1, exponent=0.5), "power of n"),  # type: ignore[arg-type]
+        (lambda: BatchNorm(4.5), "whole number from 4 on"),  # type: ignore[arg-type]
+        (lambda: SharedBias(0.4, HALF, drawn=float("nan")), "the bias that is drawn is nan"),
+        (lambda: network_of(SHARED, 8, 8), "shared bias is given as 1"),
+        (lambda: network_of(chain(Input(), [SMALL]), 8, 8), r"1 n\^\(-1\)"),
+        (lambda: program_of(chain(Input(), [Dense(1, width=1e-11)])), "no name of its own"),
+        (lambda: parse_graph("x = input()\na = b = dense(x)"), "line 2: 'a = b.*is no layer"),
+        (lambda: parse_graph("x = input()\na = " + "+".join(["x"] * 20000)), "line 2.*many parts"),
+        (lambda: parse_graph("x = input()\na = batch_norm(x, batch=9/2)"), "line 2.*whole number"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(made: object, said: str) -> None:
+    if not said:
+        graph = made()  # type: ignore[operator]
+        made, said = (lambda: exponents(graph)), r"22\.11.*cancel"
+    with pytest.raises(StudyError, match=said):
+        made()  # type: ignore[operator]
+
+
+def test_counts_in_texts_are_whole_numbers() -> None:
+    graph = parse_graph("x = input()\na = batch_norm(x, batch=8)\nb = dense(a, 1, outputs=3)")
+    assert type(graph.layers[1].operation.batch) is type(graph.layers[2].operation.outputs) is int  # type: ignore[attr-defined]
+
+
+def test_equal_inputs_stay_equal_in_the_kernel() -> None:
+    """Rounding below q moves the slope of a kinked activation by its square root, 1e-8."""
+    text = "x = input(1.2887300989775399, 0)\na = dense(x, 2.9899637543385826)"
+    graph = parse_graph(f"{text}\nb = layer_norm(a)\nc = leaky_relu(b, 1/5)\nd = dense(c, 0.67)")
+    found = bandwidth(graph)
+    assert found.value == pytest.approx(nlc(graph).value, rel=1e-13)
+    assert found.error < 1e-13
+
+
+def test_what_an_activation_leaves_besides_its_mean_has_an_order_of_its_own() -> None:
+    """sigmoid of what vanishes is 1/2 and little more, which a layer norm makes large again."""
+    found = exponents(chain(Input(1, 0.5), [SMALL, act("sigmoid"), LayerNorm()]))
+    assert [each.gap for each in found] == [0, -1, -1, 0]
+    kept = exponents(chain(Input(1, 0.5), [SMALL, LayerNorm(1e-5)]))[-1]
+    assert [kept.square, kept.gap] == [Fraction(-1)] * 2
+
+
+def two(first: float, second: float) -> LayerGraph:
+    relu = act("relu")
+    graph = chain(Input(1, 0), [Dense(1), relu]).then(Dense(1), 0).then(relu)
+    return graph.then(Addition((first, second)), 2, 4)
+
+
+@pytest.mark.parametrize("second", [-1.0, 0.5])
+def test_sums_of_homogeneous_activations_are_homogeneous(second: float) -> None:
+    """Products of means grow as well; without them the factor of relu - relu is 1.467."""
+    found = stability(two(1.0, second))
+    assert found.factors[-1].value == pytest.approx(1.0, abs=1e-12)
+    assert found.worst == pytest.approx(1.0, abs=1e-12)
+
+
+def test_an_epsilon_leaves_some_of_a_deviation() -> None:
+    found = stability(chain(Input(1, 0), [Dense(1), LayerNorm(5.0)]))
+    assert found.factors[-1].value == pytest.approx(5 / 6)
+    square = Activation(Var(0) ** 2, "square")
+    ends = [
+        propagate(chain(Input(q, 0), [Dense(1), square, LayerNorm(3.0)]))[-1].square.value
+        for q in (1 - 1e-5, 1 + 1e-5)
+    ]
+    growth = (ends[1] - ends[0]) / (ends[1] + ends[0]) / 1e-5
+    found = stability(chain(Input(1, 0), [Dense(1), square, LayerNorm(3.0)]))
+    assert found.factors[-1].value == pytest.approx(growth, rel=1e-6)
+
+
+def test_programs_name_a_width_in_one_way() -> None:
+    """1/4 and 0.25 are one dimension, 1/4 and 1.4 two."""
+    graph = chain(Input(1, 0.5), [Dense(1, width=0.25)]).then(Dense(1, width=Fraction(1, 4)), 0)
+    sums = graph.then(Addition((1, 1)), 1, 2)
+    assert tp.limit(program_of(sums), outputs=["q[3]"])["q[3]"].value == pytest.approx(2)
+    other = chain(Input(1, 0.5), [Dense(1, width=1.4), Dense(3, width=Fraction(1, 4))])
+    assert tp.limit(program_of(other), outputs=["q[2]"])["q[2]"].value == pytest.approx(3)
+
+
+def test_biases_in_the_span_of_padded_weights() -> None:
+    graph = chain(Input(1, 0.5), [Dense(1, "padded", HALF), SpanBias(0.4, HALF)])
+    found = tp.limit(program_of(graph), outputs=["q[2]", "c[2]"])
+    assert found["q[2]"].value == pytest.approx(propagate(graph)[-1].square.value)
+    assert found["c[2]"].value == pytest.approx(propagate(graph)[-1].comean.value)
