@@ -13,6 +13,7 @@ SMALL = {
     "01_write_a_program": ({"samples": 2**10, "widths": (64, 256, 1024)}, "width 1024"),
     "02_feature_learning_on_digits": ({"steps": 2, "samples": 2**8}, "t = 2"),
     "03_the_kernel_regime_is_random": ({"samples": 2**10, "replicates": 8}, "0.42"),
+    "06_signal": ({"depth": 10}, "tanh, weights 2.5: chaotic"),
     "05_kernel_regression": ({"train": 100, "test": 50}, "ntk: "),
     "04_will_it_learn": (
         {"depth": 3, "widths": (64, 256, 1024), "seeds": 8},

@@ -16,13 +16,13 @@ Run = Callable[..., Any]
 def test_prints_the_sheet(tpcalc: Run) -> None:
     ran = tpcalc("sheet", "relu")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("relu\n")
+    assert ran.out.startswith("relu\nrelu: inputs become alike, slowly\n")
     assert "case 2: edge of chaos" in ran.out
     assert "1.21117" in ran.out
 
 
 def test_json_holds_the_records(tpcalc: Run) -> None:
-    words = ("--debias", "--dilate", "2", "--against", "tanh,elu[1/2]", "--json")
+    words = ("--debias", "--dilate", "4/2", "--against", "tanh,elu[1/2]", "--json")
     found = tpcalc("sheet", "relu", *words).json
     assert found["command"] == "sheet"
     assert found["model"]["activations"] == ["relu", "tanh", "elu[1/2]"]

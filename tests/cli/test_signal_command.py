@@ -46,6 +46,20 @@ def test_the_edge_of_chaos(tpcalc: Run) -> None:
     assert relu["model"]["weights"] == pytest.approx(2)
 
 
+def test_weights_that_keep_a_second_moment_of_1(tpcalc: Run) -> None:
+    relu = tpcalc("signal", "relu", "--rank", "1/4", "--depth", 3, "--json").json
+    assert relu["model"]["weights"] == 8 and relu["result"]["phase"] == "edge of chaos"
+    words = ("--biases", "0.1", "--rank", "1/4", "--effective", "--depth", 1, "--json")
+    found = tpcalc("signal", "tanh", *words).json
+    assert found["result"]["length"]["value"] == pytest.approx(1)
+    assert found["model"]["biases"] == pytest.approx(0.4)
+
+
+def test_an_edge_that_lengths_leave(tpcalc: Run) -> None:
+    ran = tpcalc("signal", "gelu", "--edge", "--q", 1, "--depth", 1)
+    assert "edge of chaos at q = 1, but lengths move away from there, to q* = 0.25" in ran.out
+
+
 def test_a_report(tpcalc: Run, tmp_path: Path) -> None:
     out = tmp_path / "signal.html"
     ran = tpcalc("signal", "erf", "--weights", 2, "--biases", 0.1, "--depth", 5, "-o", out)
@@ -57,7 +71,7 @@ def test_a_report(tpcalc: Run, tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         (("tanhh", "--weights", 1), 2, "did you mean"),
-        (("erf",), 2, "--weights: the variance of the weights is missing"),
+        (("erf", "--biases", "1"), 2, "no weights keep a second moment of 1"),
         (("erf", "--weights", "a"), 2, "--weights: 'a' is not a number"),
         (("erf", "--weights", "-1"), 3, "weights have the variance -1"),
         (("erf", "--weights", "1", "--biases", "-1"), 3, "biases -1"),
@@ -75,6 +89,7 @@ def test_a_report(tpcalc: Run, tmp_path: Path) -> None:
         (("softplus", "--edge", "--q", "0.1"), 4, "no edge of chaos at q = 0.1"),
         (("relu", "--weights", "2.1", "--biases", "1"), 4, "they diverge"),
         (("erf", "--weights", "0.5"), 4, "they tend to 0"),
+        (("erf", "--weights", "0.5"), 4, "tpcalc nlc mlp --depth 50 --act erf --weights 0.5"),
         (("erf", "--weights", "1", "-o", "x.pdf"), 2, "--out"),
     ],
 )

@@ -42,6 +42,9 @@ class Bounded:
     method: Method = Method.EXACT
     seed: int | None = None
 
+    def __str__(self) -> str:
+        return str(self.estimate())
+
     @property
     def is_zero(self) -> bool:
         """Whether it is known to be 0."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp
 
-from tpcalc.report.numbers import Measure, count, measured, plain, score
+from tpcalc.report.numbers import SETTLED, count, plain, score, settled
 from tpcalc.report.tables import Cell, Table, number, z_cell
 from tpcalc.report.verdict import Verdict
-from tpcalc.results import Estimate
 from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, Nonlinearity
 
 __all__ = [
+    "ends_of",
     "judge_nonlinearity",
     "nonlinearity_lead",
     "nonlinearity_summary",
@@ -18,8 +19,9 @@ __all__ = [
 ]
 
 _SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
+_LINEAR, _NONLINEAR = 1.01, 5.0  # all but linear below, overfitting above
+_FAINT, _ALIKE = 0.01, 10.0  # of the rules for second moments and LBIAS
 _BIASED = 1e4  # from here on inputs differ by less than a float of 32 bits shows of the layer
-_UNSEEN = 1e-7  # of a number
 _STABLE = {
     "stable": "Gaussian stable: small deviations of lengths die out.",
     "edge": "Gaussian stability: at the edge; deviations of lengths neither grow nor die out.",
@@ -34,13 +36,13 @@ def nonlinearity_summary(found: Nonlinearity) -> str:
         found: The answer.
     """
     way = "mean-field recursion" if found.route == "recursion" else "limit of the program"
-    text = f"NLC {_shown(found.nlc)} of {found.model} ({way})"
+    text = f"NLC {settled(found.nlc)} of {found.model} ({way})"
     value = _output(found)
     if value is None:
         return text + "."
     z = f", z = {score(value.z)}" if value.z is not None else ""
     width = count(found.widths[-1])
-    return f"{text}; {_shown(value.mean)} at width {width} over {found.seeds} seeds{z}."
+    return f"{text}; {settled(value.mean)} at width {width} over {found.seeds} seeds{z}."
 
 
 def nonlinearity_lead(found: Nonlinearity) -> str:
@@ -55,10 +57,7 @@ def nonlinearity_lead(found: Nonlinearity) -> str:
     ]
     last = found.layers[-1]
     if last.bias.value > _BIASED:
-        lines.append(
-            f"Outputs collapse: their spread over inputs is {plain(1 / last.bias.value, 2)} of "
-            "their size."
-        )
+        lines.append("Numbers of 32 bits hardly tell the outputs of two inputs apart.")
     if found.stability:
         lines.append(_STABLE[found.stability])
     return " ".join(lines)
@@ -70,12 +69,51 @@ def judge_nonlinearity(found: Nonlinearity) -> Verdict:
     Args:
         found: The answer.
     """
-    broken = [rule for rule, holds in found.guidelines if not holds]
-    lines = tuple(f"Not met: {rule}." for rule in broken)
-    headline = f"NLC {plain(found.nlc.value, 4)}"
+    fate = _fate(found)
+    lines = tuple(f"Not met: {rule}." for rule, holds in found.guidelines if not holds)
+    lines += tuple(sentence for _, sentence in fate)
     if found.stability == "unstable":
-        lines = (*lines, _STABLE["unstable"])
+        lines = (*lines, f"{_STABLE['unstable'][:-1]} (by up to {plain(found.amplification, 3)}).")
+    headline = f"NLC {plain(found.nlc.value, 4)}"
+    if fate:
+        headline += f", but {fate[0][0]}"
+    elif found.nlc.value > _NONLINEAR:
+        headline += f", above {_NONLINEAR:g}: such networks were found to generalize worse"
+    elif not lines and found.nlc.value >= _LINEAR:
+        headline += f", between 1 and {_NONLINEAR:g}, where networks were found to do best"
     return Verdict("warn" if lines else "good", headline, lines)
+
+
+def _fate(found: Nonlinearity) -> list[tuple[str, str]]:
+    """What becomes of signals that die out, explode, or are the same for all inputs."""
+    last = found.layers[-1]
+    said = []
+    scale = last.square.value / found.layers[0].square.value
+    if not _FAINT <= scale <= 1 / _FAINT:
+        fate = "signals die out" if scale < 1 else "signals explode"
+        size = f"the second moment of the output is {plain(scale, 3)} times that of the input"
+        said.append((fate, f"{fate.capitalize()}: {size}."))
+    if last.bias.value > _ALIKE:
+        fate = "outputs are nearly alike for all inputs"
+        share = plain(1 / last.bias.value, 2)
+        said.append((fate, f"{fate.capitalize()}: their spread is {share} of their size."))
+    return said
+
+
+def ends_of(table: Table, ends: int = 30) -> Table:
+    """A table of many layers where there is little room: its first and its last rows.
+
+    Args:
+        table: The table.
+        ends: Rows at either end.
+    """
+    hidden = len(table.rows) - 2 * ends
+    if hidden <= 0:
+        return table
+    gap = (Cell("..."), *(Cell("") for _ in table.head[1:]))
+    rows = (*table.rows[:ends], gap, *table.rows[-ends:])
+    note = f"{hidden} rows in between are left out; a report (--out) and --json have them."
+    return replace(table, rows=rows, note=f"{note} {table.note}".rstrip())
 
 
 def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
@@ -95,7 +133,7 @@ def _layers(found: Nonlinearity) -> Table:
     note = (
         "q, c: second moments of one and of two inputs; LBIAS = sqrt(q / (q - c)); √g: root mean "
         "square of derivatives; own NLC: of the activation alone; NLC: from the input to the "
-        "layer. Numbers without an error are right to the digits shown."
+        f"layer. {SETTLED}"
     )
     return Table("Layers in the limit of infinite width", tuple(map(Cell, head)), rows, note)
 
@@ -104,17 +142,17 @@ def _layer(row: LayerRow) -> tuple[Cell, ...]:
     reads = ", ".join(map(str, row.reads))
     slope = row.log_gradient.value / 2
     gradient = plain(exp(slope), 5) if abs(slope) < 700 else f"e^{plain(slope, 5)}"
-    own = "" if row.own is None else _shown(row.own)
+    own = "" if row.own is None else settled(row.own)
     return (
         number(str(row.index)),
         Cell(row.operation),
         Cell(reads),
-        number(_shown(row.square)),
-        number(_shown(row.comean)),
-        number(_shown(row.bias)),
+        number(settled(row.square)),
+        number(settled(row.comean)),
+        number(settled(row.bias)),
         number(gradient),
         number(own),
-        number(_shown(row.total)),
+        number(settled(row.total)),
     )
 
 
@@ -143,14 +181,14 @@ def _measured_layer(layer: LayerRow, row: MeasuredRow) -> tuple[Cell, ...]:
     return (
         number(str(layer.index)),
         Cell(layer.operation),
-        number(_shown(nlc.limit)),
-        number(_shown(nlc.mean)),
+        number(settled(nlc.limit)),
+        number(settled(nlc.mean)),
         Cell("") if nlc.z is None else z_cell(nlc.z),
-        number(_shown(values["LBIAS"].mean)),
-        number(_shown(values["LSCALE"].limit)),
-        number(_shown(values["LSCALE"].mean)),
-        number(_shown(values["NKURT"].mean)),
-        number(_shown(values["LCV"].mean)),
+        number(settled(values["LBIAS"].mean)),
+        number(settled(values["LSCALE"].limit)),
+        number(settled(values["LSCALE"].mean)),
+        number(settled(values["NKURT"].mean)),
+        number(settled(values["LCV"].mean)),
     )
 
 
@@ -173,8 +211,8 @@ def _width_row(width: int, name: str, value: MeasuredValue) -> tuple[Cell, ...]:
     return (
         number(count(width)),
         Cell(name),
-        number(_shown(value.limit)),
-        number(_shown(value.mean)),
+        number(settled(value.limit)),
+        number(settled(value.mean)),
         number(plain(value.deviation, 2)),
         number(difference),
     )
@@ -230,10 +268,3 @@ def _output(found: Nonlinearity) -> MeasuredValue | None:
         return None
     row = found.at(found.widths[-1], found.layers[-1].index)
     return None if row is None else row.value("NLC")
-
-
-def _shown(value: Estimate) -> str:
-    """A number; its error only where that shows within six digits."""
-    if value.stderr <= _UNSEEN * abs(value.value):
-        return plain(value.value, 6)
-    return measured(Measure(value.value, value.stderr, value.method.value))

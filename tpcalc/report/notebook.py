@@ -9,10 +9,18 @@ from typing import Any
 
 from tpcalc.report.kernel import kernel_lines, kernel_summary, kernel_tables
 from tpcalc.report.kernel_plot import kernel_svgs
+from tpcalc.report.nonlinearity import (
+    ends_of,
+    judge_nonlinearity,
+    nonlinearity_summary,
+    nonlinearity_tables,
+)
 from tpcalc.report.numbers import ERRORS, typeset
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.phase_plot import drawable, phase_svg
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
+from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
+from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, signal_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
@@ -24,6 +32,7 @@ from tpcalc.report.tables import (
 )
 from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.traces import gather
+from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.report.versus import versus_lead, versus_tables
 from tpcalc.results import (
     Comparison,
@@ -31,8 +40,12 @@ from tpcalc.results import (
     FiniteTable,
     Kernel,
     LimitTable,
+    Nonlinearity,
     OrderTable,
     PhaseDiagram,
+    Sheet,
+    Sheets,
+    Signal,
     Solution,
     Theorems,
     Verdict,
@@ -44,15 +57,19 @@ __all__ = [
     "finite_html",
     "kernel_html",
     "limit_html",
+    "nonlinearity_html",
     "notebook_html",
     "orders_html",
     "phases_html",
+    "sheet_html",
+    "signal_html",
     "solution_html",
     "theorems_html",
     "versus_html",
 ]
 
 _ROWS = 40
+_ENDS = 19  # of the layers of a deep network
 # A notebook brings its own colours; these two can be read on white and on black.
 _TONES = {"": "", "warn": "color:#b8710a;font-weight:600", "bad": "color:#e0483e;font-weight:700"}
 
@@ -168,6 +185,42 @@ def kernel_html(kernel: Kernel) -> str:
     return f"{_lines(lines)}<p>{pictures}</p>{tables}{_lines(kernel.notes)}"
 
 
+def signal_html(found: Signal) -> str:
+    """Signals in a deep network: the phase, what it means for the depth, the tables.
+
+    Args:
+        found: The answer.
+    """
+    leads = tuple(part.lead for part in signal_sections(found) if part.lead)
+    notes = (*leads, *found.notes)
+    return _told(judge_signal(found), signal_summary(found), signal_tables(found), notes)
+
+
+def sheet_html(found: Sheet | Sheets) -> str:
+    """Activation sheets, side by side.
+
+    Args:
+        found: One sheet, or several.
+    """
+    sheets = Sheets((found,)) if isinstance(found, Sheet) else found
+    return _told(judge_sheets(sheets), sheet_summary(sheets), sheet_tables(sheets), ())
+
+
+def nonlinearity_html(found: Nonlinearity) -> str:
+    """The nonlinearity coefficient of a network, layer by layer.
+
+    Args:
+        found: The answer.
+    """
+    tables = tuple(ends_of(table, _ENDS) for table in nonlinearity_tables(found))
+    return _told(judge_nonlinearity(found), nonlinearity_summary(found), tables, found.notes)
+
+
+def _told(said: Judgement, summary: str, tables: tuple[Table, ...], notes: tuple[str, ...]) -> str:
+    head = f"<p><strong>{html.escape(said.headline)}</strong></p>"
+    return head + _lines((summary, *said.reasons)) + "".join(map(_html, tables)) + _lines(notes)
+
+
 _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (LimitTable, limit_html),
     (FiniteTable, finite_html),
@@ -179,6 +232,10 @@ _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
     (Contrast, versus_html),
     (PhaseDiagram, phases_html),
     (Kernel, kernel_html),
+    (Signal, signal_html),
+    (Sheet, sheet_html),
+    (Sheets, sheet_html),
+    (Nonlinearity, nonlinearity_html),
 )
 
 

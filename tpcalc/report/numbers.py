@@ -10,6 +10,7 @@ from tpcalc.results import Estimate, Method, Status
 
 __all__ = [
     "ERRORS",
+    "SETTLED",
     "Measure",
     "count",
     "duration",
@@ -17,6 +18,7 @@ __all__ = [
     "measured",
     "plain",
     "score",
+    "settled",
     "spread",
     "superscript",
     "typeset",
@@ -28,8 +30,11 @@ ERRORS = (
     "it is quadrature."
 )
 """What the number after ± is."""
+SETTLED = "Numbers without an error are right to the digits shown."
+"""What stands under tables of ``settled`` numbers."""
 
 _SAMPLED = (Method.PARTICLES.value, Method.FINITE.value)
+_SETTLED = 1e-7  # relative error that six digits do not show
 _MOST = 9  # digits of a number whose error is too small to be seen in them
 _CLOSED = 6  # digits of a closed form
 # Below this a float64 average of terms of order one is rounding, not a result.
@@ -130,6 +135,23 @@ def measured(measure: Measure, symbol: str = "") -> str:
         sd = spread(measure.sd, measure.draws)
         text = f"random in the limit, sd = {sd}, mean {mean_of(measure)}"
     return text + " †" if measure.missed else text
+
+
+def settled(estimate: Estimate) -> str:
+    """A number in a table of many: six digits, with its error only where that shows in them.
+
+    Args:
+        estimate: The number.
+
+    Example:
+        >>> settled(Estimate(0.287785755, 8.5e-15, Method.QUADRATURE))
+        '0.287786'
+        >>> settled(Estimate(0.287785755, 1e-4, Method.QUADRATURE))
+        '0.28779 ± 0.00010'
+    """
+    if estimate.std is None and estimate.stderr <= _SETTLED * abs(estimate.value):
+        return plain(estimate.value)
+    return measured(Measure.of(estimate))
 
 
 def mean_of(measure: Measure) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tpcalc.report.numbers import Measure, measured, plain
+from tpcalc.report.numbers import SETTLED, Measure, measured, plain, settled
 from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Asymptote, Estimate, LengthMap, LengthPoint, Method, Sheet, Sheets
@@ -28,6 +28,12 @@ _CASES = {
     "edge": "case 2: edge of chaos",
     "chaotic": "case 3: chaotic",
 }
+_FATES = {
+    "linear": "linear",
+    "ordered": "inputs become alike",
+    "edge": "inputs become alike, slowly",
+    "chaotic": "inputs that are nearly alike part",
+}
 _METHODS = {
     Method.EXACT: "closed form",
     Method.QUADRATURE: "quadrature, with a bound on the error",
@@ -46,7 +52,7 @@ def sheet_summary(found: Sheets) -> str:
         found: The sheets.
     """
     return " ".join(
-        f"{each.name}: n(1, 0) = {plain(each.split.nlc.value)}, "
+        f"{each.name}: nonlinearity coefficient n(1, 0) = {plain(each.split.nlc.value)}, "
         f"{_CASES[each.covariance.kind]}, Gaussian stability: {each.stability}."
         for each in found.sheets
     )
@@ -58,7 +64,6 @@ def judge_sheets(found: Sheets) -> Verdict:
     Args:
         found: The sheets.
     """
-    names = ", ".join(each.name for each in found.sheets)
     reasons = []
     for each in found.sheets:
         reasons += [f"{each.name}: {note}" for note in each.notes]
@@ -68,7 +73,8 @@ def judge_sheets(found: Sheets) -> Verdict:
             f"Unstable: {', '.join(unstable)}. Relative deviations of lengths near 1 grow from "
             "layer to layer, so that networks of finite width depart from the limit."
         )
-    return Verdict("warn" if unstable else "info", f"Activation sheet: {names}", tuple(reasons))
+    headline = "; ".join(f"{each.name}: {_FATES[each.covariance.kind]}" for each in found.sheets)
+    return Verdict("warn" if unstable else "info", headline, tuple(reasons))
 
 
 def sheet_tables(found: Sheets) -> tuple[Table, ...]:
@@ -103,8 +109,9 @@ def sheet_tables(found: Sheets) -> tuple[Table, ...]:
         )
     split = [(word, [_estimate(of(each)) for each in sheets]) for word, of in _SPLIT]
     split.append(("Method", [_METHODS[each.split.nlc.method] for each in sheets]))
+    parts = "Linear, constant and nonlinear part, for a standard Gaussian s"
     return (
-        _table("Linear, constant and nonlinear part, for a standard Gaussian s", "", sheets, split),
+        _table(parts, "", sheets, split, SETTLED),
         *middle,
         _table("At both ends", "", sheets, (*_starts(sheets), *_ends(sheets))),
         _table("Length kernel, layer after layer", "", sheets, _maps(sheets)),
@@ -157,7 +164,7 @@ def _table(
 
 
 def _estimate(found: Estimate | None) -> str:
-    return "none" if found is None else measured(Measure.of(found))
+    return "none" if found is None else settled(found)
 
 
 def _by_length(each: Sheet, at: float, pick: str) -> str:
@@ -187,7 +194,7 @@ def _end(parts: list[Asymptote]) -> str:
     (part,) = parts
     power, factor = part.power, part.factor
     if part.derived:
-        text = measured(Measure.of(factor))
+        text = settled(factor)
         shown = text if power.value == 0 else f"{text} · λ^{plain(power.value)}"
         return f"{shown} ({part.reason})"
     shown = f"{plain(factor.value)} · λ^{plain(power.value)}"

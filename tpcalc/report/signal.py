@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tpcalc.report.numbers import Measure, measured, plain
+from tpcalc.report.numbers import SETTLED, plain, settled
 from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import EdgePoint, Estimate, Scale, Signal
@@ -21,6 +21,7 @@ __all__ = [
 
 _REACH = 6.0  # depth scales of correlations that trained networks were found to bear
 _GROWTH = math.log(1e4)
+_SAME = 1e-9  # of the weights of an edge of chaos
 _HEADLINES = {
     "ordered": "Ordered phase: inputs become alike",
     "edge of chaos": "At the edge of chaos",
@@ -52,9 +53,8 @@ def signal_summary(found: Signal) -> str:
         found: The answer.
     """
     rank = f" of rank {found.rank:g} N" if found.rank < 1 else ""
-    layers = f"{found.depth} layer{'' if found.depth == 1 else 's'}"
     return (
-        f"{layers} of {found.activation} with {found.family} weights{rank}: σ_w² = "
+        f"{_count(found.depth)} of {found.activation} with {found.family} weights{rank}: σ_w² = "
         f"{plain(found.weights)}, σ_b² = {plain(found.biases)}."
     )
 
@@ -80,7 +80,7 @@ def judge_signal(found: Signal) -> Verdict:
     Args:
         found: The answer.
     """
-    reasons = (*_depth_lines(found), _gradient_line(found))
+    reasons = (*_depth_lines(found), _gradient_line(found), *_edge_lines(found))
     far = found.phase == "edge of chaos" or found.depth <= _REACH * found.correlation_scale.layers
     fine = far and abs(found.gradient.value) <= _GROWTH
     return Verdict("good" if fine else "warn", _HEADLINES[found.phase], reasons)
@@ -106,7 +106,7 @@ def signal_sections(found: Signal) -> tuple[SignalSection, ...]:
         maps.append(_fixed_points(found))
     return (
         SignalSection("signal", "Lengths and correlations", signal_lead(found), tuple(maps)),
-        SignalSection("signal-edge", "Edge of chaos", found.edge_note, _edges(found)),
+        SignalSection("signal-edge", "Edge of chaos", _sentence(found.edge_note), _edges(found)),
         SignalSection("signal-spectrum", "Jacobian", _spectrum_lead(found), (_jacobian(found),)),
     )
 
@@ -120,10 +120,13 @@ def _depth_lines(found: Signal) -> tuple[str, ...]:
         )
     times = found.depth / scale.layers if scale.layers else math.inf
     way = "c* = 1" if found.phase == "ordered" else f"c* = {plain(found.correlation.value, 4)}"
-    lost = "almost nothing" if times > _REACH else f"a share e^{plain(-times, 3)}"
+    lost = "almost nothing" if times > _REACH else f"about {plain(100 * math.exp(-times), 2)} %"
+    verb = "is" if found.depth == 1 else "are"
     return (
-        f"Correlations tend to {way} within ξ_c = {plain(scale.layers, 4)} layers; {found.depth} "
-        f"layers are {plain(times, 3)} times that, and leave {lost} of a small difference.",
+        f"Correlations tend to {way} within ξ_c = {plain(scale.layers, 4)} layers; "
+        f"{_count(found.depth)} {verb} {plain(times, 3)} times that, and "
+        f"leave{'s' if found.depth == 1 else ''} {lost} of a small difference from c*. Networks "
+        f"were found to train up to about 6 ξ_c = {plain(_REACH * scale.layers, 3)} layers.",
     )
 
 
@@ -134,8 +137,31 @@ def _gradient_line(found: Signal) -> str:
     word = "grow" if exponent > 0 else "shrink"
     return (
         f"Squared gradients {word} by a factor {plain(found.chi.value, 4)} a layer on their way "
-        f"back: {_power(exponent)} over {found.depth} layers."
+        f"back: {_power(exponent)} over {_count(found.depth)}."
     )
+
+
+def _edge_lines(found: Signal) -> tuple[str, ...]:
+    """Variances at the edge of chaos do not keep a network there where lengths leave it."""
+    left = [
+        plain(point.square.value)
+        for point in found.edges
+        if point.kind == "unstable" and abs(found.weights / point.weights.value - 1) < _SAME
+    ]
+    if found.phase == "edge of chaos" or not left:
+        return ()
+    return (
+        f"The variances are those of the edge of chaos at q = {', '.join(left)}, but lengths move "
+        f"away from there, to q* = {plain(found.length.value)}.",
+    )
+
+
+def _count(depth: int) -> str:
+    return f"{depth} layer{'' if depth == 1 else 's'}"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _power(exponent: float) -> str:
@@ -147,20 +173,20 @@ def _power(exponent: float) -> str:
 
 def _scales(found: Signal) -> Table:
     rows = [
-        ("Length q*", _said(found.length), "second moment of a preactivation, fixed by a layer"),
-        ("Input |x|²/N", _said(found.start), "mean square of an input at which lengths start so"),
-        ("χ", _said(found.chi), "slope of the correlation map at 1; growth of squared gradients"),
-        ("Correlation c*", _said(found.correlation), "to which correlations of two inputs tend"),
+        ("Length q*", settled(found.length), "second moment of a preactivation, fixed by a layer"),
+        ("Input |x|²/N", settled(found.start), "mean square of an input at which lengths start so"),
+        ("χ", settled(found.chi), "slope of the correlation map at 1; growth of squared gradients"),
+        ("Correlation c*", settled(found.correlation), "to which correlations of two inputs tend"),
         ("ξ_q", _layers(found.length_scale), "layers over which a difference from q* falls to 1/e"),
         ("ξ_c", _layers(found.correlation_scale), "the same for a difference from c*"),
         ("ξ_Δ", _layers(found.gradient_scale), _gradient_words(found)),
-        ("ln gradient", _said(found.gradient), "the logarithm of their growth over all layers"),
+        ("ln gradient", settled(found.gradient), "the logarithm of their growth over all layers"),
     ]  # fmt: skip
     head = (Cell("Quantity"), number("Value"), Cell("Meaning"))
     body = tuple(
         (Cell(name), number(value), Cell(words, "sentence")) for name, value, words in rows
     )
-    return Table("Fixed points and depth scales", head, body)
+    return Table("Fixed points and depth scales", head, body, SETTLED)
 
 
 def _gradient_words(found: Signal) -> str:
@@ -174,15 +200,15 @@ def _survival(found: Signal) -> Table:
     rows = tuple(
         (
             number(plain(each.start)),
-            number(_said(each.end)),
-            number(_said(each.left)),
+            number(settled(each.end)),
+            number(settled(each.left)),
             number(f"> {each.depth}" if each.layers is None else str(each.layers)),
         )
         for each in found.survival
     )
     head = (
         number("c at the start"),
-        number(f"c after {depth} layers"),
+        number(f"c after {_count(depth)}"),
         number("share of c − c* left"),
         number("layers to 1%"),
     )
@@ -191,7 +217,7 @@ def _survival(found: Signal) -> Table:
 
 def _fixed_points(found: Signal) -> Table:
     rows = tuple(
-        (number(_said(point.square)), number(_said(point.slope)), Cell(point.kind))
+        (number(settled(point.square)), number(settled(point.slope)), Cell(point.kind))
         for point in found.fixed_points
     )
     head = (number("q"), number("slope of the length map"), Cell("lengths near it"))
@@ -203,8 +229,8 @@ def _edges(found: Signal) -> tuple[Table, ...]:
         return ()
     rows = tuple(
         (
-            number(_said(point.weights)),
-            number("every" if point.every else _said(point.square)),
+            number(settled(point.weights)),
+            number("every" if point.every else settled(point.square)),
             number(_away(found, point)),
             Cell(point.kind),
         )
@@ -230,7 +256,7 @@ def _spectrum_lead(found: Signal) -> str:
     share = plain(found.nonzero, 6)
     mean = _power(found.gradient.value / math.log(10))
     return (
-        f"Squared singular values of the Jacobian of {found.depth} layers have the mean {mean}, "
+        f"Squared singular values of the Jacobian of {_count(found.depth)} have the mean {mean}, "
         f"χ to the power of the depth; a share of {share} of them is not 0."
     )
 
@@ -240,8 +266,8 @@ def _jacobian(found: Signal) -> Table:
     rows = tuple(
         (
             Cell(f"{row.family}{' (this one)' if row.family == found.family else ''}"),
-            number(_said(row.layer)),
-            number(_said(row.whole)),
+            number(settled(row.layer)),
+            number(settled(row.whole)),
             *((Cell(row.note, "sentence"),) if notes else ()),
         )
         for row in found.jacobian
@@ -249,7 +275,7 @@ def _jacobian(found: Signal) -> Table:
     head = (
         Cell("Weights"),
         number("one layer"),
-        number(f"{found.depth} layers"),
+        number(_count(found.depth)),
         *((Cell("Remark"),) if notes else ()),
     )
     return Table("Variance of squared singular values over their squared mean", head, rows)
@@ -260,8 +286,4 @@ def _layers(scale: Scale) -> str:
         return f"∞ (at least {plain(scale.least, 2)})"
     if not math.isfinite(scale.rate.value):
         return "0"
-    return measured(Measure(scale.layers, scale.error, scale.rate.method.value))
-
-
-def _said(estimate: Estimate) -> str:
-    return measured(Measure.of(estimate))
+    return settled(Estimate(scale.layers, scale.error, scale.rate.method))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tpcalc.report.experiment import experiment_summary, experiment_tables, judge_experiment
 from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
 from tpcalc.report.nonlinearity import (
+    ends_of,
     judge_nonlinearity,
     nonlinearity_summary,
     nonlinearity_tables,
@@ -20,7 +21,7 @@ from tpcalc.report.numbers import ERRORS
 from tpcalc.report.orders import order_tables, region_lines, solution_tables
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
-from tpcalc.report.signal import judge_signal, signal_lead, signal_summary, signal_tables
+from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, signal_tables
 from tpcalc.report.tables import (
     Cell,
     Table,
@@ -213,7 +214,7 @@ def sheet_group(found: Sheets, most: int | None = None) -> Group:
     from rich.text import Text
 
     said = judge_sheets(found)
-    lead = [Text(sheet_summary(found), style=_LEVELS[said.level])]
+    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(sheet_summary(found))]
     lead += [Text(f"- {reason}") for reason in said.reasons]
     return _group(sheet_tables(found), (), most, lead)
 
@@ -230,7 +231,8 @@ def signal_group(found: Signal, most: int | None = None) -> Group:
     said = judge_signal(found)
     lead = [Text(said.headline, style=_LEVELS[said.level]), Text(signal_summary(found))]
     lead += [Text(f"- {reason}") for reason in said.reasons]
-    notes = (signal_lead(found), *((found.edge_note,) if found.edge_note else ()), *found.notes)
+    leads = (part.lead for part in signal_sections(found) if part.lead)
+    notes = (*leads, *found.notes)
     return _group(signal_tables(found), notes, most, lead)
 
 
@@ -246,7 +248,8 @@ def nonlinearity_group(found: Nonlinearity, most: int | None = None) -> Group:
     said = judge_nonlinearity(found)
     lead = [Text(said.headline, style=_LEVELS[said.level]), Text(nonlinearity_summary(found))]
     lead += [Text(f"- {reason}") for reason in said.reasons]
-    return _group(nonlinearity_tables(found), found.notes, most, lead)
+    tables = map(ends_of, nonlinearity_tables(found))
+    return _group(tables, found.notes, most, lead)
 
 
 def experiment_group(found: Experiment, most: int | None = None) -> Group:

@@ -85,6 +85,11 @@ class Design:
             else self.activation
         )
 
+    @property
+    def whole(self) -> Dense:
+        """A dense layer of full rank that keeps lengths as the others do: readin and readout."""
+        return Dense(self.weights if self.rank is None else self.rank * self.weights)
+
     def linear(self) -> list[Operation]:
         """The dense layer with its bias."""
         found: list[Operation] = [Dense(self.weights, self.family, self.rank)]
@@ -110,7 +115,7 @@ def mlp(depth: int, design: Design, start: Input | None = None) -> LayerGraph:
     """A fully connected network: blocks of dense layer, bias, normalisation, activation.
 
     Args:
-        depth: How many blocks; a dense layer of the same variance follows them.
+        depth: How many blocks; a dense layer of full rank that keeps lengths alike follows them.
         design: What they are.
         start: The inputs; by default of second moment 1, independent.
 
@@ -122,7 +127,7 @@ def mlp(depth: int, design: Design, start: Input | None = None) -> LayerGraph:
         5
     """
     _check(depth)
-    operations = [*design.block() * depth, Dense(design.weights)]
+    operations = [*design.block() * depth, design.whole]
     return _extended(LayerGraph((Layer(start or Input(), ()),)), operations)
 
 
@@ -153,12 +158,12 @@ def resnet(
         (1, 4)
     """
     _check(depth)
-    graph = LayerGraph((Layer(start or Input(), ()),)).then(Dense(design.weights))
+    graph = LayerGraph((Layer(start or Input(), ()),)).then(design.whole)
     for _ in range(depth):
         before = graph.last
         graph = _extended(graph, [*design.normed(), design.tau, *design.linear()])
         graph = graph.then(Addition((skip, branch)), before, graph.last)
-    return graph.then(Dense(design.weights))
+    return graph.then(design.whole)
 
 
 def _extended(graph: LayerGraph, operations: list[Operation]) -> LayerGraph:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
 
-from tpcalc.catalog.activations import lookup
-from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.catalog.activations import REGISTRY, lookup
+from tpcalc.errors import StudyError, TpcalcError, UnknownName
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -87,6 +87,8 @@ def parse_graph(text: str) -> LayerGraph:
             raise
         names[name] = len(layers)
         layers.append(layer)
+    if not layers:
+        raise StudyError("the text holds no layers.", hint="Start with x = input(1, 0).")
     return LayerGraph(tuple(layers))
 
 
@@ -161,6 +163,8 @@ def _called(call: ast.Call, names: dict[str, int]) -> Layer:
     if word not in OPERATIONS:
         if named:
             raise StudyError(f"{word} takes its parameters without names.")
+        if word not in REGISTRY:
+            raise UnknownName("layer", word, [*OPERATIONS, *REGISTRY])
         text = ",".join(str(number) for number in numbers)
         return Layer(Activation.named(f"{word}:{text}" if text else word), parents)
     known = [field.name for field in fields(OPERATIONS[word])]  # type: ignore[arg-type]

@@ -62,7 +62,20 @@ def test_sentences() -> None:
 def test_collapsing_outputs_are_told() -> None:
     last = replace(NONLINEARITY.layers[-1], bias=Estimate(1e9, 1.0, Method.QUADRATURE))
     flat = replace(NONLINEARITY, layers=(*NONLINEARITY.layers[:-1], last))
-    assert "their spread over inputs is 1e-9 of their size" in nonlinearity_lead(flat)
+    assert "32 bits hardly tell" in nonlinearity_lead(flat)
+    said = judge_nonlinearity(flat)
+    assert said.headline == "NLC 1.1, but outputs are nearly alike for all inputs"
+    assert said.reasons[1].endswith("their spread is 1e-9 of their size.")
+
+
+def test_headlines_say_what_a_coefficient_means() -> None:
+    calm = replace(NONLINEARITY, guidelines=(), stability="stable")
+    assert judge_nonlinearity(calm).headline.startswith("NLC 1.1, between 1 and 5, where")
+    wild = replace(calm, nlc=Estimate(40.0, 0.0, Method.EXACT))
+    assert judge_nonlinearity(wild).headline.startswith("NLC 40, above 5: such networks")
+    last = replace(NONLINEARITY.layers[-1], square=Estimate(1e-9, 0.0, Method.EXACT))
+    faint = replace(calm, layers=(*calm.layers[:-1], last))
+    assert judge_nonlinearity(faint).headline == "NLC 1.1, but signals die out"
 
 
 def test_large_numbers_and_errors_are_shown() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import tpcalc as tp
+from tpcalc.report.notebook import notebook_html
+from tpcalc.results import Sheets
 
 
 def test_results_are_registered_as_tables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +23,7 @@ def test_results_are_registered_as_tables(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     reload(tp)
     records = {"Kernel", "OrderTable", "Verdict", "Solution", "PhaseDiagram"}
-    records |= {"Theorems", "Contrast"}
+    records |= {"Theorems", "Contrast", "Signal", "Sheet", "Sheets", "Nonlinearity"}
     tables = {"Limit", "Orders", "LimitTable", "FiniteTable", "Comparison"}
     assert {name for _, name in shown} == tables | records
 
@@ -36,6 +38,18 @@ def test_results_are_registered_as_tables(monkeypatch: pytest.MonkeyPatch) -> No
         key = (type(result).__module__, type(result).__name__)
         text = shown[key](result)
         assert "<table" in text and "square" in text
+
+
+def test_signals_open_with_what_they_mean() -> None:
+    ordered = notebook_html(tp.signal.survey("erf", 1.5, 0.1, depth=3))
+    assert ordered.startswith("<p><strong>Ordered phase: inputs become alike</strong></p>")
+    assert "Fixed points and depth scales" in ordered and "Numbers are those of" in ordered
+    sheet = tp.signal.sheet("relu")
+    assert notebook_html(sheet) == notebook_html(Sheets((sheet,)))
+    assert "relu: inputs become alike, slowly" in notebook_html(sheet)
+    deep = tp.signal.nonlinearity(tp.signal.mlp(30, tp.signal.Design("relu", 2)))
+    shown = notebook_html(deep)
+    assert "24 rows in between are left out" in shown and ">60<" in shown  # the last layers
 
 
 def test_outside_notebooks_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:

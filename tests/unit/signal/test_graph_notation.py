@@ -62,7 +62,8 @@ def test_texts_come_back(graph: LayerGraph) -> None:
         ("x = input()\ny = 2*x + tanh(x)", "line 2: a sum is of named layers"),
         ("x = input()\ny = __import__('os')(x)", "line 2"),
         ("y = dense(y)", "line 1: there is no layer 'y'"),
-        ("", "first layer is no input"),
+        ("", "the text holds no layers"),
+        ("x = input()\ny = dens(x)", "line 2.*'dens'.*dense"),
     ],
 )
 def test_lines_that_are_none_are_told_by_number(lines: str, said: str) -> None:

@@ -14,6 +14,7 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError
 from tpcalc.signal.activations.asymptotics import asymptotes
 from tpcalc.signal.activations.covariance import CovarianceKernel
+from tpcalc.signal.activations.sheet import sheet
 from tpcalc.signal.black_box.interval import interval_nlc
 from tpcalc.signal.black_box.laws import Box, Gaussian, Sampler
 from tpcalc.signal.black_box.sampled import sampled_nlc
@@ -90,3 +91,9 @@ def test_narrow_bumps(steep: float) -> None:
 def test_an_end_out_of_reach_is_left_out() -> None:
     found = asymptotes(lookup("elu:1e6").fn.expr)
     assert [part.end for part in found] == ["0"]
+
+
+@pytest.mark.parametrize(("name", "size"), [("tanh", 1e8), ("gelu", 1e-8)])
+def test_dilations_beyond_quadrature_are_told(name: str, size: float) -> None:
+    with pytest.raises(EvaluationError, match="out of reach"):
+        sheet(name, dilate=size, debias=True, normalize=True)

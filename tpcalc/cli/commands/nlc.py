@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +13,15 @@ from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 
 if TYPE_CHECKING:
+    from tpcalc.errors import UsageError
     from tpcalc.results.nonlinearity import Nonlinearity
+    from tpcalc.signal.architectures import Design
     from tpcalc.signal.graph import LayerGraph
     from tpcalc.signal.measured import Sampling
 
 __all__ = ["nlc"]
+
+_NETWORKS = ("mlp", "resnet")
 
 Model = Annotated[
     str,
@@ -25,43 +31,72 @@ Model = Annotated[
         show_default=False,
     ),
 ]
-Depth = Annotated[int, typer.Option("--depth", help="Number of activations.")]
-Act = Annotated[str, typer.Option("--act", metavar="NAME", help="The activation.")]
-Weights = Annotated[
-    float, typer.Option("--weights", metavar="S2", help="Variance of the weights times fan-in.")
+Depth = Annotated[
+    int | None,
+    typer.Option("--depth", metavar="L", help="Number of activations; 10 by default."),
 ]
-Biases = Annotated[float, typer.Option("--biases", metavar="S2", help="Variance of the biases.")]
+Act = Annotated[
+    str | None, typer.Option("--act", metavar="NAME", help="The activation; relu by default.")
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="V",
+        help="Variance of the weights, times the fan-in; by default the one that keeps a second "
+        "moment of 1 (2 for relu).",
+    ),
+]
+Biases = Annotated[
+    str | None,
+    typer.Option("--biases", metavar="V", help="Variance of the biases; 0 by default."),
+]
 Norm = Annotated[
-    str, typer.Option("--norm", metavar="none|layer|batch", help="Before each activation.")
+    str | None,
+    typer.Option(
+        "--norm", metavar="none|layer|batch", help="Before each activation; none by default."
+    ),
 ]
 Batch = Annotated[
     int | None,
-    typer.Option("--batch", help="Inputs of a batch; infinite by default.", show_default=False),
+    typer.Option("--batch", metavar="B", help="Inputs of a batch; infinite by default."),
 ]
 Family = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--family",
         metavar="NAME",
-        help="Weights: gaussian, orthogonal, gaussian-gaussian or padded.",
+        help="Law of the weights: gaussian (default), orthogonal, gaussian-gaussian, padded.",
     ),
 ]
 Rank = Annotated[
-    float | None,
-    typer.Option("--rank", help="Rank over width; full by default.", show_default=False),
+    str | None,
+    typer.Option("--rank", metavar="G", help="Rank of the weights over the width; 1 by default."),
 ]
 Bias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--bias",
         metavar="independent|span|shared",
-        help="Biases of all coordinates, or in the span of low-rank weights.",
+        help="Biases of all coordinates (default), or in the span of low-rank weights.",
     ),
 ]
-Skip = Annotated[float, typer.Option("--skip", help="Weight of the skip connections of resnet.")]
-Branch = Annotated[float, typer.Option("--branch", help="Weight of the branches of resnet.")]
-Square = Annotated[float, typer.Option("--q", help="Second moment of the inputs.")]
-Comean = Annotated[float, typer.Option("--c", help="Second moment of two inputs.")]
+Skip = Annotated[
+    str | None,
+    typer.Option("--skip", metavar="W", help="Weight of skip connections (resnet); 1 by default."),
+]
+Branch = Annotated[
+    str | None,
+    typer.Option("--branch", metavar="W", help="Weight of branches (resnet); 1 by default."),
+]
+Square = Annotated[
+    str | None,
+    typer.Option("--q", metavar="Q", help="Second moment of the inputs; 1 by default."),
+]
+Comean = Annotated[
+    str | None,
+    typer.Option("--c", metavar="C", help="Second moment of two inputs; 0 by default."),
+]
 Widths = Annotated[
     str,
     typer.Option(
@@ -90,19 +125,19 @@ Out = Annotated[
 @clean
 def nlc(
     model: Model,
-    depth: Depth = 10,
-    act: Act = "relu",
-    weights: Weights = 1.0,
-    biases: Biases = 0.0,
-    norm: Norm = "none",
+    depth: Depth = None,
+    act: Act = None,
+    weights: Weights = None,
+    biases: Biases = None,
+    norm: Norm = None,
     batch: Batch = None,
-    family: Family = "gaussian",
+    family: Family = None,
     rank: Rank = None,
-    bias: Bias = "independent",
-    skip: Skip = 1.0,
-    branch: Branch = 1.0,
-    q: Square = 1.0,
-    c: Comean = 0.0,
+    bias: Bias = None,
+    skip: Skip = None,
+    branch: Branch = None,
+    q: Square = None,
+    c: Comean = None,
     widths: Widths = "",
     seeds: Seeds = 4,
     inputs: Inputs = 500,
@@ -113,53 +148,156 @@ def nlc(
 ) -> None:
     """The nonlinearity coefficient: the limit of every layer, and networks of finite width."""
     from tpcalc.cli.places import check_place
-    from tpcalc.signal.architectures import Design
     from tpcalc.signal.measured import Sampling
 
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
-    word: Any = norm
-    kind: Any = bias
-    design = Design(act, weights, biases, word, family, rank, kind, batch)
-    graph, title = _graph(model, depth, design, (q, c), (skip, branch))
+    typed = {
+        **{"depth": depth, "act": act, "weights": weights, "biases": biases, "norm": norm},
+        **{"batch": batch, "family": family, "rank": rank, "bias": bias},
+        **{"skip": skip, "branch": branch, "q": q, "c": c},
+    }
+    graph, title, note = _graph(model, {key: v for key, v in typed.items() if v is not None})
     sampling = (
         Sampling(_numbers(widths), seeds, inputs, seed=seed, device=device) if widths else None
     )
     found = _computed(graph, title, sampling, seed)
+    found = replace(found, notes=(*found.notes, *note))
     _show(found, title, out, as_json)
 
 
-def _graph(
-    model: str,
-    depth: int,
-    design: Any,
-    moments: tuple[float, float],
-    weights: tuple[float, float],
-) -> tuple[LayerGraph, str]:
-    from tpcalc.errors import UsageError
-    from tpcalc.signal.architectures import mlp, resnet
+Typed = dict[str, Any]
+
+
+def _graph(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
+    """The layers, what they are called, and where more is said of them."""
     from tpcalc.signal.notation import parse_graph
+
+    if model in _NETWORKS:
+        return _network(model, typed)
+    text = _read(model)
+    if typed:
+        raise _stray(next(iter(typed)), "the file says what the layers are")
+    return parse_graph(text), Path(model).name, ()
+
+
+def _network(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
+    from tpcalc.signal.architectures import mlp, resnet
     from tpcalc.signal.operations import Input
 
-    start = Input(*moments)
-    words = f"depth {depth}, {design.tau.name}"
-    if design.norm != "none":
-        words += f", {design.norm} norm"
+    design = _design(typed)
     if model == "mlp":
-        return mlp(depth, design, start), f"mlp, {words}"
-    if model == "resnet":
-        return resnet(depth, design, start, *weights), f"resnet, {words}"
+        for name in ("skip", "branch"):
+            if name in typed:
+                raise _stray(name, "an mlp has no skip connections; take resnet")
+    if "batch" in typed and design.norm != "batch":
+        raise _stray("batch", "it is the batch of batch norm (--norm batch)")
+    start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
+    depth = typed.get("depth", 10)
+    title = f"{model}, depth {depth}, {design.tau.name}"
+    if design.norm != "none":
+        title += f", {design.norm} norm"
+    if model == "mlp":
+        return mlp(depth, design, start), title, _see_signal(depth, design)
+    parts = (_number(typed, name, "1") for name in ("skip", "branch"))
+    return resnet(depth, design, start, *parts), title, ()
+
+
+def _design(typed: Typed) -> Design:
+    from tpcalc.cli.variances import kept
+    from tpcalc.signal.architectures import Design
+
+    rank = _number(typed, "rank", "1") if "rank" in typed else None
+    biases, bias = _number(typed, "biases", "0"), typed.get("bias", "independent")
+    words = (typed.get("norm", "none"), typed.get("family", "gaussian"), rank, bias)
+    design = Design(
+        typed.get("act", "relu"),
+        _number(typed, "weights", "1"),
+        biases,
+        *words,
+        typed.get("batch"),
+    )
+    share = Fraction(1) if rank is None else rank
+    if "weights" in typed or not share:
+        return design
+    added = biases if bias == "independent" else biases * share
+    return replace(design, weights=kept(design.tau.tau, added, share))
+
+
+def _see_signal(depth: int, design: Design) -> tuple[str, ...]:
+    """What ``tpcalc signal`` says of the same layers, where it takes them."""
+    if design.norm != "none" or design.family == "padded" or not _lasting(design):
+        return ()
+    flags = f"--weights {_typed(design.weights)}"
+    if design.biases:
+        flags += f" --biases {_typed(design.biases)}"
+    if design.rank is not None:
+        flags += f" --rank {_typed(design.rank)}"
+    if design.family != "gaussian":
+        flags += f" --family {design.family}"
+    line = f"tpcalc signal {design.tau.name} {flags} --depth {depth}"
+    return (f"Phase, depth scales and the spectrum of the same layers: {line}",)
+
+
+def _lasting(design: Design) -> bool:
+    """Whether lengths have a fixed point, with biases as that command takes them."""
+    from tpcalc.errors import TpcalcError
+    from tpcalc.signal.maps.layer_map import LayerMap
+
+    if design.rank is not None and design.biases and design.bias == "independent":
+        return False
+    rank = 1.0 if design.rank is None else float(design.rank)
+    layer = LayerMap(design.tau.tau, float(design.weights), float(design.biases), rank=rank)
+    try:
+        return layer.every_length or layer.fixed_point.value > 0
+    except TpcalcError:
+        return False
+
+
+def _typed(number: Any) -> str:
+    """A number as a flag takes it: decimals, or its fraction where that is exact and shorter."""
+    decimals, fraction = f"{float(number):g}", str(number)
+    if Fraction(decimals) == number or len(fraction) > len(decimals) + 2:
+        return decimals
+    return fraction
+
+
+def _read(model: str) -> str:
+    from tpcalc.errors import UsageError
+
     place = Path(model)
     if not place.is_file():
-        raise UsageError(
-            f"{model!r} is neither mlp nor resnet, nor a file.",
-            hint="Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5).",
-        )
+        hint = "Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5)."
+        if _is_activation(model):
+            hint = f"Write mlp --act {model}."
+        raise UsageError(f"{model!r} is neither mlp nor resnet, nor a file.", hint=hint)
     try:
-        text = place.read_text(encoding="utf-8")
+        return place.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{model} cannot be read: {error}.") from error
-    return parse_graph(text), place.name
+
+
+def _is_activation(word: str) -> bool:
+    from tpcalc.catalog.activations import lookup
+    from tpcalc.errors import TpcalcError
+
+    try:
+        lookup(word)
+    except TpcalcError:
+        return False
+    return True
+
+
+def _number(typed: Typed, name: str, default: str) -> Fraction:
+    from tpcalc.cli.values import rational
+
+    return rational(f"--{name}", typed.get(name, default))
+
+
+def _stray(name: str, why: str) -> UsageError:
+    from tpcalc.errors import UsageError
+
+    return UsageError(f"--{name}: {why}.", hint="Leave it out.")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -189,11 +327,14 @@ def _show(found: Nonlinearity, title: str, out: Path | None, as_json: bool) -> N
         from tpcalc.report.page import write
         from tpcalc.report.record import ReportInput
 
-        heading = title[0].upper() + title[1:]
-        write(ReportInput(heading, nonlinearity=found, program_text=found.text), out)
+        write(
+            ReportInput(f"Nonlinearity: {title}", nonlinearity=found, program_text=found.text), out
+        )
     if as_json:
         made = payload.provenance(found.provenance)
-        put(payload.document("nlc", {"model": found.model}, payload.record(found), made))
+        result: dict[str, Any] = payload.record(found)
+        result |= {} if out is None else {"out": str(out)}
+        put(payload.document("nlc", {"model": found.model}, result, made))
         return
     from tpcalc.report.terminal import nonlinearity_group
 

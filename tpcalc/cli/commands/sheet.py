@@ -35,11 +35,9 @@ Against = Annotated[
     ),
 ]
 Dilate = Annotated[
-    float, typer.Option("--dilate", metavar="D", help="Take the activation at D s + H.")
+    str, typer.Option("--dilate", metavar="D", help="Take the activation at D s + H.")
 ]
-Shift = Annotated[
-    float, typer.Option("--shift", metavar="H", help="Take the activation at D s + H.")
-]
+Shift = Annotated[str, typer.Option("--shift", metavar="H", help="Take the activation at D s + H.")]
 Debias = Annotated[
     bool, typer.Option("--debias", help="Subtract the mean under a standard Gaussian.")
 ]
@@ -63,8 +61,8 @@ Out = Annotated[
 def sheet(
     activation: Word,
     against: Against = None,
-    dilate: Dilate = 1.0,
-    shift: Shift = 0.0,
+    dilate: Dilate = "1",
+    shift: Shift = "0",
     debias: Debias = False,
     normalize: Normalize = False,
     out: Out = None,
@@ -74,6 +72,7 @@ def sheet(
     from tpcalc.cli import payload
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.values import rational
     from tpcalc.results import Sheets
     from tpcalc.results.codec import to_json
     from tpcalc.signal.activations.sheet import sheet as made
@@ -81,20 +80,21 @@ def sheet(
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
     names = _names(activation, against)
+    wide, moved = float(rational("--dilate", dilate)), float(rational("--shift", shift))
     found = Sheets(
         tuple(
-            made(name, dilate=dilate, shift=shift, debias=debias, normalize=normalize)
+            made(name, dilate=wide, shift=moved, debias=debias, normalize=normalize)
             for name in names
         )
     )
-    title = " beside ".join(each.name for each in found.sheets)
+    title = ", ".join(each.name for each in found.sheets)
     if out is not None:
         _report(found, title, out)
     if as_json:
         model = {
             "activations": list(names),
-            "dilate": dilate,
-            "shift": shift,
+            "dilate": wide,
+            "shift": moved,
             "debias": debias,
             "normalize": normalize,
         }
@@ -129,4 +129,5 @@ def _report(found: Sheets, title: str, out: Path) -> None:
     from tpcalc.report.page import write
     from tpcalc.report.record import ReportInput
 
-    write(ReportInput(f"Activation: {title}", sheet=found), out)
+    word = "Activation" if len(found.sheets) == 1 else "Activations"
+    write(ReportInput(f"{word}: {title}", sheet=found), out)

@@ -11,6 +11,7 @@ from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 
 if TYPE_CHECKING:
+    from tpcalc.errors import EvaluationError
     from tpcalc.results import Signal
 
 __all__ = ["signal"]
@@ -28,13 +29,13 @@ Weights = Annotated[
     typer.Option(
         "--weights",
         metavar="V",
-        help="Variance of the weights, times the fan-in.",
-        show_default=False,
+        help="Variance of the weights, times the fan-in; by default the one that keeps a second "
+        "moment of 1 (2 for relu).",
     ),
 ]
 Biases = Annotated[
     str | None,
-    typer.Option("--biases", metavar="V", help="Variance of the biases (0 by default)."),
+    typer.Option("--biases", metavar="V", help="Variance of the biases; 0 by default."),
 ]
 Rank = Annotated[
     str, typer.Option("--rank", metavar="G", help="Rank of the weights over the width.")
@@ -101,6 +102,7 @@ def signal(
     from tpcalc.cli import payload
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
+    from tpcalc.errors import EvaluationError
     from tpcalc.signal.survey import survey
 
     if out is not None:
@@ -108,7 +110,10 @@ def signal(
     share = _number("--rank", rank)
     chosen = _edge if edge else _given
     pair = chosen(activation, (weights, biases, q), share, effective)
-    found = survey(activation, *pair, rank=share, family=family, depth=depth)
+    try:
+        found = survey(activation, *pair, rank=share, family=family, depth=depth)
+    except EvaluationError as error:
+        raise _no_length(error, activation, pair, share, depth) from error
     title = f"Signals in deep {found.activation} networks"
     if out is not None:
         _report(found, title, out)
@@ -137,18 +142,22 @@ Typed = tuple[str | None, str | None, str | None]
 
 def _given(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
     """The variances as typed, or those of which they are the effective ones."""
+    from fractions import Fraction
+
+    from tpcalc.catalog.activations import lookup
+    from tpcalc.cli.values import rational
+    from tpcalc.cli.variances import kept
     from tpcalc.errors import UsageError
-    from tpcalc.signal.maps import low_rank_start
+    from tpcalc.signal.maps.layer_map import low_rank_start
 
     weights, biases, q = typed
     if q is not None:
         raise UsageError("--q: it chooses a point of the edge of chaos.", hint="Add --edge.")
+    added = rational("--biases", biases or "0")
     if weights is None:
-        raise UsageError(
-            "--weights: the variance of the weights is missing.",
-            hint="Give it, or let --edge choose it.",
-        )
-    pair = (_number("--weights", weights), _number("--biases", biases or "0"))
+        share = Fraction(1) if effective or rank <= 0 else Fraction(rank)
+        weights = str(kept(lookup(activation).fn.expr, added * share, share))
+    pair = (_number("--weights", weights), float(added))
     return low_rank_start(*pair, rank) if effective else pair
 
 
@@ -156,7 +165,7 @@ def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[
     """Variances at the edge of chaos."""
     from tpcalc.catalog.activations import lookup
     from tpcalc.errors import EvaluationError, UsageError
-    from tpcalc.signal.maps import edge_of_chaos, edges
+    from tpcalc.signal.maps.layer_map import edge_of_chaos, edges
 
     weights, biases, q = typed
     if weights is not None or (q is not None and biases is not None):
@@ -177,6 +186,25 @@ def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[
             hint="Take other --biases, or name a length with --q.",
         )
     return stable[0].weights.value, stable[0].biases.value
+
+
+def _no_length(
+    error: EvaluationError, activation: str, pair: tuple[float, float], rank: float, depth: int
+) -> EvaluationError:
+    """What to do about it, in the words of this command: where signals go, layer by layer."""
+    if "edge_of_chaos" not in (error.hint or ""):
+        return error
+    weights, biases = pair
+    line = f"tpcalc nlc mlp --depth {depth} --act {activation} --weights {weights:.6g}"
+    if rank < 1:
+        line += f" --rank {rank:.6g}"
+    if biases:
+        line += f" --biases {biases:.6g}" + (" --bias span" if rank < 1 else "")
+    return type(error)(
+        error.message,
+        hint=f"Change --weights or --biases, or let --edge choose them. To see what becomes of "
+        f"every layer: {line}",
+    )
 
 
 def _number(flag: str, text: str) -> float:

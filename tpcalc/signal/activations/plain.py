@@ -149,13 +149,13 @@ def growth(tau: Expr, found: CovarianceMap) -> str:
         return "n stays 1."
     if found.kind == "chaotic":
         bias = (1 - found.limit.value) ** -0.5
-        return f"n grows by {found.nlc_growth:.8g} for each layer; LBIAS tends to {bias:.6g}."
+        return f"n grows by a factor {found.nlc_growth:.6g} a layer; LBIAS tends to {bias:.6g}."
     smooth = _twice(tau)
     if found.kind == "edge":
         power = "to sqrt(M)" if smooth else "to the depth M"
         return f"n and LBIAS grow in proportion {power}."
     bias = found.end_slope.value**-0.5
-    grows = f"LBIAS grows by {bias:.6g} for each layer."
+    grows = f"LBIAS grows by a factor {bias:.6g} a layer."
     return f"n tends to a limit; {grows}" if smooth else grows
 
 
