@@ -56,7 +56,7 @@ def agrees(found: Estimate, value: float, error: float) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_S4_23_recursion_is_the_limit_of_the_program(seed: int) -> None:
+def test_S4_16_24_recursion_is_the_limit_of_the_program(seed: int) -> None:
     graph = drawn(seed)
     states, last = propagate(graph), graph.last
     names = [f"{letter}[{last}]" for letter in "qcg"]

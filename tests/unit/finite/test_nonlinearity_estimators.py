@@ -58,7 +58,7 @@ def unit_noise(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return patched
 
 
-def test_backward_is_exact_over_all_pairs(unit_noise: Callable[[int], None]) -> None:
+def test_S4_4_backward_is_exact_over_all_pairs(unit_noise: Callable[[int], None]) -> None:
     """All inputs make a batch, every input meets every other, noise runs over both outputs."""
     x = gaussian_inputs(7, 3, seed=4)
     f, shard = Layered(PLAIN, 5, 3), shard_of(x, 7)
@@ -70,10 +70,10 @@ def test_backward_is_exact_over_all_pairs(unit_noise: Callable[[int], None]) -> 
     assert found.frobenius.value == pytest.approx(frobenius, rel=1e-12)
 
 
-def test_backward_of_a_batch_function_is_exact(
+def test_S4_4_6_backward_of_a_batch_function_is_exact(
     unit_noise: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Shard, "drawn", lambda self, what, draw: self.rows)
+    monkeypatch.setattr(Shard, "places", lambda self, what, draw: np.arange(len(self)))
     x = gaussian_inputs(6, 3, seed=4)
     f, shard = Layered(NORMED, 5, 3), shard_of(x, 6)
     unit_noise(12)
@@ -85,10 +85,10 @@ def test_backward_of_a_batch_function_is_exact(
     assert spread_of(f, shard).total.value == pytest.approx(spread, rel=1e-12)
 
 
-def test_forward_is_exact_over_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_S4_4_forward_is_exact_over_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     x = gaussian_inputs(7, 3, seed=4)
-    monkeypatch.setattr(Shard, "drawn", lambda self, what, draw: self.rows)
-    monkeypatch.setattr(Shard, "independent", lambda self, what, draw: self.rows.roll(draw, dims=0))
+    monkeypatch.setattr(Shard, "places", lambda self, what, draw: np.arange(7))
+    monkeypatch.setattr(Shard, "repeatable_places", lambda self, what, k: np.roll(np.arange(7), k))
     f = Layered(PLAIN, 5, 3)
     (found,) = forward(lambda part: [f(part)], shard_of(x, 7), 7)
     assert found.numerator.value == pytest.approx(definition(f, x)[0], rel=1e-12)
@@ -122,7 +122,7 @@ def test_errors_cover_the_choice_of_inputs() -> None:
     assert np.mean(np.abs(distances) < 3) > 0.9
 
 
-def test_linear_functions_have_one() -> None:
+def test_S4_3_5_linear_functions_have_one() -> None:
     import torch
 
     matrix = gaussian_inputs(6, 4)
@@ -135,7 +135,7 @@ def test_linear_functions_have_one() -> None:
     agree(single_batch_nlc(lambda part: part @ matrix + 3, x), 1)
 
 
-def test_spread_in_two_passes_keeps_small_spreads() -> None:
+def test_S4_5_42_spread_in_two_passes_keeps_small_spreads() -> None:
     """The spread is 1e-10 of the mean: a difference of squares would be noise."""
     x = gaussian_inputs(50, 3)
     exact = float(((x - x.mean(0)) ** 2).sum()) / 49
@@ -146,7 +146,7 @@ def test_spread_in_two_passes_keeps_small_spreads() -> None:
     agree(nlc(lambda part: 1e-10 * part + 1, x, draws=50).nlc, 1, rounding=1e-4)
 
 
-def test_batches_give_the_same_spread_on_average() -> None:
+def test_S4_5_batches_give_the_same_spread_on_average() -> None:
     x = gaussian_inputs(1000, 3)
     found = spread_of(lambda part: part, shard_of(x, 20), "batches").total
     exact = float(((x - x.mean(0)) ** 2).sum()) / 999
@@ -155,7 +155,7 @@ def test_batches_give_the_same_spread_on_average() -> None:
     assert found.value == pytest.approx(by_hand)
 
 
-def test_collapsed_outputs_have_one_by_convention() -> None:
+def test_S4_42_collapsed_outputs_have_one_by_convention() -> None:
     found = nlc(lambda x: 1e-16 * x + 1, gaussian_inputs(50, 3))
     assert found.collapsed and isinf(found.bias)
     assert (found.nlc.value, found.nlc.stderr) == (1.0, inf)
@@ -166,7 +166,7 @@ def test_collapsed_outputs_have_one_by_convention() -> None:
         single_batch_nlc(lambda x: 0 * x, gaussian_inputs(50, 3))
 
 
-def test_amplified_rounding_is_noted() -> None:
+def test_S4_42_amplified_rounding_is_noted() -> None:
     found = nlc(lambda x: (x * 1e13).sin(), gaussian_inputs(250, 3))
     assert found.rounding > 1e-4
     assert nlc(lambda x: x.sin(), gaussian_inputs(250, 3)).rounding < 1e-14
@@ -174,7 +174,7 @@ def test_amplified_rounding_is_noted() -> None:
     assert any("amplify rounding" in note for note in loud.notes)
 
 
-def test_batch_norm_of_torch_uses_the_batch_in_either_mode() -> None:
+def test_S4_6_batch_norm_of_torch_uses_the_batch_in_either_mode() -> None:
     import torch
 
     torch.manual_seed(0)
@@ -191,7 +191,7 @@ def test_batch_norm_of_torch_uses_the_batch_in_either_mode() -> None:
     assert int(module[1].num_batches_tracked) == 0
 
 
-def test_gradients_of_a_loss_tell_the_frobenius_variant() -> None:
+def test_S4_7_gradients_of_a_loss_tell_the_frobenius_variant() -> None:
     import torch
 
     x, f = gaussian_inputs(500, 6, seed=1), Layered(PLAIN, 5, 6)

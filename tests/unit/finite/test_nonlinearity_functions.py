@@ -84,7 +84,7 @@ def classifier(x: Any) -> Any:
     return torch.stack([-x[:, 0], x[:, 0]], 1)
 
 
-def test_errors_under_noise() -> None:
+def test_S4_10_errors_under_noise() -> None:
     """w u + (1 - w) x changes its sign where the angle of (w, 1 - w) says: an arctangent."""
     x = gaussian_inputs(4000, 2, seed=8)
     found = noise_errors(classifier, x, (x[:, 0] > 0).long(), [0.0, 0.3, 1.0])
@@ -93,7 +93,7 @@ def test_errors_under_noise() -> None:
     agree(found[2], 0.5)
 
 
-def test_radius_in_which_errors_do_not_grow() -> None:
+def test_S4_10_radius_in_which_errors_do_not_grow() -> None:
     """Inputs +-1 and directions of length 1 or so: signs change only near distance 1."""
     import torch
 
@@ -108,7 +108,7 @@ def test_radius_in_which_errors_do_not_grow() -> None:
         error_radius(classifier, x, [0, 1, 0])
 
 
-def test_transfer_of_a_step() -> None:
+def test_S4_11_transfer_of_a_step() -> None:
     """Gradients of the mean losses over both shards, by hand."""
     import torch
 
@@ -136,7 +136,7 @@ def test_transfer_of_a_step() -> None:
         tangent_transfer(network, parameters, mse, (x, there[1]), there)
 
 
-def test_growth_of_parameters() -> None:
+def test_S4_27_growth_of_parameters() -> None:
     import torch
 
     start = [torch.ones(2, 2), torch.zeros(3)]
@@ -145,7 +145,7 @@ def test_growth_of_parameters() -> None:
         parameter_growth(start, start[1:])
 
 
-def test_variances_of_layers() -> None:
+def test_S4_26_variances_of_layers() -> None:
     import torch
 
     steps = [Input(), Dense(2.0, "orthogonal"), Bias(0.5), TANH, Dense(3.0, rank=0.5)]

@@ -106,7 +106,7 @@ def test_derivatives_are_those_of_the_jacobian(network: Layered, x: Any) -> None
         agree(rows[layer].nlc, sqrt(float(numerator) / spread))
 
 
-def test_layers_in_between(network: Layered, x: Any) -> None:
+def test_S4_13_25_layers_in_between(network: Layered, x: Any) -> None:
     pairs = [(2, 4), (0, 4), (2, 3), (3, 4)]
     rows = between(network, x, pairs, batch=40, draws=30)
     assert [(row.start, row.end) for row in rows] == pairs

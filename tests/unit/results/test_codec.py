@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tpcalc import results
@@ -78,8 +78,19 @@ def records(kind: Any) -> st.SearchStrategy[Any]:
     return st.builds(kind, **{item.name: values(hints[item.name]) for item in fields(kind)})
 
 
+def depth(hint: Any) -> int:
+    """How many records lie within each other in a type."""
+    own = [depth(inner) for inner in get_args(hint)]
+    if isinstance(hint, type) and is_dataclass(hint):
+        own += [1 + depth(inner) for inner in get_type_hints(hint).values()]
+    return max(own, default=0)
+
+
 @pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: kind.__name__)
 def test_every_record_reads_back(kind: type) -> None:
+    """Large records with fewer examples: each holds many of those that have their own."""
+
+    @settings(max_examples=100 if depth(kind) < 3 else 25)
     @given(records(kind))
     def check(record: Any) -> None:
         data = json.loads(json.dumps(to_json(record), allow_nan=False))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tpcalc.errors import UsageError
 from tpcalc.finite.device import load_torch
 
 __all__ = ["batch_moments"]
@@ -17,6 +18,9 @@ def batch_moments(function: Any) -> Iterator[None]:
 
     Args:
         function: A torch module, or anything else, which is left alone.
+
+    Raises:
+        UsageError: A module that draws dropout anew in each run.
 
     Example:
         >>> torch = load_torch()
@@ -30,7 +34,9 @@ def batch_moments(function: Any) -> Iterator[None]:
     torch = load_torch()
     base = torch.nn.modules.batchnorm._BatchNorm
     found = getattr(function, "modules", None)
-    norms = [part for part in found() if isinstance(part, base)] if callable(found) else []
+    parts = list(found()) if callable(found) else []
+    _check_dropout(parts)
+    norms = [part for part in parts if isinstance(part, base)]
     kept = [(part.running_mean, part.running_var, part.track_running_stats) for part in norms]
     for part in norms:
         part.running_mean, part.running_var, part.track_running_stats = None, None, False
@@ -39,3 +45,15 @@ def batch_moments(function: Any) -> Iterator[None]:
     finally:
         for part, (mean, variance, tracked) in zip(norms, kept, strict=True):
             part.running_mean, part.running_var, part.track_running_stats = mean, variance, tracked
+
+
+def _check_dropout(parts: list[Any]) -> None:
+    dropout = load_torch().nn.modules.dropout._DropoutNd
+    for part in parts:
+        share = part.p if isinstance(part, dropout) else getattr(part, "dropout", 0.0)
+        if part.training and isinstance(share, float) and share > 0:
+            raise UsageError(
+                f"the module drops units at random ({type(part).__name__}, {share:g}) and is in "
+                "training mode: it is another function in each run.",
+                hint="Call .eval() first; batch norms use the moments of the batch in either mode.",
+            )

@@ -19,6 +19,7 @@ from tpcalc.results import Estimate, checks
 __all__ = ["Between", "between"]
 
 Tensor = Any
+_DRAWN = ("inputs", "others")
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,17 @@ def between(
         moments = layer_moments(network, shard)
         _check(network, wanted, len(moments))
         terms = _terms(network, shard, wanted, moments, draws)
+    places, others = (
+        np.array([shard.places(what, draw) for draw in range(draws)]) for what in _DRAWN
+    )
     found = []
     for start, end in wanted:
-        numerator, frobenius = terms[start, end]
+        numerator, columns, frobenius = terms[start, end]
         size, one = moments[end].size, Measured(1.0, 0.0)
-        over = mean_of_draws(numerator, len(shard)).times(shard.correction / size)
+        over = mean_of_draws(numerator, len(shard), places, others, columns)
+        over = over.times(shard.correction / size)
         spread = mean_of(moments[end].deviations).times(shard.correction)
-        jacobian = mean_of_draws(frobenius, len(shard)).times(1 / size)
+        jacobian = mean_of_draws(frobenius, len(shard), places).times(1 / size)
         found.append(
             Between(
                 start,
@@ -123,12 +128,13 @@ def _terms(
     pairs: Sequence[tuple[int, int]],
     moments: Sequence[LayerMoments],
     draws: int,
-) -> dict[tuple[int, int], tuple[Any, Any]]:
+) -> dict[tuple[int, int], tuple[Any, Any, Any]]:
     torch = load_torch()
     means = {
         start: torch.from_numpy(moments[start].mean).to(shard.rows.device) for start, _ in pairs
     }
     numerators: dict[tuple[int, int], list[Any]] = {pair: [] for pair in pairs}
+    columns: dict[tuple[int, int], list[Any]] = {pair: [] for pair in pairs}
     frobenius: dict[tuple[int, int], list[Any]] = {pair: [] for pair in pairs}
     for draw in range(draws):
         with torch.no_grad():
@@ -149,9 +155,14 @@ def _terms(
                         hint="A network's layers are the tensors that later ones are made from.",
                     )
                 g = _rows(back)
-                numerators[m, end].append(_numbers(((g @ away[m].T) ** 2).mean(1)))
+                squares = (g @ away[m].T) ** 2
+                numerators[m, end].append(_numbers(squares.mean(1)))
+                columns[m, end].append(_numbers(squares.mean(0)))
                 frobenius[m, end].append(_numbers((g * g).sum(1)))
-    return {pair: (np.array(numerators[pair]), np.array(frobenius[pair])) for pair in pairs}
+    return {
+        pair: (np.array(numerators[pair]), np.array(columns[pair]), np.array(frobenius[pair]))
+        for pair in pairs
+    }
 
 
 def _rows(layer: Tensor) -> Tensor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Any, Literal
 
-from tpcalc.errors import UnknownName
+from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
+from tpcalc.finite.nonlinearity.jumps import unseen
 from tpcalc.finite.nonlinearity.noise import backward, forward
 from tpcalc.finite.nonlinearity.shard import Shard, shard_of
 from tpcalc.finite.nonlinearity.spread import Passes, Spread, outputs, spread_of
@@ -21,6 +22,8 @@ __all__ = ["Estimator", "MeasuredNLC", "nlc"]
 Function = Callable[[Any], Any]
 Estimator = Literal["backward", "forward"]
 
+# A second run may differ by the order of sums, so many roundings.
+_REPEATS = 1e3
 # Below so many roundings of its mean an output's spread has lost digits that matter.
 _FEW = 1e4
 
@@ -78,7 +81,8 @@ def nlc(
 
     Raises:
         UsageError: Inputs that are too few or all equal.
-        EvaluationError: Outputs or derivatives that are not finite, or no outputs of torch.
+        EvaluationError: Outputs or derivatives that are not finite, no outputs of torch, or
+            outputs that differ from run to run.
         UnknownName: An unknown estimator.
 
     Source: Schoenherr, The nonlinearity coefficient, sections 4.2 and 4.4.4.
@@ -98,11 +102,13 @@ def nlc(
         notes = _notes(shard, spread)
         if spread.collapsed:
             return _collapsed(shard, spread, notes)
+        _check_repeats(f, shard, spread)
         rounding = _rounding(f, shard, spread)
         if estimator == "backward":
             found = backward(f, shard, draws)
         else:
             (found,) = forward(lambda part: [outputs(f, part)], shard, draws)
+        excess = unseen(f, shard, found.numerator, noise=_noise(rounding, spread))
     assert found.frobenius is not None
     if rounding > 0.01:
         notes = (
@@ -110,10 +116,22 @@ def nlc(
             f"rounding of inputs changes outputs by {rounding:.1g} of their spread: numbers as "
             "large as this coefficient's amplify rounding.",
         )
+    if found.numerator.few or spread.total.few:
+        notes = (*notes, "a few inputs make up the averages: the number may be off by far more.")
     scaled = found.frobenius.times(shard.spread / shard.features)
+    whole = root_of_ratio(found.numerator, spread.total, seed)
+    frobenius = root_of_ratio(scaled, spread.total, seed)
+    if excess > 1:
+        notes = (
+            *notes,
+            f"outputs move {sqrt(excess):.2g} times as far as derivatives say: the function jumps, "
+            "and has no coefficient, or is steep in places that were missed. The number has no "
+            "error.",
+        )
+        whole, frobenius = replace(whole, stderr=inf), replace(frobenius, stderr=inf)
     return MeasuredNLC(
-        root_of_ratio(found.numerator, spread.total, seed),
-        root_of_ratio(scaled, spread.total, seed),
+        whole,
+        frobenius,
         sqrt(1 + spread.offset**2 / spread.total.value),
         _plain(spread.total, seed),
         shard.spread,
@@ -148,6 +166,23 @@ def _collapsed(shard: Shard, spread: Spread, notes: tuple[str, ...]) -> Measured
 
 def _plain(total: Measured, seed: int) -> Estimate:
     return estimate(total.value, total.stderr, total.samples, seed)
+
+
+def _check_repeats(f: Function, shard: Shard, spread: Spread) -> None:
+    torch, x = load_torch(), next(shard.batches())
+    with torch.no_grad():
+        first, second = outputs(f, x), outputs(f, x)
+    size = sqrt(spread.offset**2 + spread.total.value)
+    if float((first - second).abs().max()) > _REPEATS * torch.finfo(first.dtype).eps * size:
+        raise EvaluationError(
+            "the function gives other outputs for the same inputs from run to run.",
+            hint="Switch what is random in it off, or draw it once.",
+        )
+
+
+def _noise(rounding: float, spread: Spread) -> float:
+    """Mean square distance by which rounding alone moves outputs."""
+    return spread.total.value * (rounding**2 + (2 / spread.roundings) ** 2)
 
 
 def _rounding(f: Function, shard: Shard, spread: Spread) -> float:

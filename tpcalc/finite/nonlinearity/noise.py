@@ -57,15 +57,22 @@ def backward(f: Function, shard: Shard, draws: int) -> Jacobians:
         True
     """
     mean = shard.mean
-    numerators, frobenius = [], []
+    numerators, columns, frobenius = [], [], []
+    places = np.array([shard.places("inputs", draw) for draw in range(draws)])
+    opposite = np.array([shard.places("others", draw) for draw in range(draws)])
     for draw in range(draws):
-        x = shard.drawn("inputs", draw)
+        x = shard.at(places[draw])
         g = pulled(f, x, partial(shard.noise, what="outputs", draw=draw)).flatten(1)
-        others = (shard.drawn("others", draw) - mean).flatten(1)
-        numerators.append(_numbers(((g @ others.T) ** 2).mean(1)))
+        others = (shard.at(opposite[draw]) - mean).flatten(1)
+        squares = (g @ others.T) ** 2
+        numerators.append(_numbers(squares.mean(1)))
+        columns.append(_numbers(squares.mean(0)))
         frobenius.append(_numbers((g * g).sum(1)))
-    numerator = mean_of_draws(np.array(numerators), len(shard)).times(shard.correction)
-    return Jacobians(numerator, mean_of_draws(np.array(frobenius), len(shard)))
+    size = len(shard)
+    numerator = mean_of_draws(np.array(numerators), size, places, opposite, np.array(columns))
+    return Jacobians(
+        numerator.times(shard.correction), mean_of_draws(np.array(frobenius), size, places)
+    )
 
 
 def pulled(f: Function, x: Tensor, above: Callable[[Tensor], Tensor]) -> Tensor:
@@ -119,14 +126,18 @@ def forward(
     mean = shard.mean
     along: list[list[Any]] = []
     around: list[list[Any]] = []
+    places = np.array([shard.places("inputs", draw) for draw in range(draws)])
+    opposite = np.array([shard.repeatable_places("directions", draw) for draw in range(draws)])
     for draw in range(draws):
-        x = shard.drawn("inputs", draw)
-        along.append(_pushed(layers, x, shard.independent("directions", draw) - mean))
+        x = shard.at(places[draw])
+        along.append(_pushed(layers, x, shard.at(opposite[draw]) - mean))
         around.append(_pushed(layers, x, shard.noise(x, "tangents", draw)))
     found = []
     for index in range(len(along[0])):
-        numerator = mean_of_draws(np.array([draw[index] for draw in along]), len(shard))
-        frobenius = mean_of_draws(np.array([draw[index] for draw in around]), len(shard))
+        terms = np.array([draw[index] for draw in along])
+        numerator = mean_of_draws(terms, len(shard), places, opposite)
+        terms = np.array([draw[index] for draw in around])
+        frobenius = mean_of_draws(terms, len(shard), places)
         found.append(Jacobians(numerator.times(shard.correction), frobenius))
     return found
 

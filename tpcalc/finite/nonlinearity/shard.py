@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.finite.device import load_torch
@@ -16,6 +18,7 @@ from tpcalc.results import checks
 __all__ = ["Shard", "shard_of"]
 
 Tensor = Any
+Places = NDArray[np.int64]
 _BATCH = 250
 
 
@@ -73,8 +76,7 @@ class Shard:
             what: What it is for.
             draw: Its number.
         """
-        chosen = self.stream(what, draw).choice(len(self), self.batch, replace=False)
-        return self._chosen(chosen)
+        return self.at(self.places(what, draw))
 
     def independent(self, what: str, draw: int) -> Tensor:
         """A random batch of inputs that are drawn one by one, so that some may be the same.
@@ -83,7 +85,25 @@ class Shard:
             what: What it is for.
             draw: Its number.
         """
-        return self._chosen(self.stream(what, draw).integers(len(self), size=self.batch))
+        return self.at(self.repeatable_places(what, draw))
+
+    def places(self, what: str, draw: int) -> Places:
+        """Where the inputs of ``drawn`` are.
+
+        Args:
+            what: What it is for.
+            draw: Its number.
+        """
+        return self.stream(what, draw).choice(len(self), self.batch, replace=False)
+
+    def repeatable_places(self, what: str, draw: int) -> Places:
+        """Where the inputs of ``independent`` are.
+
+        Args:
+            what: What it is for.
+            draw: Its number.
+        """
+        return self.stream(what, draw).integers(len(self), size=self.batch)
 
     def noise(self, like: Tensor, what: str, draw: int) -> Tensor:
         """Independent N(0, 1) entries.
@@ -107,7 +127,12 @@ class Shard:
         words = [self.seed, int.from_bytes(digest, "little"), draw]
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
-    def _chosen(self, places: Any) -> Tensor:
+    def at(self, places: Places) -> Tensor:
+        """The inputs at some places.
+
+        Args:
+            places: Their numbers.
+        """
         torch = load_torch()
         return self.rows.index_select(0, torch.from_numpy(places).to(self.rows.device))
 
@@ -151,6 +176,13 @@ def shard_of(x: Any, batch: int | None = None, seed: int = 0) -> Shard:
     order = np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
     chosen = torch.from_numpy(order.permutation(len(rows))[:kept]).to(rows.device)
     found = Shard(rows.index_select(0, chosen), chosen, size, seed, len(rows) - kept)
-    if found.spread == 0:
+    if bool((found.rows == found.rows[0]).all()):
         raise UsageError("all inputs are equal.", hint="A nonlinearity needs inputs that differ.")
+    if not 0 < found.spread < inf:
+        raise UsageError(
+            f"squares of inputs leave the range of {str(rows.dtype).removeprefix('torch.')}.",
+            where="x",
+            hint="Give inputs in another unit: the coefficient of x -> f(s x) under x / s is that "
+            "of f under x.",
+        )
     return found

@@ -13,7 +13,7 @@ from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 from tpcalc.finite.nonlinearity.noise import pulled
 from tpcalc.finite.nonlinearity.shard import shard_of
 from tpcalc.finite.nonlinearity.spread import spread_of
-from tpcalc.finite.nonlinearity.uncertainty import mean_of, root_of_ratio
+from tpcalc.finite.nonlinearity.uncertainty import mean_of_draws, root_of_ratio
 from tpcalc.results import Estimate
 
 __all__ = ["single_batch_nlc"]
@@ -53,6 +53,8 @@ def single_batch_nlc(f: Callable[[Any], Any], x: Any, *, seed: int = 0) -> Estim
         noise = partial(shard.noise, what="outputs", draw=0)
         g = pulled(f, shard.rows, noise).flatten(1)
     away = (shard.rows - shard.mean).flatten(1)
-    terms = ((g @ away.T) ** 2).mean(1).double().cpu().numpy()
-    over = mean_of(np.asarray(terms)).times(shard.correction)
+    squares = ((g @ away.T) ** 2).double()
+    rows, columns = (np.asarray(squares.mean(k).cpu().numpy())[None] for k in (1, 0))
+    places = np.arange(len(shard))[None]
+    over = mean_of_draws(rows, len(shard), places, places, columns).times(shard.correction)
     return root_of_ratio(over, spread.total, seed)

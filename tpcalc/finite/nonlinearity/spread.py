@@ -53,15 +53,25 @@ def outputs(f: Function, batch: Tensor) -> Tensor:
         batch: The batch.
 
     Raises:
-        EvaluationError: It gives no output for each input.
+        EvaluationError: It gives no output for each input, or fails.
     """
-    found = f(batch)
+    try:
+        found = f(batch.clone())  # a function may change its input in place
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise EvaluationError(
+            f"the function fails on a batch of shape {tuple(batch.shape)} and type {batch.dtype}: "
+            f"{error}",
+            hint="Inputs have the type and the device of its parameters (f.double(), x.float()); "
+            "batch norm takes batches of two or more.",
+        ) from error
     if not hasattr(found, "flatten") or found.ndim < 1 or len(found) != len(batch):
         shape = tuple(getattr(found, "shape", ()))
         raise EvaluationError(
             f"a batch of {len(batch)} inputs gives outputs of shape {shape}.",
             hint="The function takes a batch and gives a row for each of its inputs.",
         )
+    if found.is_complex():
+        raise EvaluationError("the outputs are complex numbers.", hint="Give real outputs.")
     return found.reshape(len(batch), -1)
 
 
@@ -94,8 +104,9 @@ def spread_of(f: Function, shard: Shard, passes: Passes = "two-pass") -> Spread:
     with torch.no_grad():
         sums = [batch.to(torch.float64).sum(0) for batch in kept]
         mean = torch.stack(sums).sum(0) / len(shard)
-        terms = []
+        terms, differ = [], False
         for batch in kept:
+            differ = differ or bool((batch != batch[:1]).any())
             centre = batch.to(torch.float64).mean(0) if passes == "batches" else mean
             terms.append(((batch - centre) ** 2).sum(1))
     squares = torch.cat(terms).cpu().numpy()
@@ -107,6 +118,11 @@ def spread_of(f: Function, shard: Shard, passes: Passes = "two-pass") -> Spread:
             hint="The function leaves the range of its number format, or batches are too small.",
         )
     total = mean_of(squares * (lost / (lost - 1)))
+    if total.value == 0 and differ:
+        raise EvaluationError(
+            "squares of the spread of outputs are below the range of floats.",
+            hint="Multiply the outputs by a number: the coefficient stays the same.",
+        )
     rounding = torch.finfo(kept.dtype).eps * offset
     roundings = sqrt(total.value) / rounding if rounding else float("inf")
     collapsed = total.value == 0 or roundings <= _ULPS

@@ -80,7 +80,7 @@ def tapped(module: Any) -> Tapped:
     def run(x: Tensor) -> list[Tensor]:
         found = [x]
         for part in module:
-            found.append(part(found[-1]))
+            found.append(part(found[-1].clone()))  # the part may change its input in place
         return found[1:]
 
     return Tapped(run, module)

@@ -27,6 +27,7 @@ Rule = tuple[float, Estimate, str]
 SHORT, LONG = 1e-3, 1e3  # where a rule is held against the values, or measured
 FAR = 1e14  # where an activation has become its leading power
 AGREES = 0.1
+OFF = 0.05
 FLAT = 1e-6
 
 
@@ -37,7 +38,8 @@ def asymptotes(tau: Expr) -> tuple[Asymptote, ...]:
         tau: The activation, an expression of ``Var(0)``.
 
     Returns:
-        One for each end; none where the activation is constant as far as such inputs reach. They
+        One for each end; none where the activation is constant as far as such inputs reach, or
+        where the end is beyond them. They
         follow from the slopes at 0 and from the tails where these decide, else they are measured
         and say so.
 
@@ -81,6 +83,9 @@ def _found(
                 break
             if abs(float(found.value[0]) / (scale.value * length**power) - 1) <= AGREES:
                 return Asymptote(end, exact, scale, why)
+        own = _measured(end, kernel, at)
+        # Where the tails say another power the end is farther out than what is measured.
+        return None if own is None or abs(own.power.value - power) > OFF else own
     return _measured(end, kernel, at)
 
 

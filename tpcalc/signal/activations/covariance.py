@@ -24,6 +24,8 @@ __all__ = ["CovarianceKernel"]
 Array = Any
 EDGE = 1e-9  # |slope - 1| that counts as none
 CLOSE = 1e-10  # relative error of a difference that asks for the careful quadrature
+NEAR = 1e-3  # 1 - c from which on differences need no care
+FAIR = 1e-8
 FARTHEST = 1e-12  # how near to 1 the limit of correlations is looked for
 
 
@@ -102,7 +104,7 @@ class CovarianceKernel:
     def _at_gaps(self, gaps: Array) -> Values:
         return self._gaps(gaps, self.covariances(1 - gaps))
 
-    def _gaps(self, gaps: Array, found: Values) -> Values:
+    def _gaps(self, gaps: Array, found: Values, close: float = CLOSE) -> Values:
         """E tau^2 less the covariance, over E tau^2; where that loses digits, by a quadrature."""
         second, spread = self.split.second, self.split.spread
         # At c = 0 the two are independent, and the difference is the variance. Elsewhere c itself
@@ -110,9 +112,10 @@ class CovarianceKernel:
         apart = gaps == 1
         value = np.where(apart, spread.value, second.value - found.value)
         off = found.error + second.error + EPS * (np.abs(found.value) + second.value)
-        off = off + EPS * self.q * self.split.slope.value
+        # 1 - c is exact from 1/2 on.
+        off = off + np.where(gaps >= 0.5, 0.0, EPS * self.q * self.split.slope.value)
         error = np.where(apart, spread.error, off)
-        method, poor = found.method, ~(error <= CLOSE * np.abs(value))
+        method, poor = found.method, ~(error <= close * np.abs(value))
         if poor.any():
             careful = gap(self.tau, self.q, self.q * gaps[poor])
             better = ~(careful.error >= error[poor])
@@ -215,10 +218,12 @@ class CovarianceKernel:
         def change(u: float) -> float:
             # Of log x, x = 1 - c: the next distance from 1 over this one.
             x = float(np.exp(u))
-            return float(np.log(self.gaps([1 - x]).value[0] / (1 - (1 - x))))
+            c = np.array([1 - x])
+            found = self._gaps(1 - c, self.covariances(c), CLOSE if x < NEAR else FAIR)
+            return float(np.log(found.value[0] / (1 - c[0])))
 
         low, high = float(np.log(FARTHEST)), 0.0
-        near = float(np.log(1e-3))  # above this differences need no care
+        near = float(np.log(NEAR))
         if change(near) > 0:
             low = near
         elif change(low) > 0:

@@ -187,7 +187,8 @@ def sides(expr: Expr) -> tuple[float, float]:
         >>> sides(lookup("step").fn.expr)
         (0.0, 1.0)
     """
-    around = np.array([-NEAR, NEAR, -2.7, -1.0, -0.3, 0.3, 1.0, 2.7])
+    others = np.append(np.geomspace(1e-12, 0.1, 12), (0.3, 1.0, 2.7))
+    around = np.concatenate([[-NEAR, NEAR], -others, others])
     with np.errstate(all="ignore"):
         found = evaluate(Fn(expr, 1), [around])
     values = np.broadcast_to(np.asarray(found, dtype=np.float64), around.shape)

@@ -80,8 +80,11 @@ def sheet(
     base, called = _given(activation)
     slope_of(base)
     tau = dilated(base, dilate, shift)
-    tau = debiased(tau) if debias else tau
-    tau = normalized(tau) if normalize else tau
+    try:
+        tau = debiased(tau) if debias else tau
+        tau = normalized(tau) if normalize else tau
+    except MemoryError as error:
+        raise _beyond(name or called) from error
     if longest(tau) < 1:
         raise EvaluationError(
             "the activation bends more often than averages under a standard Gaussian resolve.",
@@ -98,6 +101,8 @@ def sheet(
     except EvaluationError as error:
         error.where = error.where or name or called
         raise
+    except (MemoryError, ValueError) as error:  # widths that no grid resolves
+        raise _beyond(name or called) from error
     settings = {"dilate": f"{dilate:g}", "shift": f"{shift:g}"}
     words = {"debias": debias, "normalize": normalize}
     settings |= {word: "yes" for word, asked in words.items() if asked}
@@ -133,6 +138,14 @@ def _given(activation: str | Activation | Expr) -> tuple[Expr, str]:
             hint="Take an activation that is defined on the whole line.",
         )
     return found.fn.expr, found.text
+
+
+def _beyond(name: str) -> EvaluationError:
+    return EvaluationError(
+        "its averages are out of reach of quadrature.",
+        where=name,
+        hint="Take a dilation and a shift of more usual size.",
+    )
 
 
 def _called(name: str, settings: dict[str, str]) -> str:

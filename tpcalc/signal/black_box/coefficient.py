@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.bounded import EPS, METHODS, Bounded
+from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.results import Estimate, Method, Status
 
 __all__ = ["Nonlinearity", "quotient", "root_of"]
@@ -56,15 +56,12 @@ def quotient(over: Bounded, under: Bounded) -> Bounded:
         >>> quotient(Bounded(1.0), Bounded(4.0)).value
         0.25
     """
-    low = under.value - under.error
-    if not low > 0:
+    if not under.value - under.error > 0:
         raise EvaluationError(
             f"a variance is {under.value:.3g} with an error up to {under.error:.1g}: it may be 0.",
             hint="A constant function has no nonlinearity coefficient.",
         )
-    value = over.value / under.value
-    error = (over.error + abs(value) * under.error) / low + EPS * abs(value)
-    return Bounded(value, error, max((over.method, under.method), key=METHODS.index))
+    return over / under
 
 
 def root_of(number: Bounded) -> Estimate:

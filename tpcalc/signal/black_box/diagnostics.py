@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erf, sqrt
 from typing import Any
 
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.finite.nonlinearity.layer_moments import EDGES, normal_overlap
+from tpcalc.finite.nonlinearity.layer_moments import excess_kurtosis as kurtosis_of_moments
 from tpcalc.results import checks
 from tpcalc.signal.black_box.laws import Array
 
 __all__ = ["MetaGaussianity", "excess_kurtosis", "histogram_overlap", "meta_gaussianity"]
 
-EDGES = (-1.8, -1.4, -1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 1.4, 1.8)
 EPS = 2.0**-52
 
 
@@ -110,11 +110,8 @@ def excess_kurtosis(values: Array) -> Array:
         >>> excess_kurtosis(np.array([[0.0], [1.0], [2.0], [3.0]])).round(9).tolist()
         [-1.2]
     """
-    n = len(values)
     z = _standardized(values)
-    second, fourth = np.mean(z**2, axis=0), np.mean(z**4, axis=0)
-    lead = (n + 1) * (n - 1) / ((n - 2) * (n - 3))
-    return np.asarray(lead * fourth / second**2 - 3 * (n - 1) ** 2 / ((n - 2) * (n - 3)))
+    return kurtosis_of_moments(np.mean(z**2, axis=0), np.mean(z**4, axis=0), len(values))
 
 
 def histogram_overlap(values: Array) -> Array:
@@ -133,11 +130,7 @@ def histogram_overlap(values: Array) -> Array:
         True
     """
     z = _standardized(values)
-    counts = np.stack([np.mean(z < edge, axis=0) for edge in EDGES])
-    below = [(1 + erf(edge / sqrt(2))) / 2 for edge in EDGES]
-    own = np.diff(counts, axis=0, prepend=0, append=1)
-    wanted = np.diff(below, prepend=0, append=1)
-    return np.asarray(np.minimum(own, wanted[:, None]).sum(axis=0))
+    return normal_overlap(np.stack([np.mean(z < edge, axis=0) for edge in EDGES]))
 
 
 def _standardized(values: Array) -> Array:

@@ -25,6 +25,7 @@ MOST_PANELS = 2**13
 WANTED = 1e-13
 ROUNDING = 1e-8  # a change that may be rounding alone
 WORST = 1e-3
+TRUST = 1e3  # times rounding
 EPS = 2.0**-52
 
 
@@ -91,7 +92,14 @@ def interval_nlc(
             "the function is constant on the interval; NL1D is a ratio to its range."
         )
     unit = _Scaled(values, slopes, float(start[0]), scale)
-    found, error = _settled(unit, edges)
+    noise = EPS * float(np.abs(start).max()) / scale
+    found, error = _settled(unit, edges, noise)
+    if found.mismatch > WORST * found.absolute + TRUST * noise:
+        raise EvaluationError(
+            "the slope that is given is not that of the function: its integrals are not the "
+            "changes of the function.",
+            hint="Leave slope= out. A function that jumps has no slope.",
+        )
     length = ends[1] - ends[0]
 
     def estimate(value: float) -> Estimate:
@@ -123,12 +131,13 @@ class _Scaled:
 
 @dataclass(frozen=True)
 class _Integrals:
-    """E F'^2, E |F'|, Var F and the length of the range of F."""
+    """E F'^2, E |F'|, Var F, the length of the range of F; changes of F that are none of F'."""
 
     square: float
     absolute: float
     variance: float
     reach: float
+    mismatch: float
 
     def distance(self, other: _Integrals) -> float:
         """The largest relative difference."""
@@ -141,7 +150,7 @@ class _Integrals:
         return max(abs(a - b) / abs(a) if a else float(b != 0) for a, b in pairs)
 
 
-def _settled(function: _Scaled, edges: Array) -> tuple[_Integrals, float]:
+def _settled(function: _Scaled, edges: Array, noise: float) -> tuple[_Integrals, float]:
     """Integrals, and the larger relative change by the last two halvings.
 
     More panels are better only until rounding, which they magnify, outweighs what is gained.
@@ -160,9 +169,12 @@ def _settled(function: _Scaled, edges: Array) -> tuple[_Integrals, float]:
         previous, last = found, moved
         if change < WANTED:
             break
-    if not change < WORST:
+    # Where halvings change more and more, and not by rounding, there is a jump.
+    growing = change >= ROUNDING and last > max(2 * change, TRUST * noise * parts)
+    if growing or not change < WORST:
         raise EvaluationError(
-            f"the integrals of the function do not settle: the last halvings changed {change:.1g}.",
+            "the integrals of the function do not settle: the last halvings changed "
+            f"{max(change, last if growing else 0.0):.1g}.",
             hint="Give the places where it has kinks: kinks=[...]. A jump has no slope.",
         )
     return best, change
@@ -195,11 +207,13 @@ def _integrals(function: _Scaled, edges: Array) -> _Integrals:
     mean = share @ y @ weights
     extremes = _extremes(forms, steep)
     rises = np.abs(np.diff(extremes, axis=1)).sum()
+    missing = np.abs(extremes[:, -1] - extremes[:, 0] - 2 * half * (gradient @ weights)).sum()
     return _Integrals(
         float(share @ gradient**2 @ weights),
         float(rises / (2 * half.sum())),
         float(share @ (y - mean) ** 2 @ weights),
         float(extremes.max() - extremes.min()),
+        float(missing / (2 * half.sum())),
     )
 
 

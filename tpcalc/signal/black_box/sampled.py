@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import hypot, inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results import Estimate, Method, Status, checks
 from tpcalc.signal.black_box.coefficient import Nonlinearity, gaussian_notes
+from tpcalc.signal.black_box.jumps import unseen
 from tpcalc.signal.black_box.laws import Array, Empirical, Gaussian, Law, Sampler, law_of
 from tpcalc.signal.black_box.slopes import Blackbox
 
@@ -22,6 +23,7 @@ PILOT = 64
 CELLS = 2**22  # numbers in one array of inputs
 ENOUGH = 30.0  # samples that an average must seem to be made of
 STEEP = 1.5  # a tail that falls with a smaller power is a heavy one
+UNRESOLVED = 0.05  # a change by doubled steps beyond which differences are no derivatives
 ULPS = 16.0  # a spread of so many units of rounding is none
 EPS = 2.0**-52
 
@@ -84,7 +86,20 @@ def measured(box: Blackbox, law: Law, seed: int, samples: int) -> Nonlinearity:
     sums = _Sums(law, box)
     for batch in _batches(law, samples, streams):
         sums.take(*batch)
-    return sums.result(seed)
+    found = sums.result(seed)
+    excess = unseen(box, law, seed, samples)
+    if not excess > 1:
+        return found
+    note = (
+        f"The function moves {excess:.2g} times as far as its derivatives say: it jumps, and has "
+        "no coefficient, or is steep in places that were missed. The number has no error."
+    )
+    return replace(
+        found,
+        nlc=replace(found.nlc, stderr=inf),
+        slope=replace(found.slope, stderr=inf),
+        notes=(*found.notes, note),
+    )
 
 
 def with_pilot(box: Blackbox, law: Law, seed: int) -> Blackbox:
@@ -123,12 +138,24 @@ def _partition(law: Empirical, count: int, streams: list[np.random.Generator]) -
     """Inputs in groups; directions are half differences of two other inputs of the group."""
     total = len(law.inputs)
     groups = min(GROUPS, total // 3)
-    order = streams[-1].permutation(total)
-    for group, rows in enumerate(np.array_split(order, groups)):
-        for _ in range(max(1, count // total)):
-            x = law.inputs[streams[group].permutation(rows)]
-            v = (np.roll(x, -1, axis=0) - np.roll(x, -2, axis=0)) / sqrt(2.0)
-            yield group, x, v, streams[group]
+    rounds = _rounds(law)
+    for turn in range(rounds):
+        order = streams[-1].permutation(total)
+        for part, rows in enumerate(np.array_split(order, groups)):
+            group = turn * groups + part
+            rng = streams[group % GROUPS]
+            for _ in range(max(1, count // (total * rounds))):
+                x = law.inputs[rng.permutation(rows)]
+                v = (np.roll(x, -1, axis=0) - np.roll(x, -2, axis=0)) / sqrt(2.0)
+                yield group, x, v, rng
+
+
+def _rounds(law: Law) -> int:
+    """How often inputs are split into groups anew: few groups would show no error."""
+    if not isinstance(law, Empirical):
+        return 1
+    groups = min(GROUPS, len(law.inputs) // 3)
+    return 1 if groups == GROUPS else 2 * GROUPS // groups
 
 
 @dataclass
@@ -207,7 +234,9 @@ class _Sums:
                 "coefficient is a ratio to it.",
                 hint="Look at its outputs: they may have collapsed within floating-point accuracy.",
             )
-        left = [_ratio_parts(groups[:i] + groups[i + 1 :]) for i in range(len(groups))]
+        each = len(groups) // _rounds(self.law)
+        turns = [groups[i : i + each] for i in range(0, len(groups), each)]
+        left = [[_ratio_parts(own[:i] + own[i + 1 :]) for i in range(each)] for own in turns]
         status = Status.CONVERGED
         if any(rare(np.concatenate(part)) for part in self.seen):
             status = Status.RARE
@@ -216,20 +245,21 @@ class _Sums:
 
         def estimate(name: str, unit: float, own: float) -> Estimate:
             value = getattr(whole, name)
-            spread = _jackknife([getattr(part, name) for part in left])
+            spread = _rms([_jackknife([getattr(part, name) for part in own]) for own in left])
             return Estimate(
                 value * unit,
                 (spread + own) * unit,
                 Method.PARTICLES,
                 status,
                 total,
-                len(groups),
+                each,
                 seed,
             )
 
         share = bias / (2 * whole.slopes) if whole.slopes > 0 else 0.0
-        nlc = estimate("nlc", 1.0, share * whole.nlc)
-        slope = estimate("slope", self.scale, share * sqrt(whole.slopes))
+        share = inf if share > UNRESOLVED else share
+        nlc = estimate("nlc", 1.0, share * whole.nlc if whole.slopes else 0.0)
+        slope = estimate("slope", self.scale, share * whole.slope if whole.slopes else 0.0)
         spread = estimate("deviation", self.scale, 0.0)
         return Nonlinearity(nlc, slope, spread, tuple(self._notes(nlc, share)))
 
@@ -240,10 +270,14 @@ class _Sums:
         if isinstance(law, Empirical):
             notes.append("Errors are those of the inputs as a sample of their law.")
         if self.box.by_differences:
+            known = (
+                f"by {share:.1g} of itself, which is in the error."
+                if isfinite(share)
+                else "so much that it does not follow from differences: give jacobian= or jvp=."
+            )
             notes.append(
                 f"Derivatives are central differences over steps of {self.box.step:.1g} standard "
-                f"deviations; a doubled step changes the coefficient by {share:.1g} of itself, "
-                "which is in the error."
+                f"deviations; a doubled step changes the coefficient {known}"
             )
         if nlc.value == 0:
             notes.append(
@@ -309,6 +343,10 @@ def _ratio_parts(groups: list[_Group]) -> _Parts:
     slopes = sum(group.slopes for group in groups) / total
     coarse = sum(group.coarse for group in groups) / total
     return _Parts(slopes, coarse, squares / (total - 1))
+
+
+def _rms(values: list[float]) -> float:
+    return hypot(*values) / sqrt(len(values))
 
 
 def _jackknife(values: list[float]) -> float:
