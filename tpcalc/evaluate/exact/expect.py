@@ -76,7 +76,36 @@ def expectation(
     error = found.error() if len(parts) == 1 else finite_error(found.error())
     if not getattr(found.value, "shape", ()):
         return Computed(float(found.value), float(error))
-    return Computed(found.value, error)
+    return _equal_apart(factors, means, rows, Computed(found.value, error))
+
+
+def _equal_apart(
+    factors: Sequence[Expr], mean: list[Any], cov: list[list[Any]], found: Computed
+) -> Computed:
+    """Entries of arrays where two variables are equal, and not in all: they are one function."""
+    import numpy as np
+
+    finite = np.isfinite(found.error)
+    if finite.all() or not finite.any():
+        return found
+    lost = np.broadcast_to(~finite, found.value.shape)
+    pairs = [(i, j) for j in range(len(factors)) for i in range(j)]
+    for i, j in pairs:
+        same = (cov[i][i] == cov[j][j]) & (cov[i][j] == cov[i][i]) & (mean[i] == mean[j])
+        chosen = lost & same
+        if chosen.any():
+
+            def pick(entry: Any, chosen: Any = chosen) -> Any:
+                whole = hasattr(entry, "shape")
+                return np.broadcast_to(entry, chosen.shape)[chosen] if whole else entry
+
+            own = expectation(factors, [*map(pick, mean)], [[*map(pick, row)] for row in cov])
+            if own is not None:
+                value = np.array(found.value)
+                error = np.array(np.broadcast_to(found.error, value.shape))
+                value[chosen], error[chosen] = own.value, own.error
+                found, lost = Computed(value, error), lost & ~chosen
+    return found
 
 
 def _entry(value: Any) -> Any:

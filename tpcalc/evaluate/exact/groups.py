@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions import Expr
@@ -45,7 +46,7 @@ def grouped(
             kept.append(i)
             functions[i] = factor
         else:
-            functions[twin] = mul((functions[twin], factor))
+            functions[twin] = _product(functions[twin], factor)
     groups = []
     while kept:
         members, stack = [], [kept.pop(0)]
@@ -64,6 +65,11 @@ def grouped(
             )
         )
     return groups
+
+
+@lru_cache(maxsize=1024)
+def _product(one: Expr, other: Expr) -> Expr:
+    return mul((one, other))
 
 
 def _is_zero(value: Any) -> bool:

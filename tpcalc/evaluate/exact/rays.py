@@ -13,6 +13,7 @@ __all__ = ["double", "single"]
 
 STEP = 1 / 16
 REACH = 6.5
+BLOCK = 2**14  # values held at a time
 
 
 def _gamma(x: float) -> Ball:
@@ -56,9 +57,11 @@ def _half_root_pi() -> Ball:
 
 
 @lru_cache(maxsize=4)
-def _nodes(halvings: int) -> tuple[tuple[float, float, float], ...]:
-    """Tanh-sinh nodes on [0, 1]: distance from the left end, from the right end, weight."""
+def _nodes(halvings: int) -> Any:
+    """Tanh-sinh nodes on [0, 1], in rows: distances from the left and right end, weights."""
     from math import cosh, exp, sinh
+
+    import numpy as np
 
     step = STEP / 2**halvings
     out = []
@@ -73,7 +76,7 @@ def _nodes(halvings: int) -> tuple[tuple[float, float, float], ...]:
         left, right = 1 / (1 + exp(-2 * inner)), 1 / (1 + exp(2 * inner))
         weight = step * pi / 2 * cosh(u) * 2 * left * right
         out.append((left, right, weight))
-    return tuple(out)
+    return np.array(out).T
 
 
 def _angular(p: float, q: float, opening: Any, away: Any) -> tuple[Any, Any]:
@@ -87,15 +90,20 @@ def _angular(p: float, q: float, opening: Any, away: Any) -> tuple[Any, Any]:
     """
     import numpy as np
 
+    shape = np.shape(opening)
+    opening, away = np.ravel(opening), np.ravel(away)
     totals: list[Any] = []
     for halvings in (0, 1):
         found: Any = 0.0
-        for left, right, weight in _nodes(halvings):
+        nodes = _nodes(halvings)[..., None]
+        together = max(1, BLOCK // max(opening.size, 1))
+        for first in range(0, nodes.shape[1], together):
+            left, right, weight = nodes[:, first : first + together]
             t, rest = left * opening, right * opening
             one = np.where(t < 1.6, np.sin(t), np.sin(rest + away))
             other = np.where(rest < 1.6, np.sin(rest), np.sin(t + away))
-            found = found + weight * opening * np.power(one, p) * np.power(other, q)
-        totals.append(found)
+            found = found + (weight * np.power(one, p) * np.power(other, q)).sum(axis=0)
+        totals.append(np.reshape(found * opening, shape)[()])
     coarse, between = totals
     return 0.5 * coarse + between, coarse
 

@@ -21,6 +21,7 @@ from tpcalc.evaluate.exact.ball import UNIT, Ball
 __all__ = ["wedge"]
 
 NODES = 24
+BLOCK = 2**14  # values held at a time
 # Sum of the half-axes of the ellipse of the error bound, in half lengths of a panel.
 ELLIPSE = 2.5
 WIDER = (ELLIPSE + 1 / ELLIPSE) / 2
@@ -111,10 +112,13 @@ def _opening(
     for low, high in _panels(reach):
         half = 0.5 * (high - low) * width
         middle = start + 0.5 * (high + low) * width
-        for node, share in zip(*_nodes(), strict=True):
-            angle = middle + node * half
+        nodes, shares = _nodes()
+        together = max(1, BLOCK // len(size))
+        for first in range(0, NODES, together):
+            some = slice(first, first + together)
+            angle = middle + nodes[some, None] * half
             x = -(n1 * np.cos(angle) + n2 * np.sin(angle))
-            value = value + half * share * _psi(x, scale)
+            value = value + half * (shares[some] @ _psi(x, scale))
         ahead = np.abs(np.mod(towards - middle + pi, 2 * pi) - pi)
         nearest = np.cos(np.maximum(ahead - WIDER * half, 0.0))
         most = size * np.maximum(nearest, 0.0) * np.cosh(HIGHER * half)

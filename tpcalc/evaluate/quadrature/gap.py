@@ -6,25 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError, NotDifferentiable
+from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.computed import Computed
 from tpcalc.evaluate.quadrature.adaptive import EPS, Integrals
+from tpcalc.evaluate.quadrature.carried import Carried
 from tpcalc.evaluate.quadrature.differences import Difference, difference_integrals
-from tpcalc.evaluate.quadrature.dirac import holds_delta
 from tpcalc.evaluate.quadrature.families import Family, beyond, distinct, family
 from tpcalc.evaluate.quadrature.hermite import expand
+from tpcalc.evaluate.quadrature.layer import Pair, direct_gap, prepared
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.one_dimension import REACH, WHOLE
-from tpcalc.evaluate.quadrature.shape import Shape, shape
-from tpcalc.functions import Expr, Var
-from tpcalc.functions.fn import derivative
+from tpcalc.evaluate.quadrature.shape import Shape
+from tpcalc.functions import Expr
 
-__all__ = ["gap"]
+__all__ = ["carried_gap", "gap"]
 
 DEGREES = (64, 256, 1024)
 ENOUGH = 1e-12
 MISSED = 1e-14
 BATCH = 64
+MOVE = 1e-6  # relative, for a derivative
 
 
 def gap(factor: Expr, q: Any, delta: Any) -> Computed:
@@ -53,12 +54,7 @@ def gap(factor: Expr, q: Any, delta: Any) -> Computed:
         >>> round(float(found.value) * 1e20, 9)
         0.5
     """
-    function = None if holds_delta(factor) else shape(factor)
-    if function is None:
-        raise EvaluationError(
-            f"quadrature does not take the function {factor.text}.",
-            hint="It needs values, and kinks that are declared or can be solved for.",
-        )
+    pair = _pair(factor)
     variance = np.asarray(q, dtype=np.float64)
     difference = np.asarray(delta, dtype=np.float64)
     if not (np.isfinite(variance).all() and np.isfinite(difference).all()):
@@ -70,17 +66,68 @@ def gap(factor: Expr, q: Any, delta: Any) -> Computed:
     variance, difference = np.broadcast_arrays(variance, difference)
     some_q, some_delta, index = distinct(variance, difference)
     with np.errstate(all="ignore"):
-        value, error = _gaps(function, some_q, some_delta)
+        value, error = _gaps(pair, some_q, some_delta)
     return Computed(value[index][()], error[index][()])
 
 
-def _gaps(function: Shape, q: Array, delta: Array) -> tuple[Array, Array]:
+def carried_gap(factor: Expr, q: float, delta: float) -> Carried:
+    """The gap at two numbers, with its derivatives in both.
+
+    Args:
+        factor: f, a function of ``Var(0)`` without Dirac deltas.
+        q: The variance, above 0.
+        delta: The difference of variance and covariance, above 0, at most 2 q.
+
+    Raises:
+        EvaluationError: Quadrature does not take this function.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> found = carried_gap(lookup("relu").fn.expr, 1.0, 1e-20)
+        >>> round(found.by_gap, 9), found.error < 1e-10 * found.value
+        (0.5, True)
+    """
+    pair = _pair(factor)
+    found = direct_gap(pair, q, delta)
+    if found is not None:
+        return found
+    more, shift = q * (1.0 + MOVE), delta * (1.0 - MOVE)
+    value, error = gap(factor, np.array([q, more, q]), np.array([delta, delta, shift]))
+    by_variance, by_gap = (
+        (value[1] - value[0]) / (more - q),
+        (value[0] - value[2]) / (delta - shift),
+    )
+    return Carried(float(value[0]), float(error[0]), float(by_variance), float(by_gap))
+
+
+def _pair(factor: Expr) -> Pair:
+    pair = prepared(factor)
+    if pair is None:
+        raise EvaluationError(
+            f"quadrature does not take the function {factor.text}.",
+            hint="It needs values, and kinks that are declared or can be solved for.",
+        )
+    return pair
+
+
+def _gaps(pair: Pair, q: Array, delta: Array) -> tuple[Array, Array]:
     value, error = np.zeros(len(q)), np.zeros(len(q))
-    todo = np.flatnonzero(delta > 0.0)
-    if not todo.size:
-        return value, error
-    error[todo] = np.inf
-    slope = _slope(function)
+    left = []
+    for place in np.flatnonzero(delta > 0.0):
+        found = direct_gap(pair, float(q[place]), float(delta[place]))
+        if found is None:
+            left.append(place)
+        else:
+            value[place], error[place] = found.value, found.error
+    if left:
+        value[left], error[left] = _general(pair.function, pair.slope, q[left], delta[left])
+    return value, error
+
+
+def _general(function: Shape, slope: Shape | None, q: Array, delta: Array) -> tuple[Array, Array]:
+    """Whatever the function: by its Hermite coefficients, or adaptively in the plane."""
+    value, error = np.zeros(len(q)), np.full(len(q), np.inf)
+    todo = np.arange(len(q))
     spread, place = np.unique(np.sqrt(q[todo]), return_inverse=True)
     base = None if slope is None else family(slope, np.zeros(len(spread)), spread)
     if base is not None and base.shape.smooth:
@@ -94,15 +141,6 @@ def _gaps(function: Shape, q: Array, delta: Array) -> tuple[Array, Array]:
         value[todo] = np.where(better, found.value, value[todo])
         error[todo] = np.where(better, found.error, error[todo])
     return value, error
-
-
-def _slope(function: Shape) -> Shape | None:
-    """f', where it is a function that quadrature takes."""
-    try:
-        expr = derivative(function.expr, Var(0))
-    except NotDifferentiable:
-        return None
-    return None if holds_delta(expr) else shape(expr)
 
 
 def _by_series(slope: Family, place: Any, q: Array, delta: Array) -> tuple[Array, Array]:
