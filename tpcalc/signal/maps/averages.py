@@ -84,11 +84,10 @@ def gaps(factor: Expr, q: Array, v: Array, close: float = CLOSE) -> Computed:
     """
     qs, vs = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
     vs = np.minimum(vs, 2 * qs)
-    # A difference of averages costs little; where it loses digits, an integral of its own is taken.
-    try:
-        square, product = means((factor, factor), qs), products(factor, qs, qs, qs - vs)
-    except EvaluationError:
+    if not exact.supported((factor, factor)):
         return gap(factor, qs, vs)
+    # A difference of closed forms costs little; where it loses digits, it is an integral.
+    square, product = means((factor, factor), qs), products(factor, qs, qs, qs - vs)
     value = np.array(square.value - product.value, dtype=np.float64)
     lost = EPS * (np.abs(square.value) + np.abs(product.value))
     lost = lost + np.abs(value) * EPS * qs / np.where(vs > 0, vs, np.inf)  # q - v is rounded
