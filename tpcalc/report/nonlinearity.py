@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp
+from math import exp, expm1
 
 from tpcalc.report.numbers import SETTLED, count, plain, score, settled
 from tpcalc.report.tables import Cell, Table, number, z_cell
 from tpcalc.report.verdict import Verdict
+from tpcalc.results import Estimate
 from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, Nonlinearity
 
 __all__ = [
@@ -22,6 +23,7 @@ _SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", 
 _LINEAR, _NONLINEAR = 1.01, 5.0  # all but linear below, overfitting above
 _FAINT, _ALIKE = 0.01, 10.0  # of the rules for second moments and LBIAS
 _BIASED = 1e4  # from here on inputs differ by less than a float of 32 bits shows of the layer
+_EXPONENT = 600  # beyond, e to this power leaves the range of a float
 _STABLE = {
     "stable": "Gaussian stable: small deviations of lengths die out.",
     "edge": "Gaussian stability: at the edge; deviations of lengths neither grow nor die out.",
@@ -140,8 +142,7 @@ def _layers(found: Nonlinearity) -> Table:
 
 def _layer(row: LayerRow) -> tuple[Cell, ...]:
     reads = ", ".join(map(str, row.reads))
-    slope = row.log_gradient.value / 2
-    gradient = plain(exp(slope), 5) if abs(slope) < 700 else f"e^{plain(slope, 5)}"
+    gradient = _root(row.log_gradient)
     own = "" if row.own is None else settled(row.own)
     return (
         number(str(row.index)),
@@ -154,6 +155,14 @@ def _layer(row: LayerRow) -> tuple[Cell, ...]:
         number(own),
         number(settled(row.total)),
     )
+
+
+def _root(logarithm: Estimate) -> str:
+    """sqrt(g) from log g, also where it is no float."""
+    half, error = logarithm.value / 2, logarithm.stderr / 2
+    if abs(half) > _EXPONENT:
+        return f"e^{plain(half, 5)}"
+    return settled(Estimate(exp(half), exp(half) * expm1(error), logarithm.method))
 
 
 def _by_layer(found: Nonlinearity) -> Table | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.signal.conditions import check_conditions
 from tpcalc.signal.operations import (
     Addition,
@@ -195,5 +195,13 @@ def propagate(graph: LayerGraph, known: Sequence[State] = ()) -> tuple[State, ..
         except TpcalcError as error:
             if error.where is None:
                 error.where = f"layer {index} ({layer.operation.name})"
+            if isinstance(error, EvaluationError) and layer.parents:
+                error.hint = _sizes(found[layer.parents[0]])
             raise
     return tuple(found)
+
+
+def _sizes(state: State) -> str:
+    """What a layer read that could not be evaluated: mostly, lengths have exploded or died."""
+    q, v = state.square.value, state.gap.value
+    return f"It reads a layer with q = {q:.3g} and q - c = {v:.3g}; other variances may keep them."
