@@ -8,6 +8,10 @@ import os
 import pytest
 from hypothesis import settings
 
+# Parallel workers share the cores: threads of theirs would only wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The same examples in every run: a red test can be run again.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("fixed")
