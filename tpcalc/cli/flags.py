@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
@@ -34,6 +35,7 @@ __all__ = [
     "ModelWord",
     "NetworkWord",
     "NoVerify",
+    "ReportOut",
     "takes",
 ]
 
@@ -71,6 +73,16 @@ At = Annotated[
 Measured = Annotated[
     bool,
     typer.Option("--measure", help="Measure slopes in the width at finite networks besides."),
+]
+ReportOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write a report here: .html (one page with plots) or .md.",
+        show_default=False,
+    ),
 ]
 NoVerify = Annotated[
     bool,

@@ -34,6 +34,7 @@ from tpcalc.report.tables import (
 )
 from tpcalc.report.theorems import answer_table, contradictions, theorem_lead
 from tpcalc.report.traces import gather
+from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import (
     Comparison,
     Experiment,
@@ -196,11 +197,7 @@ def kernel_group(kernel: Kernel, most: int | None = None) -> Group:
         kernel: The kernels.
         most: Rows shown of each table; all if None.
     """
-    from rich.text import Text
-
-    said = judge_kernel(kernel)
-    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(kernel_summary(kernel))]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
+    lead = _lead(judge_kernel(kernel), kernel_summary(kernel))
     return _group(kernel_tables(kernel), kernel.notes, most, lead)
 
 
@@ -211,11 +208,7 @@ def sheet_group(found: Sheets, most: int | None = None) -> Group:
         found: The sheets.
         most: Rows shown of each table; all if None.
     """
-    from rich.text import Text
-
-    said = judge_sheets(found)
-    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(sheet_summary(found))]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
+    lead = _lead(judge_sheets(found), sheet_summary(found))
     return _group(sheet_tables(found), (), most, lead)
 
 
@@ -226,11 +219,7 @@ def signal_group(found: Signal, most: int | None = None) -> Group:
         found: The answer.
         most: Rows shown of each table; all if None.
     """
-    from rich.text import Text
-
-    said = judge_signal(found)
-    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(signal_summary(found))]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
+    lead = _lead(judge_signal(found), signal_summary(found))
     leads = (part.lead for part in signal_sections(found) if part.lead)
     notes = (*leads, *found.notes)
     return _group(signal_tables(found), notes, most, lead)
@@ -243,11 +232,7 @@ def nonlinearity_group(found: Nonlinearity, most: int | None = None) -> Group:
         found: The answer.
         most: Rows shown of each table; all if None.
     """
-    from rich.text import Text
-
-    said = judge_nonlinearity(found)
-    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(nonlinearity_summary(found))]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
+    lead = _lead(judge_nonlinearity(found), nonlinearity_summary(found))
     tables = map(ends_of, nonlinearity_tables(found))
     return _group(tables, found.notes, most, lead)
 
@@ -259,12 +244,16 @@ def experiment_group(found: Experiment, most: int | None = None) -> Group:
         found: The experiment.
         most: Rows shown of each table; all if None.
     """
+    lead = _lead(judge_experiment(found), experiment_summary(found))
+    return _group(experiment_tables(found), found.notes, most, lead)
+
+
+def _lead(said: Judgement, summary: str) -> list[Text]:
+    """The answer in a few words, a sentence about it, and what speaks for it."""
     from rich.text import Text
 
-    said = judge_experiment(found)
-    lead = [Text(said.headline, style=_LEVELS[said.level]), Text(experiment_summary(found))]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
-    return _group(experiment_tables(found), found.notes, most, lead)
+    head = [Text(said.headline, style=_LEVELS[said.level]), Text(summary)]
+    return [*head, *(Text(f"- {reason}") for reason in said.reasons)]
 
 
 def _group(

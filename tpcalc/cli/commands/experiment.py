@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import AsJson
+from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
     from tpcalc.results import Experiment
@@ -82,16 +82,6 @@ Work = Annotated[
         show_default=False,
     ),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write a report here: .html (one page with plots) or .md.",
-        show_default=False,
-    ),
-]
 
 
 @clean
@@ -107,7 +97,7 @@ def experiment(
     device: Device = "cpu",
     seed: Seed = 0,
     work: Work = None,
-    out: Out = None,
+    out: ReportOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Networks trained on images, beside what was published and what the limit says."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import INPUTS, KERNEL, RUN, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import INPUTS, KERNEL, RUN, AsJson, Flags, ModelWord, ReportOut, takes
 
 if TYPE_CHECKING:
     from tpcalc.results import Kernel, Samples
@@ -46,16 +46,6 @@ Save = Annotated[
     Path | None,
     typer.Option("--save", metavar="FILE.npz", help="Write the matrices here.", show_default=False),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write a report here: .html (one page with plots) or .md.",
-        show_default=False,
-    ),
-]
 Steps = Annotated[int | None, typer.Option("--steps", hidden=True)]
 
 
@@ -68,7 +58,7 @@ def kernel(
     method: MethodWord = "auto",
     scale: Scale = None,
     save: Save = None,
-    out: Out = None,
+    out: ReportOut = None,
     as_json: AsJson = False,
     steps: Steps = None,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import AsJson
+from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
@@ -110,16 +110,6 @@ Seeds = Annotated[int, typer.Option("--seeds", help="Networks of each width.")]
 Inputs = Annotated[int, typer.Option("--inputs", help="Random inputs of each network.")]
 Seed = Annotated[int, typer.Option("--seed", help="The first seed.")]
 Device = Annotated[str, typer.Option("--device", metavar="cpu|cuda|auto", help="For networks.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write a report here: .html (one page with plots) or .md.",
-        show_default=False,
-    ),
-]
 
 
 @clean
@@ -143,7 +133,7 @@ def nlc(
     inputs: Inputs = 500,
     seed: Seed = 0,
     device: Device = "cpu",
-    out: Out = None,
+    out: ReportOut = None,
     as_json: AsJson = False,
 ) -> None:
     """The nonlinearity coefficient: the limit of every layer, and networks of finite width."""

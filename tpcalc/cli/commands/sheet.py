@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import AsJson
+from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
     from tpcalc.results import Sheets
@@ -45,16 +45,6 @@ Normalize = Annotated[
     bool,
     typer.Option("--normalize", help="Divide by the length under a standard Gaussian, last."),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write a report here: .html (one page with plots) or .md.",
-        show_default=False,
-    ),
-]
 
 
 @clean
@@ -65,7 +55,7 @@ def sheet(
     shift: Shift = "0",
     debias: Debias = False,
     normalize: Normalize = False,
-    out: Out = None,
+    out: ReportOut = None,
     as_json: AsJson = False,
 ) -> None:
     """What an activation does to signals: nonlinearity, lengths and correlations by layer."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import AsJson
+from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
@@ -72,16 +72,6 @@ Length = Annotated[
         show_default=False,
     ),
 ]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write a report here: .html (one page with plots) or .md.",
-        show_default=False,
-    ),
-]
 
 
 @clean
@@ -95,7 +85,7 @@ def signal(
     effective: Effective = False,
     edge: Edge = False,
     q: Length = None,
-    out: Out = None,
+    out: ReportOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Signals in deep networks: phase, depth scales, gradients, spectra, edge of chaos."""
