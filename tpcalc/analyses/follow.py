@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
+from tpcalc.limit.claims import Record
 from tpcalc.limit.context import Context
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import Scales
@@ -26,7 +27,11 @@ __all__ = ["follow"]
 
 
 def follow(
-    program: Program, values: Mapping[str, Fraction], at: Mapping[str, Fraction], depth: Power
+    program: Program,
+    values: Mapping[str, Fraction],
+    at: Mapping[str, Fraction],
+    depth: Power,
+    record: Record | None = None,
 ) -> Scales:
     """Derive the size of every output, as ``scales``.
 
@@ -36,6 +41,7 @@ def follow(
         at: The sample point for the symbols that stay.
         depth: Terms down to this power of n below the leading ones are followed; with symbols, it
             is positive at the sample point.
+        record: What is known of claims from other derivations.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
 
@@ -56,7 +62,7 @@ def follow(
         if isinstance(depth, Fraction)
         else _Ranking(chamber, cast("Fraction", _Depth(depth.terms)))
     )
-    context = Context(program, ranking, dict(values))
+    context = Context(program, ranking=ranking, values=dict(values), record=record or Record())
     found = Scales(program, context, [])
     for _ in interpret_from(program, LIMIT_RULES, context, found.values):
         pass

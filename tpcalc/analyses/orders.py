@@ -9,7 +9,9 @@ from fractions import Fraction
 
 from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.nonzero import Finding, nonzero
+from tpcalc.evaluate.settle import broken, settled
+from tpcalc.evaluate.witness import Finding, nonzero
+from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.scales import Scale, Scales, scales, symbols
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Region
@@ -21,7 +23,6 @@ __all__ = ["Order", "Orders", "orders"]
 
 HALF = Fraction(1, 2)
 BUDGET = Fraction(2)
-DIVIDED = "it rests on a division by what may be 0: no bound is known"
 FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
 
 
@@ -154,8 +155,17 @@ def orders(
     open_names = [name for name, _ in source.outputs]
     runs: list[Scales] = []
     depth = Fraction(0)
+    record = Record()
     while open_names and depth <= limit:
-        run = scales(source, values=given, at=point, depth=depth)
+        names, below = open_names, depth
+
+        def derived() -> Scales:
+            return scales(source, values=given, at=point, depth=below, record=record)  # noqa: B023
+
+        def claims(run: Scales) -> Mapping[Claim, None]:
+            return run.claims(names)  # noqa: B023
+
+        run = settled(derived, claims, lambda run: run.context, seed) if verify else derived()
         runs.append(run)
         open_names = _settle(run, open_names, found, verify, seed)
         depth += HALF
@@ -188,11 +198,12 @@ def _settle(
     tests = nonzero(run.context, doubtful, seed) if verify and doubtful else {}
     left = []
     for name, size in sizes.items():
-        order, settled = _order(size, None if size.node is None else tests.get(size.node))
-        if order.status == "upper" and run.program.ref(name) in run.divided:
-            order = Order(None, "upper", DIVIDED)
+        order, done = _order(size, None if size.node is None else tests.get(size.node))
+        fault = broken(run.context, run.claims([name]))
+        if fault:
+            order = Order(None, "upper", f"no bound is known: {fault}")
         found[name] = order
-        if not settled:
+        if not done:
             left.append(name)
     return left
 

@@ -14,7 +14,7 @@ from tpcalc.analyses.verdicts import Answer, Judgement, explodes, judgement, mov
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
-from tpcalc.evaluate.nonzero import Finding, nonzero
+from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
 from tpcalc.limit.scales import Scale, Scales, symbols

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from tpcalc.analyses.orders import Order, Orders
 from tpcalc.analyses.probe import Probe
-from tpcalc.evaluate.nonzero import nonzero
+from tpcalc.evaluate.witness import nonzero
 from tpcalc.limit.scales import Scales, scales
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Region

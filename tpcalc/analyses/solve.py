@@ -15,7 +15,7 @@ from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as parameterization_of
 from tpcalc.errors import LimitError, ScaleError, UsageError
-from tpcalc.evaluate.nonzero import nonzero
+from tpcalc.evaluate.witness import nonzero
 from tpcalc.functions import Call
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,7 +10,7 @@ from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.limit.series import Ranking, Series
 from tpcalc.orders.chamber import Power, plus
 
-__all__ = ["ZERO", "Explosion", "Setting", "Terms", "is_null", "multiplied", "summed"]
+__all__ = ["ZERO", "Asked", "Explosion", "Setting", "Terms", "is_null", "multiplied", "summed"]
 
 ZERO = Fraction(0)
 Terms = Series[Expr]
@@ -26,13 +26,31 @@ class Explosion:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question about the arguments of an expansion.
+
+    Args:
+        kind: ``"clear"``: has an expression of vectors a law without mass at the points?
+            ``"nonzero"`` and ``"away"``: what the expansion rests on of scalars.
+        expr: Over the fresh arguments.
+        points: The points.
+        power: Of ``"nonzero"`` the power that is taken.
+    """
+
+    kind: str
+    expr: Expr
+    points: tuple[float, ...] = (0.0,)
+    power: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """What an expansion needs to know besides the series.
 
     Args:
         ranking: How powers are compared and how many terms are kept.
-        smooth: Fresh vector arguments whose limit has a density, so that kinks are hit by no part
-            of the coordinates.
+        ask: Answers a question about the arguments, and records what the answer rests on: 0 no,
+            1 yes, 2 yes and the density there is bounded.
         positive: Fresh vector arguments that stay away from 0.
         where: The node, for messages.
         exploded: Collects what was asked of arguments that explode.
@@ -40,7 +58,7 @@ class Setting:
     """
 
     ranking: Ranking
-    smooth: frozenset[Expr]
+    ask: Callable[[Asked], int]
     positive: frozenset[Expr]
     where: str
     exploded: list[Explosion]

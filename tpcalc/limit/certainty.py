@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
-from tpcalc.limit.context import Context
+from tpcalc.limit.building import Building
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -27,6 +27,7 @@ from tpcalc.limit.graph import (
     Start,
 )
 from tpcalc.limit.isometry import is_isometric
+from tpcalc.limit.law import Density, Laws
 
 __all__ = ["Certainty"]
 
@@ -42,8 +43,16 @@ class Certainty:
         context: The graph.
     """
 
-    context: Context
+    context: Building
+    laws: Laws = field(init=False)
     _known: dict[LRef, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.laws = Laws(self.context, self.holds)
+
+    def _has_density(self, vector: LRef) -> bool:
+        """Whether forms prove that no part of a vector is at any point."""
+        return self.laws.density(vector) is Density.PROVED
 
     def holds(self, ref: LRef) -> bool:
         """Whether a node is certainly not 0 (a vector: on a positive share of its coordinates).
@@ -79,7 +88,7 @@ class Certainty:
         node, known = self.context.nodes[ref], self._known
         if isinstance(node, Start):
             mean = self.context.program.group[node.group].mean[node.index]
-            return EVERYWHERE if self.context.smooth[ref] or mean != 0 else NOWHERE
+            return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
         if isinstance(node, Number):
             return EVERYWHERE if node.value != 0 else NOWHERE
         if isinstance(node, Draw):
@@ -164,7 +173,7 @@ class Certainty:
         if call is None or not isinstance(call.arg, Var):
             return NOWHERE
         vector = vectors[call.arg.index]
-        if not self.context.smooth[vector] or not self._known[vector]:
+        if not self._has_density(vector) or not self._known[vector]:
             return NOWHERE
         return SOMEWHERE if call.atom.facts.kinks else EVERYWHERE
 

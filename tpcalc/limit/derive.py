@@ -13,7 +13,9 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.algebra import Explosion
-from tpcalc.limit.context import Context, start_root
+from tpcalc.limit.building import start_root
+from tpcalc.limit.claims import Record
+from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
     Fluctuation,
     LimitGraph,
@@ -41,6 +43,7 @@ def derive(
     program: Program,
     values: Mapping[str, Fraction] | None = None,
     rescaled: Container[str] = (),
+    record: Record | None = None,
 ) -> LimitGraph:
     """The limit graph of a program.
 
@@ -69,7 +72,12 @@ def derive(
         )
     exploded: list[Explosion] = []
     for depth in DEPTHS:
-        context = Context(program, Ranking(Chamber(), depth), dict(values or {}))
+        context = Context(
+            program,
+            ranking=Ranking(Chamber(), depth),
+            values=dict(values or {}),
+            record=record or Record(),
+        )
         try:
             found = interpret(program, LIMIT_RULES, context)
             targets = tuple(

@@ -31,7 +31,7 @@ from tpcalc.functions.expr import (
 )
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import ZERO, Explosion, Setting, Terms, multiplied, summed
+from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multiplied, summed
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.taylor import HERE, MOST, at_zero, homogeneous, of_degree, plain, taylor
 from tpcalc.orders.chamber import Power, minus, plus, times
@@ -84,8 +84,10 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
             return Series((), UNBOUNDED)
         return Series((), of_degree(setting.ranking.bound(base), degree))
     lead, first = base.terms[0]
-    vectors = {part for part in walk(first) if isinstance(part, Var)}
-    if not vectors or first in setting.positive or is_positive(first):
+    if first in setting.positive or is_positive(first):
+        return homogeneous(function, degree, base, setting)
+    if not any(isinstance(part, Var) for part in walk(first)):
+        setting.ask(Asked("nonzero", first, power=degree))
         return homogeneous(function, degree, base, setting)
     if degree < 0:
         raise ScaleError(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.limit.context import Context
+from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product
 
 __all__ = ["is_isometric", "known_product"]
 
 
-def is_isometric(context: Context, node: Product) -> bool:
+def is_isometric(context: Building, node: Product) -> bool:
     """Whether a product with a Haar matrix keeps angles: it goes to the dimension that is larger.
 
     Args:
@@ -21,7 +21,7 @@ def is_isometric(context: Context, node: Product) -> bool:
     return rows <= cols if node.transpose else cols <= rows
 
 
-def known_product(context: Context, node: Product) -> tuple[Fraction, LRef] | None:
+def known_product(context: Building, node: Product) -> tuple[Fraction, LRef] | None:
     """A product with a Haar matrix as a multiple of a node that is there.
 
     Args:

@@ -8,7 +8,8 @@ from typing import Any
 
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul, mul
-from tpcalc.limit.context import Context, Piece, start_root
+from tpcalc.limit.building import start_root
+from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.series import Series

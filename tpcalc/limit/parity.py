@@ -40,7 +40,8 @@ class Parity:
 
     ``own`` holds for start vectors and products the bit of a Gaussian direction that is theirs: a
     multiple of it that is not 0 is in them, and in nothing before. ``depends`` holds for every
-    vector the bits of all directions that it may depend on, with their sign or without.
+    vector the bits of all directions that it may depend on, with their sign or without. ``alone``
+    holds the products whose vectors are orthogonal to all that the matrix was applied to before.
 
     Args:
         groups: The Gaussian groups of the program.
@@ -52,6 +53,7 @@ class Parity:
     lattice: Lattice = field(default_factory=Lattice)
     own: dict[LRef, int] = field(default_factory=dict)
     depends: dict[LRef, int] = field(default_factory=dict)
+    alone: set[LRef] = field(default_factory=set)
     _of: dict[LRef, Coset] = field(default_factory=dict)
     _starts: dict[str, list[tuple[Coset, int, int]]] = field(default_factory=dict)
     _sides: dict[tuple[str, bool], list[_Direction]] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class Parity:
         if isinstance(node, Start):
             self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
         elif isinstance(node, Product):
-            self._of[ref], self.own[ref], self.depends[ref] = self._product(node)
+            self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
         elif isinstance(node, Apply):
             self._of[ref] = self.character(node.fn, node.vectors) or EVEN
             self.depends[ref] = self._all(node.vectors) if self._of[ref] != ALL else -1
@@ -166,7 +168,7 @@ class Parity:
             out.append((coset if centred else self.lattice.hull(coset, EVEN), own, bits))
         return out
 
-    def _product(self, node: Product) -> tuple[Coset, int, int]:
+    def _product(self, ref: LRef, node: Product) -> tuple[Coset, int, int]:
         """What x = hat + correction; the hat is a sum of the draws of the directions of x.
 
         A Haar matrix goes both ways between its directions: those of the other side, too, are taken
@@ -190,6 +192,8 @@ class Parity:
                 bits |= other.below
                 if node.matrix in self.orthogonal:
                     direction, below = lattice.hull(direction, other.draw), below | other.bits
+        if direction == x:
+            self.alone.add(ref)
         side.append(_Direction(direction, draw, own, below))
         return total, own, bits
 

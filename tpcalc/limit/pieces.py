@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import const, substitute
-from tpcalc.limit.algebra import Setting
-from tpcalc.limit.context import Context, Piece, Template, is_hidden
+from tpcalc.limit.algebra import Asked, Setting
+from tpcalc.limit.building import is_hidden
+from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.graph import Apply, LRef, ScalarApply
+from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
 from tpcalc.program.nodes import Ref
 
@@ -37,13 +39,20 @@ def expanded(
     all_scalars = tuple(node for value in scalars for _, node in value.terms)
     # Equal nodes are one argument, so that what they share cancels before anything is concluded.
     same = tuple(map(all_vectors.index, all_vectors)), tuple(map(all_scalars.index, all_scalars))
-    facts = tuple((context.smooth[node], context.positive[node]) for node in all_vectors)
-    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), facts, same)
-    found = context.templates.get(key)
-    if found is None:
-        found = _template(context, fn, vectors, scalars, ref, same)
+    positive = tuple(map(context.is_positive, all_vectors))
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), positive, same)
+
+    def answered(asked: Asked) -> int:
+        return _answer(context, asked, all_vectors, all_scalars, ref)
+
+    known = context.templates.setdefault(key, [])
+    for found in known:
+        if all(answered(asked) == answer for asked, answer in found.asked):
+            break
+    else:
+        found = _template(context, fn, vectors, scalars, ref, same, answered)
         if not any(is_hidden(part.fn) for part in found.parts):  # each of those is its own
-            context.templates[key] = found
+            known.append(found)
     pieces = [
         Piece(
             part.power,
@@ -82,6 +91,7 @@ def _template(
     scalars: Sequence[Value],
     ref: Ref,
     same: tuple[tuple[int, ...], tuple[int, ...]],
+    answered: Callable[[Asked], int],
 ) -> Template:
     """The expansion of a function, over numbered terms of its arguments' series."""
     arguments: dict[Expr, Series[Expr]] = {}
@@ -91,10 +101,16 @@ def _template(
             terms = tuple((power, kind(next(fresh))) for power, _ in value.terms)
             arguments[kind(index)] = Series(terms, value.rest, value.soft, value.drift)
     nodes = [node for value in vectors for _, node in value.terms]
+    asked: dict[Asked, int] = {}
+
+    def ask(question: Asked) -> int:
+        asked[question] = answered(question)
+        return asked[question]
+
     setting = Setting(
         context.ranking,
-        frozenset(Var(i) for i, node in enumerate(nodes) if context.smooth[node]),
-        frozenset(Var(i) for i, node in enumerate(nodes) if context.positive[node]),
+        ask,
+        frozenset(Var(i) for i, node in enumerate(nodes) if context.is_positive(node)),
         context.program.place(ref),
         context.exploded,
         context.fresh,
@@ -104,4 +120,33 @@ def _template(
     for power, expr in found.terms:
         compact, keep_v, keep_s = Fn(expr, len(same[0]), len(same[1])).compact()
         parts.append(Piece(power, compact, keep_v, keep_s))
-    return Template(tuple(parts), found.rest, found.soft, found.drift)
+    return Template(tuple(parts), found.rest, found.soft, found.drift, tuple(asked.items()))
+
+
+def _answer(
+    context: Context, asked: Asked, vectors: Sequence[LRef], scalars: Sequence[LRef], ref: Ref
+) -> int:
+    """What is known of the arguments of a function; what the answer rests on is a claim."""
+    fn, keep_v, keep_s = Fn(asked.expr, len(vectors), len(scalars)).compact()
+    used_v = tuple(vectors[i] for i in keep_v)
+    used_s = tuple(scalars[i] for i in keep_s)
+    if asked.kind != "clear":
+        node = used_s[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used_s), None)
+        if asked.kind == "away" or not context.certainty.holds(node):
+            context.claim(asked.kind, node, ref, fn.text, asked.points, asked.power)
+        return 1
+    linear = linear_part(context, fn.expr, used_v, used_s)
+    if linear is None:
+        return 0
+    density = context.laws.density(linear)
+    if density is Density.NONE:
+        return 0
+    if fn.expr == Var(0):
+        node = linear
+    else:
+        node = context.add(Apply(fn, used_v, used_s), context.dims[linear])
+    if context.is_atom(node, asked.points):
+        return 0
+    if density is not Density.PROVED:
+        context.claim("clear", node, ref, fn.text, asked.points)
+    return 1 if density is Density.CLAIMED else 2

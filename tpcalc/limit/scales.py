@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 from tpcalc.errors import ScaleError
-from tpcalc.functions import Call, Par, Var
-from tpcalc.functions.expr import Pow, walk
-from tpcalc.limit.certainty import Certainty
+from tpcalc.functions import Call
+from tpcalc.functions.expr import walk
+from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.context import Context
-from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
@@ -26,7 +24,6 @@ from tpcalc.orders.chamber import Chamber, Power, Region
 from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref, ScalarFn
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from
-from tpcalc.program.typing import node_refs
 
 __all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
 
@@ -69,42 +66,18 @@ class Scales:
     values: list[Any]
     solved: dict[str, Ex] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._certainty = Certainty(self.context)
-
     @property
     def region(self) -> Region:
         """Where the comparisons made so far have the same answers."""
         return self.context.ranking.chamber.region
 
-    @cached_property
-    def divided(self) -> frozenset[Ref]:
-        """The nodes of the program that rest on a divisor which is not provably different from 0.
+    def claims(self, names: Iterable[str]) -> dict[Claim, None]:
+        """What the sizes of some outputs rest on besides the form of the program.
 
-        A bound on a divisor says nothing of its inverse, so bounds on these nodes are none.
+        Args:
+            names: Names of outputs.
         """
-        found: set[Ref] = set()
-        for ref, node in enumerate(self.program.nodes):
-            if any(other in found for other in node_refs(node)) or self._divides(node):
-                found.add(ref)
-        return frozenset(found)
-
-    def _divides(self, node: object) -> bool:
-        if not isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin):
-            return False
-        vectors = () if isinstance(node, ScalarFn) else _vectors(node)
-        for part in walk(node.fn.expr):
-            if isinstance(part, Pow) and part.exponent < 0 and not is_positive(part.base):
-                for inner in walk(part.base):
-                    if isinstance(inner, Var | Par):
-                        refs = vectors if isinstance(inner, Var) else node.scalars
-                        if not self._is_certain(refs[inner.index]):
-                            return True
-        return False
-
-    def _is_certain(self, ref: Ref) -> bool:
-        terms = self.values[ref].terms
-        return bool(terms) and self._certainty.holds(terms[0][1])
+        return self.context.claims_below(self.program.ref(name) for name in names)
 
     def series(self, name: str) -> Series[LRef]:
         """The series of an output.
@@ -139,7 +112,7 @@ class Scales:
             return Scale(None, certain=True)
         power, node = lead
         noise = self.context.missing[node] == "noise"
-        return Scale(power, node, certain=self._certainty.holds(node), noise=noise)
+        return Scale(power, node, certain=self.context.certainty.holds(node), noise=noise)
 
     def bound(self, ref: Ref) -> Scale:
         """The bound on a node whose leading term is not known."""
@@ -217,10 +190,6 @@ def _degrees(program: Program) -> frozenset[str]:
     )
 
 
-def _vectors(node: Nonlin | Moment | OuterNonlin) -> tuple[Ref, ...]:
-    return (*node.rows, *node.cols) if isinstance(node, OuterNonlin) else node.vectors
-
-
 def scales(
     program: Program,
     *,
@@ -228,6 +197,7 @@ def scales(
     at: Mapping[str, Fraction] | None = None,
     depth: Fraction = Fraction(0),
     unknowns: Mapping[str, str] | None = None,
+    record: Record | None = None,
 ) -> Scales:
     """Derive the size of every output.
 
@@ -238,6 +208,7 @@ def scales(
         depth: Terms down to this power of n below the leading ones are followed.
         unknowns: For names of outputs the symbol to solve for: it is chosen so that the output is
             of order one. A symbol must not be compared before the node of its output.
+        record: What is known of claims from other derivations.
 
     Raises:
         ScaleError: A symbol without a value.
@@ -272,7 +243,12 @@ def scales(
             f"it as a symbol (at={{{name!r}: Fraction(1, 2)}}, on the command line --at "
             f"{name}=1/2).",
         )
-    context = Context(program, Ranking(_Solving(point, pending.values(), given), depth), given)
+    context = Context(
+        program,
+        ranking=Ranking(_Solving(point, pending.values(), given), depth),
+        values=given,
+        record=record or Record(),
+    )
     found = Scales(program, context, [])
     for ref in interpret_from(program, LIMIT_RULES, context, found.values):
         symbol = pending.get(ref)

@@ -26,7 +26,7 @@ from tpcalc.functions.expr import (
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import ZERO, Setting, Terms, is_null, multiplied, summed
+from tpcalc.limit.algebra import ZERO, Asked, Setting, Terms, is_null, multiplied, summed
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import Power, minus, plus, times
@@ -50,7 +50,9 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
     """
     lead, first = inner.terms[0]
     scaled = inner.shift(minus(ZERO, lead))
-    if _misses_kinks(function, first, setting.smooth):
+    if len(inner.terms) == 1 and inner.rest is None and inner.soft is None and inner.drift is None:
+        found: Terms = Series(((ZERO, substitute(function, {HERE: first})),))  # exact at finite n
+    elif _misses_kinks(function, first, setting):
         found = taylor(function, scaled, setting)
     else:
         found = _on_kink(function, degree, scaled, setting)
@@ -83,14 +85,15 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     if slope is None:
         soft, drift = _flips(soft), _flips(drift)
     pieces: list[Terms] = [Series(((ZERO, substitute(function, at)),), None, soft, drift)]
-    linear = Fraction(0) if slope is None else at_zero(slope)
+    # Where the leading term is 0 but for rounding, its own value and slope are taken off again.
     there = [homogeneous(function, degree, moved, setting)]
     if slope is None:
-        there.append(Series(((ZERO, const(-at_zero(function))),)))
+        there.append(Series(((ZERO, mul((const(-1), substitute(function, at)))),)))
         pieces.append(Series((), None, _flips(size)))
     else:
         pieces.append(multiplied(Series(((ZERO, substitute(slope, at)),)), moved, setting))
-        there.append(multiplied(Series(((ZERO, const(-linear)),)), moved, setting))
+        opposite = mul((const(-1), substitute(slope, at)))
+        there.append(multiplied(Series(((ZERO, opposite),)), moved, setting))
         second = setting.ranking.bound(moved)
         assert second is not None and second.power is not None
         # Near 0 the slope turns on a vanishing share of the coordinates.
@@ -130,23 +133,24 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
     slope: Expr | None = None
     with suppress(NotDifferentiable):
         slope = derivative(function, HERE)
+    clear = 1 if smooth else _misses_kinks(function, inner.terms[0][1], setting)
+    flips = _flipped if clear > 1 else _flips
     soft, drift = inner.soft, inner.drift
     if slope is None:
-        soft, drift = _flipped(soft), _flipped(drift)
+        soft, drift = flips(soft), flips(drift)
     first: Terms = Series(((ZERO, value),), None, soft, drift)
     if moved.is_zero:
         return first
     size = moved.lead
     if size is None:
         return Series((), UNBOUNDED)
-    if not smooth and not _misses_kinks(function, inner.terms[0][1], setting.smooth):
+    if not clear:
         # A positive part of the coordinates (or the number itself) may sit on a kink: its first
         # order is not linear there, and a jump is not small at all.
         rest = Rest(ZERO) if slope is None else ranking.bound(moved)
         return summed([first, Series((), rest)], setting)
     if slope is None:
-        flips = _flipped(ranking.bound(moved))
-        return summed([first, Series((), None, flips)], setting)
+        return summed([first, Series((), None, flips(ranking.bound(moved)))], setting)
     if not ranking.depth or not moved.terms:
         return summed([first, Series((), ranking.bound(moved))], setting)
     return _higher(function, slope, at, first, moved, setting)
@@ -231,29 +235,26 @@ def _remainder(function: Expr, order: int, moved: Rest | None) -> Terms:
     return Series((), None, Rest(half, moved.strict, peak))
 
 
-def _misses_kinks(function: Expr, leading: Expr, smooth: frozenset[Expr]) -> bool:
-    """Whether the leading argument is on a kink with probability 0."""
-    kinks = {
-        float(kink)
-        for part in walk(function)
-        if isinstance(part, Call)
-        for kink in part.atom.facts.kinks
-    }
+def _misses_kinks(function: Expr, leading: Expr, setting: Setting) -> int:
+    """Whether the leading argument is on a kink with probability 0; 2: with a bounded density."""
+    kinks = tuple(
+        sorted(
+            {
+                float(kink)
+                for part in walk(function)
+                if isinstance(part, Call)
+                for kink in part.atom.facts.kinks
+            }
+        )
+    )
     if not kinks:
-        return True
+        return 2
     if isinstance(leading, Const):
-        return float(leading.value) not in kinks
-    vectors = {part for part in walk(leading) if isinstance(part, Var)}
-    if not vectors:  # a number that is on a kink by accident only
-        return True
-    affine = isinstance(leading, Var) or all(
-        isinstance(part, Add | Mul | Const | Var | Par) for part in walk(leading)
-    )
-    products = any(
-        isinstance(part, Mul) and sum(isinstance(f, Var) for f in part.factors) > 1
-        for part in walk(leading)
-    )
-    return vectors <= smooth and affine and not products
+        return 0 if float(leading.value) in kinks else 2
+    if any(isinstance(part, Var) for part in walk(leading)):
+        return setting.ask(Asked("clear", leading, kinks))
+    setting.ask(Asked("away", leading, kinks))  # a number that is on a kink by accident only
+    return 2
 
 
 def of_degree(bound: Rest | None, degree: Power) -> Rest | None:

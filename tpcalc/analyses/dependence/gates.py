@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.evaluate.nonzero import Finding
+from tpcalc.evaluate.witness import Finding
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Mul, Pow, const, mul, substitute, walk
@@ -20,6 +20,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Apply, Combine, LRef
+from tpcalc.limit.law import Density
 
 __all__ = ["Gates", "Support", "picks"]
 
@@ -112,7 +113,7 @@ class Gates:
         Args:
             ref: Its node; those of its arguments are there.
         """
-        self._of[ref] = EVERYWHERE if self.context.smooth[ref] else self._find(ref)
+        self._of[ref] = EVERYWHERE if self.context.laws.density(ref) is not Density.NONE else self._find(ref)
 
     def _find(self, ref: LRef) -> Support:
         node = self.context.nodes[ref]

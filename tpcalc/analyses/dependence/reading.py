@@ -13,7 +13,7 @@ from tpcalc.analyses.dependence.names import Names
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.analyses.orders import Orders
 from tpcalc.errors import LimitError
-from tpcalc.evaluate.nonzero import Finding, nonzero
+from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
 from tpcalc.limit.certainty import Certainty

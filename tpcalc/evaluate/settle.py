@@ -1,0 +1,101 @@
+"""``settle``: the claims that an answer rests on are tested before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from tpcalc.evaluate.witness import Law, law, nonzero
+from tpcalc.functions import Fn, Par, const
+from tpcalc.limit.claims import Claim, Verdict
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import LRef, ScalarApply
+
+__all__ = ["broken", "settle", "settled"]
+
+ROUNDS = 12  # derivations in which atoms may still be found
+T = TypeVar("T")
+MEANS = {
+    "clear": "a function with a kink or a jump is read where {text} may be {points}",
+    "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
+    "nonzero": "it rests on a power {power} of a number, {text}, that may be 0",
+}
+
+
+def settled(
+    derive: Callable[[], T],
+    claims: Callable[[T], Mapping[Claim, None]],
+    context: Callable[[T], Context],
+    seed: int,
+) -> T:
+    """A derivation all of whose claims are tested; it is repeated as long as atoms are found.
+
+    Args:
+        derive: Derives, with a record that the context keeps.
+        claims: What the derivation rests on, as far as its answer is asked.
+        context: Its graph.
+        seed: Of the draws of the tests.
+    """
+    for _ in range(ROUNDS):
+        found = derive()
+        if not settle(context(found), claims(found), seed):
+            break
+    return found
+
+
+def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
+    """Test claims and put down what becomes of them.
+
+    Args:
+        context: The graph, with the record that all derivations of one question share.
+        claims: What to test; what is known is not tested again.
+        seed: Of the draws.
+
+    Returns:
+        Whether a law was found to sit on a kink, so that the program must be derived again.
+    """
+    record = context.record
+    left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
+    laws = [claim for claim in left if claim.kind == "clear"]
+    again = False
+    holds = {Law.CLEAR: True, Law.ATOM: False, Law.OPEN: None}
+    if laws:
+        found = law(context, [(claim.node, claim.points) for claim in laws], seed)
+        for claim, (answer, text) in zip(laws, found, strict=True):
+            again = again or answer is Law.ATOM
+            record.settle(claim, Verdict(holds[answer], text))
+    numbers = {claim: _distances(context, claim) for claim in left if claim.kind != "clear"}
+    if numbers:
+        asked = [node for nodes in numbers.values() for node in nodes]
+        tests = nonzero(context, asked, seed)
+        for claim, nodes in numbers.items():
+            weak = [tests[node].text for node in nodes if not tests[node].nonzero]
+            text = "; ".join(weak or (tests[node].text for node in nodes))
+            record.settle(claim, Verdict(None if weak else True, text))
+    return again
+
+
+def broken(context: Context, claims: Iterable[Claim]) -> str:
+    """What nothing can rest on, in words; empty where all claims hold.
+
+    Args:
+        context: The graph, with the record.
+        claims: What an answer rests on.
+    """
+    for claim in claims:
+        verdict = context.record.verdicts.get(claim)
+        if verdict is not None and verdict.holds is None:
+            points = " or ".join(f"{point:g}" for point in claim.points)
+            text = MEANS[claim.kind].format(text=claim.text, points=points, power=claim.power)
+            return f"{text} ({verdict.text})"
+    return ""
+
+
+def _distances(context: Context, claim: Claim) -> list[LRef]:
+    """Scalars that must not be 0 for a claim to hold."""
+    if claim.points == (0.0,):
+        return [claim.node]
+    return [
+        context.add(ScalarApply(Fn(Par(0) - const(point), 0, 1), (claim.node,)), None)
+        for point in claim.points
+    ]

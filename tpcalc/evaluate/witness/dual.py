@@ -1,0 +1,175 @@
+"""Values with the size of what they are the sum of, and slopes along random directions.
+
+A number counts as 0 where it is below the rounding of the terms that it was made of: a sum of
+functions that cancel on a part of the coordinates leaves 1e-17 there, or 0, as chance has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.functions import Call, Const, Expr, Fn, Var
+from tpcalc.functions.atoms import Atom
+from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.functions.indicator import HIDDEN
+from tpcalc.functions.tape import evaluate, numpy_space
+
+__all__ = ["ROUNDING", "Dual", "Unvalued", "constant", "dual", "product", "shared", "total"]
+
+ROUNDING = 1e-11  # of the terms: what is smaller may be all that rounding left
+Array = NDArray[np.float64]
+
+
+class Unvalued(Exception):
+    """A node that samples give no value; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """A quantity at all samples, and more of it at the common ones.
+
+    Args:
+        value: Shape (replicates, samples); broadcastable where it is a number.
+        size: At the common samples: the sum of the absolute values of its terms.
+        slope: Along random directions, first axis; None where it is 0 by form.
+        steep: The size of the terms of the slope.
+    """
+
+    value: Array
+    size: Array
+    slope: Array | None = None
+    steep: Array | None = None
+
+
+def constant(value: Any, size: Any = None) -> Dual:
+    """A number for each replicate, or one for all."""
+    column = np.asarray(value, dtype=float).reshape(-1, 1)
+    return Dual(column, np.abs(column) if size is None else np.asarray(size).reshape(-1, 1))
+
+
+def shared(found: Dual, common: int) -> Array:
+    """The values at the common samples, or those of a number."""
+    return found.value[..., common:] if found.value.shape[-1] > 1 else found.value
+
+
+def dual(expr: Expr, arguments: Mapping[Expr, Dual], common: int) -> Dual:
+    """An expression of duals.
+
+    Args:
+        expr: Over the keys of ``arguments``.
+        arguments: A dual for each ``Var`` and ``Par`` in it.
+        common: Where the common samples begin.
+
+    Raises:
+        Unvalued: A part of it is not followed.
+    """
+    known: dict[Expr, Dual] = dict(arguments)
+
+    def at(found: Dual) -> Array:
+        return shared(found, common)
+
+    def visit(part: Expr) -> Dual:
+        found = known.get(part)
+        if found is None:
+            found = known[part] = compute(part)
+        return found
+
+    def compute(part: Expr) -> Dual:
+        if isinstance(part, Const):
+            return constant(float(part.value))
+        if isinstance(part, Add):
+            return total([visit(term) for term in part.terms])
+        if isinstance(part, Mul):
+            found = visit(part.factors[0])
+            for factor in part.factors[1:]:
+                found = product(found, visit(factor), at)
+            return found
+        if isinstance(part, Pow):
+            return _power(visit(part.base), float(part.exponent), at, part)
+        assert isinstance(part, Call)
+        return _call(visit(part.arg), part.atom, at)
+
+    return visit(expr)
+
+
+def _plus(a: Array | None, b: Array | None) -> Array | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return a + b
+
+
+def _times(a: Array, b: Array | None) -> Array | None:
+    return None if b is None else a * b
+
+
+def total(terms: Sequence[Dual]) -> Dual:
+    """A sum."""
+    value, size = terms[0].value, terms[0].size
+    slope, steep = terms[0].slope, terms[0].steep
+    for term in terms[1:]:
+        value, size = value + term.value, size + term.size
+        slope, steep = _plus(slope, term.slope), _plus(steep, term.steep)
+    return Dual(value, size, slope, steep)
+
+
+def product(a: Dual, b: Dual, at: Callable[[Dual], Array]) -> Dual:
+    """A product, with rounding to first order."""
+    x, y = at(a), at(b)
+    return Dual(
+        a.value * b.value,
+        np.abs(x) * b.size + np.abs(y) * a.size,
+        _plus(_times(x, b.slope), _times(y, a.slope)),
+        _plus(_steep(x, a.size, b), _steep(y, b.size, a)),
+    )
+
+
+def _steep(factor: Array, size: Array, of: Dual) -> Array | None:
+    """The size of the terms of a factor times a slope."""
+    if of.slope is None or of.steep is None:
+        return None
+    return np.abs(factor) * of.steep + size * np.max(np.abs(of.slope), axis=0)
+
+
+def _power(base: Dual, exponent: float, at: Any, part: Pow) -> Dual:
+    value = np.asarray(evaluate(_monomial(part.exponent), [base.value]), dtype=float)
+    here = at(base)
+    rate = exponent * here ** (exponent - 1.0)
+    bend = np.abs(exponent * (exponent - 1.0) * here ** (exponent - 2.0)) if exponent != 1 else 0.0
+    size = np.abs(at(Dual(value, value))) + np.abs(rate) * base.size
+    return Dual(value, size, _times(rate, base.slope), _steep(rate, bend * base.size, base))
+
+
+@lru_cache(maxsize=256)
+def _monomial(exponent: Any) -> Fn:
+    return Fn(Var(0) ** exponent, 1)
+
+
+@lru_cache(maxsize=1024)
+def _slope_of(atom: Atom) -> Fn | None:
+    """The derivative of an atom away from its jumps; None: 0."""
+    return None if atom.derivative is None else Fn(atom.derivative(Var(0)), 1)
+
+
+def _call(arg: Dual, atom: Atom, at: Any) -> Dual:
+    if atom.name == HIDDEN:
+        raise Unvalued("gates that smaller terms decide")
+    inner = arg.value
+    for kink in atom.facts.kinks:  # what is on a kink but for rounding is on it
+        within = ROUNDING * (float(np.mean(arg.size)) + abs(kink))
+        inner = np.where(np.abs(inner - kink) <= within, kink, inner)
+    here = at(Dual(inner, arg.size))
+    value = np.asarray(atom.evaluate(numpy_space(), inner), dtype=float)
+    found = _slope_of(atom)
+    size = np.abs(at(Dual(value, value)))
+    if found is None:
+        return Dual(value, size)
+    rate = np.asarray(evaluate(found, [here]), dtype=float)
+    rate = np.where(np.isfinite(rate), rate, 0.0)
+    steep = _steep(rate, np.abs(rate), arg)
+    return Dual(value, size + np.abs(rate) * arg.size, _times(rate, arg.slope), steep)

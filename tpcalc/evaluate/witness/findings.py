@@ -1,0 +1,225 @@
+"""What samples say of a node: is it different from 0, has its law mass at a kink?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
+from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
+from tpcalc.functions import Par, Var
+from tpcalc.functions.expr import Pow
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import Expect, LRef
+
+__all__ = ["Finding", "Law", "law", "nonzero"]
+
+AGREE = 0.9  # of 16 pairs of twins: more than five standard deviations for what is 0
+FAIR = 0.75
+ALIKE = 0.5  # of two values of one quantity
+APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
+LARGE = 0.1  # of its terms: below, a bias could be all there is
+STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
+MOST = 2**26  # samples times nodes: what a test of a long program may cost
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What samples say of a node.
+
+    Args:
+        nonzero: True: not 0. False: perhaps 0. None: it has no value.
+        text: The evidence.
+        deeper: Whether a derivation with more terms may give it a value.
+    """
+
+    nonzero: bool | None
+    text: str
+    deeper: bool = False
+
+
+class Law(Enum):
+    """What is known of the mass of a law at given points."""
+
+    CLEAR = "no mass there"
+    ATOM = "it is exactly there on a part of the coordinates"
+    OPEN = "cannot be told from samples"
+
+
+def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef, Finding]:
+    """Whether nodes are different from 0: scalars by their value, vectors by their mean square.
+
+    Twins multiply two values whose averages are independent, so that what is 0 and was sampled has
+    no sign; more samples are drawn until all is settled.
+
+    Args:
+        context: A graph under construction.
+        refs: Nodes.
+        seed: Of the draws.
+
+    Returns:
+        A finding for each node.
+
+    Source: Hajjar, Chizat, Giraud, Lemma C.1 (positive finite moments), by numbers.
+    """
+    found: dict[LRef, Finding] = {}
+    left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
+    before: dict[LRef, float] = {}
+    for budget in _affordable(context):
+        if not left:
+            break
+        samples = Sweep(context, budget, seed).run(left.values())
+        for ref, root in list(left.items()):
+            one = samples[root]
+            if isinstance(one, Unvalued):
+                found[ref] = Finding(None, str(one), context.missing[ref] == "hidden")
+                del left[ref]
+                continue
+            finding, square, strong = _settled(one, budget, context.dims[root] is not None)
+            if finding.nonzero and not strong:  # small beside its terms: it must not fall
+                if ref not in before:
+                    finding = Finding(False, finding.text)
+                elif square < STAYS * before[ref]:
+                    finding = Finding(False, finding.text + ", falling with the samples")
+            before[ref] = square
+            found[ref] = finding
+            if finding.nonzero is not False:
+                del left[ref]
+    return found
+
+
+def law(
+    context: Context, asked: Sequence[tuple[LRef, tuple[float, ...]]], seed: int = 0
+) -> list[tuple[Law, str]]:
+    """Whether laws have mass at given points: where a vector does not vary, and is at a point.
+
+    A function of Gaussians has no mass at a point where its gradient is not 0 (Bouleau and Hirsch).
+
+    Args:
+        context: A graph under construction.
+        asked: Vector nodes with the points.
+        seed: Of the draws.
+
+    Returns:
+        For each what is known, and the evidence.
+
+    Source: Bouleau and Hirsch, Dirichlet Forms and Analysis on Wiener Space, section I.7.
+    """
+    found: dict[int, tuple[Law, str]] = {}
+    left = list(range(len(asked)))
+    for budget in _affordable(context):
+        if not left:
+            break
+        samples = Sweep(context, budget, seed).run(asked[place][0] for place in left)
+        for place in list(left):
+            ref, points = asked[place]
+            one = samples[ref]
+            answer = (Law.OPEN, str(one)) if isinstance(one, Unvalued) else _mass(one, points, budget)
+            found[place] = answer
+            if answer[0] is not Law.OPEN or isinstance(one, Unvalued):
+                left.remove(place)
+    unknown = (Law.OPEN, "the program is too long for a test")
+    return [found.get(place, unknown) for place in range(len(asked))]
+
+
+def _affordable(context: Context) -> list[Budget]:
+    def cost(budget: Budget) -> int:
+        return 2 * budget.pairs * (budget.own + budget.common) * len(context.nodes)
+
+    return [budget for budget in BUDGETS if budget is BUDGETS[0] or cost(budget) <= 8 * MOST]
+
+
+def _root(context: Context, ref: LRef) -> LRef:
+    """What a mean square is the mean square of: the one is 0 where the other is."""
+    node = context.nodes[ref]
+    if isinstance(node, Expect) and not node.scalars and node.fn.vectors == 1:
+        expr = node.fn.expr
+        if isinstance(expr, Pow) and expr.base == Var(0) and expr.exponent in (2, 4):
+            return node.vectors[0]
+    return ref
+
+
+def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, float, bool]:
+    """The finding of one budget, the square it rests on, and whether it is large."""
+    value = one.value[:, budget.own :] if vector else np.broadcast_to(one.value, _flat(budget))
+    size = np.broadcast_to(one.size, value.shape)
+    if not np.all(np.isfinite(value)):
+        return Finding(None, "its estimate overflows"), 0.0, False
+    value = np.where(np.abs(value) <= ROUNDING * size, 0.0, value)
+    first, second = value[0::2], value[1::2]
+    cross = np.mean(first * second, axis=1)
+    squares = 0.5 * np.mean(first**2 + second**2, axis=1)
+    mean = float(np.mean(cross))
+    error = float(np.std(cross, ddof=1)) / len(cross) ** 0.5
+    if not np.any(squares):
+        return Finding(False, "particles: 0 but for rounding"), 0.0, False
+    agree = float(np.mean(np.divide(cross, squares, where=squares > 0, out=np.zeros_like(cross))))
+    if vector:
+        text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
+    else:
+        values = value[:, 0]
+        spread = float(np.std(values, ddof=1)) / len(values) ** 0.5
+        text = f"particles: {float(np.mean(values)):.3g} +- {spread:.1g}"
+    strong = mean > (LARGE * float(np.sqrt(np.mean(size**2)))) ** 2
+    # Heavy tails: all of one sign, as what is 0 is once in 2^31 times, or less surely in squares.
+    one_sign = bool(np.all(value * value[:1] > 0) if not vector else np.all(cross > 0))
+    sure = agree > AGREE or (one_sign and agree > (FAIR if vector else ALIKE))
+    return Finding(bool(sure and mean > 0), text), mean, strong
+
+
+def _flat(budget: Budget) -> tuple[int, int]:
+    return (2 * budget.pairs, 1)
+
+
+def _mass(one: Dual, points: tuple[float, ...], budget: Budget) -> tuple[Law, str]:
+    value = one.value[:, budget.own :]
+    size = np.broadcast_to(one.size, value.shape)
+    if not np.all(np.isfinite(value)):
+        return Law.OPEN, "its samples overflow"
+    still, apart = _flatness(one, value.shape)
+    share = float(np.mean(still))
+    for point in points:
+        distance = value - point
+        there = still & (np.abs(distance) <= ROUNDING * (size + abs(point)))
+        if np.any(there):
+            return Law.ATOM, f"particles: exactly there on {_share(there)} of the coordinates"
+        # Where it does not vary, its value may be sampled: twins tell it from the point.
+        fixed = still[0::2] & still[1::2]
+        unlike = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
+        if np.mean(unlike) > APART * max(share, APART):
+            return Law.OPEN, "a part of it may be a number that is there"
+    if apart > APART:
+        return Law.OPEN, f"particles: its slope may be 0 on {apart:.2g} of the coordinates"
+    return Law.CLEAR, "particles: it varies wherever it may be there"
+
+
+def _flatness(one: Dual, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], float]:
+    """Where the slope is 0 but for rounding, and the share where twins differ on it."""
+    if one.slope is None or one.steep is None:
+        return np.ones(shape, dtype=bool), 0.0
+    slope = np.broadcast_to(one.slope, (one.slope.shape[0], *shape))
+    steep = np.broadcast_to(one.steep, shape)
+    still: NDArray[np.bool_] = np.all(np.abs(slope) <= ROUNDING * steep, axis=0)
+    first, second = slope[:, 0::2], slope[:, 1::2]
+    unlike = _likeness(first, second, axis=0) < ALIKE
+    return still, float(np.mean(unlike & ~(still[0::2] & still[1::2])))
+
+
+def _likeness(a: Array, b: Array, axis: int | None = None) -> Array:
+    """2 a b / (a^2 + b^2): 1 where twins agree, of either sign where they are sampled zeros."""
+    top: Any = 2 * a * b
+    below: Any = a**2 + b**2
+    if axis is not None:
+        top, below = np.sum(top, axis=axis), np.sum(below, axis=axis)
+    found: Array = np.divide(top, below, out=np.zeros_like(top), where=below > 0)
+    return found
+
+
+def _share(there: NDArray[np.bool_]) -> str:
+    return f"{100 * float(np.mean(there)):.2g} %"

@@ -1,0 +1,393 @@
+"""``Sweep``: a sample of the nodes of a limit graph under construction, in plain arrays.
+
+Replicates are an axis, and come in twins: both of a pair draw the same random scalars and, at the
+common samples, the same Gaussians, but each has averages of its own. What is not 0 agrees between
+twins; what is 0 and was sampled does not.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.starts import members_factor
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.witness.dual import (
+    ROUNDING,
+    Dual,
+    Unvalued,
+    constant,
+    dual,
+    product,
+    shared,
+    total,
+)
+from tpcalc.functions import Expr, Par, Var
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Expect,
+    Fluctuation,
+    LRef,
+    Number,
+    OuterExpect,
+    Product,
+    ScalarApply,
+    Start,
+    graph_refs,
+)
+
+__all__ = ["BUDGETS", "Budget", "Sweep"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much is sampled.
+
+    Args:
+        own: Samples of each replicate that its averages are taken over.
+        common: Samples that twins share.
+        pairs: Pairs of replicates.
+        slopes: Random directions that slopes are taken along.
+    """
+
+    own: int
+    common: int = 64
+    pairs: int = 16
+    slopes: int = 2
+
+
+BUDGETS = (Budget(192), Budget(1536), Budget(6144))
+FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
+MOST = 2**27  # numbers that directions may hold: 1 GiB
+
+
+@dataclass
+class _Side:
+    """Orthonormal directions that something linear was applied to, and what they were sent to."""
+
+    inputs: list[Dual] = field(default_factory=list)
+    draws: list[Dual] = field(default_factory=list)
+    bits: list[int] = field(default_factory=list)  # of the vector that brought the direction
+
+
+class Sweep:
+    """Samples of nodes, computed in order and dropped after their last use.
+
+    Args:
+        context: The graph under construction.
+        budget: How much is sampled.
+        seed: Of all draws.
+    """
+
+    def __init__(self, context: Context, budget: Budget, seed: int) -> None:
+        self.context, self.budget, self.seed = context, budget, seed
+        self._sides: dict[object, _Side] = {}
+        self._starts: dict[str, list[Dual]] = {}
+        self._ratio = {dim.name: float(dim.ratio) for dim in context.program.dims}
+
+    def run(self, asked: Iterable[LRef]) -> dict[LRef, Dual | Unvalued]:
+        """Samples of some nodes.
+
+        Args:
+            asked: The nodes.
+
+        Returns:
+            For each a dual of shape (replicates, samples), or (replicates, 1) for a scalar; or why
+            there is none.
+        """
+        wanted = set(asked)
+        last: dict[LRef, int] = {}
+        for ref in sorted(self._needed(wanted), reverse=True):
+            for other in (ref, *graph_refs(self.context.nodes[ref])):
+                last.setdefault(other, ref)
+        drops: dict[int, list[LRef]] = {}
+        for ref, at in last.items():
+            if ref not in wanted:
+                drops.setdefault(at, []).append(ref)
+        found: dict[LRef, Dual | Unvalued] = {}
+        with np.errstate(all="ignore"):  # what is not finite is seen by the tests
+            for ref in sorted(last):
+                found[ref] = self._tried(ref, found)
+                for other in drops.get(ref, ()):
+                    del found[other]
+        return {ref: found[ref] for ref in wanted}
+
+    def _needed(self, wanted: set[LRef]) -> set[LRef]:
+        seen, stack = set(wanted), list(wanted)
+        while stack:
+            fresh = set(graph_refs(self.context.nodes[stack.pop()])) - seen
+            seen |= fresh
+            stack.extend(fresh)
+        return seen
+
+    def _tried(self, ref: LRef, found: dict[LRef, Dual | Unvalued]) -> Dual | Unvalued:
+        below = [found[other] for other in graph_refs(self.context.nodes[ref])]
+        for one in below:
+            if isinstance(one, Unvalued):
+                return one
+        try:
+            return self._node(ref, found)  # type: ignore[arg-type]
+        except Unvalued as reason:
+            return reason.with_traceback(None)
+
+    # -- nodes -------------------------------------------------------------------------------
+
+    def _node(self, ref: LRef, of: dict[LRef, Dual]) -> Dual:
+        node = self.context.nodes[ref]
+        if isinstance(node, Start):
+            return self._start(node)
+        if isinstance(node, Product):
+            return self._product(node, of[node.vector])
+        if isinstance(node, Apply):
+            return self._wide(self._function(node, of))
+        if isinstance(node, Combine):
+            return self._combine(node, of)
+        if isinstance(node, Expect):
+            return self._average(self._function(node, of))
+        if isinstance(node, ScalarApply):
+            return self._function(node, of)
+        if isinstance(node, Number):
+            return constant(float(node.value))
+        if isinstance(node, Draw):
+            draws = self._generator("scalar", node.name).standard_normal(self.budget.pairs)
+            return constant(float(node.value) + float(node.std) * np.repeat(draws, 2))
+        if isinstance(node, Fluctuation):
+            return self._fluctuation(node, of[node.vector])
+        if isinstance(node, OuterExpect):
+            return self._outer(node, of)
+        raise Unvalued("an average that is 0 in the limit and fluctuates")
+
+    def _function(self, node: Apply | Expect | ScalarApply, of: dict[LRef, Dual]) -> Dual:
+        vectors = () if isinstance(node, ScalarApply) else node.vectors
+        arguments: dict[Expr, Dual] = {Var(i): of[v] for i, v in enumerate(vectors)}
+        arguments.update({Par(i): of[s] for i, s in enumerate(node.scalars)})
+        try:
+            return dual(node.fn.expr, arguments, self.budget.own)
+        except (EvaluationError, TypeError) as error:  # a power that is a symbol has no values
+            raise Unvalued(f"{node.fn.text} has no values") from error
+
+    def _combine(self, node: Combine, of: dict[LRef, Dual]) -> Dual:
+        terms = []
+        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            factor = constant(float(number))
+            if scalar is not None:
+                factor = product(factor, of[scalar], self._shared)
+            terms.append(product(factor, of[vector], self._shared))
+        return total(terms)
+
+    def _shared(self, found: Dual) -> Array:
+        return shared(found, self.budget.own)
+
+    def _wide(self, found: Dual) -> Dual:
+        """A vector that a constant function makes has all its samples."""
+        shape = (2 * self.budget.pairs, self.budget.own + self.budget.common)
+        if found.value.shape == shape:
+            return found
+        size = np.broadcast_to(found.size, (shape[0], self.budget.common))
+        return Dual(np.broadcast_to(found.value, shape), size, found.slope, found.steep)
+
+    def _average(self, found: Dual) -> Dual:
+        wide = self._wide(found)
+        value = np.mean(wide.value[:, : self.budget.own], axis=1)
+        return constant(value, np.mean(wide.size, axis=1))
+
+    def _outer(self, node: OuterExpect, of: dict[LRef, Dual]) -> Dual:
+        """An average over a copy of the columns; slopes are those of the rows."""
+        own = self.budget.own
+        pairs = 2 * self.budget.pairs
+        values, sizes = [], []
+        for r in range(pairs):
+            arguments: dict[Expr, Dual] = {}
+            for i, row in enumerate(node.rows):
+                column = of[row].value[r][:, None]
+                arguments[Var(i)] = Dual(column, np.abs(column))
+            for j, col in enumerate(node.cols):
+                line = of[col].value[r, :own][None, :]
+                arguments[Var(len(node.rows) + j)] = Dual(line, np.abs(line))
+            for k, scalar in enumerate(node.scalars):
+                arguments[Par(k)] = constant(of[scalar].value[min(r, len(of[scalar].value) - 1)])
+            x = of[node.vector].value[r, :own][None, :]
+            block = np.broadcast_to(
+                dual(node.fn.expr, arguments, 0).value, (own + self.budget.common, own)
+            )
+            values.append(np.mean(block * x, axis=1))
+            sizes.append(np.mean(np.abs(block[own:] * x), axis=1))
+        raise_slopes = Dual(np.array(values), np.array(sizes))
+        return raise_slopes
+
+    # -- Gaussians ---------------------------------------------------------------------------
+
+    def _generator(self, *key: object) -> np.random.Generator:
+        """Draws that depend on what they are for, not on when they are asked."""
+        return np.random.default_rng([self.seed, zlib.crc32(repr(key).encode())])
+
+    def _gaussian(self, *key: object) -> Dual:
+        """A fresh standard Gaussian."""
+        pairs, own, common = self.budget.pairs, self.budget.own, self.budget.common
+        random = self._generator(*key)
+        slope = random.standard_normal((self.budget.slopes, 1, 1))
+        shared = np.repeat(random.standard_normal((pairs, common)), 2, axis=0)
+        value = np.concatenate([random.standard_normal((2 * pairs, own)), shared], axis=1)
+        return Dual(value, np.abs(shared), slope, np.full((1, 1), float(np.max(np.abs(slope)))))
+
+    def _start(self, node: Start) -> Dual:
+        members = self._starts.get(node.group)
+        if members is None:
+            members = self._starts[node.group] = self._members(node.group)
+        return members[node.index]
+
+    def _members(self, name: str) -> list[Dual]:
+        group = self.context.program.group[name]
+        count = len(group.mean)
+        rows = members_factor(group.cov, range(count), name)
+        if rows is None:
+            rows = tuple(tuple(float(i == j) for j in range(count)) for i in range(count))
+        draws = [self._gaussian("start", name, j) for j in range(len(rows[0]) if rows else 0)]
+        found = []
+        for mean, row in zip(group.mean, rows, strict=True):
+            parts = [(weight, draws[j]) for j, weight in enumerate(row) if weight]
+            found.append(self._wide(_plus_mean(_mixed(parts), float(mean))))
+        return found
+
+    def _product(self, node: Product, x: Dual) -> Dual:
+        """A hat that is correlated with those before it, and multiples of what made x."""
+        if node.matrix in self.context.orthogonal:
+            return self._haar(node, x)
+        inward = self._ratio[self.context.dims[node.vector] or ""]
+        side = self._side((node.matrix, node.transpose))
+        back = self._side((node.matrix, not node.transpose))
+        parts = [
+            (weight * inward**0.5, side.draws[place])
+            for place, weight in self._coordinates(side, x, node.vector, ("hat", *_key(node)))
+        ]
+        seen = self.context.parity.depends[node.vector]
+        outward = self._ratio[self.context.dims[self.context.known[node]] or ""]
+        for place, bit in enumerate(back.bits):
+            if not seen & bit:
+                continue
+            rate = self._inner(x.value, back.draws[place].value)
+            parts.append((rate * (inward / outward**0.5), back.inputs[place]))
+        return self._wide(_settled(_mixed(parts)))
+
+    def _haar(self, node: Product, x: Dual) -> Dual:
+        """An orthogonal matrix of equal sides: one list of pairs that go both ways."""
+        rows, cols = self.context.orthogonal[node.matrix]
+        if rows != cols:
+            raise Unvalued("an orthogonal matrix between dimensions of unequal size")
+        there = self._side(node.matrix)
+        side = there if not node.transpose else _Side(there.draws, there.inputs, there.bits)
+        found = self._coordinates(side, x, node.vector, ("haar", *_key(node)))
+        root = float(rows) ** 0.5
+        parts = [(weight * root, side.draws[place]) for place, weight in found]
+        return self._wide(_settled(_mixed(parts)))
+
+    def _side(self, key: object) -> _Side:
+        return self._sides.setdefault(key, _Side())
+
+    def _coordinates(
+        self, side: _Side, x: Dual, ref: LRef, key: tuple[object, ...]
+    ) -> list[tuple[int, Array]]:
+        """A vector in the directions of a side, which it may extend."""
+        if (len(side.inputs) + 1) * x.value.size > MOST:
+            raise Unvalued("more products than a test follows")
+        found = []
+        value, slope = x.value, x.slope
+        for place, direction in enumerate(side.inputs):
+            weight = self._inner(value, direction.value)
+            value = value - weight * direction.value
+            if direction.slope is not None:
+                slope = (0.0 if slope is None else slope) - weight * direction.slope
+            found.append((place, weight))
+        own = self.budget.own
+        square = np.mean(value[:, :own] ** 2, axis=1, keepdims=True)
+        kept = square > ROUNDING**2 * np.mean(x.size**2, axis=1, keepdims=True)
+        if not np.any(kept):
+            return found
+        # Twins name a direction alike: a coefficient that is 0 then has either sign.
+        first, second = value[0::2, own:], value[1::2, own:]
+        turned = np.sign(np.sum(first * second, axis=1, keepdims=True))
+        sign = np.ones_like(square)
+        sign[1::2] = np.where(turned == 0, 1.0, turned)
+        norm = sign * np.sqrt(square)
+        left = Dual(value, x.size, slope, x.steep)
+        side.inputs.append(_mixed([(np.where(kept, 1.0 / norm, 0.0), left)]))
+        side.draws.append(self._gaussian(*key, len(side.draws)))
+        depends = self.context.parity.depends[ref]
+        side.bits.append(self._bit(ref, depends, key))
+        return [*found, (len(side.draws) - 1, np.where(kept, norm, 0.0))]
+
+    def _bit(self, ref: LRef, depends: int, key: tuple[object, ...]) -> int:
+        """The bit of the draw of the product that brings a direction; all bits if it has none."""
+        if key[0] != "hat":
+            return -1
+        product = self.context.known.get(Product(str(key[1]), bool(key[2]), ref))
+        own = 0 if product is None else self.context.parity.own.get(product, 0)
+        return own or -1
+
+    def _fluctuation(self, node: Fluctuation, x: Dual) -> Dual:
+        """Linear in x, with a draw for each direction that twins share."""
+        group = self.context.program.group[node.group]
+        variance: Fraction | float = 1
+        if group.cov is not None:
+            row = group.cov[node.index]
+            if any(value != 0 for index, value in enumerate(row) if index != node.index):
+                raise Unvalued("a fluctuation of one of several correlated start vectors")
+            variance = row[node.index]
+        side = self._side(("fluctuation", node.group, node.index))
+        value: Any = np.zeros((2 * self.budget.pairs, 1))
+        key = ("fluctuation", node.group, node.index)
+        for place, weight in self._coordinates(side, x, node.vector, key):
+            draw = self._generator(*key, "draw", place).standard_normal(self.budget.pairs)
+            value = value + weight * np.repeat(draw, 2)[:, None]
+        return constant(value * (float(variance) / self._ratio[group.dim]) ** 0.5)
+
+    def _inner(self, a: Array, b: Array) -> Array:
+        own = self.budget.own
+        found: Array = np.einsum("rs,rs->r", a[:, :own], b[:, :own])[:, None] / own
+        return found
+
+
+def _key(node: Product) -> tuple[str, bool]:
+    return node.matrix, node.transpose
+
+
+def _mixed(parts: list[tuple[Any, Dual]]) -> Dual:
+    """A sum of vectors with a weight for each replicate."""
+    value: Any = np.zeros((1, 1))
+    size: Any = np.zeros((1, 1))
+    slope: Any = None
+    steep: Any = None
+    for weight, dual_ in parts:
+        value, size = value + weight * dual_.value, size + np.abs(weight) * dual_.size
+        if dual_.slope is not None:
+            slope = weight * dual_.slope if slope is None else slope + weight * dual_.slope
+            more = np.abs(weight) * dual_.steep
+            steep = more if steep is None else steep + more
+    return Dual(value, size, slope, steep)
+
+
+def _settled(found: Dual) -> Dual:
+    """What a matrix made: rounding counts anew, or worst cases would add up from layer to layer."""
+    if not found.value.size or found.value.shape[1] == 1:
+        return found
+    wide = np.mean(np.abs(found.value), axis=1, keepdims=True)
+    size = np.minimum(found.size, FRESH * (wide + np.abs(found.value[:, -found.size.shape[1] :])))
+    if found.slope is None or found.steep is None:
+        return Dual(found.value, size)
+    most = np.max(np.abs(found.slope), axis=0)
+    return Dual(found.value, size, found.slope, np.minimum(found.steep, FRESH * (most + np.mean(most, axis=1, keepdims=True))))
+
+
+def _plus_mean(found: Dual, mean: float) -> Dual:
+    return Dual(found.value + mean, found.size + abs(mean), found.slope, found.steep)

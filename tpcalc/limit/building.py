@@ -1,0 +1,151 @@
+"""The limit graph under construction, with what each node depends on at finite width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+
+from tpcalc.functions import Call, Fn, Par
+from tpcalc.functions.expr import add, walk
+from tpcalc.functions.indicator import HIDDEN
+from tpcalc.limit.graph import (
+    Apply,
+    Draw,
+    Expect,
+    Fluctuation,
+    LNode,
+    LRef,
+    Noise,
+    Number,
+    Product,
+    ScalarApply,
+    Start,
+    graph_refs,
+)
+from tpcalc.limit.parity import Parity
+from tpcalc.orders.coset import Lattice
+from tpcalc.program.nodes import InputMatrix, Ref
+from tpcalc.program.program import Program
+
+__all__ = ["Building", "is_hidden", "start_root"]
+
+
+@dataclass
+class Building:
+    """The nodes of a graph under construction.
+
+    Args:
+        program: What it is derived from.
+    """
+
+    program: Program
+    nodes: list[LNode] = field(default_factory=list)
+    dims: list[str | None] = field(default_factory=list)
+    roots: list[int] = field(default_factory=list)  # a bit for each random input
+    missing: list[str] = field(default_factory=list)  # why a node has no value, or ""
+    sides: list[int] = field(default_factory=list)  # a bit for each side of a matrix below a node
+    bits: dict[str, int] = field(default_factory=dict)
+    known: dict[LNode, LRef] = field(default_factory=dict)
+    anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
+    parity: Parity = field(init=False)
+    # Ratios of rows and columns of each Haar matrix.
+    orthogonal: dict[str, tuple[Fraction, Fraction]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Cosets of long training runs are large, and their zeros are rarely asked for.
+        largest = 128 if len(self.program.nodes) < 10_000 else 16
+        ratio = {dim.name: dim.ratio for dim in self.program.dims}
+        self.orthogonal = {
+            node.name: (ratio[node.rows], ratio[node.cols])
+            for node in self.program.nodes
+            if isinstance(node, InputMatrix) and node.law == "orthogonal"
+        }
+        self.parity = Parity(self.program.group, frozenset(self.orthogonal), Lattice(largest))
+
+    def add(self, node: LNode, dim: str | None) -> LRef:
+        """The number of a node; equal nodes are one."""
+        found = self.known.get(node)
+        if found is not None:
+            return found
+        self.nodes.append(node)
+        self.dims.append(dim)
+        if dim is not None:
+            self.anchors.setdefault(dim, len(self.nodes) - 1)
+            self.parity.add(len(self.nodes) - 1, node)
+        self.roots.append(self._roots(node))
+        self.missing.append(self._missing(node))
+        self.sides.append(self._sides(node))
+        self.known[node] = len(self.nodes) - 1
+        return len(self.nodes) - 1
+
+    def _missing(self, node: LNode) -> str:
+        """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
+        if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
+            return "hidden"
+        below = {self.missing[ref] for ref in graph_refs(node)}
+        if "hidden" in below:
+            return "hidden"
+        return "noise" if isinstance(node, Noise) or "noise" in below else ""
+
+    def _sides(self, node: LNode) -> int:
+        out = 0
+        for ref in graph_refs(node):
+            out |= self.sides[ref]
+        return out | self.side(node) if isinstance(node, Product) else out
+
+    def side(self, node: Product) -> int:
+        """The bit of the side of a matrix that a product uses."""
+        return self.bit(f"side {node.matrix} {node.transpose}")
+
+    def both_sides(self, node: Product) -> int:
+        """The bits of both sides of the matrix that a product uses."""
+        return self.bit(f"side {node.matrix} False") | self.bit(f"side {node.matrix} True")
+
+    def _roots(self, node: LNode) -> int:
+        """All random inputs that the finite-width value of a node depends on."""
+        out = 0
+        for ref in graph_refs(node):
+            out |= self.roots[ref]
+        if isinstance(node, Start | Fluctuation):
+            return out | self.bit(start_root(self.program, node.group, node.index))
+        if isinstance(node, Product):
+            return out | self.bit(f"matrix {node.matrix}")
+        if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
+            return -1
+        return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
+
+    def bit(self, root: str) -> int:
+        """The bit of a random input."""
+        return self.bits.setdefault(root, 1 << len(self.bits))
+
+    def start_bits(self) -> list[int]:
+        """The bits of the start vectors met so far."""
+        return [bit for root, bit in self.bits.items() if root.startswith("start ")]
+
+    def dim(self, ref: Ref) -> str:
+        """The dimension class of a vector node of the program."""
+        return self.program.types[ref].dims[0]
+
+    def scalar_sum(self, items: Sequence[LRef]) -> LRef:
+        """The node of a sum of scalars."""
+        if len(items) == 1:
+            return items[0]
+        refs = list(dict.fromkeys(items))
+        total = add(Par(refs.index(item)) for item in items)
+        return self.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
+
+    def number(self, value: Fraction | float) -> LRef:
+        return self.add(Number(value), None)
+
+
+@lru_cache(maxsize=2**14)
+def is_hidden(fn: Fn) -> bool:
+    """Whether a function holds a value that is not followed."""
+    return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
+
+
+def start_root(program: Program, group: str, index: int) -> str:
+    """Members of a group with a covariance count as one random input."""
+    return f"start {group}" if program.group[group].cov is not None else f"start {group} {index}"

@@ -1,0 +1,304 @@
+"""What forms say of the law of a vector: whether it has a density, and how sure that is.
+
+A sum has a bounded density where one term has a Gaussian direction that no other term holds. A
+product brings such a direction unless its vector is a sum of those that were multiplied before:
+where forms exclude that, the density is proved, elsewhere it is a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, Mul, mul, walk
+from tpcalc.limit.building import Building
+from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start, graph_refs
+
+__all__ = ["Density", "Laws", "linear_part"]
+
+SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
+MOST = 64  # terms of a sum that are looked at one by one
+
+
+class Density(IntEnum):
+    """How sure it is that a law has a density."""
+
+    NONE = 0
+    CLAIMED = 1
+    BOUNDED = 2  # claimed as well, and then bounded
+    PROVED = 3
+
+
+@dataclass
+class Laws:
+    """Densities of the vectors of a graph under construction.
+
+    Args:
+        context: The graph.
+        certain: Whether a node is certainly not 0.
+    """
+
+    context: Building
+    certain: Callable[[LRef], bool]
+    _known: dict[LRef, Density] = field(default_factory=dict)
+    _free: list[int] = field(default_factory=list)  # directions, each vector affine in its own
+    _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
+
+    def density(self, ref: LRef) -> Density:
+        """What forms say of the density of a vector.
+
+        Args:
+            ref: Its node.
+        """
+        found = self._known.get(ref)
+        if found is None:
+            found = self._known[ref] = self._find(ref)
+        return found
+
+    def _find(self, ref: LRef) -> Density:
+        node, parity = self.context.nodes[ref], self.context.parity
+        if isinstance(node, Start):
+            return Density.PROVED if parity.own[ref] or self._image_varies(ref) else Density.NONE
+        if isinstance(node, Product):
+            if not parity.own[ref]:
+                return Density.NONE
+            return Density.PROVED if self._is_fresh(ref, node) else Density.BOUNDED
+        if not isinstance(node, Combine):
+            return Density.NONE
+        if self._is_image(ref):
+            return Density.PROVED if self._image_varies(ref) else Density.NONE
+        if self._proved(node):
+            return Density.PROVED
+        if self._free_of(ref):
+            return Density.BOUNDED
+        return self._by_terms(self._terms(ref))
+
+    def _is_fresh(self, ref: LRef, node: Product) -> bool:
+        """Whether nothing that the matrix was applied to before can hold a part of the vector."""
+        return ref in self.context.parity.alone and self.certain(node.vector)
+
+    def _proved(self, node: Combine) -> bool:
+        """Whether one term with a given number is a fresh direction that no other term holds."""
+        depends = self.context.parity.depends
+        for place, (scalar, vector) in enumerate(zip(node.scalars, node.vectors, strict=True)):
+            inner = self.context.nodes[vector]
+            if scalar is not None or not isinstance(inner, Start | Product):
+                continue
+            if self.density(vector) is not Density.PROVED:
+                continue
+            others = [depends[v] for i, v in enumerate(node.vectors) if i != place]
+            if self.context.parity.own[vector] & ~_union(others):
+                return True
+        return False
+
+    def _fill(self, ref: LRef) -> None:
+        """Follow free directions and start vectors up to a node, in order."""
+        for here in range(len(self._free), ref + 1):
+            node = self.context.nodes[here]
+            vectors = [v for v in graph_refs(node) if self.context.dims[v] is not None]
+            self._free.append(self._freedom(here))
+            if isinstance(node, Start) or self._is_image(here):
+                self._images.append(frozenset({here}))
+            else:
+                self._images.append(frozenset().union(*(self._images[v] for v in vectors)))
+
+    def _freedom(self, ref: LRef) -> int:
+        """Directions in which a vector is affine, with nothing else in it that feels them."""
+        node, parity = self.context.nodes[ref], self.context.parity
+        if isinstance(node, Start | Product):
+            return parity.own[ref]
+        once = twice = found = 0
+        if isinstance(node, Combine):
+            for vector in node.vectors:
+                twice |= once & parity.depends[vector]
+                once |= parity.depends[vector]
+            for vector in node.vectors:
+                found |= self._free[vector] & ~twice
+        return found
+
+    def _free_of(self, ref: LRef) -> int:
+        self._fill(ref)
+        return self._free[ref]
+
+    def _terms(self, ref: LRef) -> list[LRef]:
+        """The terms of a sum of sums."""
+        out: list[LRef] = []
+        stack = [ref]
+        while stack and len(out) + len(stack) <= MOST:
+            top = stack.pop()
+            node = self.context.nodes[top]
+            if isinstance(node, Combine) and not self._is_image(top):
+                stack += reversed(node.vectors)
+            else:
+                out.append(top)
+        return [*out, *stack]
+
+    def _by_terms(self, terms: Sequence[LRef]) -> Density:
+        """Whether one term has a Gaussian direction that the others have not.
+
+        A term ``gate * D`` with such a direction in D may be left out: where the gate is open the
+        sum has a density, bounded if the gate takes few values, and elsewhere the rest decides.
+        """
+        left, found = list(terms), Density.BOUNDED
+        while left:
+            dropped = None
+            for place, vector in enumerate(left):
+                others = [other for index, other in enumerate(left) if index != place]
+                if self._is_free(vector, others):
+                    return found
+                if dropped is None:
+                    flat = self._gated(vector, others)
+                    if flat is not None:
+                        dropped, found = place, found if flat else Density.CLAIMED
+            if dropped is None:
+                return Density.NONE
+            left.pop(dropped)
+        return Density.NONE
+
+    def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
+        """Whether a Gaussian direction of a vector is in none of the others."""
+        depends = self.context.parity.depends
+        if self._free_of(vector) & ~_union([depends[other] for other in others]):
+            return True
+        node = self.context.nodes[vector]
+        if isinstance(node, Start) or self._is_image(vector):
+            return self._is_new_image(vector, others)
+        return False
+
+    def _gated(self, vector: LRef, others: Sequence[LRef]) -> bool | None:
+        """Whether a vector is a function with few values times a Z with a direction of its own.
+
+        None: it is no function times such a Z.
+        """
+        node = self.context.nodes[vector]
+        if not isinstance(node, Apply) or not isinstance(node.fn.expr, Mul):
+            return None
+        for place, factor in enumerate(node.fn.expr.factors):
+            if isinstance(factor, Var):
+                own = [v for i, v in enumerate(node.vectors) if i != factor.index]
+                if self._is_free(node.vectors[factor.index], [*others, *own]):
+                    rest = (f for i, f in enumerate(node.fn.expr.factors) if i != place)
+                    return all(_is_flat(part) for part in rest)
+        return None
+
+    # -- start vectors -----------------------------------------------------------------------
+
+    def _is_image(self, ref: LRef) -> bool:
+        """Whether this is a sum of start vectors with given numbers."""
+        node = self.context.nodes[ref]
+        return (
+            isinstance(node, Combine)
+            and all(scalar is None for scalar in node.scalars)
+            and all(isinstance(self.context.nodes[vector], Start) for vector in node.vectors)
+        )
+
+    def _image_varies(self, image: LRef) -> bool:
+        return bool(self._rank([image]))
+
+    def _is_new_image(self, image: LRef, others: Sequence[LRef]) -> bool:
+        """Whether a sum of start vectors is no sum of those that the others depend on."""
+        if any(self.context.parity.depends[other] == -1 for other in others):
+            return False
+        self._fill(max(others, default=0))
+        used = sorted(frozenset().union(*(self._images[other] for other in others)))
+        return self._rank([*used, image]) > self._rank(used)
+
+    def _rank(self, images: Sequence[LRef]) -> int:
+        rows = [self._weights(ref) for ref in images]
+        columns = sorted({place for row in rows for place in row})
+        if not columns:
+            return 0
+        table = np.array([[row.get(place, 0.0) for place in columns] for row in rows])
+        table /= np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-300)
+        return int(np.linalg.matrix_rank(table, tol=SINGULAR**0.5))
+
+    def _weights(self, ref: LRef) -> dict[tuple[str, int], float]:
+        """A sum of start vectors in independent coordinates: group and number of each."""
+        node = self.context.nodes[ref]
+        pairs = [(ref, 1.0)]
+        if isinstance(node, Combine):
+            numbers = (float(number) for number in node.numbers)
+            pairs = list(zip(node.vectors, numbers, strict=True))
+        out: dict[tuple[str, int], float] = {}
+        for vector, number in pairs:
+            start = self.context.nodes[vector]
+            assert isinstance(start, Start)
+            cov = self.context.program.group[start.group].cov
+            row = [(start.index, 1.0)] if cov is None else enumerate(_root(cov)[start.index])
+            for index, weight in row:
+                place = (start.group, index)
+                out[place] = out.get(place, 0.0) + number * float(weight)
+        return out
+
+
+def _union(bits: Sequence[int]) -> int:
+    found = 0
+    for one in bits:
+        found |= one
+    return found
+
+
+def _is_flat(expr: Expr) -> bool:
+    """Whether a factor takes few values: a number, or a jump."""
+    return isinstance(expr, Const | Par) or (
+        isinstance(expr, Call) and expr.atom.derivative is None
+    )
+
+
+def _root(cov: Sequence[Sequence[Fraction | float]]) -> Any:
+    """A matrix whose product with its transpose is a covariance."""
+    values, vectors = np.linalg.eigh(np.array(cov, dtype=float))
+    kept = np.where(values > SINGULAR * values.max(initial=0.0), values, 0.0)
+    return vectors * np.sqrt(kept)
+
+
+def linear_part(
+    context: Building, expr: Expr, vectors: Sequence[LRef], scalars: Sequence[LRef]
+) -> LRef | None:
+    """The node of a function of vectors, but for a constant, if it is affine in them.
+
+    Args:
+        context: The graph under construction.
+        expr: The function, over ``Var`` and ``Par``.
+        vectors: The nodes of its vector arguments.
+        scalars: Those of its scalar arguments.
+
+    Returns:
+        A vector, or None where the function is not affine.
+    """
+    parts: list[tuple[Fraction | float, LRef | None, LRef]] = []
+    for term in expr.terms if isinstance(expr, Add) else (expr,):
+        factors = term.factors if isinstance(term, Mul) else (term,)
+        own = [vectors[f.index] for f in factors if isinstance(f, Var)]
+        rest = [f for f in factors if not isinstance(f, Var)]
+        if len(own) > 1 or any(isinstance(part, Var) for f in rest for part in walk(f)):
+            return None
+        if not own:
+            continue
+        numbers = [f.value for f in rest if isinstance(f, Const)]
+        others = [f for f in rest if not isinstance(f, Const)]
+        scalar = None
+        if others:
+            fn, _, kept = Fn(mul(others), 0, len(scalars)).compact()
+            used = tuple(scalars[i] for i in kept)
+            scalar = used[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used), None)
+        parts.append((numbers[0] if numbers else Fraction(1), scalar, own[0]))
+    if len(parts) == 1 and parts[0][:2] == (1, None):
+        return parts[0][2]
+    if not parts:
+        return None
+    dim = context.dims[parts[0][2]]
+    return context.add(
+        Combine(
+            tuple(number for number, _, _ in parts),
+            tuple(scalar for _, scalar, _ in parts),
+            tuple(vector for _, _, vector in parts),
+        ),
+        dim,
+    )
