@@ -174,7 +174,9 @@ def _run(context: Context, refs: Sequence[LRef], budget: Budget, seed: int) -> d
     node = {name: target.node for name, target in graph.targets}
 
     def column(name: str) -> int:
-        return compiled.scalars[name] if name in compiled.scalars else compiled.moments[name][1]
+        own = compiled.scalars[name] if name in compiled.scalars else compiled.moments[name][1]
+        assert own is not None
+        return own
 
     def square(run: Draws, ref: LRef) -> float:
         values = run.values[:, column(str(ref))]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.errors import TpcalcError
 from tpcalc.functions import Call, Fn, Par, Var
 from tpcalc.functions.expr import Mul, add, walk
 from tpcalc.functions.indicator import HIDDEN
@@ -93,6 +94,7 @@ class Context:
     templates: dict[object, Template] = field(default_factory=dict)
     shapes: dict[object, int] = field(default_factory=dict)
     exploded: list[Explosion] = field(default_factory=list)
+    uncovered: dict[Ref, TpcalcError] = field(default_factory=dict)  # nodes that no rule covers
     fresh: Iterator[int] = field(default_factory=count)
     parity: Parity = field(init=False)
     # Ratios of rows and columns of each Haar matrix.

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from tpcalc.errors import ScaleError
+from tpcalc.errors import ScaleError, Undecided
 from tpcalc.functions import Call, Par, Var
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.certainty import Certainty
@@ -298,7 +298,7 @@ class _Solving(Chamber):
         if isinstance(value, Ex):
             early = sorted(self.unsolved(value))
             if early:
-                raise ScaleError(
+                raise Undecided(
                     f"the size of something hangs on whether n^({value}) grows, before the output "
                     f"that decides the unknown {early[0]!r}.",
                     hint="Name an output that comes before all that depends on the unknown.",
