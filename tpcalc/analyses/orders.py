@@ -122,10 +122,12 @@ def orders(
         seed: Of that test.
 
     Returns:
-        A mapping from names to orders, with ``region`` and ``table``.
+        A mapping from names to orders, with ``region`` and ``table``. What the calculus does not
+        cover has no bound, and a reason that names the node.
 
     Raises:
-        ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ScaleError: A symbol without a value, or a program of which no output has a bound, because
+            of a function without a known order.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
@@ -163,6 +165,9 @@ def orders(
         tuple(dict.fromkeys(g for run in runs for g in run.region.positive)),
         tuple(dict.fromkeys(g for run in runs for g in run.region.zero)),
     )
+    lost = {name: runs[-1].scale(name).uncovered for name in found}
+    if lost and all(lost.values()):
+        raise next(row.error for row in lost.values() if row is not None)
     ordered = {name: found[name] for name, _ in source.outputs}
     settings = {"verify": str(verify), "budget": str(limit), "depth": str(depth - HALF)}
     table = OrderTable(
@@ -189,7 +194,9 @@ def _settle(
     left = []
     for name, size in sizes.items():
         order, settled = _order(size, None if size.node is None else tests.get(size.node))
-        if order.status == "upper" and run.program.ref(name) in run.divided:
+        if size.uncovered is not None:
+            order = Order(None, "upper", size.uncovered.text)
+        elif order.status == "upper" and run.program.ref(name) in run.divided:
             order = Order(None, "upper", DIVIDED)
         found[name] = order
         if not settled:

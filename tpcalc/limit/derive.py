@@ -209,7 +209,7 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
             )
         if power < 0:
             return Target(power, None)
-    target = _computable(context, name, Target(power, node), rescaled)
+    target = _computable(context, Target(power, node), rescaled)
     if scalar or target.node is None:
         return target
     return replace(target, moments=moments(context, target.node))
@@ -268,7 +268,7 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
     )
 
 
-def _computable(context: Context, name: str, target: Target, rescaled: bool) -> Target:
+def _computable(context: Context, target: Target, rescaled: bool) -> Target:
     """A target that takes no average whose law is unknown: what vanishes needs none.
 
     Raises:
@@ -283,7 +283,7 @@ def _computable(context: Context, name: str, target: Target, rescaled: bool) -> 
     if target.power < 0 and not rescaled:
         return Target(target.power, None)
     raise LimitError(
-        f"{name} depends on an average whose expectation is 0 by symmetry and which is raised to "
+        "it depends on an average whose expectation is 0 by symmetry and which is raised to "
         f"order one by the powers of n: {_noise(context, target.node)}. It fluctuates, and the law "
         "of such a fluctuation is computed only for a start vector times something that does not "
         "depend on it.",

@@ -16,7 +16,7 @@ from tpcalc.program.text import TEXT_RULES, FunctionNames
 from tpcalc.program.typing import node_refs
 from tpcalc.results import NotCovered
 
-__all__ = ["covers_none", "not_covered", "refused"]
+__all__ = ["not_covered", "refused", "where_lost"]
 
 NOTHING, BOUND = Fraction(-2), Fraction(-1)  # how far terms are known, below where they are
 
@@ -29,7 +29,7 @@ def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovere
         values: The series of the program's nodes.
         name: The output.
     """
-    ref = _where(context, values, context.program.ref(name))
+    ref = where_lost(context, values, context.program.ref(name))
     return refused(context, name, ref, context.uncovered.get(ref) or _reason(context, values, ref))
 
 
@@ -50,20 +50,14 @@ def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCov
     return NotCovered(name, program.place(ref), text, error.message, hint, error.code, vector)
 
 
-def covers_none(context: Context, values: Sequence[Any], ref: Ref) -> Ref | None:
-    """The node without a rule that a node without any bound rests on; None: there is none.
+def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
+    """The node where terms are lost that a node rests on, by the argument that knows least.
 
     Args:
         context: The graph.
         values: The series of the program's nodes.
-        ref: A node of the program.
+        ref: A node of the program of which no leading term is known.
     """
-    found = _where(context, values, ref)
-    return found if found in context.uncovered else None
-
-
-def _where(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
-    """The node where terms are lost that a node rests on, by the argument that knows least."""
     while ref not in context.uncovered:
         known = [
             (_known(context, values[other]), other)

@@ -250,9 +250,14 @@ class SlopeRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A limit beside finite networks."""
+    """A limit beside finite networks.
+
+    ``uncovered`` are the outputs without a limit; ``alone`` is what finite networks say of them.
+    """
 
     rows: tuple[ComparisonRow, ...]
     slopes: tuple[SlopeRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = field(default=())
+    uncovered: tuple[NotCovered, ...] = ()
+    alone: tuple[FiniteRow, ...] = ()
