@@ -10,6 +10,7 @@
     │   └── DimMismatch              a vector or matrix on the wrong dimension class
     ├── ProgramError      TPC3xx     not a Tensor Program, or a text that does not parse
     ├── ScaleError        TPC4xx     powers of n that the question cannot take
+    │   └── Undecided                a comparison of powers that comes before its unknown
     ├── LimitError        TPC5xx     no limit, or none that the rules cover
     │   └── NotDifferentiable
     └── EvaluationError   TPC6xx     a number could not be computed
@@ -38,6 +39,7 @@ __all__ = [
     "StudyError",
     "TpcalcError",
     "TraceError",
+    "Undecided",
     "UnknownName",
     "UsageError",
 ]
@@ -134,6 +136,10 @@ class ScaleError(TpcalcError):
     """Powers of n that the question cannot take."""
 
     code = "TPC400"
+
+
+class Undecided(ScaleError):
+    """A comparison of powers that holds an unknown before the output that decides it."""
 
 
 class LimitError(TpcalcError):

@@ -19,6 +19,7 @@ from tpcalc.results import (
     Estimate,
     FiniteTable,
     LimitTable,
+    NotCovered,
     Provenance,
     ScalarRow,
     SlopeRow,
@@ -61,7 +62,8 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
     For each result and width: the mean over seeds, and its distance from the limit in combined
     standard errors (a size, without sign). For each result: the log-log slope in n of the root mean
     square over seeds of finite - limit. A result that stays random in the limit is compared by its
-    mean, and both standard deviations are reported. Where a power of n was taken out of a limit,
+    mean, and both standard deviations are reported. What the limit does not cover keeps its finite
+    values, and the reason. Where a power of n was taken out of a limit,
     finite values are divided by it first (second moments by its square).
 
     Args:
@@ -116,8 +118,14 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
                 rows.append(row)
         if by_width:
             slopes.append(_slope(quantity, by_width, rounding))
+    lost = {row.name for row in limit.uncovered}
     return Comparison(
-        tuple(rows), tuple(slopes), _provenance(limit, finite), tuple(dict.fromkeys(notes))
+        tuple(rows),
+        tuple(slopes),
+        _provenance(limit, finite),
+        tuple(dict.fromkeys(notes)),
+        limit.uncovered,
+        tuple(row for row in finite.rows if row.name in lost),
     )
 
 
@@ -142,7 +150,9 @@ def _same_program(limit: Provenance, finite: Provenance) -> None:
 
 def _unmatched(limit: LimitTable, finite: FiniteTable) -> Iterator[str]:
     """Results that only one side has."""
-    known = dict.fromkeys([row.name for row in limit.scalars] + [row.name for row in limit.vectors])
+    rows: list[ScalarRow | VectorRow | NotCovered]
+    rows = [*limit.scalars, *limit.vectors, *limit.uncovered]
+    known = dict.fromkeys(row.name for row in rows)
     simulated = dict.fromkeys(row.name for row in finite.rows)
     for names, others, text in (
         (known, simulated, "only the limit has"),

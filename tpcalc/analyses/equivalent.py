@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tpcalc.dsl import as_program
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
+from tpcalc.evaluate.settle import tested
 from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import slope
 from tpcalc.limit.derive import derive
@@ -213,7 +214,7 @@ def _shown(
 ) -> dict[str, Sameness]:
     """What the limit graphs show; outputs of which one has no limit here are left out."""
     try:
-        return same_targets(derive(left), derive(right))
+        return same_targets(derive(left, trial=tested(0)), derive(right, trial=tested(0)))
     except (LimitError, ScaleError) as error:
         if len(names) == 1:
             notes.append(f"The limits of {names[0]} are not compared: {error}")

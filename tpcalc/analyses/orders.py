@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.settle import broken, settled
+from tpcalc.evaluate.settle import settled
 from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.scales import Scale, Scales, scales, symbols
@@ -123,10 +123,12 @@ def orders(
         seed: Of that test.
 
     Returns:
-        A mapping from names to orders, with ``region`` and ``table``.
+        A mapping from names to orders, with ``region`` and ``table``. What the calculus does not
+        cover has no bound, and a reason that names the node.
 
     Raises:
-        ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ScaleError: A symbol without a value, or a program of which no output has a bound, because
+            of a function without a known order.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
@@ -173,6 +175,9 @@ def orders(
         tuple(dict.fromkeys(g for run in runs for g in run.region.positive)),
         tuple(dict.fromkeys(g for run in runs for g in run.region.zero)),
     )
+    lost = {name: runs[-1].scale(name).uncovered for name in found}
+    if lost and all(lost.values()):
+        raise next(row.error for row in lost.values() if row is not None)
     ordered = {name: found[name] for name, _ in source.outputs}
     settings = {"verify": str(verify), "budget": str(limit), "depth": str(depth - HALF)}
     table = OrderTable(
@@ -199,8 +204,10 @@ def _settle(
     left = []
     for name, size in sizes.items():
         order, done = _order(size, None if size.node is None else tests.get(size.node))
-        fault = broken(run.context, run.claims([name]))
-        if fault:
+        fault = run.context.record.fault(run.claims([name]))
+        if size.uncovered is not None:
+            order = Order(None, "upper", size.uncovered.text)
+        elif fault:
             order = Order(None, "upper", f"no bound is known: {fault}")
         found[name] = order
         if not done:

@@ -18,6 +18,7 @@ from tpcalc.results import (
     Kernel,
     Key,
     LimitTable,
+    NotCovered,
     OrderRow,
     OrderTable,
     PhaseDiagram,
@@ -97,6 +98,7 @@ def limit(table: LimitTable) -> dict[str, Any]:
     return {
         "scalars": [_scalar(row) for row in table.scalars],
         "vectors": [_vector(row) for row in table.vectors],
+        "not_covered": [_uncovered(row) for row in table.uncovered],
         "notes": table.notes,
     }
 
@@ -132,6 +134,8 @@ def comparison(table: Comparison) -> dict[str, Any]:
     return {
         "rows": rows,
         "slopes": [_slope(row) for row in table.slopes],
+        "not_covered": [_uncovered(row) for row in table.uncovered],
+        "finite_alone": [_finite(row) for row in table.alone],
         "notes": table.notes,
     }
 
@@ -327,6 +331,18 @@ def _vector(row: VectorRow) -> dict[str, Any]:
         "method": row.second_moment.method.value,
         "status": row.second_moment.status.name.lower(),
         **_common(row),
+    }
+
+
+def _uncovered(row: NotCovered) -> dict[str, Any]:
+    return {
+        **_key(row.name),
+        "status": "not covered",
+        "code": row.code,
+        "node": row.node,
+        "term": row.term,
+        "reason": row.reason,
+        "hint": row.hint,
     }
 
 

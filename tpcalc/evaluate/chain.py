@@ -18,9 +18,10 @@ from tpcalc.evaluate.closure.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["Chain", "chosen"]
+__all__ = ["ZERO", "Chain", "chosen", "refuse"]
 
 ROUNDING = 2.0**-50
+ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
 WORK = 20_000  # integrals by closed form, or 500 in two dimensions: some seconds
 CHOICES = ("auto", "exact", "quadrature", "particles")
 
@@ -68,16 +69,26 @@ class Chain:
         work = Work(WORK) if self.methods == METHODS else None
         self._closure = Closure(self.graph, Numeric(self.methods, work=work))
         self._chance = Chance(self._closure)
-        self._nodes = {name: target.node for name, target in self.graph.targets}
+        self._targets = dict(self.graph.targets)
         self._formulas: Chance[Any] | None = None
 
-    def scalar(self, name: str) -> Estimate | None:
-        """The estimate of a scalar target; None where only samples give one.
+    def estimates(self, name: str) -> tuple[Estimate | None, ...]:
+        """The estimate of a scalar target, those of E Z and E Z^2 of a vector target.
 
         Args:
             name: The target.
+
+        Returns:
+            None in place of what samples alone give; nothing for a target without a node.
         """
-        ref = self._ref(name)
+        target = self._targets[name]
+        if target.node is None:
+            return ()
+        if target.moments is None:
+            return (self._estimate(name, target.node),)
+        return tuple(ZERO if ref is None else self._estimate(name, ref) for ref in target.moments)
+
+    def _estimate(self, name: str, ref: LRef) -> Estimate | None:
         if not self.methods:
             return None
         try:
@@ -86,23 +97,6 @@ class Chain:
                     return _estimate(self._closure.scalar(ref))
                 spread = self._chance.spread(ref)
                 return _estimate(spread.mean, self._chance.covariance(ref, ref))
-        except Unknown as reason:
-            self.reasons[name] = str(reason)
-            return None
-
-    def moments(self, name: str) -> tuple[Estimate, Estimate] | None:
-        """Mean and second moment of a vector target; None where only samples give them.
-
-        Args:
-            name: The target.
-        """
-        ref = self._ref(name)
-        if not self.methods:
-            return None
-        try:
-            with np.errstate(all="ignore"):
-                mean, second = self._closure.average(ref), self._closure.inner(ref, ref)
-            return _estimate(mean), _estimate(second)
         except Unknown as reason:
             self.reasons[name] = str(reason)
             return None
@@ -144,7 +138,7 @@ class Chain:
         return replace(found, formula=str(closed))
 
     def _ref(self, name: str) -> LRef:
-        ref = self._nodes[name]
+        ref = self._targets[name].node
         assert ref is not None, name
         return ref
 

@@ -13,6 +13,7 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
+from tpcalc.evaluate.settle import tested
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.passes.tangent import DATA, TangentProgram
@@ -45,7 +46,7 @@ class Entries:
     @cached_property
     def graph(self) -> LimitGraph:
         """Its limit graph."""
-        return derive(self.tangent.program)
+        return derive(self.tangent.program, trial=tested(0))
 
     @cached_property
     def nodes(self) -> dict[str, LRef | None]:

@@ -86,7 +86,7 @@ def expect(
         (),
     )
     chain = Chain(graph, chosen(method))
-    direct = chain.scalar("E")
+    direct = chain.estimates("E")[0]
     if direct is not None:
         return chain.with_formula("E", direct)
     found: Estimate = limit(program, method=method, seed=seed)["E"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from tpcalc.dsl import as_program
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
-from tpcalc.evaluate.chain import Chain, chosen, refuse
+from tpcalc.evaluate.chain import ZERO, Chain, chosen
 from tpcalc.evaluate.notes import limit_notes
-from tpcalc.evaluate.particles.compile import Compiled, compile_graph
-from tpcalc.evaluate.particles.estimate import Budget, Draws, collect, estimate, run_particles
-from tpcalc.evaluate.particles.tails import rarely_sampled
+from tpcalc.evaluate.numbers import Numbers, numbers
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, collect, run_particles
+from tpcalc.evaluate.settle import tested
 from tpcalc.functions import Expr, Fn, Var
-from tpcalc.limit.derive import derive
+from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import LimitGraph, restricted
+from tpcalc.limit.graph import LimitGraph
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
@@ -32,9 +33,8 @@ from tpcalc.results import (
     Estimate,
     Formula,
     LimitTable,
-    Method,
+    NotCovered,
     ScalarRow,
-    Status,
     VectorRow,
     checks,
 )
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
 __all__ = ["Limit", "LimitVector", "limit"]
-
-EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
-RANDOM_REPLICATES = 64
 
 
 class Limit:
@@ -58,7 +55,6 @@ class Limit:
         program: The program, with the outputs that were asked for.
         graph: Its limit graph.
         budget: What the numbers were computed with.
-        draws: All replicates; None where everything is exact.
         table: All of it as a plain record.
         values: Numbers for symbols in exponents.
         method: What evaluates expectations.
@@ -78,7 +74,6 @@ class Limit:
         program: Program,
         graph: LimitGraph,
         budget: Budget,
-        draws: Draws | None,
         table: LimitTable,
         values: Mapping[str, Fraction] | None = None,
         method: str = "auto",
@@ -89,16 +84,18 @@ class Limit:
         self.table = table
         self.values = values
         self.method = method
-        self._draws = draws
         self._scalars = {row.name: row for row in table.scalars}
         self._vectors = {row.name: row for row in table.vectors}
+        self._uncovered = {row.name: row for row in table.uncovered}
 
     def __getitem__(self, name: str) -> Any:
+        if name in self._uncovered:
+            raise self._uncovered[name].error
         if name in self._scalars:
             return self._closed(name)
         if name in self._vectors:
             return LimitVector(self, self._vectors[name])
-        raise UnknownName("limit", name, [*self._scalars, *self._vectors])
+        raise UnknownName("limit", name, list(self))
 
     def _closed(self, name: str) -> Estimate:
         """The estimate of a scalar with its formula, which is made when asked for."""
@@ -111,7 +108,7 @@ class Limit:
         return Chain(self.graph, chosen(self.method))
 
     def __iter__(self) -> Any:
-        return iter([*self._scalars, *self._vectors])
+        return iter([*self._scalars, *self._vectors, *self._uncovered])
 
     def __repr__(self) -> str:
         lines = [
@@ -123,6 +120,7 @@ class Limit:
             f"{row.name} -> {_power(row.n_power)}Z, E Z = {row.mean}, E Z^2 = {row.second_moment}"
             for row in self.table.vectors
         ]
+        lines += [f"{row.name}: {row.text}" for row in self.table.uncovered]
         return "\n".join(lines)
 
     @property
@@ -309,14 +307,16 @@ def limit(
         progress: Called with a fraction and a text.
 
     Returns:
-        The limit; ``result[name]`` is an estimate (scalars) or a limit variable (vectors).
+        The limit; ``result[name]`` is an estimate (scalars) or a limit variable (vectors). An
+        output that is not covered is a row of the table that says why, and ``result[name]`` raises
+        the error.
 
     Raises:
         UsageError: An argument that is of the wrong kind or out of range.
         UnknownName: An output or a symbol that the program does not have.
-        ScaleError: A scalar that grows, or a vector that explodes where a function that is not
-            homogeneous reads it.
-        LimitError: A rule is missing.
+        ScaleError: No output is covered, the first because a scalar grows, or a vector explodes
+            where a function that is not homogeneous reads it; or a symbol has no value.
+        LimitError: No output is covered, the first because a rule is missing.
         EvaluationError: The method that was asked for does not give an output.
         OutOfMemory: It does not fit; said before the run.
 
@@ -336,92 +336,66 @@ def limit(
         values = {name: value for name, value in values.items() if name in program.symbols}
     names = [name for name, _ in program.outputs]
     rescaled = _matching(names, rescale)
-    graph = derive(program, values, rescaled)
-    solved = _solved(graph, method)
-    compiled = compile_graph(restricted(graph, {name for name, _ in graph.targets} - solved.keys()))
-    if replicates is None:
-        replicates = RANDOM_REPLICATES if compiled.random else 16
+    cover = derived(program, values, rescaled, tested(seed))
+    graph = cover.graph
     budget = Budget(
         2**14 if samples is None else samples,
-        replicates,
+        16 if replicates is None else replicates,
         rel_error,
         max_samples,
         threads,
         storage,
         memory_limit,
     )
-    draws, rare = None, {}
-    if compiled.script.results:
-        draws = run_particles(compiled, budget, seed, progress)
-        sampled = _sampled(compiled, draws)
-        rare = rarely_sampled(restricted(graph, sampled.keys()), draws.samples * replicates)
-        solved |= {name: _marked(sampled[name], name in rare) for name in sampled}
+    found = numbers(graph, method, budget, seed, progress, replicates=replicates)
+    uncovered = _ordered(names, (*cover.uncovered, *_failures(program, found)))
+    if len(uncovered) == len(names):
+        raise uncovered[0].error
     printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
     for name, target in graph.targets:
         power = str(target.power)
+        if name in found.failed:
+            continue
         if program.types[program.ref(name)].kind is Kind.SCALAR:
-            (found,) = solved.get(name, (EXACT_ZERO,))
+            (value,) = found.found[name] or (ZERO,)
             gone = target.power < 0 and target.node is None
             note = f"of size n^({power}) as written" if gone else ""
             power = "0" if target.node is None else power
-            scalars.append(ScalarRow(name, found, power, printed.get(name), note))
+            scalars.append(ScalarRow(name, value, power, printed.get(name), note))
         elif target.node is None:
-            vectors.append(VectorRow(name, EXACT_ZERO, EXACT_ZERO))
+            vectors.append(VectorRow(name, ZERO, ZERO))
         else:
-            mean, second = solved[name]
+            mean, second = found.found[name]
             vectors.append(VectorRow(name, mean, second, power, printed.get(name)))
+    draws = found.draws
     settings = {
         "method": method,
         "samples": str(draws.samples if draws else 0),
-        "replicates": str(replicates if draws else 0),
+        "replicates": str(found.budget.replicates if draws else 0),
         "storage": storage,
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = limit_notes(graph, scalars, draws, rare)
-    table = LimitTable(tuple(scalars), tuple(vectors), record, notes)
-    return Limit(program, graph, budget, draws, table, values, method)
+    notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
+    table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered)
+    return Limit(program, graph, found.budget, table, values, method)
 
 
-def _solved(graph: LimitGraph, method: str) -> dict[str, tuple[Estimate, ...]]:
-    """The targets that need no samples: the estimate of a scalar, both moments of a vector.
-
-    Raises:
-        EvaluationError: A method was forced, and does not give one of them.
-    """
-    chain = Chain(graph, chosen(method))
-    out: dict[str, tuple[Estimate, ...]] = {}
-    for name, target in graph.targets:
-        if target.node is None:
-            continue
-        if graph.vector_dim[target.node] is not None:
-            moments = chain.moments(name)
-            if moments is not None:
-                out[name] = moments
-        elif (scalar := chain.scalar(name)) is not None:
-            out[name] = (scalar,)
-    if method not in ("auto", "particles") and chain.reasons:
-        raise refuse([*chain.reasons.items()], method)
-    return out
+def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:
+    """What could not be evaluated."""
+    for name, failure in found.failed.items():
+        ref, error = program.ref(name), failure.error
+        place = error.where or program.place(ref)
+        vector = program.types[ref].kind is Kind.VECTOR
+        yield NotCovered(
+            name, place, failure.term, error.message, error.hint or "", error.code, vector
+        )
 
 
-def _sampled(compiled: Compiled, draws: Draws) -> dict[str, tuple[Estimate, ...]]:
-    """The targets that were sampled: the estimate of a scalar, both moments of a vector."""
-    found: dict[str, tuple[Estimate, ...]] = {
-        name: (estimate(draws, column, random=name in compiled.random),)
-        for name, column in compiled.scalars.items()
-    }
-    for name, pair in compiled.moments.items():
-        found[name] = tuple(estimate(draws, column) for column in pair)
-    return found
-
-
-def _marked(found: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
-    return tuple(
-        replace(one, status=Status.RARE) if rare and one.status is Status.CONVERGED else one
-        for one in found
-    )
+def _ordered(names: Sequence[str], rows: Sequence[NotCovered]) -> tuple[NotCovered, ...]:
+    place = {name: index for index, name in enumerate(names)}
+    return tuple(sorted(rows, key=lambda row: place[row.name]))
 
 
 def _selected(program: Program, outputs: Sequence[str] | None) -> Program:

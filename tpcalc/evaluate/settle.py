@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TypeVar
 
 from tpcalc.evaluate.witness import Law, law, nonzero
 from tpcalc.functions import Fn, Par, const
-from tpcalc.limit.claims import Claim, Verdict
+from tpcalc.limit.claims import Claim, Trial, Verdict
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, ScalarApply
 
-__all__ = ["broken", "settle", "settled"]
+__all__ = ["settle", "settled", "tested"]
 
 ROUNDS = 12  # derivations in which atoms may still be found
 T = TypeVar("T")
-MEANS = {
-    "clear": "a function with a kink or a jump is read where {text} may be {points}",
-    "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
-    "nonzero": "it rests on a power {power} of a number, {text}, that may be 0",
-}
+
+
+def tested(seed: int) -> Trial:
+    """What tests the claims of a derivation of limits.
+
+    Args:
+        seed: Of the draws.
+    """
+    return partial(settle, seed=seed)
 
 
 def settled(
@@ -73,22 +78,6 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
             text = "; ".join(weak or (tests[node].text for node in nodes))
             record.settle(claim, Verdict(None if weak else True, text))
     return again
-
-
-def broken(context: Context, claims: Iterable[Claim]) -> str:
-    """What nothing can rest on, in words; empty where all claims hold.
-
-    Args:
-        context: The graph, with the record.
-        claims: What an answer rests on.
-    """
-    for claim in claims:
-        verdict = context.record.verdicts.get(claim)
-        if verdict is not None and verdict.holds is None:
-            points = " or ".join(f"{point:g}" for point in claim.points)
-            text = MEANS[claim.kind].format(text=claim.text, points=points, power=claim.power)
-            return f"{text} ({verdict.text})"
-    return ""
 
 
 def _distances(context: Context, claim: Claim) -> list[LRef]:

@@ -1,23 +1,27 @@
 """Claims: what a derivation rests on besides the form of the program.
 
 A rule that takes more than forms prove records it here: that a number is not 0, that a law has no
-mass at a kink. Every answer is given with the claims on its way, and these are tested before it is
-given (``evaluate.settle``). A law that turns out to sit on a kink is known as such from then on, and
-the program is derived again; what cannot be told is refused, or no bound is given.
+mass at a kink. The claims on the way to an answer are tested before it is given
+(``evaluate.settle``). A law that turns out to sit on a kink is known as such from then on, and the
+program is derived again; what cannot be told is refused, or no bound is given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tpcalc.limit.graph import LNode, LRef, graph_refs, renamed
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+__all__ = ["Claim", "Record", "Trial", "Verdict"]
 
-__all__ = ["Claim", "Record", "Verdict"]
+MEANS = {
+    "clear": "a function with a kink or a jump is read where {text} may be {points}",
+    "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
+    "nonzero": "it rests on the power {power} of a number, {text}, that may be 0",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,22 @@ class Record:
         named = renamed(node, {ref: keys[ref] for ref in refs}) if refs else node
         return self._keys.setdefault(named, len(self._keys))
 
+    def fault(self, claims: Iterable[Claim]) -> str:
+        """What nothing can rest on among claims, in words; empty where all hold."""
+        for claim in claims:
+            verdict = self.verdicts.get(claim)
+            if verdict is not None and verdict.holds is None:
+                points = " or ".join(f"{point:g}" for point in claim.points)
+                text = MEANS[claim.kind].format(text=claim.text, points=points, power=claim.power)
+                return f"{text} ({verdict.text})"
+        return ""
+
     def settle(self, claim: Claim, verdict: Verdict) -> None:
         """Put down what a test says of a claim."""
         self.verdicts[claim] = verdict
         if verdict.holds is False:
             self.atoms.add((claim.key, claim.points))
+
+
+# Tests claims on a graph and puts down what becomes of them: whether an atom was found.
+Trial = Callable[[Any, Iterable[Claim]], bool]

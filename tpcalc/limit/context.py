@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 
-from tpcalc.functions import Expr, Fn
+from tpcalc.errors import TpcalcError
+from tpcalc.functions import Fn
 from tpcalc.limit.algebra import Asked, Explosion
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
@@ -67,6 +68,7 @@ class Context(Building):
     templates: dict[object, list[Template]] = field(default_factory=dict)
     shapes: dict[object, int] = field(default_factory=dict)
     exploded: list[Explosion] = field(default_factory=list)
+    uncovered: dict[Ref, TpcalcError] = field(default_factory=dict)  # nodes that no rule covers
     fresh: Iterator[int] = field(default_factory=count)
     certainty: Certainty = field(init=False)
 

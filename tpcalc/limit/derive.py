@@ -7,14 +7,14 @@ answer that depends on it is refused or derived again with more terms, never sil
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.algebra import Explosion
 from tpcalc.limit.building import start_root
-from tpcalc.limit.claims import Record
+from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
     Fluctuation,
@@ -24,34 +24,63 @@ from tpcalc.limit.graph import (
     Noise,
     Target,
     graph_refs,
+    joined,
     renamed,
 )
+from tpcalc.limit.lost import not_covered, refused
+from tpcalc.limit.moments import moments
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
-from tpcalc.limit.series import NeedsMore, Ranking
-from tpcalc.orders.chamber import Chamber
-from tpcalc.program.nodes import InputMatrix
+from tpcalc.limit.series import NeedsMore, Ranking, Rest
+from tpcalc.orders.chamber import Chamber, Power
+from tpcalc.program.nodes import InputMatrix, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
+from tpcalc.results import NotCovered
 
-__all__ = ["derive", "graph_of"]
+__all__ = ["Cover", "cover", "derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
+ROUNDS = 12  # derivations in which atoms may still be found
+UNTOLD = (
+    "Write the program without the terms that cancel, or so that this number stays away from "
+    "there; tp.simulate runs it at finite width."
+)
+TOGETHER = (
+    "two outputs rest on fluctuating averages that may be correlated; their draws are independent: "
+    "each is right on its own, and together they are not"
+)
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What the calculus says of the outputs of a program.
+
+    Args:
+        graph: The limit graph of the outputs that it covers.
+        uncovered: The others, each with what stands against it.
+        notes: What a reader should know besides.
+    """
+
+    graph: LimitGraph
+    uncovered: tuple[NotCovered, ...]
+    notes: tuple[str, ...] = ()
 
 
 def derive(
     program: Program,
     values: Mapping[str, Fraction] | None = None,
     rescaled: Container[str] = (),
-    record: Record | None = None,
+    trial: Trial | None = None,
 ) -> LimitGraph:
-    """The limit graph of a program.
+    """The limit graph of a program whose outputs are all covered.
 
     Args:
         program: The program; all its outputs are derived.
         values: Numbers for the symbols in exponents.
         rescaled: Names of scalar outputs whose limit is taken after their power of n is taken out;
             that of a vector always is.
+        trial: Tests what the answers rest on besides the form of the program.
 
     Returns:
         The graph, with for each output the power of n it carries and its node.
@@ -64,44 +93,133 @@ def derive(
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
+    found = cover(program, values, rescaled, trial)
+    for row in found.uncovered:
+        raise row.error
+    return found.graph
+
+
+def cover(
+    program: Program,
+    values: Mapping[str, Fraction] | None = None,
+    rescaled: Container[str] = (),
+    trial: Trial | None = None,
+) -> Cover:
+    """The limit graph of what the calculus covers of a program, and what it does not cover.
+
+    Each output is settled at the smallest depth that does, whatever the others need.
+
+    Args:
+        program: The program; all its outputs are derived.
+        values: Numbers for the symbols in exponents.
+        rescaled: As of ``derive``.
+        trial: As of ``derive``; without it nothing is tested.
+
+    Raises:
+        ScaleError: A symbol without a value.
+
+    Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
+    """
     for name in sorted(symbols(program) - (values or {}).keys()):
         raise ScaleError(
             f"an exponent of the program holds the symbol {name!r}, which has no value here.",
             hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}} (the power of relu^p is "
             "written in the program); tp.orders takes symbols.",
         )
-    exploded: list[Explosion] = []
+    found: dict[str, Target | NotCovered] = {}
+    record = Record()
+    open_ = list(program.outputs)
+    graphs: list[LimitGraph] = []
+    notes: tuple[str, ...] = ()
     for depth in DEPTHS:
-        context = Context(
-            program,
-            ranking=Ranking(Chamber(), depth),
-            values=dict(values or {}),
-            record=record or Record(),
-        )
+        context, answers = _answers(program, open_, values, rescaled, depth, record, trial)
+        targets: list[tuple[str, Target]] = []
+        for name, _ in open_:
+            answer = answers[name]
+            if isinstance(answer, Target):
+                targets.append((name, answer))
+            elif answer is not None:
+                found[name] = answer
         try:
-            found = interpret(program, LIMIT_RULES, context)
-            targets = tuple(
-                (name, _target(context, found[ref], name, name in rescaled))
-                for name, ref in program.outputs
-            )
-        except NeedsMore:
-            exploded = context.exploded
-            continue
-        return graph_of(context, targets)
-    if exploded:
-        first = exploded[0]
-        raise ScaleError(
-            f"{first.text}: its argument explodes like n^({first.power}).",
-            where=first.where,
-            hint="Check the powers of n (learning-rate exponents included); tp.orders shows the "
-            "size of every vector.",
+            _check_fluctuations(context, _cone(context, targets))
+        except LimitError:
+            targets, against = _apart(context, targets)
+            found.update(against)
+            notes = (TOGETHER,)
+        graphs.append(_part(context, targets))
+        found.update(targets)
+        open_ = [output for output in open_ if output[0] not in found]
+        if not open_:
+            break
+    graph = joined(graphs)
+    kept = dict(graph.targets)
+    order = tuple((name, kept[name]) for name, _ in program.outputs if name in kept)
+    rows = [found[name] for name, _ in program.outputs if name not in kept]
+    uncovered = tuple(row for row in rows if isinstance(row, NotCovered))
+    return Cover(replace(graph, targets=order), uncovered, notes)
+
+
+def _answers(
+    program: Program,
+    open_: Sequence[tuple[str, Ref]],
+    values: Mapping[str, Fraction] | None,
+    rescaled: Container[str],
+    depth: Fraction,
+    record: Record,
+    trial: Trial | None,
+) -> tuple[Context, dict[str, Target | NotCovered | None]]:
+    """What a depth says of outputs; where a test finds an atom, the program is derived again."""
+    for _ in range(ROUNDS):
+        context = Context(
+            program, ranking=Ranking(Chamber(), depth), values=dict(values or {}), record=record
         )
-    raise LimitError(
-        "an output depends on terms that this version does not expand: smaller by more than "
-        f"n^(-{DEPTHS[-1]}) than the leading ones, or the first order of a function where its "
-        "argument may sit on a kink.",
-        hint="Check the powers of n; run the program at finite width with tp.simulate.",
-    )
+        series = interpret(program, LIMIT_RULES, context)
+        answers = {
+            name: _settled(context, series, name, name in rescaled, depth == DEPTHS[-1])
+            for name, _ in open_
+        }
+        given = [ref for name, ref in open_ if isinstance(answers[name], Target)]
+        if trial is None or not trial(context, context.claims_below(given)):
+            break
+    for name, ref in open_:
+        if isinstance(answers[name], Target):
+            fault = record.fault(context.claims_below([ref]))
+            if fault:
+                error = LimitError(f"{fault}.", hint=UNTOLD)
+                answers[name] = refused(context, name, ref, error)
+    return context, answers
+
+
+def _settled(
+    context: Context, series: Sequence[Any], name: str, rescaled: bool, last: bool
+) -> Target | NotCovered | None:
+    """What an output becomes, or why it is not covered; None: a larger depth may tell.
+
+    Every reason against an answer belongs here: what is returned as a target is given.
+    """
+    ref = context.program.ref(name)
+    try:
+        return _target(context, series[ref], name, rescaled)
+    except NeedsMore:
+        if not last:
+            return None
+    except (LimitError, ScaleError) as error:
+        return refused(context, name, ref, error)
+    bound = context.ranking.bound(series[ref])
+    if not rescaled and bound is not None and _vanishes(bound):
+        return Target(_number(bound.power), None)  # of a vector that tends to 0, and how is open
+    return not_covered(context, series, name)
+
+
+def _vanishes(bound: Rest) -> bool:
+    """Whether what is bounded tends to 0 as its powers of n are written."""
+    power = bound.power
+    return isinstance(power, Fraction) and (power < 0 or (power == 0 and bound.strict))
+
+
+def _number(power: Power | None) -> Fraction:
+    assert isinstance(power, Fraction)
+    return power
 
 
 def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
@@ -112,29 +230,31 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
     """
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
+    scalar = not context.program.types[context.program.ref(name)].dims
     try:
         lead = context.ranking.leading(value)
     except NeedsMore:
         bound = context.ranking.bound(value)
-        if rescaled or bound is None or not isinstance(bound.power, Fraction) or bound.power >= 0:
+        if not scalar or rescaled or bound is None or not _vanishes(bound):
             raise
-        return Target(bound.power, None)
+        return Target(_number(bound.power), None)
     if lead is None:
         return Target(Fraction(0), None)
-    power, node = lead
-    assert isinstance(power, Fraction)
-    if context.dims[node] is None and not rescaled:
+    power, node = _number(lead[0]), lead[1]
+    if scalar and not rescaled:
         if power > 0:
             raise ScaleError(
                 f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
                 "its moment vanishes.",
-                where=context.program.place(context.program.ref(name)),
                 hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
                 "rescale=True) gives the limit after n^(-power).",
             )
         if power < 0:
             return Target(power, None)
-    return _computable(context, name, Target(power, node), rescaled)
+    target = _computable(context, Target(power, node), rescaled)
+    if scalar or target.node is None:
+        return target
+    return replace(target, moments=moments(context, target.node))
 
 
 def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:
@@ -147,26 +267,33 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
     Raises:
         LimitError: It takes fluctuations that may be correlated.
     """
+    _check_fluctuations(context, _cone(context, targets))
+    return _part(context, targets)
+
+
+def _cone(context: Context, targets: Iterable[tuple[str, Target]]) -> list[LRef]:
+    """The nodes that some targets need, in order."""
     needed = [False] * len(context.nodes)
     for _, target in targets:
-        if target.node is not None:
-            needed[target.node] = True
+        for ref in target.refs:
+            needed[ref] = True
     for ref in range(len(context.nodes) - 1, -1, -1):
         if needed[ref]:
             for other in graph_refs(context.nodes[ref]):
                 needed[other] = True
+    return [ref for ref, used in enumerate(needed) if used]
+
+
+def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph:
+    """The part of a graph that some targets need."""
     new: dict[LRef, LRef] = {}
     nodes: list[LNode] = []
     dims: list[str | None] = []
-    for ref, node in enumerate(context.nodes):
-        if needed[ref]:
-            new[ref] = len(nodes)
-            nodes.append(renamed(node, new))
-            dims.append(context.dims[ref])
-    _check_fluctuations(context, new)
-    kept = tuple(
-        (name, Target(t.power, None if t.node is None else new[t.node])) for name, t in targets
-    )
+    for ref in _cone(context, targets):
+        new[ref] = len(nodes)
+        nodes.append(renamed(context.nodes[ref], new))
+        dims.append(context.dims[ref])
+    kept = tuple((name, target.renamed(new)) for name, target in targets)
     matrices = tuple(
         (node.name, node.rows, node.cols)
         for node in context.program.nodes
@@ -183,7 +310,7 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
     )
 
 
-def _computable(context: Context, name: str, target: Target, rescaled: bool) -> Target:
+def _computable(context: Context, target: Target, rescaled: bool) -> Target:
     """A target that takes no average whose law is unknown: what vanishes needs none.
 
     Raises:
@@ -198,13 +325,26 @@ def _computable(context: Context, name: str, target: Target, rescaled: bool) -> 
     if target.power < 0 and not rescaled:
         return Target(target.power, None)
     raise LimitError(
-        f"{name} depends on an average whose expectation is 0 by symmetry and which is raised to "
+        "it depends on an average whose expectation is 0 by symmetry and which is raised to "
         f"order one by the powers of n: {_noise(context, target.node)}. It fluctuates, and the law "
         "of such a fluctuation is computed only for a start vector times something that does not "
         "depend on it.",
-        where=context.program.place(context.program.ref(name)),
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
+
+
+def _apart(
+    context: Context, targets: Sequence[tuple[str, Target]]
+) -> tuple[list[tuple[str, Target]], dict[str, NotCovered]]:
+    """The targets that take no fluctuations that may be correlated, each on its own."""
+    kept, against = [], {}
+    for name, target in targets:
+        try:
+            _check_fluctuations(context, _cone(context, [(name, target)]))
+            kept.append((name, target))
+        except LimitError as error:
+            against[name] = refused(context, name, context.program.ref(name), error)
+    return kept, against
 
 
 def _noise(context: Context, node: LRef | None) -> str:

@@ -224,6 +224,8 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
         factor *= order + 1
         factor_term = multiplied(factor_term, inner, setting)
         function = derivative(function, HERE)
+    if first is not None:  # more orders than are looked at: what is left is a bound
+        return summed([*pieces, Series((), Rest(times(Fraction(MOST), lead)))], setting)
     raise ScaleError(
         f"{expr.text}: its argument vanishes like n^({lead}), and its first derivatives at 0 are "
         "0 or unknown.",

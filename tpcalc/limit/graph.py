@@ -6,7 +6,7 @@ coordinate); its scalars are limits of moments. Powers of n are gone: ``derive``
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -30,6 +30,7 @@ __all__ = [
     "Start",
     "Target",
     "graph_refs",
+    "joined",
     "renamed",
     "restricted",
 ]
@@ -162,11 +163,23 @@ LNode = (
 class Target:
     """What an output of the program became: n**power times a node.
 
-    ``node`` is None where the output is 0 in the limit: identically, or a scalar by its power.
+    ``node`` is None where the output is 0 in the limit: identically, or by its power. ``moments``
+    are the nodes of E Z and E Z^2 of a vector where they were asked for; None in place of one is 0.
     """
 
     power: Fraction
     node: LRef | None
+    moments: tuple[LRef | None, LRef | None] | None = None
+
+    @property
+    def refs(self) -> tuple[LRef, ...]:
+        """The nodes that it names."""
+        return tuple(ref for ref in (self.node, *(self.moments or ())) if ref is not None)
+
+    def renamed(self, new: Mapping[LRef, LRef]) -> Target:
+        """The target with its nodes renumbered."""
+        moved = [None if r is None else new[r] for r in (self.node, *(self.moments or ()))]
+        return Target(self.power, moved[0], (moved[1], moved[2]) if self.moments else None)
 
 
 @dataclass(frozen=True)
@@ -259,7 +272,7 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
         (Number(value=Fraction(2, 1)),)
     """
     targets = [(name, target) for name, target in graph.targets if name in names]
-    needed = {target.node for _, target in targets if target.node is not None}
+    needed = {ref for _, target in targets for ref in target.refs}
     for ref in range(len(graph.nodes) - 1, -1, -1):
         if ref in needed:
             needed.update(graph_refs(graph.nodes[ref]))
@@ -268,8 +281,36 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
     return replace(
         graph,
         nodes=tuple(renamed(graph.nodes[ref], new) for ref in kept),
-        targets=tuple(
-            (name, t if t.node is None else replace(t, node=new[t.node])) for name, t in targets
-        ),
+        targets=tuple((name, target.renamed(new)) for name, target in targets),
         vector_dim=tuple(graph.vector_dim[ref] for ref in kept),
     )
+
+
+def joined(graphs: Sequence[LimitGraph]) -> LimitGraph:
+    """One graph with the targets of several of one program; what they share is there once.
+
+    Args:
+        graphs: The graphs, at least one.
+
+    Example:
+        >>> one, two = Number(Fraction(1)), Number(Fraction(2))
+        >>> target = Target(Fraction(0), 0)
+        >>> left = LimitGraph((one,), (("a", target),), (None,), (), (), ())
+        >>> right = LimitGraph((two, one), (("b", target),), (None, None), (), (), ())
+        >>> joined([left, right]).nodes
+        (Number(value=Fraction(1, 1)), Number(value=Fraction(2, 1)))
+    """
+    if len(graphs) == 1:
+        return graphs[0]
+    known: dict[LNode, LRef] = {}
+    dims: list[str | None] = []
+    targets: list[tuple[str, Target]] = []
+    for graph in graphs:
+        new: dict[LRef, LRef] = {}
+        for ref, node in enumerate(graph.nodes):
+            moved = renamed(node, new)
+            new[ref] = known.setdefault(moved, len(known))
+            if new[ref] == len(dims):
+                dims.append(graph.vector_dim[ref])
+        targets += [(name, target.renamed(new)) for name, target in graph.targets]
+    return replace(graphs[0], nodes=tuple(known), targets=tuple(targets), vector_dim=tuple(dims))

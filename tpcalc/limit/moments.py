@@ -16,9 +16,10 @@ from tpcalc.limit.series import Series
 from tpcalc.orders.chamber import Power, minus
 from tpcalc.program.nodes import Moment, Ref
 
-__all__ = ["moment"]
+__all__ = ["moment", "moments"]
 
-HALF = Fraction(1, 2)
+HALF, ZERO = Fraction(1, 2), Fraction(0)
+FIRST, SECOND = Fn(Var(0), 1), Fn(Var(0) ** 2, 1)
 
 
 def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -43,6 +44,23 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
     kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
     sums = tuple((power, context.scalar_sum(items)) for power, items in kept.terms)
     return Series(sums, kept.rest, None, kept.drift)
+
+
+def moments(context: Context, vector: LRef) -> tuple[LRef | None, LRef | None]:
+    """The nodes of E Z and E Z^2, by the rule of averages; None for one that is 0 by symmetry.
+
+    Args:
+        context: The graph under construction.
+        vector: The node of Z.
+    """
+    dim = context.dims[vector]
+    assert dim is not None
+    found = []
+    for fn in (FIRST, SECOND):
+        terms = _expectations(context, Piece(ZERO, fn, (vector,), ()), dim)
+        items = [item for power, item in terms if power == ZERO]
+        found.append(context.scalar_sum(items) if items else None)
+    return found[0], found[1]
 
 
 def _joined(lists: list[list[LRef]]) -> list[LRef]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.errors import ScaleError
+from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
@@ -23,7 +23,7 @@ from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
-from tpcalc.limit.series import Rest, Series
+from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     InputMatrix,
@@ -249,13 +249,15 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> 
     x: Value = values[node.vector]
     if x.is_zero:
         return x
-    if any(value.lead != 0 or len(value.terms) != 1 for value in plain) or len(x.terms) != 1:
+    if any(not value.terms or value.lead != 0 for value in plain) or not x.terms:
         raise ScaleError(
-            "an outer function of vectors that are not of order one as written.",
+            f"an outer function {node.fn.text} of what is not of order one as written.",
             where=context.program.place(ref),
             hint="Write the powers of n so that its arguments are of order one.",
         )
-    rests = [x.rest, *(x.bounded_by(value.rest) for value in plain)]
+    dropped = [Rest(power) for power, _ in x.terms[1:2]]  # only leading terms are followed
+    dropped += [Rest(plus(x.terms[0][0], power)) for v in plain for power, _ in v.terms[1:2]]
+    rests = [x.rest, *(x.bounded_by(value.rest) for value in plain), *dropped]
     softs = [x.soft, *(x.bounded_by(value.soft) for value in plain)]
     drifts = [x.drift, *(x.bounded_by(value.drift) for value in plain)]
     rows, cols = len(node.rows), len(node.cols)
@@ -298,4 +300,13 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Scale: _scale,
 }
 
-LIMIT_RULES: Rules[Any, Context] = Rules("limit", _TABLE)
+
+def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:
+    """A node that no rule covers: nothing is known of it, and what does not need it goes on."""
+    if isinstance(error, Undecided) or not isinstance(error, LimitError | ScaleError):
+        raise error
+    context.uncovered[ref] = error
+    return Series((), UNBOUNDED)
+
+
+LIMIT_RULES: Rules[Any, Context] = Rules("limit", _TABLE, lost=_lost)

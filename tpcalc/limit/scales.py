@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.errors import ScaleError
+from tpcalc.errors import ScaleError, Undecided
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
+from tpcalc.limit.lost import refused, where_lost
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
 from tpcalc.orders import Ex, as_ex
@@ -24,6 +25,7 @@ from tpcalc.orders.chamber import Chamber, Power, Region
 from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref, ScalarFn
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from
+from tpcalc.results import NotCovered
 
 __all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
 
@@ -40,6 +42,7 @@ class Scale:
         strict: Whether the bound is o(n^power).
         certain: Whether the leading coefficient is provably not 0.
         noise: Whether it rests on an average that is 0 in the limit and fluctuates.
+        uncovered: Why nothing is known: what no rule covers on the way to the output.
     """
 
     power: Power | None
@@ -48,6 +51,7 @@ class Scale:
     strict: bool = False
     certain: bool = False
     noise: bool = False
+    uncovered: NotCovered | None = None
 
 
 @dataclass
@@ -107,12 +111,19 @@ class Scales:
         except NeedsMore:
             largest = ranking.bound(series)
             assert largest is not None
-            return Scale(largest.power, bound=True, strict=largest.strict)
+            lost = self._uncovered(name) if largest.power is None else None
+            return Scale(largest.power, bound=True, strict=largest.strict, uncovered=lost)
         if lead is None:
             return Scale(None, certain=True)
         power, node = lead
         noise = self.context.missing[node] == "noise"
         return Scale(power, node, certain=self.context.certainty.holds(node), noise=noise)
+
+    def _uncovered(self, name: str) -> NotCovered | None:
+        """What stands against an output without a bound, where that is a node without a rule."""
+        ref = where_lost(self.context, self.values, self.program.ref(name))
+        error = self.context.uncovered.get(ref)
+        return None if error is None else refused(self.context, name, ref, error)
 
     def bound(self, ref: Ref) -> Scale:
         """The bound on a node whose leading term is not known."""
@@ -274,7 +285,7 @@ class _Solving(Chamber):
         if isinstance(value, Ex):
             early = sorted(self.unsolved(value))
             if early:
-                raise ScaleError(
+                raise Undecided(
                     f"the size of something hangs on whether n^({value}) grows, before the output "
                     f"that decides the unknown {early[0]!r}.",
                     hint="Name an output that comes before all that depends on the unknown.",

@@ -10,12 +10,9 @@ from fractions import Fraction
 from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Fn
 from tpcalc.functions.expr import (
-    Add,
     Call,
     Const,
     Expr,
-    Mul,
-    Par,
     Var,
     add,
     const,

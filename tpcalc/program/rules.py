@@ -27,12 +27,15 @@ class Rules(Generic[T, C]):
         table: For each node type ``rule(node, ref, values, context)``.
         gaps: Node types without a rule, each with the reason a reader needs.
         refusal: The error raised at a node without a rule.
+        lost: What stands for a node whose rule raises, ``lost(error, ref, context)``; without it
+            the error ends the walk.
     """
 
     name: str
     table: Mapping[type, Callable[[Any, Ref, list[T], C], T]]
     gaps: Mapping[type, str] = field(default_factory=dict)
     refusal: type[TpcalcError] = ProgramError
+    lost: Callable[[TpcalcError, Ref, C], T] | None = None
 
     @property
     def missing(self) -> set[type]:
@@ -69,5 +72,11 @@ def interpret_from(
             raise rules.refusal(
                 f"{kind.__name__} has no rule in {rules.name!r}: {reason}", where=program.place(ref)
             )
-        values.append(rule(node, ref, values, context))
+        try:
+            value = rule(node, ref, values, context)
+        except TpcalcError as error:
+            if rules.lost is None:
+                raise
+            value = rules.lost(error, ref, context)
+        values.append(value)
         yield ref

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tpcalc.report.exponents import exponent_parts, judge_exponents, summarize_exponents
 from tpcalc.report.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
 from tpcalc.report.record import ReportInput
-from tpcalc.report.tables import Cell, Table, comparison_table, slope_table, worst
+from tpcalc.report.tables import Cell, Table, comparison_table, slope_table, uncovered_table, worst
 from tpcalc.report.traces import Trace
 from tpcalc.report.verdict import Verdict, judge, summary
 from tpcalc.results import Comparison, Formula, LimitTable, ScalarRow, VectorRow
@@ -21,6 +21,7 @@ PROGRAM_LINES = 400
 _FOLDED = 24
 _WORST = 8
 _FORMULAS = 40
+_UNCOVERED = "These outputs have no limit in this calculus; finite networks are shown all the same."
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,9 @@ def _sections(
             shown(*_compared(compared, report.limit)) if compared is not None else (),
         )
     )
+    if report.limit is not None and report.limit.uncovered:
+        lost = uncovered_table(report.limit.uncovered)
+        found.append(Section("uncovered", "Not covered", _UNCOVERED, shown(lost)))
     found.append(Section("provenance", "Provenance", "", shown(provenance(report))))
     return tuple(section for section in found if section.tables or section.key in drawn)
 

@@ -24,6 +24,7 @@ from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, 
 from tpcalc.report.tables import (
     Cell,
     Table,
+    alone_tables,
     bounded,
     comparison_table,
     finite_table,
@@ -106,8 +107,9 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
         comparison: The comparison.
         limit: The limits, whose methods tell a sampled zero from an exact one.
     """
-    text = _html(comparison_table(comparison.rows, "Limit and finite networks", limit))
-    return text + (_html(slope_table(comparison.slopes)) if comparison.slopes else "")
+    tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
+    tables += [slope_table(comparison.slopes)] if comparison.slopes else []
+    return "".join(map(_html, (*tables, *alone_tables(comparison))))
 
 
 def orders_html(table: OrderTable) -> str:

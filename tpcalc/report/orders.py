@@ -24,7 +24,7 @@ def size(n: str, status: str = "exact") -> str:
     """A size as a power of n; a bound is never written as an equality.
 
     Args:
-        n: The growth exponent, ``"-oo"`` for what is identically 0.
+        n: The growth exponent; ``"-oo"`` is identically 0, ``"oo"`` nothing known.
         status: ``"exact"``, or else it is an upper bound.
 
     Example:
@@ -32,8 +32,8 @@ def size(n: str, status: str = "exact") -> str:
         ('n^(-1/2)', '1', '0', '<= n^-1', 'n^(1/2 - a)')
     """
     n = n.strip()
-    if n == "-oo":
-        return "0"
+    if n in ("-oo", "oo"):
+        return "0" if n == "-oo" else "no bound known"
     if n == "0":
         text = "1"
     elif n == "1":

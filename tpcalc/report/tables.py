@@ -15,6 +15,7 @@ from tpcalc.results import (
     Key,
     LimitTable,
     Method,
+    NotCovered,
     SlopeRow,
 )
 
@@ -22,6 +23,7 @@ __all__ = [
     "MISSED",
     "Cell",
     "Table",
+    "alone_tables",
     "bounded",
     "comparison_table",
     "finite_table",
@@ -31,6 +33,7 @@ __all__ = [
     "name",
     "number",
     "slope_table",
+    "uncovered_table",
     "worst",
     "z_cell",
 ]
@@ -117,6 +120,31 @@ def limit_tables(table: LimitTable) -> tuple[Table, ...]:
         made.append(_scalar_limits(scalars))
     if means:
         made.append(_vector_limits(means, squares))
+    if table.uncovered:
+        made.append(uncovered_table(table.uncovered))
+    return tuple(made)
+
+
+def uncovered_table(rows: Iterable[NotCovered]) -> Table:
+    """Outputs without a limit: where the calculus ends, and why."""
+    head = (Cell("Name"), Cell("Node"), Cell("Term"), Cell("Reason"))
+    body = tuple(
+        (name(row.name), name(row.node), name(row.term), Cell(row.reason, "sentence"))
+        for row in rows
+    )
+    return Table("Not covered", head, body)
+
+
+def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """What a comparison holds of outputs without a limit: why, and their finite values."""
+    if not comparison.uncovered:
+        return ()
+    made = [uncovered_table(comparison.uncovered)]
+    if comparison.alone:
+        shown = _finite(
+            "Finite networks alone", FiniteTable(comparison.alone, (), 0, "", comparison.provenance)
+        )
+        made.append(shown)
     return tuple(made)
 
 
@@ -142,6 +170,10 @@ def _vector_limits(means: list[Trace], squares: dict[str, Trace]) -> Table:
 
 def finite_table(table: FiniteTable) -> Table:
     """Averages over seeds, one row a result and width."""
+    return _finite(f"Finite networks ({table.backend})", table)
+
+
+def _finite(caption: str, table: FiniteTable) -> Table:
     rows = []
     for trace in gather(None, table, None):
         sign = symbol(trace.key) if trace.statistic == "value" else ""
@@ -164,7 +196,7 @@ def finite_table(table: FiniteTable) -> Table:
         number("sd over seeds"),
         number("Seeds"),
     )
-    return Table(f"Finite networks ({table.backend})", head, tuple(rows))
+    return Table(caption, head, tuple(rows))
 
 
 def comparison_table(

@@ -25,6 +25,7 @@ from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, 
 from tpcalc.report.tables import (
     Cell,
     Table,
+    alone_tables,
     bounded,
     comparison_table,
     finite_table,
@@ -126,6 +127,7 @@ def comparison_group(
     tables = [comparison_table(rows, caption, limit)]
     if comparison.slopes:
         tables.append(slope_table(comparison.slopes))
+    tables += alone_tables(comparison)
     return _group(tables, comparison.notes, most)
 
 

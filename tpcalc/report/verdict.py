@@ -183,6 +183,10 @@ def _doubts(report: ReportInput, traces: tuple[Trace, ...]) -> tuple[str, ...]:
             f"{_counted(missed, 'limit')} did not meet the error target (marked †): raise "
             "max_samples or rel_error."
         )
+    if report.limit is not None and report.limit.uncovered:
+        lost = [row.name for row in report.limit.uncovered]
+        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        found.append(f"Not covered: {', '.join(lost[:_NAMED])}{more}; the table says why.")
     tables = (report.limit, report.finite)
     digests = {table.provenance.program_digest for table in tables if table is not None}
     if len(digests) > 1:

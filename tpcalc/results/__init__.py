@@ -60,6 +60,7 @@ from tpcalc.results.tables import FiniteTable as FiniteTable
 from tpcalc.results.tables import Formula as Formula
 from tpcalc.results.tables import Key as Key
 from tpcalc.results.tables import LimitTable as LimitTable
+from tpcalc.results.tables import NotCovered as NotCovered
 from tpcalc.results.tables import Provenance as Provenance
 from tpcalc.results.tables import ScalarRow as ScalarRow
 from tpcalc.results.tables import SlopeRow as SlopeRow

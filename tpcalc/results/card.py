@@ -45,6 +45,7 @@ class Card:
         lines += [f"- {fact}" for fact in found.facts]
         if self.limit is not None:
             lines += [f"{row.name} -> {_scaled(row)}" for row in self.limit.scalars]
+            lines += [f"{row.name}: {row.text}" for row in self.limit.uncovered]
         rows = self.theorems.rows if self.theorems is not None else ()
         lines += [f"{row.name}: {row.answered} ({row.source.item})" for row in rows]
         return "\n".join([head, *(f"  {line}" for line in lines)])

@@ -11,6 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from tpcalc.errors import (
+    EvaluationError,
+    Exploded,
+    LimitError,
+    NotDifferentiable,
+    ScaleError,
+    TpcalcError,
+)
 from tpcalc.results.estimate import Estimate
 
 __all__ = [
@@ -21,12 +29,17 @@ __all__ = [
     "Formula",
     "Key",
     "LimitTable",
+    "NotCovered",
     "Provenance",
     "ScalarRow",
     "SlopeRow",
     "VectorRow",
 ]
 
+_ERRORS: dict[str, type[TpcalcError]] = {
+    kind.code: kind
+    for kind in (ScaleError, LimitError, NotDifferentiable, EvaluationError, Exploded)
+}
 _LAYERED = ("h", "x", "dh", "dx", "dW_x")
 _PATTERN = re.compile(r"^(?P<name>[A-Za-z_]\w*)\[(?P<index>-?\d+(?:\s*,\s*-?\d+)*)\]$")
 
@@ -113,13 +126,54 @@ class VectorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NotCovered:
+    """An output without a limit in this calculus.
+
+    Args:
+        name: The output.
+        node: Where the calculus ends: a node of the program, with the user's line.
+        term: What stands there.
+        reason: Why it is not covered.
+        hint: What to do about it.
+        code: Of the error that says so.
+        vector: Whether the output is a vector.
+
+    Example:
+        >>> NotCovered("y", "%2 (y)", "nonlin {x0**(-1)} (%1)", "it has no mean.").text
+        'not covered: %2 (y), nonlin {x0**(-1)} (%1): it has no mean.'
+    """
+
+    name: str
+    node: str
+    term: str
+    reason: str
+    hint: str = ""
+    code: str = LimitError.code
+    vector: bool = False
+
+    @property
+    def text(self) -> str:
+        """What stands in place of a number."""
+        places = [part for part in (self.node, self.term) if part]
+        return ": ".join(part for part in ("not covered", ", ".join(places), self.reason) if part)
+
+    @property
+    def error(self) -> TpcalcError:
+        """The error that asking for this output alone is answered with."""
+        within = f" ({self.term})" if self.term else ""
+        message = f"{self.name} is not covered{within}: {self.reason}"
+        return _ERRORS[self.code](message, where=self.node or None, hint=self.hint or None)
+
+
+@dataclass(frozen=True, slots=True)
 class LimitTable:
-    """All limits asked for, in the order of the program's outputs."""
+    """All limits asked for, in the order of the program's outputs; then what has none."""
 
     scalars: tuple[ScalarRow, ...]
     vectors: tuple[VectorRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    uncovered: tuple[NotCovered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +250,14 @@ class SlopeRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A limit beside finite networks."""
+    """A limit beside finite networks.
+
+    ``uncovered`` are the outputs without a limit; ``alone`` is what finite networks say of them.
+    """
 
     rows: tuple[ComparisonRow, ...]
     slopes: tuple[SlopeRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = field(default=())
+    uncovered: tuple[NotCovered, ...] = ()
+    alone: tuple[FiniteRow, ...] = ()

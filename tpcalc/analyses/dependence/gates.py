@@ -113,7 +113,9 @@ class Gates:
         Args:
             ref: Its node; those of its arguments are there.
         """
-        self._of[ref] = EVERYWHERE if self.context.laws.density(ref) is not Density.NONE else self._find(ref)
+        self._of[ref] = (
+            EVERYWHERE if self.context.laws.density(ref) is not Density.NONE else self._find(ref)
+        )
 
     def _find(self, ref: LRef) -> Support:
         node = self.context.nodes[ref]

@@ -148,6 +148,8 @@ def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
 
 def _agreement(found: Comparison) -> str:
     """How far the widest networks are from the limit, in one line."""
+    if not found.rows:
+        return "no number of the limit is compared"
     widest = max(row.width for row in found.rows)
     rows = [row for row in found.rows if row.width == widest]
     close = sum(row.z <= 3 for row in rows)

@@ -5,7 +5,7 @@ One register for each node; powers of n are gone already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tpcalc.engine.instructions import (
@@ -25,6 +25,7 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError
+from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.functions import Call, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.graph import (
@@ -40,7 +41,7 @@ from tpcalc.limit.graph import (
     Product,
     ScalarApply,
     Start,
-    graph_refs,
+    Target,
 )
 
 __all__ = ["Compiled", "compile_graph"]
@@ -56,16 +57,17 @@ class Compiled:
     Args:
         script: What the engine runs.
         scalars: Result index of each scalar target.
-        moments: Result indices (mean, second moment) of each vector target.
-        random: Names of scalar targets that depend on a random scalar.
+        moments: Result indices (mean, second moment) of each vector target; None for one that is 0
+            by symmetry.
+        random: Result indices of scalars that stay random.
         denominators: Result indices of scalars that the program divides by.
         jumps: Result indices of scalars that are a jump of other scalars.
     """
 
     script: Script
     scalars: Mapping[str, int]
-    moments: Mapping[str, tuple[int, int]]
-    random: frozenset[str]
+    moments: Mapping[str, tuple[int | None, int | None]]
+    random: frozenset[int]
     denominators: tuple[int, ...] = ()
     jumps: tuple[int, ...] = ()
 
@@ -96,6 +98,23 @@ class _State:
         return tuple(self.scalar[ref] for ref in refs)
 
 
+@dataclass
+class _Columns:
+    """The results of a script."""
+
+    registers: list[int] = field(default_factory=list)
+    random: set[int] = field(default_factory=set)
+
+    def add(self, register: int, chance: bool = False) -> int:
+        if chance:
+            self.random.add(len(self.registers))
+        self.registers.append(register)
+        return len(self.registers) - 1
+
+    def all(self, registers: Sequence[int]) -> tuple[int, ...]:
+        return tuple(map(self.add, registers))
+
+
 def compile_graph(
     graph: LimitGraph, *, moments: bool = True, collect: Sequence[str] = ()
 ) -> Compiled:
@@ -112,36 +131,26 @@ def compile_graph(
         if target.node is not None:
             names.setdefault(target.node, name)
     _emit_starts(state, names)
-    random: set[LRef] = set()
-    for ref, node in enumerate(graph.nodes):
-        drawn = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
-        if drawn or any(other in random for other in graph_refs(node)):
-            random.add(ref)
+    random = random_nodes(graph)
+    for ref in range(len(graph.nodes)):
         if ref not in state.vector:
             _emit(state, ref, names.get(ref, ""))
-    results: list[int] = []
+    columns = _Columns()
     scalars: dict[str, int] = {}
-    pairs: dict[str, tuple[int, int]] = {}
+    pairs: dict[str, tuple[int | None, int | None]] = {}
     for name, target in graph.targets:
         if target.node is None:
             continue
         if graph.vector_dim[target.node] is None:
-            scalars[name] = len(results)
-            results.append(state.scalar[target.node])
+            scalars[name] = columns.add(state.scalar[target.node], target.node in random)
         elif moments:
-            pair = []
-            for fn in (FIRST, SECOND):
-                register = state.new_scalar()
-                state.out.append(Mean(fn, (state.vector[target.node],), (), register))
-                pair.append(len(results))
-                results.append(register)
-            pairs[name] = (pair[0], pair[1])
-    divisors = sorted(_divisors(graph) - random)
-    denominators = tuple(range(len(results), len(results) + len(divisors)))
-    results.extend(state.scalar[ref] for ref in divisors)
-    turned = sorted(_jumps(graph) - random)
-    jumps = tuple(range(len(results), len(results) + len(turned)))
-    results.extend(state.scalar[ref] for ref in turned)
+            first, second = (
+                None if found is None else columns.add(*found)
+                for found in _moments(state, target, random)
+            )
+            pairs[name] = (first, second)
+    denominators = columns.all(state.scalars_of(sorted(_divisors(graph) - random)))
+    jumps = columns.all(state.scalars_of(sorted(_jumps(graph) - random)))
     wanted = {name: target.node for name, target in graph.targets}
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
@@ -153,13 +162,25 @@ def compile_graph(
         tuple(state.spaces),
         state.scalars,
         tuple(state.labels),
-        tuple(results),
+        tuple(columns.registers),
         tuple(state.vector[at] for name in collect if (at := wanted[name]) is not None),
     )
-    chance = frozenset(
-        name for name, target in graph.targets if target.node is not None and target.node in random
-    )
-    return Compiled(script, scalars, pairs, chance, denominators, jumps)
+    return Compiled(script, scalars, pairs, frozenset(columns.random), denominators, jumps)
+
+
+def _moments(
+    state: _State, target: Target, random: frozenset[LRef]
+) -> Iterator[tuple[int, bool] | None]:
+    """The registers of E Z and E Z^2, each with whether it is random; None for what is 0."""
+    if target.moments is not None:
+        for ref in target.moments:
+            yield None if ref is None else (state.scalar[ref], ref in random)
+        return
+    assert target.node is not None
+    for fn in (FIRST, SECOND):
+        register = state.new_scalar()
+        state.out.append(Mean(fn, (state.vector[target.node],), (), register))
+        yield register, target.node in random
 
 
 def _divisors(graph: LimitGraph) -> set[LRef]:

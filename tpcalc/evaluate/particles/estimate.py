@@ -151,9 +151,9 @@ def _check_denominators(compiled: Compiled, values: NDArray[np.float64]) -> None
 
 
 def _met(compiled: Compiled, values: NDArray[np.float64], rel_error: float) -> bool:
-    for name, column in compiled.scalars.items():
+    for column in compiled.scalars.values():
         mean, stderr = _mean_and_error(values[:, column])
-        if name not in compiled.random and stderr > rel_error * abs(mean):
+        if column not in compiled.random and stderr > rel_error * abs(mean):
             return False
     return True
 

@@ -133,7 +133,8 @@ def _steep(factor: Array, size: Array, of: Dual) -> Array | None:
     """The size of the terms of a factor times a slope."""
     if of.slope is None or of.steep is None:
         return None
-    return np.abs(factor) * of.steep + size * np.max(np.abs(of.slope), axis=0)
+    found: Array = np.abs(factor) * of.steep + size * np.max(np.abs(of.slope), axis=0)
+    return found
 
 
 def _power(base: Dual, exponent: float, at: Any, part: Pow) -> Dual:

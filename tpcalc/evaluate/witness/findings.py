@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
 from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
-from tpcalc.functions import Par, Var
+from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Expect, LRef
@@ -120,7 +120,9 @@ def law(
         for place in list(left):
             ref, points = asked[place]
             one = samples[ref]
-            answer = (Law.OPEN, str(one)) if isinstance(one, Unvalued) else _mass(one, points, budget)
+            answer = (
+                (Law.OPEN, str(one)) if isinstance(one, Unvalued) else _mass(one, points, budget)
+            )
             found[place] = answer
             if answer[0] is not Law.OPEN or isinstance(one, Unvalued):
                 left.remove(place)

@@ -386,7 +386,12 @@ def _settled(found: Dual) -> Dual:
     if found.slope is None or found.steep is None:
         return Dual(found.value, size)
     most = np.max(np.abs(found.slope), axis=0)
-    return Dual(found.value, size, found.slope, np.minimum(found.steep, FRESH * (most + np.mean(most, axis=1, keepdims=True))))
+    return Dual(
+        found.value,
+        size,
+        found.slope,
+        np.minimum(found.steep, FRESH * (most + np.mean(most, axis=1, keepdims=True))),
+    )
 
 
 def _plus_mean(found: Dual, mean: float) -> Dual:

@@ -109,7 +109,7 @@ class Averages:
             (),
         )
         chain = Chain(graph, self.methods)
-        found = chain.scalar("E")
+        found = chain.estimates("E")[0]
         if found is None:
             raise EvaluationError(
                 f"E {whole.text} has no closed form and no quadrature here: "

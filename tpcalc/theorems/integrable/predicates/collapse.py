@@ -15,6 +15,7 @@ from tpcalc.dsl.tracer import Tracer, mean
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
+from tpcalc.evaluate.settle import tested
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef, graph_refs
 from tpcalc.program.program import prune
@@ -177,7 +178,7 @@ class _Limits:
 
     def __init__(self, case: Case) -> None:
         self.program = case.trained(case.steps, ("h", "x", "dh", "dx"))
-        self.graph = derive(self.program)
+        self.graph = derive(self.program, trial=tested(0))
         self.targets = dict(self.graph.targets)
 
     def constant(self, name: str) -> bool:

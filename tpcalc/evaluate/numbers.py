@@ -1,0 +1,187 @@
+"""The numbers of a limit graph: by closed forms and quadrature where they end, else by particles.
+
+Where the numbers of one output cannot be had, the others are computed all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemory, TpcalcError
+from tpcalc.evaluate.chain import ZERO, Chain, chosen, refuse
+from tpcalc.evaluate.particles.compile import Compiled, compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
+from tpcalc.evaluate.particles.tails import rarely_sampled
+from tpcalc.limit.graph import (
+    Apply,
+    Expect,
+    LimitGraph,
+    LNode,
+    LRef,
+    Product,
+    ScalarApply,
+    graph_refs,
+    restricted,
+)
+from tpcalc.results import Estimate, Status
+
+if TYPE_CHECKING:
+    from tpcalc.engine.run import Progress
+
+__all__ = ["Failure", "Numbers", "numbers"]
+
+FIXED, RANDOM = 16, 64  # replicates where no limit is random, and where one is
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an output has no number.
+
+    Args:
+        term: What could not be evaluated.
+        error: What it ended with.
+    """
+
+    term: str
+    error: TpcalcError
+
+
+@dataclass
+class Numbers:
+    """What was found.
+
+    Args:
+        found: For each target the estimate of a scalar, those of E Z and E Z^2 of a vector.
+        failed: The targets without numbers.
+        draws: All replicates; None where nothing was sampled.
+        budget: What was sampled with.
+        rare: Names of what rare samples may dominate, with degrees.
+    """
+
+    budget: Budget
+    found: dict[str, tuple[Estimate, ...]] = field(default_factory=dict)
+    failed: dict[str, Failure] = field(default_factory=dict)
+    draws: Draws | None = None
+    rare: Mapping[str, str] = field(default_factory=dict)
+
+
+def numbers(
+    graph: LimitGraph,
+    method: str,
+    budget: Budget,
+    seed: int,
+    progress: Progress | None = None,
+    *,
+    replicates: int | None = None,
+) -> Numbers:
+    """Estimate every target of a limit graph.
+
+    Args:
+        graph: The graph.
+        method: As of ``tp.limit``.
+        budget: What particles may cost.
+        seed: Of the draws.
+        progress: Called with a fraction and a text.
+        replicates: Independent replicates; None: as many as the question needs.
+
+    Raises:
+        EvaluationError: A method was forced, and does not give one of them.
+        OutOfMemory: It does not fit.
+    """
+    chain = Chain(graph, chosen(method))
+    known = {name: chain.estimates(name) for name, _ in graph.targets}
+    if method not in ("auto", "particles") and chain.reasons:
+        raise refuse([*chain.reasons.items()], method)
+    out = Numbers(budget)
+    names = [name for name, own in known.items() if None in own]
+    while names:
+        part = restricted(graph, set(names))
+        try:
+            compiled = compile_graph(part)
+            count = replicates or (RANDOM if compiled.random else FIXED)
+            out.budget = replace(budget, replicates=count)
+            out.draws = run_particles(compiled, out.budget, seed, progress)
+        except (MissingBackend, OutOfMemory):
+            raise
+        except (LimitError, EvaluationError) as error:
+            culprit = _culprit(part, replace(out.budget, rel_error=None), seed)
+            lost = _above(part, culprit)
+            failure = Failure(_term(part.nodes[culprit]), error)
+            out.failed |= {name: failure for name in names if name in lost}
+            names = [name for name in names if name not in lost]
+            continue
+        sampled = _sampled(compiled, out.draws)
+        out.rare = rarely_sampled(part, out.draws.samples * out.budget.replicates)
+        for name in names:
+            fresh = _marked(sampled[name], name in out.rare)
+            known[name] = tuple(
+                new if old is None else old for old, new in zip(known[name], fresh, strict=True)
+            )
+        break
+    for name, own in known.items():
+        if name not in out.failed:
+            out.found[name] = tuple(one for one in own if one is not None)
+    return out
+
+
+def _sampled(compiled: Compiled, draws: Draws) -> dict[str, tuple[Estimate, ...]]:
+    """The targets that were sampled: the estimate of a scalar, both moments of a vector."""
+
+    def at(column: int | None) -> Estimate:
+        if column is None:
+            return ZERO
+        return estimate(draws, column, random=column in compiled.random)
+
+    found = {name: (at(column),) for name, column in compiled.scalars.items()}
+    return found | {name: tuple(map(at, pair)) for name, pair in compiled.moments.items()}
+
+
+def _marked(found: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
+    return tuple(
+        replace(one, status=Status.RARE) if rare and one.status is Status.CONVERGED else one
+        for one in found
+    )
+
+
+def _culprit(graph: LimitGraph, budget: Budget, seed: int) -> LRef:
+    """The first node with which a run fails, by halves."""
+    low, high = 0, len(graph.nodes) - 1
+    while low < high:
+        middle = (low + high) // 2
+        first = replace(
+            graph,
+            nodes=graph.nodes[: middle + 1],
+            vector_dim=graph.vector_dim[: middle + 1],
+            targets=(),
+        )
+        try:
+            run_particles(compile_graph(first), budget, seed)
+            low = middle + 1
+        except (LimitError, EvaluationError):
+            high = middle
+    return low
+
+
+def _above(graph: LimitGraph, culprit: LRef) -> frozenset[str]:
+    """The targets that need a node."""
+    needs = {culprit}
+    for ref, node in enumerate(graph.nodes):
+        if not needs.isdisjoint(graph_refs(node)):
+            needs.add(ref)
+    return frozenset(name for name, target in graph.targets if _any_in(target.refs, needs))
+
+
+def _any_in(refs: Iterable[LRef], found: set[LRef]) -> bool:
+    return any(ref in found for ref in refs)
+
+
+def _term(node: LNode) -> str:
+    if isinstance(node, Apply | ScalarApply):
+        return node.fn.text
+    if isinstance(node, Expect):
+        return f"the average of {node.fn.text}"
+    if isinstance(node, Product):
+        return f"a product with {node.matrix}{'.T' if node.transpose else ''}"
+    return ""

@@ -1,0 +1,115 @@
+"""Why an output is not covered: the node of the program where what it rests on is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.errors import LimitError, ScaleError, TpcalcError
+from tpcalc.functions import Call
+from tpcalc.functions.expr import walk
+from tpcalc.limit.context import Context
+from tpcalc.limit.series import Series
+from tpcalc.program.nodes import Kind, Moment, Nonlin, OuterNonlin, Ref, ScalarFn
+from tpcalc.program.text import TEXT_RULES, FunctionNames
+from tpcalc.program.typing import node_refs
+from tpcalc.results import NotCovered
+
+__all__ = ["not_covered", "refused", "where_lost"]
+
+NOTHING, BOUND = Fraction(-2), Fraction(-1)  # how far terms are known, below where they are
+
+
+def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovered:
+    """What stands against an output of which no leading term is known.
+
+    Args:
+        context: The graph at the depth where no more is tried.
+        values: The series of the program's nodes.
+        name: The output.
+    """
+    ref = where_lost(context, values, context.program.ref(name))
+    return refused(context, name, ref, context.uncovered.get(ref) or _reason(context, values, ref))
+
+
+def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCovered:
+    """An output that is not covered for what an error says of a node.
+
+    Args:
+        context: The graph.
+        name: The output.
+        ref: The node of the program.
+        error: The error.
+    """
+    program = context.program
+    node = program.nodes[ref]
+    text = TEXT_RULES.table[type(node)](node, ref, [], FunctionNames())
+    vector = program.types[program.ref(name)].kind is Kind.VECTOR
+    hint = error.hint or ""
+    return NotCovered(name, program.place(ref), text, error.message, hint, error.code, vector)
+
+
+def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
+    """The node where terms are lost that a node rests on, by the argument that knows least.
+
+    Args:
+        context: The graph.
+        values: The series of the program's nodes.
+        ref: A node of the program of which no leading term is known.
+    """
+    while ref not in context.uncovered:
+        known = [
+            (_known(context, values[other]), other)
+            for other in node_refs(context.program.nodes[ref])
+            if isinstance(values[other], Series)
+        ]
+        lossy = [pair for pair in known if pair[0] is not None and pair[0] <= context.ranking.depth]
+        if not lossy:
+            break
+        ref = min(lossy)[1]
+    return ref
+
+
+def _known(context: Context, series: Series[Any]) -> Fraction | None:
+    """How far below the leading term a series is known; None: all of it."""
+    bounds = [b for b in (series.rest, series.soft, series.drift) if b is not None]
+    if any(bound.power is None for bound in bounds):
+        return NOTHING
+    if not series.terms:
+        return BOUND if bounds else None
+    lead, node = series.terms[0]
+    if context.missing[node] == "hidden":
+        return BOUND
+    at = context.ranking.chamber.at
+    gaps = [at(lead) - at(bound.power) for bound in bounds if bound.power is not None]
+    return min(gaps, default=None)
+
+
+def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
+    node, own = context.program.nodes[ref], values[ref]
+    arguments = [values[r] for r in node_refs(node) if isinstance(values[r], Series)]
+    at = context.ranking.chamber.at
+    large = [s.terms[0][0] for s in arguments if s.terms and at(s.terms[0][0]) > 0]
+    function = isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin)
+    if function and large and not own.terms:
+        return ScaleError(
+            f"its argument explodes like n^({max(large, key=at)}).",
+            hint="Check the powers of n (learning-rate exponents included); tp.orders shows the "
+            "size of every vector.",
+        )
+    known = _known(context, own)
+    if known is not None and known <= context.ranking.depth and _has_kinks(node):
+        what = "the first order of a function where its argument may sit on a kink."
+    else:
+        what = f"smaller by more than n^(-{context.ranking.depth}) than the leading ones."
+    return LimitError(
+        f"it depends on terms that this version does not expand: {what}",
+        hint="Check the powers of n; run the program at finite width with tp.simulate.",
+    )
+
+
+def _has_kinks(node: object) -> bool:
+    return isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin) and any(
+        isinstance(part, Call) and part.atom.facts.kinks for part in walk(node.fn.expr)
+    )
