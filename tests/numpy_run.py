@@ -22,7 +22,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 
-__all__ = ["run"]
+__all__ = ["draw", "run"]
 
 
 def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,3 +78,31 @@ def _value(  # noqa: C901  one branch for each node type, on purpose without a t
         assert node.depth_power.constant == 0
         return values[node.of] * float(width) ** float(node.n_power.constant or 0)
     raise AssertionError(type(node))
+
+
+def draw(program: Program, width: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Random inputs of one network: what ``run`` reads, matrices formed entry by entry."""
+    sizes = {dim.name: round(dim.ratio * width) for dim in program.dims}
+    found: dict[str, Any] = {}
+    for group in program.groups:
+        mean = np.array(group.mean, dtype=float)
+        rows = rng.standard_normal((len(mean), sizes[group.dim]))
+        if group.cov is not None:
+            spectrum, basis = np.linalg.eigh(np.array(group.cov, dtype=float))
+            rows = (basis * np.sqrt(np.maximum(spectrum, 0))) @ rows
+        for index, row in enumerate(mean[:, None] + rows):
+            found[f"{group.name}[{index}]"] = row
+    for node in program.nodes:
+        if isinstance(node, InputMatrix):
+            found[node.name] = _matrix(node, sizes[node.rows], sizes[node.cols], rng)
+        elif isinstance(node, InputScalar):
+            found[node.name] = float(node.value) + float(node.std) * rng.standard_normal()
+    return found
+
+
+def _matrix(node: InputMatrix, rows: int, cols: int, rng: np.random.Generator) -> Any:
+    if node.law == "gaussian":
+        return rng.standard_normal((rows, cols))
+    basis, upper = np.linalg.qr(rng.standard_normal((max(rows, cols), min(rows, cols))))
+    basis = basis * (np.sign(np.diag(upper)) * np.sqrt(len(basis)))  # the signs make it Haar
+    return basis if rows >= cols else basis.T

@@ -1,0 +1,171 @@
+"""One case: a program, all that tpcalc says of it, and networks that may contradict it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import tpcalc as tp
+from tests.fuzz.judge import Claim, Heavy, Number, Size, Zero, doubt
+from tests.fuzz.networks import BIG, SMALL, sample
+from tests.fuzz.programs import ASSUMED, NETWORKS, build
+from tests.fuzz.trainings import TRAININGS, training
+from tpcalc.errors import TpcalcError
+from tpcalc.results import Status
+
+__all__ = ["FAMILIES", "Case", "examine"]
+
+FAMILIES = (*NETWORKS, *TRAININGS, *ASSUMED)
+SECONDS = 40.0
+SUSPECT, SURE = 4.0, 5.0  # standard errors: of a first doubt, and of its confirmation
+UNSURE = (Status.RARE, Status.TOLERANCE_NOT_REACHED)
+
+
+class OutOfTime(BaseException):
+    """Not an ``Exception``, so that nothing between here and the timer takes it for its own."""
+
+
+@dataclass
+class Case:
+    """What became of a case; a line of the file of results."""
+
+    family: str
+    seed: int
+    status: str = "checked"
+    orders: int = 0
+    exact: int = 0
+    limits: int = 0
+    zeros: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    doubts: list[dict[str, str]] = field(default_factory=list)
+    contradictions: list[dict[str, str]] = field(default_factory=list)
+    note: str = ""
+
+
+@contextmanager
+def cpu_time(seconds: float) -> Iterator[None]:
+    """Raise ``OutOfTime`` in the block after so much CPU time."""
+
+    def stop(*_: object) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def examine(family: str, seed: int, seconds: float = SECONDS) -> Case:
+    """Build a case, ask tpcalc, and compare; doubts are confirmed at larger widths."""
+    case = Case(family, seed)
+    try:
+        with cpu_time(seconds):
+            program = (training if family in TRAININGS else build)(family, seed)
+            claims = list(_claims(program, case))
+        with cpu_time(3 * seconds):
+            doubts = _doubts(claims, program, SMALL, seed, SUSPECT)
+            case.doubts = [_text(*one) for one in doubts]
+        if doubts:
+            with cpu_time(10 * seconds):
+                again = [claim for claim, _ in doubts]
+                found = _doubts(again, program, BIG, seed, SURE)
+                case.contradictions = [_text(*one) for one in found]
+    except TpcalcError as error:  # of the program itself
+        case.status = "refused"
+        case.refusals[_reason("program", error)] += 1
+    except OutOfTime:
+        case.status = "timeout"
+    except Exception:
+        case.status, case.note = "crash", traceback.format_exc(limit=-6)
+    return case
+
+
+Named = tuple[str, str, Claim]
+
+
+def _doubts(
+    claims: list[Named], program: tp.Program, level: int, seed: int, z: float
+) -> list[tuple[Named, str]]:
+    data = sample(program, level, seed)
+    found = [(one, doubt(one[2], *data[one[0]], z)) for one in claims]
+    return [(one, text) for one, text in found if text]
+
+
+def _text(one: Named, text: str) -> dict[str, str]:
+    return {"output": one[0], "said": one[1], "found": text}
+
+
+def _reason(what: str, error: TpcalcError) -> str:
+    text = re.sub(r"^the scalar .*? grows|^.*? depends on", "...", error.message)
+    return f"{what}: {type(error).__name__}: {text[:100]}"
+
+
+def _answer(what: str, case: Case, ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except TpcalcError as error:
+        case.refusals[_reason(what, error)] += 1
+        return None
+
+
+def _claims(program: tp.Program, case: Case) -> Iterator[Named]:
+    orders = _answer("orders", case, lambda: tp.orders(program))
+    for name, order in (orders or {}).items():
+        case.orders += 1
+        case.exact += order.status == "exact"
+        if order.zero:
+            yield name, "order 0", Zero()
+        elif order.n is not None:
+            power = float(order.n.constant)
+            yield name, f"order {order}", Size(power, order.status != "exact")
+    rescale = case.seed % 2 == 1
+    names = [name for name, _ in program.outputs]
+    try:
+        yield from _limits(tp.limit(program, rescale=rescale), case)
+    except TpcalcError:  # whose fault is it?
+        for name in names:
+            found = _answer(
+                "limit", case, lambda name=name: tp.limit(program, outputs=[name], rescale=rescale)
+            )
+            if found is not None:
+                yield from _limits(found, case)
+
+
+def _limits(found: tp.Limit, case: Case) -> Iterator[Named]:
+    for row in found.table.scalars:
+        case.limits += 1
+        text = f"limit {row.estimate} n^({row.n_power}) {row.note}"
+        known = row.estimate.status not in UNSURE
+        if row.name.startswith("heavy") and row.estimate.std is not None and known:
+            yield row.name, text, Heavy()
+        elif known:
+            yield row.name, text, Number(float(Fraction(row.n_power)), row.estimate)
+        if row.estimate.value == row.estimate.stderr == 0 and row.estimate.std is None:
+            case.zeros += 1
+            if row.note.startswith("of size n^("):
+                power = float(Fraction(row.note.split("(")[1].split(")")[0]))
+                yield row.name, text, Size(power, upper=True)
+    for row in found.table.vectors:
+        case.limits += 1
+        power, second = float(Fraction(row.n_power)), row.second_moment
+        text = f"limit n^({row.n_power}) Z, E Z = {row.mean}, E Z^2 = {second}"
+        known = second.status not in UNSURE
+        if row.name.startswith("heavy") and known:
+            yield row.name, text, Heavy()
+        elif known:
+            yield row.name, text, Number(power, row.mean, 1, vector=True)
+            yield row.name, text, Number(power, second, 2, vector=True)
+        if second.value > 0:
+            yield row.name, text, Size(power, upper=second.value < 8 * second.stderr)
+        else:
+            case.zeros += 1
