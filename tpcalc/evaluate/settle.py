@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from tpcalc.evaluate.witness import Law, law, nonzero
+from tpcalc.evaluate.witness import Law, comes_near_zero, law, nonzero
 from tpcalc.functions import Fn, Par, const
 from tpcalc.limit.claims import Claim, Trial, Verdict
 from tpcalc.limit.context import Context
@@ -61,22 +61,24 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
     """
     record = context.record
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
-    laws = [claim for claim in left if claim.kind == "clear"]
+    laws = [claim for claim in left if claim.kind in ("clear", "told")]
     again = False
     holds = {Law.CLEAR: True, Law.ATOM: False, Law.OPEN: None}
     if laws:
         found = law(context, [(claim.node, claim.points) for claim in laws], seed)
         for claim, (answer, text) in zip(laws, found, strict=True):
-            again = again or answer is Law.ATOM
+            again = again or (answer is Law.ATOM and claim.kind == "clear")
             record.settle(claim, Verdict(holds[answer], text))
-    numbers = {claim: _distances(context, claim) for claim in left if claim.kind != "clear"}
+    numbers = {claim: _distances(context, claim) for claim in left if claim not in laws}
     if numbers:
         asked = [node for nodes in numbers.values() for node in nodes]
         tests = nonzero(context, asked, seed)
+        divisors = [c.node for c in numbers if c.power < 0 and context.random[c.node]]
+        near = comes_near_zero(context, divisors, seed) if divisors else {}
         for claim, nodes in numbers.items():
             weak = [tests[node].text for node in nodes if not tests[node].nonzero]
             text = "; ".join(weak or (tests[node].text for node in nodes))
-            record.settle(claim, Verdict(None if weak else True, text))
+            record.settle(claim, Verdict(None if weak else True, text, not near.get(claim.node)))
     return again
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 from tpcalc.functions.atoms import Atom, Facts
 
-__all__ = ["AT_ZERO", "HIDDEN", "hidden"]
+__all__ = ["AT_ZERO", "EXACTLY", "HIDDEN", "hidden"]
 
 HIDDEN = "hidden"
+EXACTLY = 1e-10  # below it a sum of numbers of order one is 0 but for rounding
 
 
 def _evaluate(xp: Any, z: Any) -> Any:
-    return xp.where(z == 0.0, 1.0, 0.0)
+    return xp.where(xp.abs(z) <= EXACTLY, 1.0, 0.0)
 
 
 def _display(z: Any) -> Any:

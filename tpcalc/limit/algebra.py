@@ -31,7 +31,8 @@ class Asked:
 
     Args:
         kind: ``"clear"``: has an expression of vectors a law without mass at the points?
-            ``"nonzero"`` and ``"away"``: what the expansion rests on of scalars.
+            ``"told"``: can samples tell where it is exactly there? ``"nonzero"``, ``"away"``: what
+            the expansion rests on of scalars.
         expr: Over the fresh arguments.
         points: The points.
         power: Of ``"nonzero"`` the power that is taken.

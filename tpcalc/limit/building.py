@@ -44,6 +44,7 @@ class Building:
     nodes: list[LNode] = field(default_factory=list)
     dims: list[str | None] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)  # a bit for each random input
+    random: list[bool] = field(default_factory=list)  # whether it hangs on a random scalar
     missing: list[str] = field(default_factory=list)  # why a node has no value, or ""
     sides: list[int] = field(default_factory=list)  # a bit for each side of a matrix below a node
     bits: dict[str, int] = field(default_factory=dict)
@@ -75,6 +76,8 @@ class Building:
             self.anchors.setdefault(dim, len(self.nodes) - 1)
             self.parity.add(len(self.nodes) - 1, node)
         self.roots.append(self._roots(node))
+        drawn = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
+        self.random.append(drawn or any(self.random[other] for other in graph_refs(node)))
         self.missing.append(self._missing(node))
         self.sides.append(self._sides(node))
         self.known[node] = len(self.nodes) - 1

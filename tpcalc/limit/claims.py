@@ -19,6 +19,7 @@ __all__ = ["Claim", "Record", "Trial", "Verdict"]
 
 MEANS = {
     "clear": "a function with a kink or a jump is read where {text} may be {points}",
+    "told": "whether {text} is {points} on a part of the coordinates decides a function there",
     "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
     "nonzero": "it rests on the power {power} of a number, {text}, that may be 0",
 }
@@ -30,6 +31,7 @@ class Claim:
 
     Args:
         kind: ``"clear"``: no part of the coordinates of a vector is at one of the points;
+            ``"told"``: where it is at one of them can be told;
             ``"nonzero"``: a scalar that is divided by, or a power of it taken, is not 0;
             ``"away"``: a scalar is at none of the points, where a function jumps or has a kink.
         node: The vector or scalar in the limit graph.
@@ -55,10 +57,12 @@ class Verdict:
         holds: True: it holds. False: it does not, and the derivation knows. None: it cannot be
             told, so that nothing can rest on it.
         text: The evidence.
+        mean: Whether a negative power of a random number may have a mean.
     """
 
     holds: bool | None
     text: str
+    mean: bool = True
 
 
 @dataclass
@@ -80,11 +84,23 @@ class Record:
         named = renamed(node, {ref: keys[ref] for ref in refs}) if refs else node
         return self._keys.setdefault(named, len(self._keys))
 
-    def fault(self, claims: Iterable[Claim]) -> str:
-        """What nothing can rest on among claims, in words; empty where all hold."""
+    def fault(self, claims: Iterable[Claim], *, means: bool = False) -> str:
+        """What nothing can rest on among claims, in words; empty where all hold.
+
+        Args:
+            claims: What an answer rests on.
+            means: Whether the answer is a mean, which must exist.
+        """
         for claim in claims:
             verdict = self.verdicts.get(claim)
-            if verdict is not None and verdict.holds is None:
+            if verdict is None:
+                continue
+            if means and not verdict.mean:
+                return (
+                    f"it rests on the power {claim.power} of a random number, {claim.text}, that "
+                    "comes near 0: no mean is known to exist"
+                )
+            if verdict.holds is None:
                 points = " or ".join(f"{point:g}" for point in claim.points)
                 text = MEANS[claim.kind].format(text=claim.text, points=points, power=claim.power)
                 return f"{text} ({verdict.text})"
@@ -93,7 +109,7 @@ class Record:
     def settle(self, claim: Claim, verdict: Verdict) -> None:
         """Put down what a test says of a claim."""
         self.verdicts[claim] = verdict
-        if verdict.holds is False:
+        if verdict.holds is False and claim.kind == "clear":
             self.atoms.add((claim.key, claim.points))
 
 

@@ -38,7 +38,7 @@ from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 from tpcalc.results import NotCovered
 
-__all__ = ["Cover", "cover", "derive", "graph_of"]
+__all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
@@ -141,7 +141,7 @@ def cover(
             elif answer is not None:
                 found[name] = answer
         try:
-            _check_fluctuations(context, _cone(context, targets))
+            check_fluctuations(context, cone(context, (r for _, t in targets for r in t.refs)))
         except LimitError:
             targets, against = _apart(context, targets)
             found.update(against)
@@ -183,7 +183,7 @@ def _answers(
             break
     for name, ref in open_:
         if isinstance(answers[name], Target):
-            fault = record.fault(context.claims_below([ref]))
+            fault = record.fault(context.claims_below([ref]), means=True)
             if fault:
                 error = LimitError(f"{fault}.", hint=UNTOLD)
                 answers[name] = refused(context, name, ref, error)
@@ -267,16 +267,15 @@ def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> Limit
     Raises:
         LimitError: It takes fluctuations that may be correlated.
     """
-    _check_fluctuations(context, _cone(context, targets))
+    check_fluctuations(context, cone(context, (r for _, t in targets for r in t.refs)))
     return _part(context, targets)
 
 
-def _cone(context: Context, targets: Iterable[tuple[str, Target]]) -> list[LRef]:
-    """The nodes that some targets need, in order."""
+def cone(context: Context, refs: Iterable[LRef]) -> list[LRef]:
+    """Nodes and all that they need, in order."""
     needed = [False] * len(context.nodes)
-    for _, target in targets:
-        for ref in target.refs:
-            needed[ref] = True
+    for ref in refs:
+        needed[ref] = True
     for ref in range(len(context.nodes) - 1, -1, -1):
         if needed[ref]:
             for other in graph_refs(context.nodes[ref]):
@@ -289,7 +288,7 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
     new: dict[LRef, LRef] = {}
     nodes: list[LNode] = []
     dims: list[str | None] = []
-    for ref in _cone(context, targets):
+    for ref in cone(context, (r for _, t in targets for r in t.refs)):
         new[ref] = len(nodes)
         nodes.append(renamed(context.nodes[ref], new))
         dims.append(context.dims[ref])
@@ -340,7 +339,7 @@ def _apart(
     kept, against = [], {}
     for name, target in targets:
         try:
-            _check_fluctuations(context, _cone(context, [(name, target)]))
+            check_fluctuations(context, cone(context, target.refs))
             kept.append((name, target))
         except LimitError as error:
             against[name] = refused(context, name, context.program.ref(name), error)
@@ -358,10 +357,17 @@ def _noise(context: Context, node: LRef | None) -> str:
     return "an average"
 
 
-def _check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
+def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
     """Fluctuations of different start vectors are drawn independently: refuse where they are not.
 
     Averages of u x and of v y are uncorrelated unless x depends on v and y on u.
+
+    Args:
+        context: The graph.
+        needed: The nodes that are drawn together.
+
+    Raises:
+        LimitError: Two fluctuations may be correlated.
     """
     first: dict[tuple[int, int], LRef] = {}  # (start vector, another that its partner depends on)
     for ref in needed:

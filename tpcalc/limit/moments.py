@@ -8,7 +8,7 @@ from typing import Any
 
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul, mul
-from tpcalc.limit.building import start_root
+from tpcalc.limit.building import is_hidden, start_root
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
 from tpcalc.limit.pieces import Value, expanded
@@ -136,6 +136,8 @@ def _fluctuation(context: Context, summand: Expr, piece: Piece, dim: str) -> LRe
         rest = mul((*factors[:place], *factors[place + 1 :]))
         fn, keep_v, keep_s = Fn(rest, piece.fn.vectors, piece.fn.scalars).compact()
         others = tuple(piece.vectors[i] for i in keep_v)
+        if is_hidden(fn):  # what decides a gate may be the start vector itself
+            continue
         root = context.bit(start_root(context.program, start.group, start.index))
         if any(root & context.roots[other] for other in others):
             continue

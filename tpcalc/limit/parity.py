@@ -180,8 +180,10 @@ class Parity:
         direction, hat = x, self._fresh()
         draw, own = hat, lattice.support(hat)
         below, bits = self.depends[node.vector], own
+        alone = True
         for earlier in side:
             if lattice.has_zero(lattice.product(x, earlier.vector)):
+                alone = False
                 hat = lattice.hull(hat, earlier.draw)
                 direction = lattice.hull(direction, earlier.vector)
                 below, bits = below | earlier.below, bits | earlier.bits
@@ -191,8 +193,9 @@ class Parity:
                 total = lattice.hull(total, other.vector)
                 bits |= other.below
                 if node.matrix in self.orthogonal:
+                    alone = False
                     direction, below = lattice.hull(direction, other.draw), below | other.bits
-        if direction == x:
+        if alone:
             self.alone.add(ref)
         side.append(_Direction(direction, draw, own, below))
         return total, own, bits

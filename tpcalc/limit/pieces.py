@@ -130,10 +130,15 @@ def _answer(
     fn, keep_v, keep_s = Fn(asked.expr, len(vectors), len(scalars)).compact()
     used_v = tuple(vectors[i] for i in keep_v)
     used_s = tuple(scalars[i] for i in keep_s)
-    if asked.kind != "clear":
+    if asked.kind in ("nonzero", "away"):
         node = used_s[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used_s), None)
-        if asked.kind == "away" or not context.certainty.holds(node):
+        doubtful = asked.power < 0 and context.random[node]
+        if asked.kind == "away" or doubtful or not context.certainty.holds(node):
             context.claim(asked.kind, node, ref, fn.text, asked.points, asked.power)
+        return 1
+    if asked.kind == "told":
+        node = _vector(context, fn, used_v, used_s)
+        context.claim("told", node, ref, fn.text, asked.points)
         return 1
     linear = linear_part(context, fn.expr, used_v, used_s)
     if linear is None:
@@ -141,12 +146,15 @@ def _answer(
     density = context.laws.density(linear)
     if density is Density.NONE:
         return 0
-    if fn.expr == Var(0):
-        node = linear
-    else:
-        node = context.add(Apply(fn, used_v, used_s), context.dims[linear])
+    node = _vector(context, fn, used_v, used_s)
     if context.is_atom(node, asked.points):
         return 0
     if density is not Density.PROVED:
         context.claim("clear", node, ref, fn.text, asked.points)
     return 1 if density is Density.CLAIMED else 2
+
+
+def _vector(context: Context, fn: Fn, vectors: tuple[LRef, ...], scalars: tuple[LRef, ...]) -> LRef:
+    if fn.expr == Var(0):
+        return vectors[0]
+    return context.add(Apply(fn, vectors, scalars), context.dims[vectors[0]])

@@ -47,9 +47,7 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
     """
     lead, first = inner.terms[0]
     scaled = inner.shift(minus(ZERO, lead))
-    if len(inner.terms) == 1 and inner.rest is None and inner.soft is None and inner.drift is None:
-        found: Terms = Series(((ZERO, substitute(function, {HERE: first})),))  # exact at finite n
-    elif _misses_kinks(function, first, setting):
+    if _misses_kinks(function, first, setting):
         found = taylor(function, scaled, setting)
     else:
         found = _on_kink(function, degree, scaled, setting)
@@ -77,6 +75,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
         return summed([taylor(function, inner, setting), Series((), rest)], setting)
     if degree >= 2:
         return taylor(function, inner, setting, smooth=True)
+    setting.ask(Asked("told", inner.terms[0][1]))
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
     soft, drift = inner.soft, inner.drift
     if slope is None:
@@ -104,6 +103,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
 def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms:
     """The leading order of a gate that some coordinates decide by terms that are not kept."""
     leading = inner.terms[0][1]
+    setting.ask(Asked("told", leading))
     gate = mul((AT_ZERO(leading), hidden(next(setting.fresh))(leading)))
     value = add((substitute(function, {HERE: leading}), gate))
     return Series(((ZERO, value),), None, _flips(size), _flips(inner.drift))

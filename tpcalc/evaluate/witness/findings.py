@@ -14,10 +14,11 @@ from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
 from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
+from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Expect, LRef
 
-__all__ = ["Finding", "Law", "law", "nonzero"]
+__all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 
 AGREE = 0.9  # of 16 pairs of twins: more than five standard deviations for what is 0
 FAIR = 0.75
@@ -25,6 +26,7 @@ ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
 LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
+NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
 MOST = 2**26  # samples times nodes: what a test of a long program may cost
 Array = NDArray[np.float64]
 
@@ -130,6 +132,21 @@ def law(
     return [found.get(place, unknown) for place in range(len(asked))]
 
 
+def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> dict[LRef, bool]:
+    """Whether random scalars have values near 0 beside their usual size.
+
+    Args:
+        context: A graph under construction.
+        refs: Scalars.
+        seed: Of the draws.
+    """
+    found = {}
+    for ref, one in Sweep(context, BUDGETS[0], seed).run(refs).items():
+        values = np.zeros(1) if isinstance(one, Unvalued) else np.abs(one.value)
+        found[ref] = not bool(np.min(values) > NEAR * np.max(values))
+    return found
+
+
 def _affordable(context: Context) -> list[Budget]:
     def cost(budget: Budget) -> int:
         return 2 * budget.pairs * (budget.own + budget.common) * len(context.nodes)
@@ -182,6 +199,9 @@ def _flat(budget: Budget) -> tuple[int, int]:
 def _mass(one: Dual, points: tuple[float, ...], budget: Budget) -> tuple[Law, str]:
     value = one.value[:, budget.own :]
     size = np.broadcast_to(one.size, value.shape)
+    near = np.min([np.abs(value - point) for point in points], axis=0)
+    if np.any((near <= EXACTLY) != (near <= ROUNDING * (size + 1.0))):
+        return Law.OPEN, "it is too small, or its terms too large, to be told from rounding"
     if not np.all(np.isfinite(value)):
         return Law.OPEN, "its samples overflow"
     still, apart = _flatness(one, value.shape)

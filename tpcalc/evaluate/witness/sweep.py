@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.starts import members_factor
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.witness.dual import (
     ROUNDING,
     Dual,
@@ -30,6 +30,7 @@ from tpcalc.evaluate.witness.dual import (
 )
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.limit.context import Context
+from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -106,9 +107,10 @@ class Sweep:
             For each a dual of shape (replicates, samples), or (replicates, 1) for a scalar; or why
             there is none.
         """
-        wanted = set(asked)
+        against = {ref: self._entangled(ref) for ref in asked}
+        wanted = {ref for ref, reason in against.items() if reason is None}
         last: dict[LRef, int] = {}
-        for ref in sorted(self._needed(wanted), reverse=True):
+        for ref in reversed(cone(self.context, wanted)):
             for other in (ref, *graph_refs(self.context.nodes[ref])):
                 last.setdefault(other, ref)
         drops: dict[int, list[LRef]] = {}
@@ -121,15 +123,16 @@ class Sweep:
                 found[ref] = self._tried(ref, found)
                 for other in drops.get(ref, ()):
                     del found[other]
-        return {ref: found[ref] for ref in wanted}
+        return {ref: reason or found[ref] for ref, reason in against.items()}
 
-    def _needed(self, wanted: set[LRef]) -> set[LRef]:
-        seen, stack = set(wanted), list(wanted)
-        while stack:
-            fresh = set(graph_refs(self.context.nodes[stack.pop()])) - seen
-            seen |= fresh
-            stack.extend(fresh)
-        return seen
+    def _entangled(self, ref: LRef) -> Unvalued | None:
+        """Why the fluctuations that a node takes cannot be drawn."""
+        try:
+            if self.context.random[ref]:
+                check_fluctuations(self.context, cone(self.context, [ref]))
+        except LimitError as error:
+            return Unvalued(error.message)
+        return None
 
     def _tried(self, ref: LRef, found: dict[LRef, Dual | Unvalued]) -> Dual | Unvalued:
         below = [found[other] for other in graph_refs(self.context.nodes[ref])]
