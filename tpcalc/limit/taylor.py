@@ -57,7 +57,8 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
 def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> Terms:
     """A homogeneous function where the leading term may be exactly 0: there the next one decides.
 
-    f(c + rest) = f(c) + f'(c) rest + [c = 0] (f(rest) - f'(0) rest) + ...
+    f(c + rest) = T + [c = 0] (f(rest) - T), where T is Taylor's formula about c up to the order of
+    the degree: later derivatives are infinite at 0, and earlier ones are 0 there.
     """
     moved: Terms = Series(inner.terms[1:], inner.rest)
     size = _size(moved, inner.soft, setting)
@@ -73,31 +74,32 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     if not followed:  # f(rest) where the leading term is 0, f'(c) rest elsewhere
         rest = of_degree(size, min(Fraction(1), degree))
         return summed([taylor(function, inner, setting), Series((), rest)], setting)
-    if degree >= 2:
-        return taylor(function, inner, setting, smooth=True)
     setting.ask(Asked("told", inner.terms[0][1]))
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
     soft, drift = inner.soft, inner.drift
     if slope is None:
         soft, drift = _flips(soft), _flips(drift)
-    pieces: list[Terms] = [Series(((ZERO, substitute(function, at)),), None, soft, drift)]
-    # Where the leading term is 0 but for rounding, its own value and slope are taken off again.
+    pieces: list[Terms] = [Series((), None, soft, drift)]
     there = [homogeneous(function, degree, moved, setting)]
-    if slope is None:
-        there.append(Series(((ZERO, mul((const(-1), substitute(function, at)))),)))
-        pieces.append(Series((), None, _flips(size)))
-    else:
-        pieces.append(multiplied(Series(((ZERO, substitute(slope, at)),)), moved, setting))
-        opposite = mul((const(-1), substitute(slope, at)))
-        there.append(multiplied(Series(((ZERO, opposite),)), moved, setting))
-        second = setting.ranking.bound(moved)
-        assert second is not None and second.power is not None
-        # Near 0 the slope turns on a vanishing share of the coordinates.
-        pieces.append(Series((), None, Rest(second.power, True, second.power)))
+    step: Terms = Series(((ZERO, const(1)),))
+    coefficient: Expr | None = function
+    for order in range(int(degree) + 1):
+        assert coefficient is not None  # a power p has [p] derivatives
+        value = mul((const(Fraction(1, math.factorial(order))), substitute(coefficient, at)))
+        pieces.append(multiplied(Series(((ZERO, value),)), step, setting))
+        if order == degree:  # it jumps at 0: what it is there but for rounding is taken off again
+            opposite: Terms = Series(((ZERO, mul((const(-1), value))),))
+            there.append(multiplied(opposite, step, setting))
+        if order < int(degree):
+            step, coefficient = multiplied(step, moved, setting), _slope(coefficient)
+    # Elsewhere the rest is smaller, but near 0, on a vanishing share of the coordinates.
+    least = of_degree(size if slope is None else setting.ranking.bound(moved), degree)
+    assert least is not None and least.power is not None
+    pieces.append(Series((), None, Rest(least.power, True, least.power)))
     gate: Terms = Series(((ZERO, AT_ZERO(inner.terms[0][1])),))
     on_zero = summed([piece for piece in there if not is_null(piece)], setting)
     pieces.append(multiplied(gate, on_zero, setting))
-    return summed(pieces, setting)
+    return summed([piece for piece in pieces if not is_null(piece)], setting)
 
 
 def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms:
@@ -150,7 +152,7 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
         return summed([first, Series((), None, flips(ranking.bound(moved)))], setting)
     if not ranking.depth or not moved.terms:
         return summed([first, Series((), ranking.bound(moved))], setting)
-    return _higher(function, slope, at, first, moved, setting)
+    return _higher(function, slope, at, first, moved, setting, bounded=clear > 1)
 
 
 def _flips(bound: Rest | None) -> Rest | None:
@@ -185,6 +187,8 @@ def _higher(
     first: Terms,
     moved: Terms,
     setting: Setting,
+    *,
+    bounded: bool,
 ) -> Terms:
     """The terms of Taylor's formula down to the depth that is kept."""
     sign, depth = setting.ranking.chamber.sign, setting.ranking.depth
@@ -204,7 +208,7 @@ def _higher(
             break
         step = multiplied(step, moved, setting)
         coefficient = _slope(coefficient)
-    pieces.append(_remainder(function, order, setting.ranking.bound(moved)))
+    pieces.append(_remainder(function, order, setting.ranking.bound(moved), bounded))
     return summed([piece for piece in pieces if not is_null(piece)], setting)
 
 
@@ -215,11 +219,12 @@ def _slope(function: Expr) -> Expr | None:
         return None
 
 
-def _remainder(function: Expr, order: int, moved: Rest | None) -> Terms:
+def _remainder(function: Expr, order: int, moved: Rest | None, bounded: bool) -> Terms:
     """What Taylor's formula leaves after the terms below an order.
 
     Where the derivative before that order jumps, it is of the size of the term before on a share
-    of the coordinates that is as small as the argument's change: one half more in mean square.
+    of the coordinates that is as small as the argument's change, if its density is bounded: one
+    half more in mean square.
     """
     assert moved is not None and moved.power is not None
     last: Expr | None = function
@@ -228,6 +233,8 @@ def _remainder(function: Expr, order: int, moved: Rest | None) -> Terms:
     if last is not None:
         return Series((), Rest(times(Fraction(order), moved.power), moved.strict))
     peak = times(Fraction(order - 1), moved.power)
+    if not bounded:
+        return Series((), None, Rest(peak, True, peak))
     half = plus(peak, times(Fraction(1, 2), moved.power))
     return Series((), None, Rest(half, moved.strict, peak))
 

@@ -10,7 +10,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.analyses.phases import phases
 from tpcalc.errors import ScaleError, UnknownName, UsageError
-from tpcalc.evaluate.nonzero import Finding
+from tpcalc.evaluate.witness import Finding
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.orders import parse_ex

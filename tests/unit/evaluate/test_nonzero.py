@@ -8,7 +8,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
-from tpcalc.evaluate.nonzero import Finding, nonzero
+from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.limit.scales import scales
 
 Build = Callable[[tp.Tracer, Vector, Vector], object]
