@@ -145,7 +145,7 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
             yield from (
                 _with(node, ops=[table[kind]()]) for kind in table if kind is type(node.ops[0])
             )
-    elif isinstance(node, ast.BinOp) and type(node.op) in COMPUTED:
+    elif isinstance(node, ast.BinOp) and type(node.op) in COMPUTED and not _is_type(node):
         yield from (_with(node, op=COMPUTED[type(node.op)]()), node.left, node.right)
     elif isinstance(node, ast.BoolOp):
         yield _with(node, op=ast.Or() if isinstance(node.op, ast.And) else ast.And())
@@ -160,6 +160,14 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
         yield from _constants(node)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
         yield _with(node, func=ast.Name(CALLED[node.func.id]))
+
+
+def _is_type(node: ast.BinOp) -> bool:
+    """Whether this is a union of types, as in ``int | None``."""
+    parts = (node.left, node.right)
+    named = any(isinstance(part, ast.Name) and part.id[:1].isupper() for part in parts)
+    none = any(isinstance(part, ast.Constant) and part.value is None for part in parts)
+    return isinstance(node.op, ast.BitOr) and (named or none)
 
 
 def _constants(node: ast.Constant) -> Iterator[ast.expr]:

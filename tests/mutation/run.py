@@ -128,10 +128,12 @@ class Copy:
         try:
             out, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
             return "timeout", ""
+        finally:
+            if process.poll() is None:  # out of time, or this run is being stopped
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
         if process.returncode == 0:
             return "survived", ""
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", out, re.MULTILINE)
