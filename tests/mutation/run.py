@@ -199,6 +199,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="those that survived, once more")
     parser.add_argument("--list", action="store_true", help="only print the record")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # stops the tests, deletes the copy
     known = _read(arguments.record)
     if not arguments.list:
         arguments.record.parent.mkdir(parents=True, exist_ok=True)
@@ -214,12 +215,11 @@ def _run(drawn: list[Mutant], work: Copy, rooms: dict[str, tuple[str, ...]], rec
     for number, mutant in enumerate(drawn, 1):
         selection = _selection(mutant.path, rooms)
         if selection not in limits:  # without a mutant: they must pass, and take this long
-            for _ in range(2):  # the first run compiles
-                begin = time.monotonic()
-                outcome, failed = work.test(selection, None)
-                if outcome != "survived":
-                    raise SystemExit(f"tests fail without a mutant: {failed}")
-                limits[selection] = FACTOR * (time.monotonic() - begin) + MARGIN
+            begin = time.monotonic()
+            outcome, failed = work.test(selection, None)
+            if outcome != "survived":
+                raise SystemExit(f"tests fail without a mutant: {failed}")
+            limits[selection] = FACTOR * (time.monotonic() - begin) + MARGIN
         begin = time.monotonic()
         work.write(mutant.path, mutant.text)
         outcome, failed = work.test(selection, limits[selection])

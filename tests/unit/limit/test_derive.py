@@ -284,14 +284,35 @@ def test_scalars_with_the_same_limit_do_not_cancel(own: int) -> None:
     agree(found, 1 + own + math.cos(1) * math.exp(-0.5))
 
 
-def test_floats_that_differ_by_little_do_not_cancel() -> None:
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
+def test_only_what_rounding_leaves_of_floats_is_zero(size: float) -> None:
     @tp.program
     def made(t: tp.Tracer) -> None:
         v = t.gaussian("v")
-        t.output("gap", 0.1 * v - tp.n**0 * (0.100000001 * v))
+        t.output("gap", 0.1 * size * v - tp.n**0 * (0.100000001 * size * v))
+        t.output("zero", 0.1 * size * v + tp.n**0 * (0.2 * size * v) - tp.n**0 * (0.3 * size * v))
 
-    found = tp.limit(made)["gap"].second_moment
-    assert found.value == pytest.approx((0.1 - 0.100000001) ** 2, rel=1e-6, abs=0)
+    found = tp.limit(made)
+    wanted = pytest.approx(((0.1 - 0.100000001) * size) ** 2, rel=1e-6, abs=0)
+    assert found["gap"].second_moment.value == wanted
+    assert found["zero"].second_moment.value == 0
+
+
+def test_a_divisor_that_stays_away_from_zero() -> None:
+    """E 1/(1 + v^2) = (pi e/2)^(1/2) erfc(2^(-1/2)); 1/(v^2 - 1) has no mean."""
+
+    def inverse(number: int) -> tp.Program:
+        @tp.program
+        def made(t: tp.Tracer) -> None:
+            moved = t.gaussian("v") + tp.n**-0.5 * t.gaussian("w")
+            t.output("inverse", t.mean(1 / (number + moved**2)))
+
+        return made.build()
+
+    value = math.sqrt(math.pi * math.e / 2) * math.erfc(math.sqrt(0.5))
+    agree(tp.limit(inverse(1), samples=2**10)["inverse"], value)
+    with pytest.raises(ScaleError, match="near 0"):
+        tp.limit(inverse(-1))
 
 
 def test_fluctuations_are_linear_in_their_vectors() -> None:
