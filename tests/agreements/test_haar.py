@@ -222,6 +222,21 @@ def test_cancellation_is_exact() -> None:
     assert [str(orders[name].n) for name in ("x", "y", "size")] == ["0", "0", "0"]
 
 
+def test_the_larger_side_is_a_factor_inside_a_sum() -> None:
+    """C has n rows and 2 n columns: C C^T = 2 n, and E (C z)^2 / n = 2."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        c = t.matrix("C", cols=t.dim("m", 2), law="orthogonal")
+        z, v = t.gaussian("z", dim="m"), t.gaussian("v")
+        back = ROOT * (c @ (ROOT * (c.T @ v) + z))
+        t.output("overlap", t.inner(back, v))
+        t.output("square", t.inner(back, back))
+
+    found = tp.limit(made)
+    assert (found["overlap"].value, found["square"].value) == (2.0, 6.0)
+
+
 def test_orders_without_numbers_are_bounds_where_transposes_may_vanish() -> None:
     plain = tp.orders(both_ways(tp.tanh), verify=False)
     assert (plain["x"].status, plain["y"].status) == ("exact", "upper")

@@ -29,7 +29,7 @@ def primitive(numbers: Sequence[Fraction | int]) -> tuple[int, ...]:
         numbers: Rational numbers.
 
     Example:
-        >>> primitive([Fraction(1, 2), Fraction(-3), Fraction(0)])
+        >>> primitive([Fraction(2, 3), Fraction(-4), Fraction(0)])
         (1, -6, 0)
     """
     common = math.lcm(*(number.denominator for number in numbers))

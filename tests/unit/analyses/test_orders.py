@@ -38,6 +38,18 @@ def test_what_rests_on_a_sampled_zero_is_not_exact(build: Build, seed: int) -> N
     assert tp.orders(tp.program(build), seed=seed)["y"].status == "upper"
 
 
+def test_a_correction_can_cancel_what_it_is_made_of() -> None:
+    """W is orthogonal and relu(h) - relu(-h) = h, so that W^T of it is x again."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        x, w = t.gaussian("x"), t.matrix("W", law="orthogonal")
+        h = small * (w @ x)
+        t.output("gap", x - small * (w.T @ (tp.relu(h) - tp.relu(-h))))
+
+    assert tp.orders(made)["gap"].status == "upper"
+
+
 def test_a_bound_on_a_divisor_is_none_on_the_quotient() -> None:
     """E v^2 - 1 is 0, and its inverse grows."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tpcalc.errors import EvaluationError
@@ -20,6 +20,7 @@ SHARES = st.floats(-1, 1)
 
 
 @given(VALUES, ERRORS, SHARES, VALUES, ERRORS, SHARES)
+@example(0.0, 0.5, 1.0, 0.0, 0.5, 1.0)
 def test_sums_and_products_hold_all_neighbours(
     a: float, e: float, s: float, b: float, f: float, t: float
 ) -> None:

@@ -112,3 +112,19 @@ def test_a_long_run_gives_up_on_integrals_early() -> None:
     found = tp.limit(program, samples=2**6, replicates=2)
     methods = {row.second_moment.method for row in found.table.vectors}
     assert methods >= {Method.EXACT, Method.PARTICLES}
+
+
+def test_the_error_of_a_scalar_is_carried_through_its_functions() -> None:
+    """exp(1000 m - 394) moves by 1000 times the error of m, relative to its size."""
+
+    @tp.program
+    def steep(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        m = t.inner(tp.tanh(v), tp.tanh(v))
+        t.output("m", m)
+        t.output("steep", tp.exp(1000 * m - 394))
+
+    found = tp.limit(steep)
+    m, image = found["m"], found["steep"]
+    assert m.method is image.method is Method.QUADRATURE and m.stderr > 0
+    assert image.stderr >= 1000 * m.stderr * image.value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 
@@ -88,3 +90,28 @@ def test_a_pole_is_a_place_to_cut() -> None:
     assert at_zero.value == pytest.approx(0.5, abs=1e-14)
     elsewhere = tp.expect(lambda h: h * tp.normal_cdf(1 / (h - 0.3)))
     assert elsewhere.value == pytest.approx(0.23467365728493, abs=1e-13)
+
+
+def half_line(kind: str, edge: int) -> Any:
+    """A jump at an edge, as a function of numbers and of what is traced."""
+    if kind == "sign":
+        return lambda z: tp.sign(z - edge)
+    return lambda z: tp.step(z - edge if kind == "above" else edge - z)
+
+
+@pytest.mark.parametrize("edges", [(1, 2), (2, 1), (-1, 1), (1, 1)])
+@pytest.mark.parametrize("kinds", list(product(["sign", "above", "below"], repeat=2)))
+def test_products_of_jumps_at_two_places(kinds: tuple[str, str], edges: tuple[int, int]) -> None:
+    """Between jumps the product is a number, and z phi(z) is what -phi(z) is a derivative from."""
+    factors = [half_line(kind, edge) for kind, edge in zip(kinds, edges, strict=True)]
+    found = tp.expect(lambda z: factors[0](z) * factors[1](z) * z)
+    assert found.method is Method.EXACT
+    signs = {"sign": np.sign, "above": lambda x: x > 0, "below": lambda x: x < 0}
+    ends = [-math.inf, *sorted(set(edges)), math.inf]
+    total = 0.0
+    for low, high in pairwise(ends):
+        inside = high - 0.5 if math.isinf(low) else low + 0.5
+        levels = [float(signs[k](inside - e)) for k, e in zip(kinds, edges, strict=True)]
+        densities = [math.exp(-end * end / 2) / math.sqrt(2 * math.pi) for end in (low, high)]
+        total += math.prod(levels) * (densities[0] - densities[1])
+    assert found.value == pytest.approx(total, rel=1e-13, abs=1e-15)

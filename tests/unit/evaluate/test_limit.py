@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from fractions import Fraction
 
 import numpy as np
@@ -34,6 +36,14 @@ def test_seeds_matter_and_repeat() -> None:
         for seed in (1, 1, 2)
     )
     assert one == same != other
+
+
+def test_the_standard_error_is_that_of_few_replicates() -> None:
+    for count in (2, 3):
+        found = tp.limit(program(), samples=2**6, replicates=count, outputs=["f[3,0]"])["f[3,0]"]
+        assert len(found.draws) == count
+        spread = statistics.stdev(found.draws)
+        assert found.stderr == pytest.approx(spread / math.sqrt(count), rel=1e-9)
 
 
 def test_error_target_adds_samples() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -238,3 +239,93 @@ def test_growth_beyond_polynomials_is_said() -> None:
 
     notes = tp.limit(fast, samples=2**8, replicates=2).table.notes
     assert any("exp grows faster" in note for note in notes)
+
+
+@pytest.mark.parametrize(("order", "value"), [(1, 1), (2, 3), (3, -15)])
+def test_taylors_formula_has_one_over_factorial(order: int, value: int) -> None:
+    """sin(v + e w) less the terms below an order, on the function of v and w that comes next.
+
+    The mean squares of cos v and sin v are (1 +- e^-2)/2, and E w^2, w^4, w^6 = 1, 3, 15.
+    """
+    terms = [
+        lambda v, w: tp.sin(v),
+        lambda v, w: w * tp.cos(v),
+        lambda v, w: -(w**2) * tp.sin(v) / 2,
+        lambda v, w: w**3 * tp.cos(v),
+    ]
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        left = tp.sin(v + tp.n**-0.5 * w)
+        for k in range(order):
+            left = left - tp.n ** Fraction(-k, 2) * t.nonlin(terms[k], v, w)
+        t.output("q", tp.n ** Fraction(order, 2) * t.inner(left, t.nonlin(terms[order], v, w)))
+
+    square = (1 - math.exp(-2)) / 4 if order == 2 else (1 + math.exp(-2)) / 2
+    agree(tp.limit(made)["q"], value * square / math.factorial(order))
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_scalars_with_the_same_limit_do_not_cancel(own: int) -> None:
+    """s - s' is n^(-1/2) E cos(v) w^2, as large as the term that comes after."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w, u = t.gaussian("v", mean=1), t.gaussian("w"), t.gaussian("u")
+        moved, still = t.mean(tp.sin(v + tp.n**-0.5 * (w * w))), t.mean(tp.sin(v))
+        gap = moved * u - still * u + own * (tp.n**-0.5 * u)
+        t.output("q", 1 + tp.n**0.5 * t.inner(gap, u))
+
+    try:
+        found = tp.limit(made)["q"]
+    except LimitError:
+        return  # refusing is right as well
+    agree(found, 1 + own + math.cos(1) * math.exp(-0.5))
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
+def test_only_what_rounding_leaves_of_floats_is_zero(size: float) -> None:
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        t.output("gap", 0.1 * size * v - tp.n**0 * (0.100000001 * size * v))
+        t.output("zero", 0.1 * size * v + tp.n**0 * (0.2 * size * v) - tp.n**0 * (0.3 * size * v))
+
+    found = tp.limit(made)
+    wanted = pytest.approx(((0.1 - 0.100000001) * size) ** 2, rel=1e-6, abs=0)
+    assert found["gap"].second_moment.value == wanted
+    assert found["zero"].second_moment.value == 0
+
+
+def test_a_divisor_that_stays_away_from_zero() -> None:
+    """E 1/(1 + v^2) = (pi e/2)^(1/2) erfc(2^(-1/2)); 1/(v^2 - 1) has no mean."""
+
+    def inverse(number: int) -> tp.Program:
+        @tp.program
+        def made(t: tp.Tracer) -> None:
+            moved = t.gaussian("v") + tp.n**-0.5 * t.gaussian("w")
+            t.output("inverse", t.mean(1 / (number + moved**2)))
+
+        return made.build()
+
+    value = math.sqrt(math.pi * math.e / 2) * math.erfc(math.sqrt(0.5))
+    agree(tp.limit(inverse(1), samples=2**10)["inverse"], value)
+    with pytest.raises(ScaleError, match="near 0"):
+        tp.limit(inverse(-1))
+
+
+def test_fluctuations_are_linear_in_their_vectors() -> None:
+    """|v| is 2 relu(v) - v, and so are the averages with u, draw by draw."""
+
+    @tp.program
+    def three(t: tp.Tracer) -> None:
+        u, v = t.gaussian("u"), t.gaussian("v")
+        for name, vector in (("relu", tp.relu(v)), ("v", v), ("abs", tp.abs(v))):
+            t.output(name, tp.n**0.5 * t.inner(u, vector))
+
+    found = tp.limit(three, samples=2**8, replicates=8, method="particles")
+    draws = [found[name].draws for name in ("relu", "v", "abs")]
+    assert len(draws[0]) == 8
+    for relu, v, size in zip(*draws, strict=True):
+        assert size == pytest.approx(2 * relu - v, rel=1e-9)

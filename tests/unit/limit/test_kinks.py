@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from agree import agree
@@ -166,6 +167,8 @@ def gap(act: Callable[..., Vector], v: Vector, w: Vector) -> Vector:
         ),
         # The square root is n^(-1/4) |w| where v < 0.
         (lambda t, v, w, u: tp.n**0.25 * t.mean(root(v, w)), HALF_NORMAL),
+        # elu has the slope 1 on both sides of 0, and e^z - 1 - z = z^2/2 + ... where z < 0.
+        (lambda t, v, w, u: tp.n * t.mean(tp.elu(small * w) - small * w), 0.25),
     ],
     ids=[
         "v-v*step",
@@ -180,6 +183,7 @@ def gap(act: Callable[..., Vector], v: Vector, w: Vector) -> Vector:
         "flips",
         "fourth",
         "root",
+        "elu",
     ],
 )
 def test_no_number_is_wrong(build: Build, value: float) -> None:
@@ -205,6 +209,16 @@ def left(t: tp.Tracer, v: Vector, u: Vector) -> Vector:
 
 def root(v: Vector, w: Vector) -> Vector:
     return tp.sqrt(tp.relu(v) + small * (w * w)) - tp.sqrt(tp.relu(v))
+
+
+def test_what_a_kink_leaves_of_taylors_formula_is_larger_in_mean_square() -> None:
+    """E left^2 = n^(-3/2) (2 pi)^(-1/2) E |u|^3/3, so that its order is n^(-3/4) at least."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        t.output("left", left(t, t.gaussian("v"), t.gaussian("u")))
+
+    assert Fraction(orders(made)["left"].text) >= Fraction(-3, 4)
 
 
 def test_the_inverse_of_what_may_vanish_has_no_known_order() -> None:

@@ -282,3 +282,22 @@ def hidden(target: str) -> tuple[Model, Schedule]:
 def test_what_is_not_linear_has_no_contribution(target: str) -> None:
     with pytest.raises(ProgramError, match="not a linear function of one updated"):
         unroll(*hidden(target))
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_numbers_in_front_of_weights_are_in_their_contributions(residual: bool) -> None:
+    """h_1 = 2 W_0 x_1 + 3 b_0 + dW_x + dB, or a third of it beside what passes the block by."""
+    net: Any = tp.MLP(2, "tanh", bias="all", weight_variance=4, bias_variance=9)
+    if residual:
+        net = tp.ResNet(3, "tanh", alpha=1, weight_variance=4, bias_variance=9)
+    program = tp.train(net, "naive-ip", DATA, steps=1, batch=2, watch=("h", "x", "dW_x", "dB"))
+    inputs = draws(program, 20)
+    found = run(program, 20, inputs)
+    powers = lookup("naive-ip").exponents(2)
+    weight, bias = (20.0 ** -float(e[1].constant or 0) for e in (powers.a, powers.bias_a))
+    for i in range(2):
+        start = 2 * weight * inputs["W2"] @ found[f"x[1,1,{i}]"] + 3 * bias * inputs["b2[0]"]
+        start = found[f"h[1,1,{i}]"] + start / 3 if residual else start
+        moved = found[f"dW_x[2,1,{i}]"] + found["dB[2,1]"]
+        np.testing.assert_allclose(found[f"h[2,1,{i}]"] - start, moved, rtol=1e-9, atol=1e-15)
+        assert np.max(np.abs(found[f"dW_x[2,1,{i}]"])) > 1e-9 < np.max(np.abs(found["dB[2,1]"]))

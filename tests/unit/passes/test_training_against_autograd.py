@@ -11,7 +11,11 @@ from numpy_run import run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import Exponents, lookup
-from tpcalc.program.nodes import InputMatrix, InputVector
+from tpcalc.functions.expr import const
+from tpcalc.orders import as_ex
+from tpcalc.passes.contribution import Contribution
+from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
+from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -233,3 +237,67 @@ def test_gradient_of_a_recurrent_program() -> None:
         state = torch.tanh(WIDTH**-0.5 * (w @ state))
     (torch.tensor(inputs["u[0]"]) @ state / WIDTH).backward()
     np.testing.assert_allclose(ours, w.grad.numpy(), rtol=1e-10, atol=1e-14)
+
+
+def test_an_output_that_another_output_uses() -> None:
+    """The gradient of f + f^2, with the seeds 1, is 1 + 2 f times that of f."""
+    from tpcalc.passes.backward import backward
+    from tpcalc.program.program import Builder
+
+    @tp.program
+    def twice(t: tp.Tracer) -> None:
+        f = t.inner(t.gaussian("u"), tp.tanh(t.gaussian("v")))
+        t.output("f", f)
+        t.output("g", f * f)
+
+    program = twice.build()
+    builder = Builder.copy(program)
+    vector = next(i for i, n in enumerate(program.nodes) if isinstance(n, InputVector))
+    outputs = [(program.ref(name), None) for name in ("f", "g")]
+    builder.output("du", backward(builder, outputs, [vector]).adjoints[vector])
+    inputs = _draw(program, seed=1)
+    found = run(builder.finish(), WIDTH, inputs)
+    u, v = inputs["u[0]"], np.tanh(inputs["v[0]"])
+    np.testing.assert_allclose(found["du"], (1 + 2 * (u @ v) / WIDTH) * v / WIDTH, rtol=1e-12)
+
+
+def test_a_matrix_between_dimensions_of_different_sizes_is_trained() -> None:
+    """W has 2 n rows and 3 n columns; its products go both ways in what comes after an update."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        t.dim("m", 2)
+        t.dim("k", 3)
+        inner = tp.tanh(t.scalar("x", 1) * t.gaussian("v", dim="k"))
+        w = t.matrix("W", "m", "k")
+        h = 2 * (tp.n**-0.5 * (w @ inner))
+        t.output("h", h)
+        back = tp.n**-0.5 * (w.T @ (t.gaussian("u", dim="m") * tp.tanh(h)))
+        t.output("f", t.inner(tp.tanh(back), t.gaussian("r", dim="k")))
+
+    program = made.build()
+    kinds = {type(node): ref for ref, node in enumerate(program.nodes)}
+    matrix, x, h, f = kinds[InputMatrix], kinds[InputScalar], program.ref("h"), program.ref("f")
+    part = Contribution("dW_x[1,{t},{i}]", h, (matrix,))
+    model = Model(program, (x,), (f,), (Parameter(matrix, 1),), contributions=(part,))
+    batches = (((1.0,),), ((-0.5,),), ((2.0,),))
+    schedule = Schedule(batches, batches, (), (const(-1),), lambda p, t: (1, as_ex(-1)))
+    unrolled = unroll(model, schedule)
+    rng = np.random.default_rng(0)
+    shapes = {"W": (2 * WIDTH, 3 * WIDTH), "v[0]": 3 * WIDTH, "u[0]": 2 * WIDTH, "r[0]": 3 * WIDTH}
+    inputs = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+    found = run(unrolled, WIDTH, inputs)
+    v, u, r = (torch.tensor(inputs[name]) for name in ("v[0]", "u[0]", "r[0]"))
+    w, change = (
+        torch.tensor(inputs["W"], requires_grad=True),
+        torch.zeros(shapes["W"], dtype=torch.float64),
+    )
+    for step, ((data,),) in enumerate(batches):
+        images = 2 * WIDTH**-0.5 * (torch.stack((w, change)) @ torch.tanh(data * v))
+        out = torch.tanh(WIDTH**-0.5 * (w.T @ (u * torch.tanh(images[0])))) @ r / (3 * WIDTH)
+        assert found[f"f[{step},0]"] == pytest.approx(out.item(), rel=1e-9), step
+        if step:
+            moved = found[f"dW_x[1,{step},0]"]
+            np.testing.assert_allclose(moved, images[1].detach().numpy(), rtol=1e-8, atol=1e-13)
+        change = WIDTH * torch.autograd.grad(out, w)[0]
+        w = (w + change).detach().requires_grad_()
