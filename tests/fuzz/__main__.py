@@ -30,8 +30,9 @@ def main() -> int:
     found = _read(chosen.file)
     done = {(case["family"], case["seed"]) for case in found}
     end = time.monotonic() + 60 * chosen.minutes
-    seeds = count(chosen.seed) if chosen.cases is None else range(chosen.cases)
-    wanted = ((f, chosen.seed + s if chosen.cases else s) for s in seeds for f in chosen.family)
+    first = chosen.seed
+    seeds = count(first) if chosen.cases is None else range(first, first + chosen.cases)
+    wanted = ((family, seed) for seed in seeds for family in chosen.family)
     for family, seed in wanted:
         if time.monotonic() > end:
             break

@@ -8,7 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ from tests.fuzz.networks import BIG, SMALL, sample
 from tests.fuzz.programs import ASSUMED, NETWORKS, build
 from tests.fuzz.trainings import TRAININGS, training
 from tpcalc.errors import TpcalcError
+from tpcalc.program.program import prune
 from tpcalc.results import Status
 
 __all__ = ["FAMILIES", "Case", "examine"]
@@ -96,7 +97,11 @@ Named = tuple[str, str, Claim]
 def _doubts(
     claims: list[Named], program: tp.Program, level: int, seed: int, z: float
 ) -> list[tuple[Named, str]]:
-    data = sample(program, level, seed)
+    wanted = {one[0] for one in claims}
+    kept = tuple(output for output in program.outputs if output[0] in wanted)
+    if not kept:
+        return []
+    data = sample(prune(replace(program, outputs=kept)), level, seed)
     found = [(one, doubt(one[2], *data[one[0]], z)) for one in claims]
     return [(one, text) for one, text in found if text]
 

@@ -106,9 +106,9 @@ def _size(claim: Size, small: Data, large: Data, z: float) -> str | None:
     if float(np.median(a)) > TINY**2 and float(np.median(b)) > TINY**2:
         statistics.append(_log_median)
     over, under, texts = [], [], []
-    for of in statistics:
+    for of, times in zip(statistics, (z, z - 2), strict=False):
         slope, error = _slope(of, small, large, a, b)
-        slack = z * error + DRIFT
+        slack = times * error + DRIFT
         over.append(slope > claim.power + slack)
         under.append(slope < claim.power - slack)
         texts.append(f"{slope:.3f} +- {error:.3f}")
@@ -128,19 +128,29 @@ def _number(claim: Number, small: Data, large: Data, z: float) -> str | None:
         return None
     if claim.vector and _moves(*parts):
         places = places[:1]  # random in the limit: the average over networks alone is claimed
-    far = [_off(of, *_said(found, of), *parts, z) for of in places]
+    far = _far(places, found, parts, z)
     if all(far):
         return f"{found.value:.5g} +- {found.stderr:.1g}, but {' and '.join(map(str, far))}"
     if claim.vector:
         return None
     widths: list[Statistic] = [np.std, _quartiles]
     if found.std is not None:
-        far = [_off(of, *_said(found, of), *parts, z) for of in widths]
+        far = _far(widths, found, parts, z)
         return f"sd {found.std:.4g}, but {' and '.join(map(str, far))}" if all(far) else None
     if _moves(*parts) and float(np.std(parts[1])) > 5 * found.stderr:
         both = [f"{of(part):.4g}" for of in widths for part in parts]
         return f"{found.value:.5g} and not random, but deviations {', '.join(both)}"
     return None
+
+
+def _far(
+    statistics: list[Statistic], found: Estimate, parts: list[Values], z: float
+) -> list[str | None]:
+    """What is off by z errors: of the second statistic fewer will do, it has to agree only."""
+    return [
+        _off(of, *_said(found, of), *parts, times)
+        for of, times in zip(statistics, (z, z - 2), strict=False)
+    ]
 
 
 def _said(found: Estimate, of: Statistic) -> tuple[float, float]:

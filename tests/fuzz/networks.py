@@ -11,7 +11,7 @@ from tests.numpy_run import draw, run
 from tpcalc.program.nodes import InputMatrix, Kind
 from tpcalc.program.program import Program
 
-__all__ = ["BIG", "SMALL", "Data", "plan", "sample"]
+__all__ = ["BIG", "SMALL", "Data", "Values", "sample"]
 
 Values = NDArray[np.float64]
 SMALL, BIG = 0, 1  # the widths of a case, and those that confirm what looks wrong there
@@ -39,7 +39,7 @@ def plan(program: Program, level: int) -> list[tuple[int, int]]:
         return [[(64, 48), (512, 32)], [(192, 64), (1280, 48)]][level]
     if laws:
         return [[(128, 64), (1024, 32)], [(512, 96), (4096, 48)]][level]
-    return [[(2**10, 64), (2**14, 64)], [(2**13, 128), (2**18, 96)]][level]
+    return [[(2**10, 64), (2**14, 64)], [(2**13, 128), (2**17, 96)]][level]
 
 
 def sample(program: Program, level: int, seed: int) -> dict[str, list[Data]]:

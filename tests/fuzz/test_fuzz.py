@@ -1,0 +1,84 @@
+"""A fixed list of random cases: networks contradict nothing that tpcalc says of them.
+
+Run it with ``python -m pytest -m fuzz``; ``python -m tests.fuzz`` runs others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.fuzz.cases import FAMILIES, examine
+from tests.fuzz.judge import Claim, Number, Size, Zero, doubt
+from tests.fuzz.networks import Data, Values
+from tests.fuzz.programs import ASSUMED
+from tpcalc.results import Estimate, Method
+
+CHUNK = 3
+
+
+def seeds(family: str) -> int:
+    return 12 if family in ASSUMED else 6
+
+
+CHUNKS = [
+    pytest.param(family, first, id=f"{family}-{first}")
+    for family in FAMILIES
+    for first in range(0, seeds(family), CHUNK)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.fuzz
+@pytest.mark.parametrize(("family", "first"), CHUNKS)
+def test_no_network_contradicts(family: str, first: int) -> None:
+    cases = [examine(family, seed) for seed in range(first, first + CHUNK)]
+    wrong = [
+        f"{family} {case.seed} {one['output']}: {one['said']}: {one['found']}"
+        for case in cases
+        for one in case.contradictions
+    ]
+    assert not wrong, "\n".join(wrong)
+    crashed = [f"{family} {case.seed}: {case.note}" for case in cases if case.status == "crash"]
+    assert not crashed, "\n".join(crashed)
+
+
+# ------------------------------------------------------------------------------------ the judge
+
+
+def data(of: Callable[[float, Values], Values]) -> list[Data]:
+    """What 64 networks of two widths give, from the width and one standard Gaussian for each."""
+    widths, rng = (2**9, 2**13), np.random.default_rng(1)
+    values = [of(width, rng.standard_normal(64)) for width in widths]
+    return [Data(n, value, value**2) for n, value in zip(widths, values, strict=True)]
+
+
+def number(value: float, std: float | None = None) -> Number:
+    return Number(0, Estimate(value, 1e-3, Method.PARTICLES, std=std))
+
+
+SHRINKING = data(lambda n, g: n**-0.5 * g)
+BIASED = data(lambda n, g: 1 + n**-0.5 * (2 + g))
+RANDOM = data(lambda n, g: 1 + (1 + n**-0.5) * g)
+
+
+@pytest.mark.parametrize(
+    ("networks", "right", "wrong"),
+    [
+        (SHRINKING, Size(-0.5, False), Size(0, False)),
+        (SHRINKING, Size(-0.5, False), Size(-1, False)),
+        (SHRINKING, Size(0, True), Size(-1, True)),
+        (SHRINKING, number(0), Zero()),
+        (BIASED, number(1), number(1.1)),
+        (BIASED, number(1), number(1, std=1)),
+        (RANDOM, number(1, std=1), number(2, std=1)),
+        (RANDOM, number(1, std=1), number(1)),
+        (RANDOM, number(1, std=1), number(1, std=2.5)),
+        ([Data(d.width, 0 * d.first, 0 * d.second) for d in RANDOM], Zero(), Size(0, False)),
+    ],
+)
+def test_the_judge_doubts_what_is_wrong(networks: list[Data], right: Claim, wrong: Claim) -> None:
+    assert doubt(right, *networks, 5) is None
+    assert doubt(wrong, *networks, 5)
