@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -29,8 +30,15 @@ def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovere
         values: The series of the program's nodes.
         name: The output.
     """
-    ref = where_lost(context, values, context.program.ref(name))
-    return refused(context, name, ref, context.uncovered.get(ref) or _reason(context, values, ref))
+    own = context.program.ref(name)
+    ref = where_lost(context, values, own)
+    error = context.uncovered.get(ref) or _reason(context, values, ref)
+    found = refused(context, name, ref, error)
+    bound = context.ranking.bound(values[own])
+    if bound is None or bound.power is None:
+        return found
+    size = f"{'o' if bound.strict else 'O'}(n^({bound.power}))"
+    return replace(found, reason=f"{found.reason} All that is known is that {name} is {size}.")
 
 
 def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCovered:
@@ -58,16 +66,18 @@ def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
         values: The series of the program's nodes.
         ref: A node of the program of which no leading term is known.
     """
+    here = NOTHING  # of the output itself no leading term is known
     while ref not in context.uncovered:
         known = [
             (_known(context, values[other]), other)
             for other in node_refs(context.program.nodes[ref])
             if isinstance(values[other], Series)
         ]
-        lossy = [pair for pair in known if pair[0] is not None and pair[0] <= context.ranking.depth]
-        if not lossy:
+        most = here if here > BOUND else context.ranking.depth
+        lossy = [(gap, other) for gap, other in known if gap is not None and gap <= most]
+        if not lossy:  # all arguments are known better than what is made of them
             break
-        ref = min(lossy)[1]
+        here, ref = min(lossy)
     return ref
 
 
