@@ -12,6 +12,7 @@ from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.series import Series
+from tpcalc.orders.chamber import Power
 from tpcalc.program.nodes import Kind, Moment, Nonlin, OuterNonlin, Ref, ScalarFn
 from tpcalc.program.text import TEXT_RULES, FunctionNames
 from tpcalc.program.typing import node_refs
@@ -75,8 +76,8 @@ def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
         ]
         most = here if here > BOUND else context.ranking.depth
         lossy = [(gap, other) for gap, other in known if gap is not None and gap <= most]
-        if not lossy:  # all arguments are known better than what is made of them
-            break
+        if not lossy or (min(lossy)[0] > BOUND and _exploding(context, values, ref)):
+            break  # all arguments are known better than what is made of them
         here, ref = min(lossy)
     return ref
 
@@ -96,15 +97,21 @@ def _known(context: Context, series: Series[Any]) -> Fraction | None:
     return min(gaps, default=None)
 
 
+def _exploding(context: Context, values: Sequence[Any], ref: Ref) -> list[Power]:
+    """The powers with which the arguments of a function explode that has no leading term."""
+    node, at = context.program.nodes[ref], context.ranking.chamber.at
+    if not isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin) or values[ref].terms:
+        return []
+    series = [values[other] for other in node_refs(node)]
+    return [one.terms[0][0] for one in series if one.terms and at(one.terms[0][0]) > 0]
+
+
 def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
     node, own = context.program.nodes[ref], values[ref]
-    arguments = [values[r] for r in node_refs(node) if isinstance(values[r], Series)]
-    at = context.ranking.chamber.at
-    large = [s.terms[0][0] for s in arguments if s.terms and at(s.terms[0][0]) > 0]
-    function = isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin)
-    if function and large and not own.terms:
+    large = _exploding(context, values, ref)
+    if large:
         return ScaleError(
-            f"its argument explodes like n^({max(large, key=at)}).",
+            f"its argument explodes like n^({max(large, key=context.ranking.chamber.at)}).",
             hint="Check the powers of n (learning-rate exponents included); tp.orders shows the "
             "size of every vector.",
         )
