@@ -64,7 +64,8 @@ def test_wrong_usage_is_2(tpcalc: Run, words: list[object], message: str) -> Non
         (["limit", "nowhere.json"], "nowhere.json"),
         (["limit", "mlp", "--data", "nowhere.csv"], "nowhere.csv: there is no such file"),
         (["limit", "mlp", "--samples", 9999], "these classes have 360"),
-        (["limit", "mlp", "--loss", "logistic", "--classes", "0,1,2"], "takes one output"),    ],
+        (["limit", "mlp", "--loss", "logistic", "--classes", "0,1,2"], "takes one output"),
+    ],
 )
 def test_an_invalid_program_or_file_is_3(tpcalc: Run, words: list[object], message: str) -> None:
     ran = tpcalc(*words)
