@@ -65,7 +65,6 @@ def test_wrong_usage_is_2(tpcalc: Run, words: list[object], message: str) -> Non
         (["limit", "mlp", "--data", "nowhere.csv"], "nowhere.csv: there is no such file"),
         (["limit", "mlp", "--samples", 9999], "these classes have 360"),
         (["limit", "mlp", "--loss", "logistic", "--classes", "0,1,2"], "takes one output"),
-        (["limit", "mlp", "--act", "tanh", "--param", "standard"], "TPC4"),
     ],
 )
 def test_an_invalid_program_or_file_is_3(tpcalc: Run, words: list[object], message: str) -> None:
@@ -113,10 +112,20 @@ def test_no_memory_is_4_and_said_beforehand(tpcalc: Run) -> None:
     assert "GiB" in ran.err and "available" in ran.err
 
 
+def test_what_is_not_covered_is_a_row(tpcalc: Run) -> None:
+    """The start of an unstable network has a limit; the answer is 0 unless nothing has one."""
+    ran = tpcalc("limit", "mlp", "--act", "tanh", "--param", "standard", "--steps", 1)
+    assert (ran.code, ran.err) == (0, "")
+    assert "random in the limit" in ran.out and "Not covered" in ran.out
+    assert "its argument explodes like n^(1/2)." in " ".join(ran.out.split())
+
+
 def test_an_explosion_is_4(tpcalc: Run) -> None:
+    """The numbers that there are stand in the table all the same."""
     ran = tpcalc("limit", "mlp", "--lr", 1e300, "--particles", 64, "--replicates", 2)
     assert ran.code == 4
     assert "floating-point range" in ran.err
+    assert "0.544875   exact" in ran.out
 
 
 def test_a_missing_backend_is_5(tpcalc: Run, monkeypatch: pytest.MonkeyPatch) -> None:

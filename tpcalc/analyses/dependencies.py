@@ -207,7 +207,7 @@ def corrections(
         >>> print(corrections(layers))
         product    correction
         W x        none
-        W^T y      0 * x
+        W^T y      none
     """
     started = time.perf_counter()
     read = _read(program, values, at, budget, verify, seed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from tpcalc.cli.exits import TOLERANCE_NOT_MET
+from tpcalc.errors import EvaluationError
 from tpcalc.results import LimitTable, Status
 
 if TYPE_CHECKING:
@@ -41,11 +42,15 @@ def put_table(table: RenderableType, heading: str = "") -> None:
 
 
 def check_tolerance(table: LimitTable) -> None:
-    """End with the exit code for it where an error target was not met.
+    """End with the exit code for it where a number was not had, or not to its error target.
 
     Raises:
         typer.Exit: It was not.
     """
+    failed = [row for row in table.uncovered if isinstance(row.error, EvaluationError)]
+    if failed:
+        typer.echo(str(failed[0].error), err=True)
+        raise typer.Exit(TOLERANCE_NOT_MET)
     missed = [
         row.name for row in table.scalars if row.estimate.status is Status.TOLERANCE_NOT_REACHED
     ]

@@ -227,7 +227,8 @@ class Basis:
                 largest = max(float(x.max()), -float(x.min()))
                 if not math.isfinite(largest):
                     raise Exploded(
-                        f"vector {j} of a matrix product holds infinities or NaN.",
+                        f"vector {j} of a matrix product left the floating-point range: it holds "
+                        "infinities or NaN.",
                         hint="Lower the learning rate or the number of steps.",
                     )
                 scales[j] = largest if largest > 0 else 1.0

@@ -62,16 +62,6 @@ def limit_notes(
     if vanishing:
         shown = ", ".join(vanishing[:6]) + (", ..." if len(vanishing) > 6 else "")
         notes.append(f"the limit is exactly 0, by the powers of n as written: {shown}")
-    open_ = [
-        name
-        for name, target in graph.targets
-        if target.node is None and target.power < 0 and name not in {row.name for row in scalars}
-    ]
-    if open_:
-        notes.append(
-            "the limit is exactly 0, by the powers of n as written, and only a bound on the size "
-            "is known: " + ", ".join(open_[:6])
-        )
     growing = [
         name for name, target in graph.targets if target.power > 0 and target.node is not None
     ]

@@ -105,8 +105,8 @@ def numbers(
             out.draws = run_particles(compiled, out.budget, seed, progress)
         except (MissingBackend, OutOfMemory):
             raise
-        except (LimitError, EvaluationError) as error:
-            culprit = _culprit(part, replace(out.budget, rel_error=None), seed)
+        except (LimitError, EvaluationError) as found:
+            culprit, error = _culprit(part, replace(out.budget, rel_error=None), seed, found)
             lost = _above(part, culprit)
             failure = Failure(_term(part.nodes[culprit]), error)
             out.failed |= {name: failure for name in names if name in lost}
@@ -145,8 +145,10 @@ def _marked(found: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
     )
 
 
-def _culprit(graph: LimitGraph, budget: Budget, seed: int) -> LRef:
-    """The first node with which a run fails, by halves."""
+def _culprit(
+    graph: LimitGraph, budget: Budget, seed: int, error: TpcalcError
+) -> tuple[LRef, TpcalcError]:
+    """The first node with which a run fails, by halves, and the error that it fails with."""
     low, high = 0, len(graph.nodes) - 1
     while low < high:
         middle = (low + high) // 2
@@ -159,9 +161,9 @@ def _culprit(graph: LimitGraph, budget: Budget, seed: int) -> LRef:
         try:
             run_particles(compile_graph(first), budget, seed)
             low = middle + 1
-        except (LimitError, EvaluationError):
-            high = middle
-    return low
+        except (LimitError, EvaluationError) as found:
+            high, error = middle, found
+    return low, error
 
 
 def _above(graph: LimitGraph, culprit: LRef) -> frozenset[str]:

@@ -33,7 +33,7 @@ from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
 from tpcalc.orders.chamber import Chamber, Power
-from tpcalc.program.nodes import InputMatrix, Ref
+from tpcalc.program.nodes import InputMatrix, Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 from tpcalc.results import NotCovered
@@ -198,17 +198,13 @@ def _settled(
     Every reason against an answer belongs here: what is returned as a target is given.
     """
     ref = context.program.ref(name)
+    rescaled = rescaled or context.program.types[ref].kind is Kind.VECTOR
     try:
         return _target(context, series[ref], name, rescaled)
     except NeedsMore:
-        if not last:
-            return None
+        return not_covered(context, series, name) if last else None
     except (LimitError, ScaleError) as error:
         return refused(context, name, ref, error)
-    bound = context.ranking.bound(series[ref])
-    if not rescaled and bound is not None and _vanishes(bound):
-        return Target(_number(bound.power), None)  # of a vector that tends to 0, and how is open
-    return not_covered(context, series, name)
 
 
 def _vanishes(bound: Rest) -> bool:
@@ -230,18 +226,17 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
     """
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
-    scalar = not context.program.types[context.program.ref(name)].dims
     try:
         lead = context.ranking.leading(value)
     except NeedsMore:
         bound = context.ranking.bound(value)
-        if not scalar or rescaled or bound is None or not _vanishes(bound):
+        if rescaled or bound is None or not _vanishes(bound):
             raise
         return Target(_number(bound.power), None)
     if lead is None:
         return Target(Fraction(0), None)
     power, node = _number(lead[0]), lead[1]
-    if scalar and not rescaled:
+    if not rescaled:
         if power > 0:
             raise ScaleError(
                 f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
@@ -251,10 +246,9 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
             )
         if power < 0:
             return Target(power, None)
-    target = _computable(context, Target(power, node), rescaled)
-    if scalar or target.node is None:
-        return target
-    return replace(target, moments=moments(context, target.node))
+    _check_noise(context, node)
+    vector = context.dims[node] is not None
+    return Target(power, node, moments(context, node) if vector else None)
 
 
 def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:
@@ -309,23 +303,21 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
     )
 
 
-def _computable(context: Context, target: Target, rescaled: bool) -> Target:
-    """A target that takes no average whose law is unknown: what vanishes needs none.
+def _check_noise(context: Context, node: LRef) -> None:
+    """Refuse what takes an average whose law is unknown.
 
     Raises:
         NeedsMore: It takes a value that is not followed at this depth.
         LimitError: It takes such an average.
     """
-    missing = "" if target.node is None else context.missing[target.node]
+    missing = context.missing[node]
     if not missing:
-        return target
+        return
     if missing == "hidden":
         raise NeedsMore
-    if target.power < 0 and not rescaled:
-        return Target(target.power, None)
     raise LimitError(
         "it depends on an average whose expectation is 0 by symmetry and which is raised to "
-        f"order one by the powers of n: {_noise(context, target.node)}. It fluctuates, and the law "
+        f"order one by the powers of n: {_noise(context, node)}. It fluctuates, and the law "
         "of such a fluctuation is computed only for a start vector times something that does not "
         "depend on it.",
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
@@ -346,9 +338,9 @@ def _apart(
     return kept, against
 
 
-def _noise(context: Context, node: LRef | None) -> str:
+def _noise(context: Context, node: LRef) -> str:
     """The first fluctuating average that a node depends on, in words."""
-    stack = [] if node is None else [node]
+    stack = [node]
     while stack:
         found = context.nodes[stack.pop()]
         if isinstance(found, Noise):

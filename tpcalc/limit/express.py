@@ -13,6 +13,7 @@ from typing import Any
 
 from tpcalc.functions.expr import walk
 from tpcalc.functions.symbolic import to_sympy
+from tpcalc.limit.corrections import correction
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -26,7 +27,6 @@ from tpcalc.limit.graph import (
     Product,
     ScalarApply,
     Start,
-    graph_refs,
 )
 from tpcalc.results import Formula
 
@@ -222,7 +222,7 @@ class _Writer:
                 f"<msup>{HAT}<mrow>{own[2]}<mspace width='0.15em'/>{x[2]}</mrow></msup>",
             )
         )
-        earlier_products = self._earlier(node)
+        earlier_products = self._earlier(ref)
         if earlier_products and node.matrix in self.graph.orthogonal:
             raise _TooLarge  # coefficients that solve a linear system
         for other in earlier_products:
@@ -242,25 +242,12 @@ class _Writer:
             total = total + c * self._node(earlier.vector)
         return total
 
-    def _earlier(self, node: Product) -> Sequence[LRef]:
-        """Products with the other side of the matrix that the argument depends on."""
-        seen: set[LRef] = set()
-        found: list[LRef] = []
-        stack = [node.vector]
-        while stack:
-            ref = stack.pop()
-            if ref in seen:
-                continue
-            seen.add(ref)
-            here = self.graph.nodes[ref]
-            other_side = isinstance(here, Product) and here.matrix == node.matrix
-            if isinstance(here, Product) and other_side and here.transpose != node.transpose:
-                found.append(ref)
-            # Only dependence through coordinates counts; scalars are deterministic.
-            stack.extend(r for r in graph_refs(here) if self.graph.vector_dim[r] is not None)
-            if len(seen) > 50 * BUDGET:
-                raise _TooLarge
-        return sorted(found)
+    def _earlier(self, ref: LRef) -> Sequence[LRef]:
+        """The earlier products of the correction whose coefficients are not 0 by symmetry."""
+        found = correction(self.graph, ref)
+        if found is None:
+            raise _TooLarge
+        return found.open
 
     def _label(self, ref: LRef) -> tuple[str, str, str]:
         """A short name of a vector: its output name, or what it is made of."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.series import Series
+from tpcalc.orders.chamber import Power
 from tpcalc.program.nodes import Kind, Moment, Nonlin, OuterNonlin, Ref, ScalarFn
 from tpcalc.program.text import TEXT_RULES, FunctionNames
 from tpcalc.program.typing import node_refs
@@ -29,8 +31,15 @@ def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovere
         values: The series of the program's nodes.
         name: The output.
     """
-    ref = where_lost(context, values, context.program.ref(name))
-    return refused(context, name, ref, context.uncovered.get(ref) or _reason(context, values, ref))
+    own = context.program.ref(name)
+    ref = where_lost(context, values, own)
+    error = context.uncovered.get(ref) or _reason(context, values, ref)
+    found = refused(context, name, ref, error)
+    bound = context.ranking.bound(values[own])
+    if bound is None or bound.power is None:
+        return found
+    size = f"{'o' if bound.strict else 'O'}(n^({bound.power}))"
+    return replace(found, reason=f"{found.reason} All that is known is that {name} is {size}.")
 
 
 def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCovered:
@@ -58,16 +67,18 @@ def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
         values: The series of the program's nodes.
         ref: A node of the program of which no leading term is known.
     """
+    here = NOTHING  # of the output itself no leading term is known
     while ref not in context.uncovered:
         known = [
             (_known(context, values[other]), other)
             for other in node_refs(context.program.nodes[ref])
             if isinstance(values[other], Series)
         ]
-        lossy = [pair for pair in known if pair[0] is not None and pair[0] <= context.ranking.depth]
-        if not lossy:
-            break
-        ref = min(lossy)[1]
+        most = here if here > BOUND else context.ranking.depth
+        lossy = [(gap, other) for gap, other in known if gap is not None and gap <= most]
+        if not lossy or (min(lossy)[0] > BOUND and _exploding(context, values, ref)):
+            break  # all arguments are known better than what is made of them
+        here, ref = min(lossy)
     return ref
 
 
@@ -86,15 +97,21 @@ def _known(context: Context, series: Series[Any]) -> Fraction | None:
     return min(gaps, default=None)
 
 
+def _exploding(context: Context, values: Sequence[Any], ref: Ref) -> list[Power]:
+    """The powers with which the arguments of a function explode that has no leading term."""
+    node, at = context.program.nodes[ref], context.ranking.chamber.at
+    if not isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin) or values[ref].terms:
+        return []
+    series = [values[other] for other in node_refs(node)]
+    return [one.terms[0][0] for one in series if one.terms and at(one.terms[0][0]) > 0]
+
+
 def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
     node, own = context.program.nodes[ref], values[ref]
-    arguments = [values[r] for r in node_refs(node) if isinstance(values[r], Series)]
-    at = context.ranking.chamber.at
-    large = [s.terms[0][0] for s in arguments if s.terms and at(s.terms[0][0]) > 0]
-    function = isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin)
-    if function and large and not own.terms:
+    large = _exploding(context, values, ref)
+    if large:
         return ScaleError(
-            f"its argument explodes like n^({max(large, key=at)}).",
+            f"its argument explodes like n^({max(large, key=context.ranking.chamber.at)}).",
             hint="Check the powers of n (learning-rate exponents included); tp.orders shows the "
             "size of every vector.",
         )

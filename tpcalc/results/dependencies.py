@@ -386,4 +386,5 @@ def _moments(row: DependencyRow) -> str:
 def _correction(row: CorrectionRow) -> str:
     if row.note:
         return row.note
-    return " + ".join(map(str, row.terms)) if row.terms else "none"
+    shown = [str(term) for term in row.terms if not term.zero]  # what is 0 by symmetry is none
+    return " + ".join(shown) if shown else "none"

@@ -58,8 +58,14 @@ def test_layers_vanish_by_their_powers() -> None:
 
 
 def test_exploding_layers_are_refused() -> None:
-    with pytest.raises(ScaleError, match="explodes like"):
-        tp.limit(train("standard"))
+    """The start has a limit; what follows the explosion is a row that says so."""
+    found = tp.limit(train("standard"), samples=2**6, replicates=4)
+    assert found["f[0,0]"].random
+    assert [row.name for row in found.table.uncovered] == ["f[1,0]", "f[2,0]"]
+    assert all("explodes like" in row.reason for row in found.table.uncovered)
+    for step in (1, 2):
+        with pytest.raises(ScaleError, match=rf"f\[{step},0\] is not covered.*explodes like"):
+            found[f"f[{step},0]"]
 
 
 def test_growing_scalar_names_its_output() -> None:
@@ -152,7 +158,7 @@ def test_deep_programs_do_not_recurse() -> None:
         t.output("h", h)
 
     program = deep.build()
-    assert len(derive(program).nodes) == 20_001
+    assert len(derive(program).nodes) == 20_002  # with E Z^2 of the output
     tp.limit(program, samples=4, replicates=2)
 
 

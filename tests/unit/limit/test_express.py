@@ -61,3 +61,25 @@ def test_unnamed_vectors_are_spelled_out() -> None:
     assert text == (
         "Z[g] = hat(W^T tanh(W relu(v))) + E[d tanh(W relu(v))/d hat(W relu(v))]*Max(0, v)"
     )
+
+
+def test_a_formula_names_the_corrections_that_there_are() -> None:
+    """gelu(V relu(a) + u) knows nothing of W: V gives its vector a Gaussian of its own."""
+    small = tp.n**-0.5
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, u, w, k = t.gaussian("v"), t.gaussian("u"), t.matrix("W"), t.matrix("V")
+        a = small * (w @ tp.tanh(v))
+        t.output("a", a)
+        t.output("free", small * (w.T @ tp.gelu(small * (k @ tp.relu(a)) + u)))
+        t.output("even", small * (w.T @ tp.tanh(a) ** 2))
+        t.output("bound", small * (w.T @ tp.relu(a)))
+
+    found = tp.limit(made, samples=2**6, formulas=True)
+    table = {row.name: str(row).split(": ")[1] for row in tp.corrections(made).rows}
+    for name, product in (("free", "W^T gelu(v6)"), ("even", "W^T tanh(a)**2")):
+        assert "E[d" not in found[name].formula.text
+        assert [text for key, text in table.items() if key.startswith(product[:8])] == ["none"]
+    assert found["bound"].formula.text.endswith("+ E[d relu(a)/d hat(W tanh(v))]*tanh(v)")
+    assert table["W^T relu(a)"].endswith("* tanh(v)")

@@ -14,6 +14,7 @@ from tpcalc.analyses.dependence.gates import Gates
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.functions.expr import Mul, walk
 from tpcalc.limit.context import Context
+from tpcalc.limit.corrections import Dot, correlated, dot_of
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -29,20 +30,7 @@ from tpcalc.limit.graph import (
     graph_refs,
 )
 
-__all__ = ["Dot", "Sets", "image_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """The correction of a product: earlier products with the other side that its vector depends on.
-
-    Args:
-        open: Those whose coefficient may be different from 0.
-        zero: Those whose coefficient is 0 by symmetry.
-    """
-
-    open: tuple[LRef, ...] = ()
-    zero: tuple[LRef, ...] = ()
+__all__ = ["Sets", "image_of"]
 
 
 @dataclass
@@ -170,34 +158,10 @@ class Sets:
         return self._all(refs)
 
     def _dot(self, node: Product) -> Dot:
-        """The earlier products of the other side that x depends on, by what symmetry says of them.
-
-        E[G Z^x] = 0 for all the orthonormal directions G of products whose vectors may be
-        correlated makes their coefficients 0: these solve a linear system in those numbers.
-        """
+        """The earlier products of the other side that x depends on, by what symmetry says."""
         earlier = self._earlier.get((node.matrix, not node.transpose), [])
-        inside = [q for q in earlier if self.of[node.vector] >> q & 1]
-        if not inside:
-            return Dot()
-        parity, open_ = self.context.parity, set[LRef]()
-        for block in self._blocks(earlier):
-            felt = (
-                parity.lattice.product(parity.coset(node.vector), (parity.own[q], 0)) for q in block
-            )
-            if any(parity.lattice.has_zero(coset) for coset in felt):
-                open_.update(block)
-        return Dot(
-            tuple(q for q in inside if q in open_), tuple(q for q in inside if q not in open_)
-        )
-
-    def _blocks(self, products: list[LRef]) -> list[list[LRef]]:
-        """Products of one side in groups that are certainly uncorrelated."""
-        blocks: list[list[LRef]] = []
-        for product in products:
-            joined = [b for b in blocks if any(self.correlated(product, other) for other in b)]
-            blocks = [b for b in blocks if b not in joined]
-            blocks.append([*(other for b in joined for other in b), product])
-        return blocks
+        context = self.context
+        return dot_of(context.nodes, context.parity, node.vector, earlier, self.of[node.vector])
 
     def correlated(self, a: LRef, b: LRef) -> bool:
         """Whether the vectors of two products may have E[Z Z'] different from 0.
@@ -206,12 +170,7 @@ class Sets:
             a: One product (or fluctuation).
             b: The other.
         """
-        first, second = self.context.nodes[a], self.context.nodes[b]
-        assert isinstance(first, Product | Fluctuation)
-        assert isinstance(second, Product | Fluctuation)
-        parity = self.context.parity
-        cosets = parity.coset(first.vector), parity.coset(second.vector)
-        return parity.lattice.has_zero(parity.lattice.product(*cosets))
+        return correlated(self.context.nodes, self.context.parity, a, b)
 
 
 def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
@@ -10,9 +10,21 @@ from typing import Generic, TypeVar
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.products import affine
-from tpcalc.functions import Expr, Par, Var
-from tpcalc.functions.expr import substitute, walk
-from tpcalc.limit.graph import Draw, Fluctuation, LimitGraph, LRef, ScalarApply, graph_refs
+from tpcalc.functions import Call, Expr, Par, Var
+from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Expect,
+    Fluctuation,
+    LimitGraph,
+    LNode,
+    LRef,
+    Product,
+    ScalarApply,
+    graph_refs,
+)
 
 __all__ = ["Chance", "Spread", "random_nodes"]
 
@@ -22,6 +34,9 @@ T = TypeVar("T")
 def random_nodes(graph: LimitGraph) -> frozenset[LRef]:
     """The nodes that depend on a scalar that stays random.
 
+    By structure: a node is a monomial in random scalars times what does not depend on them, or it
+    is taken to be random. What is normalised loses its monomial, and is not random.
+
     Args:
         graph: A limit graph.
 
@@ -29,12 +44,103 @@ def random_nodes(graph: LimitGraph) -> frozenset[LRef]:
         >>> random_nodes(LimitGraph((Draw("b", 0, 1),), (), (None,), (), (), ()))
         frozenset({0})
     """
-    found: set[LRef] = set()
+    found: list[_Monomial | None] = []
     for ref, node in enumerate(graph.nodes):
-        own = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
-        if own or any(other in found for other in graph_refs(node)):
-            found.add(ref)
-    return frozenset(found)
+        found.append(_monomial(ref, node, found))
+    return frozenset(ref for ref, monomial in enumerate(found) if monomial != ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Monomial:
+    """A product of powers of sizes |s| of random scalars, and of the signs of some of them."""
+
+    sizes: frozenset[tuple[LRef, Fraction]] = frozenset()
+    signs: frozenset[LRef] = frozenset()
+
+    def times(self, other: _Monomial) -> _Monomial:
+        total = dict(self.sizes)
+        for base, power in other.sizes:
+            total[base] = total.get(base, Fraction(0)) + power
+        return _Monomial(
+            frozenset(pair for pair in total.items() if pair[1] != 0), self.signs ^ other.signs
+        )
+
+    def power(self, exponent: Fraction, signs: bool) -> _Monomial:
+        """A power of the sizes, with the signs or without."""
+        sizes = frozenset((base, own * exponent) for base, own in self.sizes if exponent != 0)
+        return _Monomial(sizes, self.signs if signs else frozenset())
+
+
+ONE = _Monomial()
+_Found = Sequence[_Monomial | None]
+
+
+def _monomial(ref: LRef, node: LNode, found: _Found) -> _Monomial | None:
+    """What a node holds of random scalars as a factor; None: it depends on them in another way.
+
+    A product with a matrix is linear, its correction too: c Z^y with c = E[dZ^x / d hat] takes the
+    monomial of y out and that of x in.
+    """
+    if isinstance(node, Draw | Fluctuation):
+        if isinstance(node, Draw) and node.std == 0:
+            return ONE
+        own = _Monomial(frozenset({(ref, Fraction(1))}), frozenset({ref}))
+        inner = ONE if isinstance(node, Draw) else found[node.vector]
+        return None if inner is None else inner.times(own)
+    if isinstance(node, Product):
+        return found[node.vector]
+    if isinstance(node, Apply | Expect):
+        return _factor(node.fn.expr, [found[v] for v in node.vectors], _all(node.scalars, found))
+    if isinstance(node, ScalarApply):
+        return _factor(node.fn.expr, [], _all(node.scalars, found))
+    if isinstance(node, Combine):
+        pairs = zip(node.scalars, node.vectors, strict=True)
+        return _same([_product([ONE if s is None else found[s], found[v]]) for s, v in pairs])
+    return ONE if all(found[other] == ONE for other in graph_refs(node)) else None
+
+
+def _all(refs: Sequence[LRef], found: _Found) -> _Found:
+    return [found[ref] for ref in refs]
+
+
+def _same(terms: _Found) -> _Monomial | None:
+    """The monomial that all terms of a sum share."""
+    return terms[0] if len(set(terms)) == 1 else None
+
+
+def _product(factors: _Found) -> _Monomial | None:
+    total = ONE
+    for factor in factors:
+        if factor is None:
+            return None
+        total = total.times(factor)
+    return total
+
+
+def _factor(expr: Expr, vectors: _Found, scalars: _Found) -> _Monomial | None:
+    if isinstance(expr, Var):
+        return vectors[expr.index]
+    if isinstance(expr, Par):
+        return scalars[expr.index]
+    if isinstance(expr, Add):
+        return _same([_factor(term, vectors, scalars) for term in expr.terms])
+    if isinstance(expr, Mul):
+        return _product([_factor(factor, vectors, scalars) for factor in expr.factors])
+    if not isinstance(expr, Pow | Call):
+        return ONE
+    inner = _factor(expr.base if isinstance(expr, Pow) else expr.arg, vectors, scalars)
+    if inner is None or inner == ONE:
+        return inner
+    if isinstance(expr, Pow):
+        degree: object = expr.exponent
+        whole = expr.exponent.denominator == 1
+        parity = ("odd" if expr.exponent % 2 else "even") if whole else "none"
+    else:
+        degree, parity = expr.atom.facts.homogeneity, expr.atom.facts.parity
+    if (inner.sizes and not isinstance(degree, Fraction)) or (inner.signs and parity == "none"):
+        return None
+    known = degree if isinstance(degree, Fraction) else Fraction(1)
+    return inner.power(known, signs=parity == "odd")
 
 
 @dataclass(frozen=True)

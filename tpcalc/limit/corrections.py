@@ -1,0 +1,156 @@
+"""Corrections: which earlier products the limit of a product with a random matrix holds.
+
+The limit of What x is its hat, a Gaussian of its own, and a sum of terms c Z^y, one for each
+earlier product What^T y that x depends on. Symmetry makes some coefficients 0. Formulas,
+dependency sets and tables of corrections all ask here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tpcalc.limit.graph import (
+    Fluctuation,
+    LimitGraph,
+    LNode,
+    LRef,
+    OuterExpect,
+    Product,
+    graph_refs,
+)
+from tpcalc.limit.parity import Parity
+from tpcalc.orders.coset import Lattice
+
+__all__ = ["Dot", "correction", "correlated", "dot_of"]
+
+LARGEST = 2000  # nodes below a product whose correction is read off a graph
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """The correction of a product: earlier products with the other side that its vector depends on.
+
+    Args:
+        open: Those whose coefficient may be different from 0.
+        zero: Those whose coefficient is 0 by symmetry.
+    """
+
+    open: tuple[LRef, ...] = ()
+    zero: tuple[LRef, ...] = ()
+
+
+def dot_of(
+    nodes: Sequence[LNode] | Mapping[LRef, LNode],
+    parity: Parity,
+    vector: LRef,
+    earlier: Sequence[LRef],
+    depends: int,
+) -> Dot:
+    """The correction of a product, by what symmetry says of its coefficients.
+
+    E[G Z^x] = 0 for all the orthonormal directions G of products whose vectors may be correlated
+    makes their coefficients 0: these solve a linear system in those numbers.
+
+    Args:
+        nodes: Of the graph.
+        parity: Their cosets.
+        vector: What the product multiplies.
+        earlier: The earlier products with the other side of the matrix.
+        depends: A bit for each product that the vector is a function of the hat of.
+    """
+    inside = [q for q in earlier if depends >> q & 1]
+    if not inside:
+        return Dot()
+    open_: set[LRef] = set()
+    for block in _blocks(nodes, parity, earlier):
+        felt = (parity.lattice.product(parity.coset(vector), (parity.own[q], 0)) for q in block)
+        if any(parity.lattice.has_zero(coset) for coset in felt):
+            open_.update(block)
+    return Dot(tuple(q for q in inside if q in open_), tuple(q for q in inside if q not in open_))
+
+
+def correlated(
+    nodes: Sequence[LNode] | Mapping[LRef, LNode], parity: Parity, a: LRef, b: LRef
+) -> bool:
+    """Whether the vectors of two products may have E[Z Z'] different from 0.
+
+    Args:
+        nodes: Of the graph.
+        parity: Their cosets.
+        a: One product (or fluctuation).
+        b: The other.
+    """
+    first, second = nodes[a], nodes[b]
+    assert isinstance(first, Product | Fluctuation)
+    assert isinstance(second, Product | Fluctuation)
+    cosets = parity.coset(first.vector), parity.coset(second.vector)
+    return parity.lattice.has_zero(parity.lattice.product(*cosets))
+
+
+def _blocks(
+    nodes: Sequence[LNode] | Mapping[LRef, LNode], parity: Parity, products: Sequence[LRef]
+) -> list[list[LRef]]:
+    """Products of one side in groups that are certainly uncorrelated."""
+    blocks: list[list[LRef]] = []
+    for product in products:
+        joined = [b for b in blocks if any(correlated(nodes, parity, product, q) for q in b)]
+        blocks = [b for b in blocks if b not in joined]
+        blocks.append([*(other for b in joined for other in b), product])
+    return blocks
+
+
+def correction(graph: LimitGraph, product: LRef) -> Dot | None:
+    """The correction of a product of a limit graph; None where too much lies below it.
+
+    Args:
+        graph: The graph.
+        product: The node of the product.
+
+    Source: Hajjar, Chizat, Giraud, section B.2 (ZDot).
+    """
+    cone = _below(graph, product)
+    if len(cone) > LARGEST:
+        return None
+    parity = Parity({group.name: group for group in graph.groups}, graph.orthogonal, Lattice())
+    depends: dict[LRef, int] = {}
+    sides: dict[tuple[str, bool], list[LRef]] = {}
+    found = Dot()
+    for ref in cone:
+        node = graph.nodes[ref]
+        parity.add(ref, node)
+        if isinstance(node, Product):
+            earlier = sides.get((node.matrix, not node.transpose), [])
+            found = dot_of(graph.nodes, parity, node.vector, earlier, depends[node.vector])
+            terms = [graph.nodes[q] for q in found.open]
+            vectors = [term.vector for term in terms if isinstance(term, Product)]
+            depends[ref] = 1 << ref | _union(depends, vectors)
+            sides.setdefault((node.matrix, node.transpose), []).append(ref)
+        else:
+            depends[ref] = _union(depends, _vectors(graph, node))
+    return found  # the product itself is the last of its cone
+
+
+def _union(depends: Mapping[LRef, int], refs: Iterable[LRef]) -> int:
+    bits = 0
+    for ref in refs:
+        bits |= depends[ref]
+    return bits
+
+
+def _vectors(graph: LimitGraph, node: LNode) -> tuple[LRef, ...]:
+    """The vectors whose coordinates a vector is a function of; scalars are deterministic."""
+    if isinstance(node, OuterExpect):
+        return node.rows
+    return tuple(ref for ref in graph_refs(node) if graph.vector_dim[ref] is not None)
+
+
+def _below(graph: LimitGraph, product: LRef) -> list[LRef]:
+    """The vectors that a product is made of, in order."""
+    needed, stack = {product}, [product]
+    while stack and len(needed) <= LARGEST:
+        refs = graph_refs(graph.nodes[stack.pop()])
+        fresh = {r for r in refs if graph.vector_dim[r] is not None} - needed
+        needed |= fresh
+        stack += fresh
+    return sorted(needed)
