@@ -63,12 +63,15 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
     laws = [claim for claim in left if claim.kind in ("clear", "told")]
     again = False
-    holds = {Law.CLEAR: True, Law.ATOM: False, Law.OPEN: None}
+    holds = {Law.CLEAR: True, Law.ATOM: False}
     if laws:
-        found = law(context, [(claim.node, claim.points) for claim in laws], seed)
+        found = law(context, [(claim.node, claim.points, claim.plain) for claim in laws], seed)
         for claim, (answer, text) in zip(laws, found, strict=True):
             again = again or (answer is Law.ATOM and claim.kind == "clear")
-            record.settle(claim, Verdict(holds[answer], text))
+            if answer is Law.DIM and claim.plain:
+                record.settle(claim, Verdict(True, text, sure=False))
+            else:
+                record.settle(claim, Verdict(holds.get(answer), text))
     numbers = {claim: _distances(context, claim) for claim in left if claim not in laws}
     if numbers:
         asked = [node for nodes in numbers.values() for node in nodes]

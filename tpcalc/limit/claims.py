@@ -39,6 +39,8 @@ class Claim:
         points: The points; of ``"nonzero"`` it is 0.
         text: What is read there, in words.
         power: Of ``"nonzero"`` the power that is taken.
+        plain: Of ``"clear"``: whether forms show a direction of its own with a given number in
+            front, so that only exact zeros speak against it.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Claim:
     points: tuple[float, ...]
     text: str = field(compare=False)
     power: Fraction = Fraction(1)
+    plain: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,13 @@ class Verdict:
             told, so that nothing can rest on it.
         text: The evidence.
         mean: Whether a negative power of a random number may have a mean.
+        sure: Whether samples confirm it; else nothing but its form does.
     """
 
     holds: bool | None
     text: str
     mean: bool = True
+    sure: bool = True
 
 
 @dataclass
@@ -105,6 +110,18 @@ class Record:
                 text = MEANS[claim.kind].format(text=claim.text, points=points, power=claim.power)
                 return f"{text} ({verdict.text})"
         return ""
+
+    def doubts(self, claims: Iterable[Claim]) -> tuple[str, ...]:
+        """What an answer takes from forms alone, in words."""
+        weak = [c for c in claims if c in self.verdicts and not self.verdicts[c].sure]
+        return tuple(
+            dict.fromkeys(
+                f"no part of the coordinates of {c.text} is taken to be at {c.points[0]:g}: it has "
+                f"a direction of its own by its form, and samples do not tell ("
+                f"{self.verdicts[c].text})"
+                for c in weak
+            )
+        )
 
     def settle(self, claim: Claim, verdict: Verdict) -> None:
         """Put down what a test says of a claim."""

@@ -95,9 +95,10 @@ class Context(Building):
         text: str,
         points: tuple[float, ...] = (0.0,),
         power: Fraction = Fraction(1),
+        plain: bool = False,
     ) -> None:
         """Record what the value of a node of the program rests on."""
-        claim = Claim(kind, node, self.key(node), points, text, power)
+        claim = Claim(kind, node, self.key(node), points, text, power, plain)
         self.claims.setdefault(ref, {})[claim] = None
 
     def claims_below(self, refs: Iterable[Ref]) -> dict[Claim, None]:

@@ -32,7 +32,8 @@ class Density(IntEnum):
     NONE = 0
     CLAIMED = 1
     BOUNDED = 2  # claimed as well, and then bounded
-    PROVED = 3
+    PLAIN = 3  # the same, by a direction with a given number in front
+    PROVED = 4
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Laws:
     certain: Callable[[LRef], bool]
     _known: dict[LRef, Density] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)  # directions, each vector affine in its own
+    _plain: list[int] = field(default_factory=list)  # those with a given number in front
     _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
 
     def density(self, ref: LRef) -> Density:
@@ -68,7 +70,7 @@ class Laws:
         if isinstance(node, Product):
             if not parity.own[ref]:
                 return Density.NONE
-            return Density.PROVED if self._is_fresh(ref, node) else Density.BOUNDED
+            return Density.PROVED if self._is_fresh(ref, node) else Density.PLAIN
         if not isinstance(node, Combine):
             return Density.NONE
         if self._is_image(ref):
@@ -76,7 +78,7 @@ class Laws:
         if self._proved(node):
             return Density.PROVED
         if self._free_of(ref):
-            return Density.BOUNDED
+            return Density.PLAIN if self._plain[ref] else Density.BOUNDED
         return self._by_terms(self._terms(ref))
 
     def _is_fresh(self, ref: LRef, node: Product) -> bool:
@@ -102,13 +104,14 @@ class Laws:
         for here in range(len(self._free), ref + 1):
             node = self.context.nodes[here]
             vectors = [v for v in graph_refs(node) if self.context.dims[v] is not None]
-            self._free.append(self._freedom(here))
+            self._free.append(self._freedom(here, self._free))
+            self._plain.append(self._freedom(here, self._plain, given=True))
             if isinstance(node, Start) or self._is_image(here):
                 self._images.append(frozenset({here}))
             else:
                 self._images.append(frozenset().union(*(self._images[v] for v in vectors)))
 
-    def _freedom(self, ref: LRef) -> int:
+    def _freedom(self, ref: LRef, free: Sequence[int], *, given: bool = False) -> int:
         """Directions in which a vector is affine, with nothing else in it that feels them."""
         node, parity = self.context.nodes[ref], self.context.parity
         if isinstance(node, Start | Product):
@@ -118,44 +121,47 @@ class Laws:
             for vector in node.vectors:
                 twice |= once & parity.depends[vector]
                 once |= parity.depends[vector]
-            for vector in node.vectors:
-                found |= self._free[vector] & ~twice
+            for scalar, vector in zip(node.scalars, node.vectors, strict=True):
+                if scalar is None or not given:
+                    found |= free[vector] & ~twice
         return found
 
     def _free_of(self, ref: LRef) -> int:
         self._fill(ref)
         return self._free[ref]
 
-    def _terms(self, ref: LRef) -> list[LRef]:
-        """The terms of a sum of sums."""
-        out: list[LRef] = []
-        stack = [ref]
+    def _terms(self, ref: LRef) -> list[tuple[LRef, bool]]:
+        """The terms of a sum of sums, each with whether a given number is in front of it."""
+        out: list[tuple[LRef, bool]] = []
+        stack = [(ref, True)]
         while stack and len(out) + len(stack) <= MOST:
-            top = stack.pop()
+            top, given = stack.pop()
             node = self.context.nodes[top]
             if isinstance(node, Combine) and not self._is_image(top):
-                stack += reversed(node.vectors)
+                parts = zip(node.vectors, node.scalars, strict=True)
+                stack += [(v, given and scalar is None) for v, scalar in parts][::-1]
             else:
-                out.append(top)
+                out.append((top, given))
         return [*out, *stack]
 
-    def _by_terms(self, terms: Sequence[LRef]) -> Density:
+    def _by_terms(self, terms: Sequence[tuple[LRef, bool]]) -> Density:
         """Whether one term has a Gaussian direction that the others have not.
 
         A term ``gate * D`` with such a direction in D may be left out: where the gate is open the
         sum has a density, bounded if the gate takes few values, and elsewhere the rest decides.
         """
-        left, found = list(terms), Density.BOUNDED
+        left, found = list(terms), Density.PLAIN
         while left:
             dropped = None
-            for place, vector in enumerate(left):
-                others = [other for index, other in enumerate(left) if index != place]
+            for place, (vector, given) in enumerate(left):
+                others = [other for index, (other, _) in enumerate(left) if index != place]
                 if self._is_free(vector, others):
-                    return found
+                    return found if given else min(found, Density.BOUNDED)
                 if dropped is None:
                     flat = self._gated(vector, others)
                     if flat is not None:
-                        dropped, found = place, found if flat else Density.CLAIMED
+                        kept = Density.PLAIN if given else Density.BOUNDED
+                        dropped, found = place, min(found, kept if flat else Density.CLAIMED)
             if dropped is None:
                 return Density.NONE
             left.pop(dropped)

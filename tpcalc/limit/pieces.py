@@ -150,7 +150,8 @@ def _answer(
     if context.is_atom(node, asked.points):
         return 0
     if density is not Density.PROVED:
-        context.claim("clear", node, ref, fn.text, asked.points)
+        plain = density is Density.PLAIN
+        context.claim("clear", node, ref, fn.text, asked.points, plain=plain)
     return 1 if density is Density.CLAIMED else 2
 
 

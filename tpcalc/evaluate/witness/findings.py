@@ -22,6 +22,7 @@ __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 
 AGREE = 0.9  # of 16 pairs of twins: more than five standard deviations for what is 0
 FAIR = 0.75
+SAMPLED = 5.0  # standard deviations of an average
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
 LARGE = 0.1  # of its terms: below, a bias could be all there is
@@ -51,6 +52,7 @@ class Law(Enum):
 
     CLEAR = "no mass there"
     ATOM = "it is exactly there on a part of the coordinates"
+    DIM = "samples are too few to tell"
     OPEN = "cannot be told from samples"
 
 
@@ -97,7 +99,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
 
 
 def law(
-    context: Context, asked: Sequence[tuple[LRef, tuple[float, ...]]], seed: int = 0
+    context: Context, asked: Sequence[tuple[LRef, tuple[float, ...], bool]], seed: int = 0
 ) -> list[tuple[Law, str]]:
     """Whether laws have mass at given points: where a vector does not vary, and is at a point.
 
@@ -105,7 +107,7 @@ def law(
 
     Args:
         context: A graph under construction.
-        asked: Vector nodes with the points.
+        asked: Vector nodes with the points, and whether a few samples are enough.
         seed: Of the draws.
 
     Returns:
@@ -120,16 +122,15 @@ def law(
             break
         samples = Sweep(context, budget, seed).run(asked[place][0] for place in left)
         for place in list(left):
-            ref, points = asked[place]
+            ref, points, few = asked[place]
             one = samples[ref]
             answer = (
                 (Law.OPEN, str(one)) if isinstance(one, Unvalued) else _mass(one, points, budget)
             )
             found[place] = answer
-            if answer[0] is not Law.OPEN or isinstance(one, Unvalued):
+            if few or answer[0] is not Law.DIM:
                 left.remove(place)
-    unknown = (Law.OPEN, "the program is too long for a test")
-    return [found.get(place, unknown) for place in range(len(asked))]
+    return [found[place] for place in range(len(asked))]
 
 
 def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> dict[LRef, bool]:
@@ -204,7 +205,7 @@ def _mass(one: Dual, points: tuple[float, ...], budget: Budget) -> tuple[Law, st
         return Law.OPEN, "it is too small, or its terms too large, to be told from rounding"
     if not np.all(np.isfinite(value)):
         return Law.OPEN, "its samples overflow"
-    still, apart = _flatness(one, value.shape)
+    still, apart = _flatness(one, value.shape, budget.own)
     share = float(np.mean(still))
     for point in points:
         distance = value - point
@@ -215,13 +216,13 @@ def _mass(one: Dual, points: tuple[float, ...], budget: Budget) -> tuple[Law, st
         fixed = still[0::2] & still[1::2]
         unlike = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
         if np.mean(unlike) > APART * max(share, APART):
-            return Law.OPEN, "a part of it may be a number that is there"
+            return Law.DIM, "a part of it may be a number that is there"
     if apart > APART:
-        return Law.OPEN, f"particles: its slope may be 0 on {apart:.2g} of the coordinates"
+        return Law.DIM, f"particles: its slope may be 0 on {apart:.2g} of the coordinates"
     return Law.CLEAR, "particles: it varies wherever it may be there"
 
 
-def _flatness(one: Dual, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], float]:
+def _flatness(one: Dual, shape: tuple[int, ...], own: int) -> tuple[NDArray[np.bool_], float]:
     """Where the slope is 0 but for rounding, and the share where twins differ on it."""
     if one.slope is None or one.steep is None:
         return np.ones(shape, dtype=bool), 0.0
@@ -229,7 +230,10 @@ def _flatness(one: Dual, shape: tuple[int, ...]) -> tuple[NDArray[np.bool_], flo
     steep = np.broadcast_to(one.steep, shape)
     still: NDArray[np.bool_] = np.all(np.abs(slope) <= ROUNDING * steep, axis=0)
     first, second = slope[:, 0::2], slope[:, 1::2]
-    unlike = _likeness(first, second, axis=0) < ALIKE
+    # A slope that is 0 and was sampled is small beside its terms, and twins have opposite signs.
+    norms = np.sqrt(np.mean(slope**2, axis=0))
+    small = norms < SAMPLED / own**0.5 * steep
+    unlike = (_likeness(first, second, axis=0) < 0) & small[0::2] & small[1::2]
     return still, float(np.mean(unlike & ~(still[0::2] & still[1::2])))
 
 

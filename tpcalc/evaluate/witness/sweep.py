@@ -65,7 +65,7 @@ class Budget:
     own: int
     common: int = 64
     pairs: int = 16
-    slopes: int = 2
+    slopes: int = 4
 
 
 BUDGETS = (Budget(192), Budget(1536), Budget(6144))
