@@ -44,9 +44,7 @@ def test_what_a_random_scalar_is_added_to_is_random() -> None:
         s = tp.n**0.5 * t.inner(u, v)
         y = s * w + v
         t.output("q", t.inner(y, y))
-        t.output("n", t.mean(tp.tanh(y * t.inner(y, y) ** -0.5) ** 4))
         t.output("zero", s * t.mean(w * tp.tanh(v)) + t.inner(u, u))
 
     found = tp.limit(made, samples=2**8, method="particles")
     assert (found["q"].random, found["zero"].random) == (True, False)
-    assert found["n"].random  # normalised, but of a mixture: y is s w + v
