@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, mul, walk
+from tpcalc.functions.expr import Add, Mul, children, mul, walk
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start, graph_refs
 
@@ -252,9 +252,11 @@ def _union(bits: Sequence[int]) -> int:
 
 def _is_flat(expr: Expr) -> bool:
     """Whether a factor takes few values: a number, or a jump."""
-    return isinstance(expr, Const | Par) or (
-        isinstance(expr, Call) and expr.atom.derivative is None
-    )
+    if isinstance(expr, Add | Mul):
+        return all(_is_flat(part) for part in children(expr))
+    if isinstance(expr, Call):
+        return expr.atom.derivative is None
+    return isinstance(expr, Const | Par)
 
 
 def _root(cov: Sequence[Sequence[Fraction | float]]) -> Any:

@@ -79,14 +79,15 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     soft, drift = inner.soft, inner.drift
     if slope is None:
         soft, drift = _flips(soft), _flips(drift)
-    pieces: list[Terms] = [Series((), None, soft, drift)]
+    pieces: list[Terms] = []
     there = [homogeneous(function, degree, moved, setting)]
     step: Terms = Series(((ZERO, const(1)),))
     coefficient: Expr | None = function
     for order in range(int(degree) + 1):
         assert coefficient is not None  # a power p has [p] derivatives
         value = mul((const(Fraction(1, math.factorial(order))), substitute(coefficient, at)))
-        pieces.append(multiplied(Series(((ZERO, value),)), step, setting))
+        bounds = (soft, drift) if order == 0 else (None, None)
+        pieces.append(multiplied(Series(((ZERO, value),), None, *bounds), step, setting))
         if order == degree:  # it jumps at 0: what it is there but for rounding is taken off again
             opposite: Terms = Series(((ZERO, mul((const(-1), value))),))
             there.append(multiplied(opposite, step, setting))
