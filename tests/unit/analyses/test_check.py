@@ -9,7 +9,7 @@ import pytest
 from tpcalc.analyses.check import check
 from tpcalc.analyses.orders import orders
 from tpcalc.analyses.probe import probe
-from tpcalc.analyses.regime import decide, known, regime
+from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError, StudyError, UnknownName, UsageError
