@@ -17,7 +17,7 @@ from tpcalc.program.program import Program
 
 __all__ = ["Settled"]
 
-SMALL = 200  # nodes of a limit graph: up to here a test costs little, and whole tables are tested
+SMALL = 150  # nodes of a limit graph: up to here a test costs little, and whole tables are tested
 
 
 @dataclass
