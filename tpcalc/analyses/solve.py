@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
-from tpcalc.analyses.rates import ASSUMED, Rates, Run, function_of, power_of, sample_point
+from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, power_of, sample_point
 from tpcalc.catalog.architecture import Architecture, checked
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
@@ -110,14 +111,19 @@ def solve(
     seed = checks.whole(seed, "seed", least=0)
     if "L" in kept:
         return in_depth(run, at, started)
-    program = run.program()
-    unknowns = {unknown.symbol for unknown in run.unknowns()}
+    watched = run.watched()
+    program = watched.program
+    unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
     given = checks.powers(at, symbols(program) - unknowns)
     point = sample_point(run, program, given)
-    found = run.derive(program, point)
+    if point:
+        stable = Bounded(run.derive(program, point))
+    else:
+        stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
+    found = stable.rates
     notes = [_own_power(architecture, found) if "p" in kept else ""]
-    notes.append(_tested(found, point, seed) if verify else ASSUMED)
-    notes.append(DEGREES if "p" in kept else "")
+    notes.append(_tested(stable, point, seed) if verify else ASSUMED)
+    notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
     settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
     depth = str(found.found.context.ranking.depth)
     return Solution(
@@ -197,8 +203,9 @@ def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
     return replace(run, network=network, parameterization=replace(run.parameterization, rule=table))
 
 
-def _tested(rates: Rates, point: Mapping[str, Fraction], seed: int) -> str:
+def _tested(stable: Bounded, point: Mapping[str, Fraction], seed: int) -> str:
     """A note on a second derivation, with numbers and more terms, and a test of its leads."""
+    rates = stable.rates
     run, region = rates.run, rates.found.region
     degrees = _degrees(run.network)
     ones = {**point, **dict.fromkeys(degrees, Fraction(1))}
@@ -215,11 +222,11 @@ def _tested(rates: Rates, point: Mapping[str, Fraction], seed: int) -> str:
         return ASSUMED
     known = {u: size for u, size in sizes.items() if not size.bound}
     for unknown, size in known.items():
-        if size.power != 0:
+        if size.power != stable.sizes.get(unknown.symbol, 0) and unknown != run.readout:
             shown = "0" if size.power is None else f"n^({size.power})"
             return (
-                f"with more terms {unknown.subject}, of {unknown.words}, is {shown}, not of order "
-                "one: what leads at first is 0"
+                f"with more terms {unknown.subject}, of {unknown.words}, is {shown}, not what was "
+                "solved for: what leads at first is 0"
             )
     form = sum(size.certain for size in known.values())
     tested = sum(bool(tests[s.node].nonzero) for s in known.values() if s.node in tests)
