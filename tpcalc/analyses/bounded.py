@@ -187,6 +187,9 @@ def _calm(formula: Formula, symbol: str, above: Fraction, growth: Fraction) -> E
         if here <= 0:
             point = (low + point) / 2
             continue
+        if region.zero:  # on a wall, where pieces meet
+            point += (point - low) / 7
+            continue
         slope = size.at({symbol: Fraction(1)}) - size.at({symbol: Fraction(0)})
         if slope >= 0:
             return None

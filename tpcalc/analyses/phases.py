@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -32,6 +32,7 @@ __all__ = ["phases"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in
+_Found = tuple[Answer, Ledger]
 Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
 
 
@@ -233,37 +234,48 @@ class _Point:
 
         Where no depth has one, the region is that of the coarsest: nothing is claimed there.
         """
-        tried: list[Power] = []
-        for depth in self._depths(question):
-            if depth in tried:
-                continue
-            tried.append(depth)
+        first = self.first.get(question, ZERO)
+        coarse = self._at(stage, question, (first, ZERO))
+        assert coarse is not None
+        found = coarse
+        if coarse[0].holds is None:
+            found = self._alone(stage, question, coarse[0].name) or coarse
+        if found[0].holds is None:
+            deeper = self._at(stage, question, self._gaps)
+            found = deeper if deeper is not None and deeper[0].holds is not None else coarse
+        self.used += found[1].runs
+        if found[0].holds is not None:
+            self.first[question] = found[1].depths[0]
+        return found[0]
+
+    def _alone(self, stage: Stage, question: Question, name: str) -> _Found | None:
+        """A yes from one quantity, which makes fewer comparisons than all of them."""
+        if len(stage.names) == 1:
+            return None
+        alone = Stage(stage.step, restricted(stage.program, (name,)), (name,))
+        found = self._at(alone, question, self._gaps)
+        return found if found is not None and found[0].holds else None
+
+    def _at(self, stage: Stage, question: Question, depths: Iterable[Power]) -> _Found | None:
+        """The answer of the first depth that has one; else that of the last one."""
+        found = None
+        for depth in dict.fromkeys(depths):
             try:
                 ledger = self._ledger(stage.program, depth)
             except ScaleError:  # the depth takes in more orders of a function than are followed
                 if depth == ZERO:
                     raise
                 continue
-            answer = ledger.ask(stage.names, question, stage.step)
-            if answer.holds is not None:
-                self.first[question] = depth
-                self.used += ledger.runs
-                return answer
-            if depth == ZERO:
-                coarsest, unknown = ledger, answer
-        self.used += coarsest.runs
-        return unknown
+            found = ledger.ask(stage.names, question, stage.step), ledger
+            if found[0].holds is not None:
+                break
+        return found
 
     def _ledger(self, program: Program, depth: Power) -> Ledger:
         def derive(to: Power) -> Scales:
             return follow(program, self.judge.given, self.at, to)
 
         return Ledger(program, derive, (depth,), self.judge.tests if self.judge.verify else None)
-
-    def _depths(self, question: Question) -> Iterator[Power]:
-        yield self.first.get(question, ZERO)
-        yield ZERO
-        yield from self._gaps
 
     @cached_property
     def _gaps(self) -> list[Power]:

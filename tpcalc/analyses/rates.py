@@ -274,6 +274,10 @@ class Run:
             except Unsolved as error:
                 unknown = by_symbol[error.symbol]
                 raise _unsolved(unknown, error.reason, error.hint) from None
+            except ScaleError:  # the depth takes in more orders of a function than are followed
+                if not depth:
+                    raise
+                break
         if stuck is None:
             raise ScaleError(
                 "the training run holds a quantity of which only a bound is known.",
@@ -418,7 +422,7 @@ def _bounded(bound: Power | None) -> str:
         return "nothing is known of its size."
     return (
         f"it is at most n^({bound}), and with terms down to n^(-{DEPTHS[-1]}) below the leading "
-        "ones no more is known."
+        "ones, as far as they are followed, no more is known."
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.analyses.verdict.sizes import Known, Order, Question, after, known
+from tpcalc.errors import ScaleError
 from tpcalc.evaluate.nonzero import Finding, nonzero
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
@@ -209,7 +210,11 @@ class Ledger:
         more = [name for name, entry in self.found.items() if entry.more]
         if len(self.runs) == len(self.depths) or not set(more).intersection(names):
             return False
-        self._derive(more)
+        try:
+            self._derive(more)
+        except ScaleError:  # the depth takes in more orders of a function than are followed
+            self.depths = self.depths[: len(self.runs)]
+            return False
         return True
 
     def _test(self, names: Iterable[str]) -> None:
