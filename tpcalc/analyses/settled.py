@@ -48,9 +48,9 @@ class Settled:
             depths = DEPTHS[:1] if self.point else DEPTHS
             ledger = Ledger.of(program, self.point, self.tests, depths=depths)
             self.ledgers.append(ledger)
-            # First whether something explodes: after that no size is worth a test.
+            # First whether something explodes: the verdict then hangs on nothing later.
             exploded = exploded or bool(ledger.ask(self.run.probe.levels(step), grows, step).holds)
-            ledger.settle(() if exploded else self._wanted(step), self.run.names(step))
+            ledger.settle(self._wanted(step, exploded), self.run.names(step))
             for subject, names in self.run.subjects(step).items():
                 if any(stays(ledger.orders[name], self._sign) for name in names):
                     self._known.add(subject)
@@ -88,12 +88,12 @@ class Settled:
         """The largest depth that was derived."""
         return max(DEPTHS[len(ledger.runs) - 1] for ledger in self.ledgers)
 
-    def _wanted(self, step: int) -> Iterable[str]:
+    def _wanted(self, step: int, exploded: bool) -> Iterable[str]:
         """What is tested at a step."""
         names = self.run.names(step)
         if step <= 1 or len(self.ledgers[step].runs[0].context.nodes) <= SMALL:
             return names
-        asked = self.run.subjects(step).items()
+        asked = () if exploded else self.run.subjects(step).items()
         return [name for subject, own in asked if subject not in self._known for name in own]
 
     def _sign(self, power: Fraction | Ex) -> int:
