@@ -9,8 +9,12 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tpcalc.analyses.check import check
 from tpcalc.analyses.solve import solve
 from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterization import with_rates
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.errors import ScaleError
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.results import Solution
 
@@ -117,9 +121,20 @@ def test_the_region_holds_the_integrable_range(
     ],
 )
 def test_S0_15_case5_6_required_rates(a: str, act: str, expected: str) -> None:
-    """S0 cases 5 and 6."""
-    found = solve(MLP(a.count(","), act), f"ac:{a};0", steps=1, verify=False)
-    assert powers(found.steps[0].c) == [as_ex(Fraction(c)) for c in expected.split(",")]
+    """S0 cases 5 and 6: from symbols, as outputs would grow at some of these rates."""
+    values = {f"a{layer}": Fraction(power) for layer, power in enumerate(a.split(","))}
+    table = f"ac:{','.join(values)};0"
+    found = solve(MLP(a.count(","), act), table, steps=1, verify=False, at=values)
+    required = [Fraction(c) for c in expected.split(",")]
+    assert [power.at(values) for power in powers(found.steps[0].c)] == required
+    bounded = solve(MLP(a.count(","), act), f"ac:{a};0", steps=1, verify=False)
+    lower = [power.at({}) for power in powers(bounded.steps[0].c)]
+    # Below a_(L+1) = 1 the last hidden layer makes the output grow like n^(1 - a_(L+1)).
+    last = values[f"a{len(values) - 1}"]
+    binds = [note for note in bounded.notes if "the output would grow like" in note]
+    assert bool(binds) is (last < 1)
+    assert (lower == required) is (last >= 1)
+    assert all(f"would grow like n^({1 - last})" in note for note in binds)
 
 
 @pytest.mark.parametrize("act", ["relu", "relu^2", "tanh", "gelu"])
@@ -127,8 +142,51 @@ def test_S0_15_case7_mup_and_ntk(act: str) -> None:
     """S0 case 7."""
     found = solve(MLP(3, act), "mup", verify=False)
     assert {step.c for step in found.steps} == {("-1", "-1", "-1", "-1")}
-    found = solve(MLP(3, act), "ntk", steps=1, verify=False)
-    assert found.steps[0].c == ("-1/2", "-1/2", "-1/2", "0")
+    free = solve(MLP(3, act), "ac:0,1/2,1/2,b;0", at={"b": HALF}, steps=1, verify=False)
+    assert [c.at({"b": HALF}) for c in powers(free.steps[0].c)] == [-HALF, -HALF, -HALF, 0]
+
+
+@pytest.mark.parametrize("act", ["relu", "tanh"])
+@pytest.mark.parametrize("name", ["ntk", "standard"])
+def test_bounded_outputs_give_the_rates_of_the_ntk(name: str, act: str) -> None:
+    """With a readout of size n^(-1/2), rates of order one are the largest: Yang and Hu, Figure 2.
+
+    Hidden layers then contribute n^(-1/2); what binds is the output.
+    """
+    found = solve(MLP(3, act), name, steps=2, verify=False)
+    assert {step.c for step in found.steps} == {("0", "0", "0", "0")}
+    binds = [note for note in found.notes if "its update contributes n^(-1/2)" in note]
+    assert [note[:7] for note in binds] == ["layer 1", "layer 2", "layer 3"]
+    assert all("-1/2, where it would contribute order one, the output would" in n for n in binds)
+
+
+@pytest.mark.parametrize("act", ["relu", "tanh"])
+@pytest.mark.parametrize("name", ["standard", "ntk", "naive-ip"])
+def test_multipliers_and_rates_of_any_table_are_those_of_mup(name: str, act: str) -> None:
+    """Whatever powers are put in: outputs bounded, features moving at most is muP."""
+    found = solve(MLP(3, act), name, multipliers=True, steps=2, verify=False)
+    assert dict(found.closed) == {"a_1": "0", "a_2": "1/2", "a_3": "1/2", "a_4": "1"}
+    assert {step.c for step in found.steps} == {("-1", "-1", "-1", "-1")}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("act", ["relu", "tanh", "gelu", "relu^2"])
+@pytest.mark.parametrize(
+    "name", ["standard", "ntk", "mup", "ip", "naive-ip", "ac:0,3/5,3/4;0", "ac:0,1,7/10;0"]
+)
+def test_what_is_solved_for_is_stable(name: str, act: str, depth: int) -> None:
+    if name == "ip":
+        name = "ip:" + ",".join(["-1", "-2", "-1"])
+    net = MLP(depth, act)
+    try:
+        found = solve(net, name, steps=2, verify=False)
+    except ScaleError as error:  # no update is known that contributes at order one
+        assert "is known to make the contribution of its update" in str(error)
+        return
+    rates = [powers(step.c) for step in found.steps]
+    chosen = with_rates(lookup(name), lambda layer, step: rates[min(step, 1)][layer - 1])
+    verdict = check(net, chosen, steps=2, verify=False)
+    assert verdict.verdict in ("kernel", "feature-learning"), verdict.facts
 
 
 @pytest.mark.parametrize("depth", [3, 4, 5])

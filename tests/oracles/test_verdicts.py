@@ -14,7 +14,7 @@ from tpcalc.analyses.check import check
 from tpcalc.analyses.gauge import equivalent_gauge
 from tpcalc.analyses.generic import far_query, generic
 from tpcalc.analyses.probe import probe
-from tpcalc.analyses.regime import decide
+from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.results import Verdict

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.analyses.facts import is_stationary, layer_facts, reasons
+from tpcalc.analyses.facts import initial, is_stationary, layer_facts, reasons
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import far_query, generic, same_targets
 from tpcalc.analyses.meant import meant_for
-from tpcalc.analyses.orders import Orders, orders
 from tpcalc.analyses.probe import probe
-from tpcalc.analyses.regime import Judge, Regime, decide, known, regime
+from tpcalc.analyses.settled import Settled
 from tpcalc.analyses.stationary import Later, later
-from tpcalc.analyses.watched import Run, watched
+from tpcalc.analyses.verdict.judge import Judgement, Stages, decide, judge
+from tpcalc.analyses.verdict.ledger import particle_tests
+from tpcalc.analyses.verdict.sizes import ASSUMED
+from tpcalc.analyses.watched import watched
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate
-from tpcalc.orders.chamber import Region
+from tpcalc.errors import UsageError
+from tpcalc.limit.scales import symbols
+from tpcalc.orders.chamber import joined
 from tpcalc.results import OrderRow, Samples, Verdict, checks
+from tpcalc.results.provenance import provenance
 
 __all__ = ["check"]
 
@@ -68,7 +72,8 @@ def check(
         optimizer: Catalogue name.
         at: A sample point for symbols in the exponents: the verdict holds on a region around it.
         verify: Whether leading coefficients are tested with the particle engine where their form
-            does not show that they are not 0.
+            does not show that they are not 0; else the verdict assumes that they are not, and
+            says so.
         seed: Of that test.
 
     Returns:
@@ -96,61 +101,63 @@ layer 3; without this the first updates would not vanish
     steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
     chosen = find_parameterization(parameterization)
-    given = generic(loss, (steps + 1) * batch) if data is None else data
+    if not isinstance(verify, bool):
+        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    seed = checks.whole(seed, "seed", least=0)
     run = watched(
         architecture,
         chosen,
-        given,
+        data,
         steps=steps,
         lr=lr,
         loss=loss,
         batch=batch,
         optimizer=optimizer,
     )
-    # With symbols every term that is followed costs conditions: no more than the leading ones.
-    found = orders(run.program, at=at, verify=verify, seed=seed, budget=0 if at else None)
-    judge = known(found)
-    decided = _decided(judge, run, found, verify, seed)
-    bound = _lasting(decided, architecture, chosen, given, batch, loss, found.point)
-    facts = reasons(decided, judge, run)
-    layers = tuple(layer_facts(judge, run, layer) for layer in run.layers)
-    updates = {name for t in run.steps for layer in run.layers for name in run.updates(layer, t)}
+    point = {} if at is None else checks.powers(at, symbols(run.program))
+    settled = Settled(run, point, particle_tests(seed) if verify else None)
+    if point:
+        # What the verdict does not need makes no comparisons: its region is as large as can be.
+        decided = decide(run.probe, at=point, verify=verify, seed=seed)
+    else:
+        decided = judge(Stages.of(run.probe, settled.programs), settled)
+    given = generic(loss, (steps + 1) * batch) if data is None else data
+    bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
+    sizes = settled.sizes
+    facts = reasons(decided, settled.moves, sizes, run)
+    layers = tuple(layer_facts(settled.moves, sizes, run, layer) for layer in run.layers)
+    rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
+    updates = [name for t in run.steps for layer in run.layers for name in run.updates(layer, t)]
+    used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
+    settings = {"verify": str(verify), "depth": str(settled.depth)}
     return Verdict(
         decided.verdict,
         _status(decided),
-        is_stationary(judge, run),
-        decided.initial,
+        is_stationary(sizes, run),
+        initial(decided, sizes, run),
         facts,
         layers,
-        _rows(found, updates),
-        _rows(found, set(run.changes)),
-        ALL if bound and not found.point else f"t<={steps}",
+        tuple(rows[name] for name in updates),
+        tuple(rows[name] for name in run.changes),
+        ALL if bound and not point else f"t<={steps}",
         steps,
-        _joined(decided.region, judge.region).lines,
-        replace(found.table.provenance, seconds=time.perf_counter() - started),
+        joined((decided.region, settled.region, sizes.chamber.region)).lines,
+        provenance(run.program.digest, seed, settings, time.perf_counter() - started),
         (
             *meant_for(chosen, architecture),
             *_names_of(chosen, architecture),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound else ()),
-            *(f"{name}: {why}" for name, why in decided.used.items() if "particles" in why),
+            *(f"{name}: {why}" for name, why in used if "particles" in why),
+            *(f"{name}: {ASSUMED}" for name in decided.assumed),
             *(("the data are generic: no two inputs are orthogonal",) if data is None else ()),
-            *found.table.notes,
+            *settled.ledgers[-1].explosions,
         ),
     )
 
 
-def _decided(judge: Judge, run: Run, found: Orders, verify: bool, seed: int) -> Regime:
-    """The verdict from the orders that are there, or from a derivation that asks what they left."""
-    if not found.point:
-        decided = regime(judge, run.probe)
-        if decided.verdict != "undecided":
-            return decided
-    return decide(run.probe, at=found.point, verify=verify, seed=seed)
-
-
 def _lasting(
-    decided: Regime,
+    decided: Judgement,
     architecture: Architecture,
     parameterization: Parameterization,
     data: Samples,
@@ -198,22 +205,14 @@ def _agrees(verdict: str, bound: Later) -> bool:
     return stable and (verdict != "kernel" or below(bound.features, Fraction(0)))
 
 
-def _status(decided: Regime) -> str:
-    """What the exact orders that decide rest on."""
+def _status(decided: Judgement) -> str:
+    """What the answers that decide rest on."""
     if decided.verdict == "undecided":
         return "bounds only"
-    return "numerical" if any("particles" in why for why in decided.used.values()) else "exact"
-
-
-def _joined(first: Region, second: Region) -> Region:
-    return Region(
-        tuple(dict.fromkeys((*first.positive, *second.positive))),
-        tuple(dict.fromkeys((*first.zero, *second.zero))),
-    )
-
-
-def _rows(found: Orders, asked: set[str]) -> tuple[OrderRow, ...]:
-    return tuple(row for row in found.table.rows if row.name in asked)
+    if decided.assumed:
+        return "assumed"
+    reasons = [answer.order.reason for answer in decided.deciding if answer.holds]
+    return "numerical" if any("particles" in why for why in reasons) else "exact"
 
 
 def _names_of(parameterization: Parameterization, architecture: Architecture) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.analyses.rates import ASSUMED, Rates, Run, function_of, sample_point
+from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, sample_point
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.errors import NotDifferentiable, ScaleError, StudyError, UsageError
 from tpcalc.functions import Fn, Var
@@ -131,7 +131,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
         _check(closed, depth, rates)
     formulas = [(name, str(formula)) for name, formula in closed.items()]
     formulas += _limits(closed, layer.growth)
-    notes = [AGREES, ASSUMED]
+    notes = [AGREES, ASSUMED, SYMBOLIC]
     for step in range(1, run.steps):
         row = _read_off(found, step)
         formulas += row

@@ -2,89 +2,165 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
-from tpcalc.analyses.regime import Judge, Regime
+from tpcalc.analyses.probe import Probe
+from tpcalc.analyses.verdict.judge import Judgement
+from tpcalc.analyses.verdict.ledger import Answer
+from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.analyses.watched import Run
 from tpcalc.results import LayerFacts
 
-__all__ = ["is_stationary", "layer_facts", "reasons"]
+__all__ = ["initial", "is_stationary", "layer_facts", "reasons"]
 
-Named = list[tuple[int, str]]  # steps or layers, with the names of outputs
+Named = list[tuple[int, str]]  # layers, with the names of outputs
+Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
 
 
-def layer_facts(judge: Judge, run: Run, layer: int) -> LayerFacts:
+def initial(found: Judgement, sizes: Sizes, run: Run) -> str:
+    """The network at the start: "explodes", "vanishes" where a layer does, or "ok".
+
+    Args:
+        found: The verdict.
+        sizes: Of the outputs of the run.
+        run: The names of these outputs.
+    """
+    if found.levels[0].holds:
+        return "explodes"
+    small = any(sizes.vanishes(name) for name in run.probe.preactivations(0))
+    return "vanishes" if small else "ok"
+
+
+def layer_facts(moves: Moves, sizes: Sizes, run: Run, layer: int) -> LayerFacts:
     """What training does to a layer; of the output, f counts as its features.
 
     Args:
-        judge: Of the outputs of the run.
+        moves: Tells whether outputs of a step move.
+        sizes: Of the outputs of the run.
         run: The names of these outputs.
         layer: From 1 to L + 1.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
-    updates = [(t, name) for t in run.steps for name in run.updates(layer, t)]
+    updates = {t: run.updates(layer, t) for t in run.steps}
     if layer > run.probe.depth:
-        features = [(t, name) for t in run.steps for name in run.probe.changes(t)]
-        kernels: Named = []
+        features = {t: run.probe.changes(t) for t in run.steps}
+        kernels: dict[int, tuple[str, ...]] = {}
     else:
-        features = [(t, run.probe.features(layer, t)) for t in run.steps]
-        kernels = [(t, run.kernel(layer, t)) for t in run.steps]
-    moves, moved_at, why = _answer(judge, updates)
-    learns, learned_at, _ = _answer(judge, features)
-    evolves, evolved_at, _ = _answer(judge, kernels) if kernels else (None, None, "")
-    first = [t for t in (moved_at, learned_at, evolved_at) if t is not None]
-    return LayerFacts(layer, moves, learns, evolves, min(first, default=None), why)
+        features = {t: (run.probe.features(layer, t),) for t in run.steps}
+        kernels = {t: (run.kernel(layer, t),) for t in run.steps}
+    updated, learns = _first(moves, updates), _first(moves, features)
+    evolves = _first(moves, kernels) if kernels else None
+    first = [each.step for each in (updated, learns, evolves) if each and each.holds]
+    return LayerFacts(
+        layer,
+        updated.holds,
+        learns.holds,
+        evolves.holds if evolves else None,
+        min(first, default=None),
+        _why(updated, sizes, (name for names in updates.values() for name in names)),
+    )
 
 
-def _answer(judge: Judge, named: Named) -> tuple[bool | None, int | None, str]:
-    """Whether one of the quantities is of order one or larger; None: not known."""
-    for step, name in named:
-        if judge.sign(name) >= 0 and judge.order(name).status == "exact":
-            return True, step, f"{name} is of size {judge.words(name)}"
-    open_ones = [name for _, name in named if not judge.vanishes(name)]
-    if open_ones:
-        name = open_ones[0]
-        return None, None, f"{name} is {judge.words(name)}: {judge.order(name).reason}"
-    largest = judge.largest(name for _, name in named)
-    if largest is None:
-        return False, None, "it is never updated"
-    return False, None, f"{largest} is {judge.words(largest)}"
+def _first(moves: Moves, names: Mapping[int, tuple[str, ...]]) -> Answer:
+    """The first step at which one of the quantities is of order one or larger."""
+    waiting: Answer | None = None
+    for step, asked in names.items():
+        answer = moves(step, asked)
+        if answer.holds:
+            return answer
+        if answer.holds is None and waiting is None:
+            waiting = answer
+    return waiting or answer
 
 
-def is_stationary(judge: Judge, run: Run) -> bool:
+def _why(updated: Answer, sizes: Sizes, names: Iterable[str]) -> str:
+    if updated.holds:
+        size = f"{updated.name} is of size {updated.order.words}"
+        return size + (", if its coefficient is not 0" if updated.assumed else "")
+    if updated.holds is None:
+        return f"{updated.name} is {updated.order.words}: {updated.order.reason}"
+    largest = sizes.largest(names)
+    return "it is never updated" if largest is None else f"{largest} is {sizes[largest].words}"
+
+
+def is_stationary(sizes: Sizes, run: Run) -> bool:
     """Whether the start is a stationary point: every first update vanishes, and no output moves.
 
     Args:
-        judge: Of the outputs of the run.
+        sizes: Of the outputs of the run.
         run: The names of these outputs.
 
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
     """
     names = [name for _, name in _first_updates(run)]
-    return all(judge.vanishes(name) for name in (*names, *run.probe.changes(1)))
+    return all(sizes.vanishes(name) for name in (*names, *run.probe.changes(1)))
 
 
-def reasons(decided: Regime, judge: Judge, run: Run) -> tuple[str, ...]:
+def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Run) -> tuple[str, ...]:
     """The facts that decide, the first fact first.
 
     Args:
         decided: The verdict.
-        judge: Of the outputs of the run.
+        moves: Tells whether outputs of a step move.
+        sizes: Of the outputs of the run.
         run: The names of these outputs.
 
     Source: Hajjar, Chizat, Giraud, section 3.1 (why the start of an integrable parameterization is
         stationary).
     """
-    stationary = is_stationary(judge, run)
-    facts = list(decided.facts)
+    stationary = is_stationary(sizes, run)
+    facts = _deciding(decided, sizes, run.probe)
     if decided.verdict == "trivial":
-        facts = (_no_update(judge, run) if stationary else _stuck(judge, run)) + facts
-    elif decided.initial == "vanishes":
-        facts += _vanishing(judge, run, stationary)
+        facts = (_no_update(sizes, run) if stationary else _stuck(sizes, run)) + facts
+    elif initial(decided, sizes, run) == "vanishes":
+        facts += _vanishing(sizes, run, stationary)
     if decided.verdict in ("trivial", "kernel"):
-        facts += _moving_all_the_same(judge, run)
+        facts += _moving_all_the_same(moves, run)
     return tuple(facts)
+
+
+def _deciding(decided: Judgement, sizes: Sizes, run: Probe) -> list[str]:
+    """The verdict in words."""
+    if not decided.changes:
+        (level,) = decided.deciding
+        what, grow = _what(run, level)
+        when = f"at step {level.step}" if level.step else "at the start"
+        if level.holds:
+            return [f"{what} {grow} like {level.order.words} {when}"]
+        size = f"{level.name} is {level.order.words}; {level.order.reason}"
+        return [f"{what}: whether this explodes {when} is open ({size})"]
+    until = "at step 1" if run.steps == 1 else f"at steps 1 to {run.steps}"
+    moved = decided.deciding[-1]
+    if not moved.holds:
+        if moved.holds is None:
+            return [f"whether the output moves is open: {_open(moved)}"]
+        names = [name for step in range(1, run.steps + 1) for name in run.changes(step)]
+        size = sizes.largest_words(names)
+        return [f"the output does not move: f_t - f_0 is {size} {until}"]
+    output = f"the output moves: f_{moved.step} - f_0 is of order one"
+    learned = decided.deciding[0]
+    if learned.holds:
+        return [f"layer {run.depth}: its features move by order one at step {learned.step}", output]
+    if learned.holds is None:
+        return [f"whether the last features move is open: {_open(learned)}", output]
+    names = [run.features(run.depth, step) for step in range(1, run.steps + 1)]
+    size = sizes.largest_words(names)
+    return [f"layer {run.depth}: its features do not move, x_t - x_0 is {size} {until}", output]
+
+
+def _open(answer: Answer) -> str:
+    return f"{answer.name} is {answer.order.words}; {answer.order.reason}"
+
+
+def _what(run: Probe, level: Answer) -> tuple[str, str]:
+    """What a level is, and its verb."""
+    names = run.preactivations(level.step)
+    if level.name not in names:
+        return "the output", "grows"
+    normalised = "normalised " if run.read == "hhat" else ""
+    return f"layer {names.index(level.name) + 1}: its {normalised}preactivations", "grow"
 
 
 def _first_updates(run: Run) -> Named:
@@ -98,35 +174,35 @@ def _place(run: Run, layer: int) -> tuple[str, str]:
     return f"layer {layer}", "its preactivations"
 
 
-def _no_update(judge: Judge, run: Run) -> list[str]:
+def _no_update(sizes: Sizes, run: Run) -> list[str]:
     updates = _first_updates(run)
-    largest = judge.largest(name for _, name in updates)
+    largest = sizes.largest(name for _, name in updates)
     fact = "the start is a stationary point: every first update vanishes"
     if largest is not None:
         layer = next(layer for layer, name in updates if name == largest)
         which, where = _place(run, layer)
-        at = " at the sample point" if judge.sizes.chamber.point else ""
-        fact += f"; the largest{at}, that of {which}, contributes {judge.words(largest)} to {where}"
-    return [fact, *_vanishing(judge, run, True)]
+        at = " at the sample point" if sizes.chamber.point else ""
+        fact += f"; the largest{at}, that of {which}, contributes {sizes[largest].words} to {where}"
+    return [fact, *_vanishing(sizes, run, True)]
 
 
-def _vanishing(judge: Judge, run: Run, stationary: bool) -> list[str]:
+def _vanishing(sizes: Sizes, run: Run, stationary: bool) -> list[str]:
     """Where the first pass vanishes, and whether that alone makes the first updates vanish."""
-    names = {layer: f"h[{layer},0,{run.probe.query}]" for layer in range(1, run.probe.depth + 1)}
-    small = [layer for layer, name in names.items() if judge.vanishes(name)]
+    names = dict(enumerate(run.probe.preactivations(0), 1))
+    small = [layer for layer, name in names.items() if sizes.vanishes(name)]
     if not small:
         return []
     first, last = small[0], small[-1]
     fact = f"layer {first}: its preactivations vanish at the start, h_0 is "
-    fact += judge.words(names[first])
+    fact += sizes[names[first]].words
     if last != first:
-        fact += f", down to {judge.words(names[last])} in layer {last}"
-    if stationary and _caused(judge, run):
+        fact += f", down to {sizes[names[last]].words} in layer {last}"
+    if stationary and _caused(sizes, run):
         fact += "; without this the first updates would not vanish"
     return [fact]
 
 
-def _caused(judge: Judge, run: Run) -> bool:
+def _caused(sizes: Sizes, run: Run) -> bool:
     """Whether the first updates lose no more than the sizes of the vectors that they are made of.
 
     That of layer l contributes chi_0 <x_0^(l-1), x_1^(l-1)> dh_0^l times powers of n that the
@@ -136,7 +212,7 @@ def _caused(judge: Judge, run: Run) -> bool:
     depth, query = run.probe.depth, run.probe.query
 
     def exponent(name: str) -> Fraction | None:
-        order = judge.order(name)
+        order = sizes[name]
         return None if order.n is None else order.n.constant
 
     for layer, name in _first_updates(run):
@@ -156,25 +232,25 @@ def _caused(judge: Judge, run: Run) -> bool:
     return True
 
 
-def _stuck(judge: Judge, run: Run) -> list[str]:
+def _stuck(sizes: Sizes, run: Run) -> list[str]:
     """The first layer whose updates never reach order one, where the start is not stationary."""
     for layer in run.layers:
         names = [name for t in run.steps for name in run.updates(layer, t)]
-        largest = judge.largest(names)
-        if largest is not None and all(judge.vanishes(name) for name in names):
+        largest = sizes.largest(names)
+        if largest is not None and all(sizes.vanishes(name) for name in names):
             which, where = _place(run, layer)
             return [
-                f"{which}: its updates contribute {judge.words(largest)} to {where}: they vanish"
+                f"{which}: its updates contribute {sizes[largest].words} to {where}: they vanish"
             ]
     return []
 
 
-def _moving_all_the_same(judge: Judge, run: Run) -> list[str]:
+def _moving_all_the_same(moves: Moves, run: Run) -> list[str]:
     """Layers whose features move although the verdict does not say so."""
     moving = [
         str(layer)
         for layer in range(1, run.probe.depth + 1)
-        if any(judge.is_exactly(run.probe.features(layer, t), 0) for t in run.steps)
+        if _first(moves, {t: (run.probe.features(layer, t),) for t in run.steps}).holds
     ]
     if not moving:
         return []

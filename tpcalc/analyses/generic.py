@@ -10,7 +10,7 @@ from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
-__all__ = ["far_query", "generic", "same_targets"]
+__all__ = ["QUERY", "far_query", "generic", "same_targets"]
 
 # Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
 INPUTS = (
@@ -21,6 +21,9 @@ INPUTS = (
     (1.0, 0.3, -0.1, 0.7),
 )
 TARGETS = (1.0, 0.7, 1.3, 0.6, 1.1)
+# Beside them an input at moderate angles to all: coefficients are not small. It is the same however
+# many samples are used, so that a longer run asks its questions at the input of a shorter one.
+QUERY = (0.5, 0.3, 0.2, 0.4)
 CANDIDATES = 64
 
 

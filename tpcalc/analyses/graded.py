@@ -60,23 +60,22 @@ class Bounds:
             known = by_coset.get(coset)
             if known is None or power > known:
                 by_coset[coset] = power
-        ordered = sorted(
-            ((p, c) for c, p in by_coset.items()), key=lambda part: (-part[0], part[1])
-        )
+        if len(by_coset) < 2:
+            return tuple((power, coset) for coset, power in by_coset.items())
+        floor = max(by_coset.values()) - FLOOR
+        levels: dict[Fraction, list[Coset]] = {}
+        for coset, power in by_coset.items():
+            levels.setdefault(power, []).append(coset if power >= floor else ALL)
         kept: list[tuple[Fraction, Coset]] = []
-        for power, coset in ordered:
-            if power < ordered[0][0] - FLOOR:
-                coset = ALL
-            if not any(self._within(coset, other) for _, other in kept):
-                kept.append((power, coset))
-        # of equal powers the larger coset may come later
-        return tuple(
-            (power, coset)
-            for power, coset in kept
-            if not any(power <= p and coset != c and self._within(coset, c) for p, c in kept)
-        )
+        for power in sorted(levels, reverse=True):
+            fresh = [c for c in levels[power] if not any(self._within(c, d) for _, d in kept)]
+            own = sorted(set(fresh))
+            kept += [(power, c) for c in own if not any(c != d and self._within(c, d) for d in own)]
+        return tuple(kept)
 
     def _within(self, inner: Coset, outer: Coset) -> bool:
+        if inner == outer or outer[1] == EVEN[1]:  # one character
+            return inner == outer
         return self.lattice.hull(outer, inner) == outer
 
     def size(self, bound: Bound) -> Fraction | None:

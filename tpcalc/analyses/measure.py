@@ -35,6 +35,8 @@ LAST = 4
 ROUNDING = 1e-13
 # Two numbers that are printed with two digits differ if they are apart by more.
 SHOWN = 0.01
+# Sizes over seeds of what fluctuates around 0 scatter by 0.76 of their mean (a Gaussian).
+SCATTERED = 0.5
 
 Values = NDArray[np.float64]
 Sizes = Mapping[int, Values]
@@ -233,7 +235,17 @@ class _Measured:
             return f"measured slope above the derived {kind}"
         if exact and high < self._power - SHOWN:
             return f"measured slope below the derived {kind}"
+        assert fit.low is not None and fit.high is not None
+        if fit.low > self._power + SHOWN or (exact and fit.high < self._power - SHOWN):
+            return f"the interval excludes {self.derived.n}; {self._scattered(mine)}"
         return ""
+
+    def _scattered(self, mine: Sizes) -> str:
+        """Why an interval may miss: what tends to 0 by a higher power is still the larger part."""
+        size = mine[min(mine)]
+        if float(np.std(size)) > SCATTERED * float(np.mean(size)):
+            return "the limit is small beside the fluctuations at these widths; take larger n"
+        return "take larger n, or more seeds"
 
     def _drift(self, fit: Slope, mine: Sizes) -> str:
         """The slope of the widest networks where it is not that of all."""

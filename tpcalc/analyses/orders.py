@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tpcalc.analyses.verdict.ledger import DEPTHS, Ledger, particle_tests
+from tpcalc.analyses.verdict.sizes import Order
 from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.settle import settled
-from tpcalc.evaluate.witness import Finding, nonzero
-from tpcalc.limit.claims import Claim, Record
-from tpcalc.limit.scales import Scale, Scales, scales, symbols
-from tpcalc.orders import Ex, as_ex
+from tpcalc.limit.scales import Scales, symbols
 from tpcalc.orders.chamber import Region
 from tpcalc.program.program import Program
 from tpcalc.results import OrderRow, OrderTable, checks
@@ -22,49 +20,6 @@ from tpcalc.results.provenance import provenance
 __all__ = ["Order", "Orders", "orders"]
 
 HALF = Fraction(1, 2)
-BUDGET = Fraction(2)
-FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The size of a quantity: of that order if exact, at most of it if upper.
-
-    Args:
-        n: The growth exponent; None where the quantity is identically 0, or nothing is known.
-        status: ``"exact"`` or ``"upper"``.
-        reason: What decided it.
-        strict: Whether an upper bound is not reached: o(...) in place of O(...).
-
-    Example:
-        >>> Order(as_ex(Fraction(-1, 2)), "exact", "")
-        n**(-1/2)
-        >>> Order(as_ex(Fraction(-1, 2)), "upper", "")
-        O(n**(-1/2))
-    """
-
-    n: Ex | None
-    status: str
-    reason: str
-    strict: bool = False
-
-    @property
-    def zero(self) -> bool:
-        """Whether the quantity is identically 0."""
-        return self.n is None and self.status == "exact"
-
-    @property
-    def text(self) -> str:
-        """The exponent in print."""
-        if self.n is not None:
-            return str(self.n)
-        return "-oo" if self.zero else "oo"
-
-    def __repr__(self) -> str:
-        if self.zero:
-            return "0"
-        size = f"n**({self.text})"
-        return size if self.status == "exact" else f"{'o' if self.strict else 'O'}({size})"
 
 
 @dataclass(frozen=True)
@@ -150,105 +105,29 @@ def orders(
     known = symbols(source)
     given = checks.powers(values, known) if values is not None else {}
     point = checks.powers(at, known) if at is not None else {}
-    limit = BUDGET if budget is None else Fraction(str(checks.real(budget, "budget")))
+    limit = DEPTHS[-1] if budget is None else Fraction(str(checks.real(budget, "budget")))
     if limit < 0:
         raise UsageError(f"budget is {budget}.", hint="It is a power of 1/n, such as 1.")
-    found: dict[str, Order] = {}
-    open_names = [name for name, _ in source.outputs]
-    runs: list[Scales] = []
-    depth = Fraction(0)
-    record = Record()
-    while open_names and depth <= limit:
-        names, below = open_names, depth
-
-        def derived() -> Scales:
-            return scales(source, values=given, at=point, depth=below, record=record)  # noqa: B023
-
-        def claims(run: Scales) -> Mapping[Claim, None]:
-            return run.claims(names)  # noqa: B023
-
-        run = settled(derived, claims, lambda run: run.context, seed) if verify else derived()
-        runs.append(run)
-        open_names = _settle(run, open_names, found, verify, seed)
-        depth += HALF
-    region = Region(
-        tuple(dict.fromkeys(g for run in runs for g in run.region.positive)),
-        tuple(dict.fromkeys(g for run in runs for g in run.region.zero)),
+    depths = tuple(k * HALF for k in range(int(limit / HALF) + 1))
+    ledger = Ledger.of(
+        source, point, particle_tests(seed) if verify else None, values=given, depths=depths
     )
-    lost = {name: runs[-1].scale(name).uncovered for name in found}
-    if lost and all(lost.values()):
-        raise next(row.error for row in lost.values() if row is not None)
-    ordered = {name: found[name] for name, _ in source.outputs}
-    settings = {"verify": str(verify), "budget": str(limit), "depth": str(depth - HALF)}
+    ledger.settle(name for name, _ in source.outputs)
+    region = ledger.region
+    lost = [ledger.runs[-1].scale(name).uncovered for name, _ in source.outputs]
+    if lost and all(lost):
+        raise next(row.error for row in lost if row is not None)
+    ordered = ledger.orders
+    settings = {
+        "verify": str(verify),
+        "budget": str(limit),
+        "depth": str(depths[len(ledger.runs) - 1]),
+    }
     table = OrderTable(
         tuple(OrderRow(name, o.text, o.status, o.reason) for name, o in ordered.items()),
         region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),
         provenance(source.digest, seed, settings, time.perf_counter() - started),
-        _notes(runs),
+        ledger.explosions,
     )
-    return Orders(source, ordered, region, point, table, tuple(runs))
-
-
-def _settle(
-    run: Scales, names: list[str], found: dict[str, Order], verify: bool, seed: int
-) -> list[str]:
-    """Put down what this depth decides; returns the names that a larger depth may improve."""
-    sizes = {name: run.scale(name) for name in names}
-    doubtful = [
-        size.node
-        for size in sizes.values()
-        if size.node is not None and not size.certain and not size.noise
-    ]
-    tests = nonzero(run.context, doubtful, seed) if verify and doubtful else {}
-    left = []
-    for name, size in sizes.items():
-        order, done = _order(size, None if size.node is None else tests.get(size.node))
-        fault = run.context.record.fault(run.claims([name]))
-        if size.uncovered is not None:
-            order = Order(None, "upper", size.uncovered.text)
-        elif fault:
-            order = Order(None, "upper", f"no bound is known: {fault}")
-        found[name] = order
-        if not done:
-            left.append(name)
-    return left
-
-
-def _order(size: Scale, test: Finding | None) -> tuple[Order, bool]:
-    """The order of one size, and whether a larger depth can add nothing."""
-    power = None if size.power is None else as_ex(size.power)
-    if size.bound:
-        if power is None:
-            return Order(None, "upper", "no bound is known after an explosion"), False
-        how = "o" if size.strict else "O"
-        return Order(
-            power, "upper", f"what is left after cancellation is {how}(n^({power}))"
-        ), False
-    if power is None:
-        return Order(None, "exact", "identically 0"), True
-    if size.certain:
-        return Order(power, "exact", "the leading coefficient is not 0 by its form"), True
-    if size.noise:
-        return Order(power, "upper", FLUCTUATES), True
-    if test is None:
-        reason = "the leading coefficient is assumed to be different from 0; it was not tested"
-        return Order(power, "upper", reason), True
-    if test.nonzero:
-        return Order(power, "exact", f"the leading coefficient is not 0 ({test.text})"), True
-    if test.nonzero is None:
-        reason = f"the leading coefficient was not tested: {test.text}"
-        return Order(power, "upper", reason), not test.deeper
-    reason = f"the leading coefficient may be 0 ({test.text})"
-    return Order(power, "upper", reason), True
-
-
-def _notes(runs: list[Scales]) -> tuple[str, ...]:
-    notes = []
-    for run in runs[-1:]:
-        for explosion in run.context.exploded[:3]:
-            notes.append(
-                f"{explosion.where}: the argument of {explosion.text} explodes like "
-                f"n^({explosion.power}); after it only bounds are known"
-            )
-    return tuple(dict.fromkeys(notes))
+    return Orders(source, ordered, region, point, table, tuple(ledger.runs))

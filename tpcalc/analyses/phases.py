@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
-from tpcalc.analyses.verdicts import Answer, Judgement, explodes, judgement, moves
+from tpcalc.analyses.verdict.judge import Stage, Stages, judge, restricted
+from tpcalc.analyses.verdict.ledger import Answer, Ledger, Tests
+from tpcalc.analyses.verdict.sizes import Question
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
+from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.witness import Finding, nonzero
+from tpcalc.limit.claims import Record
+from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
-from tpcalc.limit.scales import Scale, Scales, symbols
-from tpcalc.orders.chamber import Power, Region, minus
+from tpcalc.limit.scales import Scales, symbols
+from tpcalc.orders.chamber import Power, Region, joined, minus
 from tpcalc.orders.conditions import Axes
 from tpcalc.orders.cover import Cell, cover
-from tpcalc.program.program import Program, prune
+from tpcalc.program.program import Program
 from tpcalc.results import PhaseCell, PhaseDiagram, Samples, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["phases"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
-# Beside generic data an input whose angles to all samples are moderate: coefficients are not small.
-QUERY = (0.5, 0.3, 0.2, 0.4)
 MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in
-Question = Callable[[Mapping[str, Scale], Callable[[Power], int]], Answer]
+_Found = tuple[Answer, Ledger]
 Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
 
 
@@ -106,12 +109,11 @@ def phases(
         steps=steps,
         loss=loss,
         batch=batch,
-        query=QUERY if data is None else None,
         watch=("h", "x", "dW_x"),
     )
     given = _given(watched.program, box, values)
-    judge = _Judge(_Stages.of(watched), given, verify, seed)
-    cells = cover(judge, box, most)
+    asked = _Judge(watched, given, verify, seed)
+    cells = cover(asked, box, most)
     axes = Axes.of(box)
     settings = {
         "steps": str(steps),
@@ -128,9 +130,9 @@ def phases(
         ),
         tuple(_cell(cell, box) for cell in cells),
         True,
-        judge.runs,
+        asked.runs,
         provenance(watched.program.digest, seed, settings, time.perf_counter() - started),
-        judge.notes(steps),
+        asked.notes(steps),
     )
 
 
@@ -152,100 +154,55 @@ def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> d
     return given
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """A part of the training run, and the outputs whose sizes are asked of it."""
-
-    program: Program
-    names: tuple[str, ...]
-
-    @staticmethod
-    def of(program: Program, names: Sequence[str]) -> _Stage:
-        """Nothing but these outputs: what they do not need makes no comparisons."""
-        outputs = tuple((name, program.ref(name)) for name in names)
-        return _Stage(prune(replace(program, outputs=outputs)), tuple(names))
-
-
-@dataclass(frozen=True)
-class _Stages:
-    """A training run in the order in which a verdict asks for its parts."""
-
-    steady: tuple[_Stage, ...]
-    changes: _Stage
-    features: _Stage
-    updates: _Stage
-    pairs: tuple[tuple[str, str], ...]
-
-    @staticmethod
-    def of(found: Probe) -> _Stages:
-        """Of each step h and f; the changes of f; those of the last features.
-
-        Besides the updates, each with the preactivation that it is added to.
-        """
-        later = range(1, found.steps + 1)
-        layers = range(1, found.depth + 1)
-        program, query = found.program, found.query
-
-        def steady(step: int) -> list[str]:
-            return [*(f"h[{layer},{step},{query}]" for layer in layers), *found.f(step)]
-
-        pairs = tuple(
-            (f"h[{layer},{step},{query}]", f"dW_x[{layer},{step},{query}]")
-            for step in later
-            for layer in layers
-        )
-        return _Stages(
-            tuple(_Stage.of(program, steady(step)) for step in range(found.steps + 1)),
-            _Stage.of(program, [name for step in later for name in found.changes(step)]),
-            _Stage.of(program, [found.features(found.depth, step) for step in later]),
-            _Stage.of(program, [name for pair in pairs for name in pair]),
-            pairs,
-        )
-
-
 @dataclass
 class _Judge:
     """The verdict at a sample point, with the region where it holds."""
 
-    stages: _Stages
+    run: Probe
     given: Mapping[str, Fraction]
     verify: bool
     seed: int
     runs: int = 0
     tested: dict[LimitGraph, Finding] = field(default_factory=dict)
     untested: set[str] = field(default_factory=set)
+    record: Record = field(default_factory=Record)
 
-    def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, Judgement]:
+    def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, tuple[str, str]]:
         self.runs += 1
         here = _Point(self, point)
-        for stage in self.stages.steady:  # one step after the other: later ones hold more
-            exploded = here.ask(stage, explodes)
-            if exploded.holds is not False:
-                return here.region, judgement(exploded, None, None)
-        outputs = here.ask(self.stages.changes, moves)
-        features = here.ask(self.stages.features, moves) if outputs.holds else None
-        return here.region, judgement(exploded, outputs, features)
+        found = judge(self.stages, here.ask)
+        return joined(run.region for run in here.used), (found.verdict, found.fact)
 
-    def checked(self, answer: Answer, run: Scales) -> Answer:
-        """An answer that rests on a coefficient, after a test that it is not 0."""
-        if answer.node is None or not self.verify:
-            return answer
-        finding = self._finding(run, answer.node)
-        if finding.nonzero is False:
-            return Answer(None, f"{answer.fact} or smaller ({finding.text})")
-        if finding.nonzero is None:
-            self.untested.add(f"{answer.fact}: {finding.text}")
-        return answer
+    @cached_property
+    def stages(self) -> Stages:
+        """The run in the order in which a verdict asks for its parts."""
+        return Stages.of(self.run)
 
-    def _finding(self, run: Scales, node: LRef) -> Finding:
-        """The same coefficient comes back at many sample points; it is tested once."""
-        try:
-            key = graph_of(run.context, (("", Target(ZERO, node)),))
-        except LimitError as error:
-            return Finding(None, f"not evaluated: {error.message}")
-        found = self.tested.get(key)
-        if found is None:
-            found = self.tested[key] = nonzero(run.context, (node,), self.seed)[node]
+    @cached_property
+    def updates(self) -> tuple[Program, tuple[tuple[str, str], ...]]:
+        """The updates, each with the preactivation that it is added to."""
+        run = self.run
+        pairs = tuple(
+            (f"h[{layer},{step},{run.query}]", f"dW_x[{layer},{step},{run.query}]")
+            for step in range(1, run.steps + 1)
+            for layer in range(1, run.depth + 1)
+        )
+        return restricted(run.program, [name for pair in pairs for name in pair]), pairs
+
+    def tests(self, context: Context, refs: Iterable[LRef]) -> dict[LRef, Finding]:
+        """The same coefficients come back at many sample points; each is tested once."""
+        found: dict[LRef, Finding] = {}
+        for ref in refs:
+            try:
+                key = graph_of(context, (("", Target(ZERO, ref)),))
+            except LimitError as error:
+                found[ref] = Finding(None, f"not evaluated: {error.message}")
+            else:
+                if key not in self.tested:
+                    self.tested[key] = nonzero(context, (ref,), self.seed)[ref]
+                found[ref] = self.tested[key]
+            if found[ref].nonzero is None:
+                self.untested.add(found[ref].text)
         return found
 
     def notes(self, steps: int) -> tuple[str, ...]:
@@ -258,7 +215,12 @@ class _Judge:
             f"{count} leading coefficients were tested with the particle engine; the others that "
             "verdicts rest on are provably different from 0"
         )
-        return (*notes, *sorted(f"assumed, not tested: {text}" for text in self.untested))
+        if self.untested:
+            why = "; ".join(sorted(self.untested))
+            notes.append(
+                f"some coefficients could not be tested, and no verdict rests on them: {why}"
+            )
+        return tuple(notes)
 
 
 @dataclass
@@ -268,42 +230,56 @@ class _Point:
     judge: _Judge
     at: Mapping[str, Fraction]
     used: list[Scales] = field(default_factory=list)
-    depth: Power = ZERO
+    first: dict[Question, Power] = field(default_factory=dict)
 
-    def ask(self, stage: _Stage, question: Question) -> Answer:
+    def ask(self, stage: Stage, question: Question) -> Answer:
         """The answer of the first depth that has one; that of the question before comes first.
 
         Where no depth has one, the region is that of the coarsest: nothing is claimed there.
         """
-        asked: list[Power] = []
-        for depth in self._depths():
-            if depth in asked:
-                continue
-            asked.append(depth)
+        first = self.first.get(question, ZERO)
+        coarse = self._at(stage, question, (first, ZERO))
+        assert coarse is not None
+        found = coarse
+        if coarse[0].holds is None:
+            found = self._alone(stage, question, coarse[0].name) or coarse
+        if found[0].holds is None:
+            deeper = self._at(stage, question, self._gaps)
+            found = deeper if deeper is not None and deeper[0].holds is not None else coarse
+        self.used += found[1].runs
+        if found[0].holds is not None:
+            self.first[question] = found[1].depths[0]
+        return found[0]
+
+    def _alone(self, stage: Stage, question: Question, name: str) -> _Found | None:
+        """A yes from one quantity, which makes fewer comparisons than all of them."""
+        if len(stage.names) == 1:
+            return None
+        alone = Stage(stage.step, restricted(stage.program, (name,)), (name,))
+        found = self._at(alone, question, self._gaps)
+        return found if found is not None and found[0].holds else None
+
+    def _at(self, stage: Stage, question: Question, depths: Iterable[Power]) -> _Found | None:
+        """The answer of the first depth that has one; else that of the last one."""
+        found = None
+        for depth in dict.fromkeys(depths):
             try:
-                run = self._follow(stage, depth)
+                ledger = self._ledger(stage.program, depth)
             except ScaleError:  # the depth takes in more orders of a function than are followed
                 if depth == ZERO:
                     raise
                 continue
-            sizes = {name: run.scale(name) for name in stage.names}
-            answer = question(sizes, run.context.ranking.chamber.sign)
-            if answer.holds is not None:
-                self.depth = depth
-                self.used.append(run)
-                return self.judge.checked(answer, run)
-            if depth == ZERO:
-                coarsest, unknown = run, answer
-        self.used.append(coarsest)
-        return unknown
+            found = ledger.ask(stage.names, question, stage.step), ledger
+            if found[0].holds is not None:
+                break
+        return found
 
-    def _follow(self, stage: _Stage, depth: Power) -> Scales:
-        return follow(stage.program, self.judge.given, self.at, depth)
+    def _ledger(self, program: Program, depth: Power) -> Ledger:
+        def derive(to: Power, record: Record) -> Scales:
+            return follow(program, self.judge.given, self.at, to, record)
 
-    def _depths(self) -> Iterator[Power]:
-        yield self.depth
-        yield ZERO
-        yield from self._gaps
+        tests = Tests(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None
+        return Ledger(program, derive, (depth,), tests, self.judge.record)
 
     @cached_property
     def _gaps(self) -> list[Power]:
@@ -311,11 +287,11 @@ class _Point:
 
         Any depth gives a right answer; these are those at which something new is seen.
         """
-        updates = self.judge.stages.updates
-        run = self._follow(updates, ZERO)
+        updates, pairs = self.judge.updates
+        run = follow(updates, self.judge.given, self.at, ZERO)
         at = run.context.ranking.chamber.at
         found: dict[Power, Fraction] = {HALF: HALF}
-        for total, part in self.judge.stages.pairs:
+        for total, part in pairs:
             large, small = run.scale(total), run.scale(part)
             if large.power is None or large.bound:
                 continue
@@ -328,22 +304,14 @@ class _Point:
         near = [gap for gap, value in positive.items() if value <= MOST_COPIES * least]
         return sorted(near, key=positive.__getitem__)
 
-    @property
-    def region(self) -> Region:
-        """Where all derivations that were used hold."""
-        return Region(
-            tuple(dict.fromkeys(g for run in self.used for g in run.region.positive)),
-            tuple(dict.fromkeys(g for run in self.used for g in run.region.zero)),
-        )
 
-
-def _cell(cell: Cell[Judgement], box: Box) -> PhaseCell:
+def _cell(cell: Cell[tuple[str, str]], box: Box) -> PhaseCell:
     corners = tuple((str(x), str(y)) for x, y in cell.corners) if len(box) == 2 else ()
     return PhaseCell(
         cell.dimension,
-        cell.answer.verdict,
+        cell.answer[0],
         cell.conditions.lines,
         corners,
         tuple((name, str(cell.sample[name])) for name in box),
-        cell.answer.fact,
+        cell.answer[1],
     )

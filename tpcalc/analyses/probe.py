@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.analyses.generic import far_query, generic
+from tpcalc.analyses.generic import QUERY, far_query, generic
 from tpcalc.catalog.architecture import Architecture, checked
 from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.parameterizations import Parameterization
@@ -55,6 +55,37 @@ class Probe:
             return (f"f[{step},{self.query}]",)
         return tuple(f"f[{step},{self.query},{k}]" for k in range(self.outputs))
 
+    @property
+    def read(self) -> str:
+        """What activations read: ``"h"``, or ``"hhat"`` where preactivations are normalised."""
+        return "hhat" if f"hhat[1,0,{self.query}]" in self.program.output else "h"
+
+    def preactivations(self, step: int) -> tuple[str, ...]:
+        """What the activations of the layers 1..L read at the query.
+
+        Args:
+            step: The step t.
+        """
+        return tuple(f"{self.read}[{k},{step},{self.query}]" for k in range(1, self.depth + 1))
+
+    def levels(self, step: int) -> tuple[str, ...]:
+        """What must not grow: what activations read, and the outputs.
+
+        Args:
+            step: The step t.
+        """
+        return (*self.preactivations(step), *self.f(step))
+
+    def asked(self, step: int) -> tuple[str, ...]:
+        """All that a verdict asks of a step.
+
+        Args:
+            step: The step t.
+        """
+        if not step:
+            return self.levels(0)
+        return (*self.levels(step), *self.changes(step), self.features(self.depth, step))
+
     def changes(self, step: int) -> tuple[str, ...]:
         """The names of the changes of the outputs since the start.
 
@@ -97,7 +128,7 @@ def probe(
         loss: Catalogue name.
         batch: Samples in a step.
         optimizer: Catalogue name.
-        query: The input that is watched; None: one that is no sample.
+        query: The input that is watched; None: one that is no sample, whatever the number of steps.
         watch: Which vectors are outputs.
 
     Returns:
@@ -118,6 +149,7 @@ def probe(
         steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
         batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
         data = generic(loss, (steps + 1) * batch)
+        query = QUERY if query is None else query
     if not isinstance(data, Samples):
         raise UsageError(
             f"the data are of type {type(data).__name__}, not Samples.",
@@ -125,6 +157,8 @@ def probe(
         )
     if query is None:
         query = far_query(data)
+    if "h" in watch and getattr(architecture, "norm", "none") == "layer":
+        watch = (*watch, "hhat")
     program = train(
         architecture,
         parameterization,

@@ -6,11 +6,11 @@ run decides it: what that update adds to its layer, or the layer itself at the s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.analyses.probe import probe
+from tpcalc.analyses.probe import Probe, probe
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.parameterization import Exponents, with_rates
@@ -25,7 +25,17 @@ from tpcalc.orders.chamber import Power
 from tpcalc.program.program import Program
 from tpcalc.results import Samples
 
-__all__ = ["ASSUMED", "Rates", "Run", "Unknown", "function_of", "power_of", "sample_point"]
+__all__ = [
+    "ASSUMED",
+    "DEPTHS",
+    "SYMBOLIC",
+    "Rates",
+    "Run",
+    "Unknown",
+    "function_of",
+    "power_of",
+    "sample_point",
+]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 # Inside the integrable range, a_1 > 0, a_l > 1/2, a_{L+1} > 1, and where no two powers tie.
@@ -37,6 +47,7 @@ FIRST, HIDDEN, LAST, DEGREE, OTHER = (
     Fraction(5, 7),
 )
 APART = Fraction(1, 97)
+SYMBOLIC = "with symbols it is not checked whether outputs and features stay bounded"
 ASSUMED = (
     "of contributions that are not 0 by their form it is assumed that their leading coefficients "
     "are different from 0"
@@ -141,12 +152,29 @@ class Run:
                     found.append(Unknown("bias_c", layer, step, symbol, name))
         return tuple(found)
 
+    @property
+    def readout(self) -> Unknown:
+        """The power a_(L+1), which is decided after all others."""
+        layer = self.network.depth + 1
+        several = ",0" if self.data is not None and self.data.outputs > 1 else ""
+        name = f"f[0,{self.batch}{several}]"
+        return Unknown("a", layer, 0, self._symbol("m", layer, 0), name)
+
+    @property
+    def with_readout(self) -> bool:
+        """Whether a_(L+1) is solved for: where multipliers are, and it holds no symbols."""
+        return self.solved_for == "multipliers" and not self._table(0).a[-1].symbols
+
     def _symbol(self, letter: str, layer: int, step: int) -> str:
         """A name that no table uses: those of a user do not end so."""
         return f"{letter}_{layer}_{step}__"
 
     def program(self) -> Program:
-        """The training run with the unknowns as symbols.
+        """The training run with the unknowns as symbols."""
+        return self.watched().program
+
+    def watched(self) -> Probe:
+        """The training run with the unknowns as symbols, and the names in it.
 
         Raises:
             UsageError: Multipliers are asked for where biases have powers of their own.
@@ -171,11 +199,10 @@ class Run:
             if not multipliers:
                 return found
             a = [Ex.symbol(self._symbol("m", layer, 0)) for layer in range(1, depth + 1)]
-            free = (*a, found.a[-1])
+            free = (*a, Ex.symbol(self.readout.symbol) if self.with_readout else found.a[-1])
             return replace(found, a=free, bias_a=free)
 
         chosen = with_rates(replace(self.parameterization, rule=table), rate, bias_rate)
-        kinds = ("h", "dW_x", "dB") if multipliers else ("dW_x", "dB")
         return probe(
             self.network,
             chosen,
@@ -183,15 +210,21 @@ class Run:
             steps=self.steps,
             loss=self.loss,
             batch=self.batch,
-            watch=kinds,
-        ).program
+            watch=("h", "dW_x", "dB"),
+        )
 
-    def derive(self, program: Program, point: Mapping[str, Fraction]) -> Rates:
+    def derive(
+        self,
+        program: Program,
+        point: Mapping[str, Fraction],
+        values: Mapping[str, Ex] | None = None,
+    ) -> Rates:
         """Solve for all unknowns, with as few terms as they need.
 
         Args:
             program: The training run (``program``).
             point: The sample point of the symbols that are given.
+            values: Unknowns that are settled.
 
         Returns:
             The powers with the derivation they come from.
@@ -201,13 +234,39 @@ class Run:
 
         Source: Hajjar, Chizat, Giraud, Lemma F.4 and Theorem 3.2.
         """
+        settled = dict(values or {})
         unknowns = self.unknowns()
+        left = [unknown for unknown in unknowns if unknown.symbol not in settled]
+        found = self.solved(program, left, point, settled)
+        found.solved.update(settled)
+        first = (self.readout,) if self.readout.symbol in settled else ()
+        place = sum(unknown.kind == "a" for unknown in unknowns)
+        return Rates(self, (*unknowns[:place], *first, *unknowns[place:]), found)
+
+    def solved(
+        self,
+        program: Program,
+        unknowns: Sequence[Unknown],
+        point: Mapping[str, Fraction],
+        values: Mapping[str, Ex],
+    ) -> Scales:
+        """The derivation of a program in which some unknowns are solved for.
+
+        Args:
+            program: A part of the training run.
+            unknowns: The unknowns, in the order of the program.
+            point: The sample point of other symbols.
+            values: What stands for the other unknowns.
+
+        Raises:
+            ScaleError: No value of some unknown is known to make its output of order one.
+        """
         by_symbol = {unknown.symbol: unknown for unknown in unknowns}
         asked = {unknown.output: unknown.symbol for unknown in unknowns}
         stuck: Unsettled | None = None
         for depth in DEPTHS:
             try:
-                found = scales(program, at=point, depth=depth, unknowns=asked)
+                return scales(program, at=point, values=values, depth=depth, unknowns=asked)
             except Unsettled as error:
                 stuck = error
             except NeedsMore:
@@ -215,8 +274,10 @@ class Run:
             except Unsolved as error:
                 unknown = by_symbol[error.symbol]
                 raise _unsolved(unknown, error.reason, error.hint) from None
-            else:
-                return Rates(self, unknowns, found)
+            except ScaleError:  # the depth takes in more orders of a function than are followed
+                if not depth:
+                    raise
+                break
         if stuck is None:
             raise ScaleError(
                 "the training run holds a quantity of which only a bound is known.",
@@ -274,7 +335,7 @@ class Rates:
 
     @property
     def multipliers(self) -> tuple[Ex, ...]:
-        """The powers a_l of layers 1..L, where they were asked for."""
+        """The powers a_l, where they were asked for: of layers 1..L, and of the readout."""
         return tuple(self._chosen("a", 0))
 
 
@@ -298,7 +359,7 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
         >>> {name: str(value) for name, value in sample_point(run, run.program(), {}).items()}
         {'a': '3/4', 'p': '7/3'}
     """
-    unknowns = {unknown.symbol for unknown in run.unknowns()}
+    unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
     table = run.parameterization.exponents(run.network.depth, 0)
     usual: dict[str, Fraction] = {}
     for row in (table.bias_a, table.a):
@@ -361,7 +422,7 @@ def _bounded(bound: Power | None) -> str:
         return "nothing is known of its size."
     return (
         f"it is at most n^({bound}), and with terms down to n^(-{DEPTHS[-1]}) below the leading "
-        "ones no more is known."
+        "ones, as far as they are followed, no more is known."
     )
 
 

@@ -1,4 +1,4 @@
-"""``solve``: the learning rates, as powers of the width, at which every layer learns."""
+"""``solve``: the learning rates, as powers of the width, at which layers learn most."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
-from tpcalc.analyses.rates import ASSUMED, Rates, Run, function_of, power_of, sample_point
+from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, power_of, sample_point
 from tpcalc.catalog.architecture import Architecture, checked
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
@@ -46,10 +47,12 @@ def solve(
     verify: bool = True,
     seed: int = 0,
 ) -> Solution:
-    """The learning rates eta n^(-c_l(t)) at which every update contributes at order one.
+    """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
 
     From the first layer and step on, each c_l(t) is chosen so that what the update of step t adds
-    to layer l at step t + 1, (W^l(t+1) - W^l(t)) x^{l-1}, is Theta(1). The powers a_l of the
+    to layer l at step t + 1, (W^l(t+1) - W^l(t)) x^{l-1}, is Theta(1); or, where outputs or
+    preactivations would then grow, so that they just do not, with a note of what binds. With
+    symbols the first is given, and a note says that bounds were not checked. The powers a_l of the
     weights are those of the parameterization; its learning rates are not looked at, except that
     biases take the rate of their weights where it gives both the same powers.
 
@@ -59,8 +62,9 @@ def solve(
         data: Training data; None: generic data.
         steps: Number of updates T; exponents are found for the steps 0..T-1.
         symbolic: What to keep as a symbol: ``"p"``, the power of ReLU; ``"L"``, the depth.
-        multipliers: Whether the a_l of layers 1..L are solved for as well, so that h^l is
-            Theta(1) at the start; a_{L+1} stays as it is given.
+        multipliers: Whether the a_l are solved for as well: those of layers 1..L so that h^l is
+            Theta(1) at the start; a_{L+1}, unless it holds symbols, is the smallest at which the
+            output stays bounded although every update contributes at order one.
         at: A sample point for the symbols, at which comparisons are decided. By default p = 7/3,
             a_1 = 1/10, a_l = 3/4, a_{L+1} = 14/13, with small differences between them.
         loss: Catalogue name.
@@ -83,6 +87,10 @@ def solve(
         >>> found = tp.solve(tp.MLP(3, "relu"), "naive-ip", steps=2, verify=False)
         >>> found.steps[0].c, found.steps[1].c
         (('-2', '-5/2', '-5/2', '-2'), ('-1', '-2', '-2', '-1'))
+        >>> found = tp.solve(tp.MLP(2, "relu"), "ntk", steps=1, verify=False)
+        >>> print(found.notes[1])
+        layer 1 at step 0: its update contributes n^(-1/2); at c_1 = -1/2, where it would \
+contribute order one, the output would grow like n^(1/2) at the next step
         >>> found = tp.solve(tp.MLP(2, "relu"), "naive-ip", symbolic="p", verify=False)
         >>> found.steps[0].c[0], found.region
         ('-1 - 1/2*p', ('1 + p > 0',))
@@ -110,14 +118,19 @@ def solve(
     seed = checks.whole(seed, "seed", least=0)
     if "L" in kept:
         return in_depth(run, at, started)
-    program = run.program()
-    unknowns = {unknown.symbol for unknown in run.unknowns()}
+    watched = run.watched()
+    program = watched.program
+    unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
     given = checks.powers(at, symbols(program) - unknowns)
     point = sample_point(run, program, given)
-    found = run.derive(program, point)
+    if point:
+        stable = Bounded(run.derive(program, point))
+    else:
+        stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
+    found = stable.rates
     notes = [_own_power(architecture, found) if "p" in kept else ""]
-    notes.append(_tested(found, point, seed) if verify else ASSUMED)
-    notes.append(DEGREES if "p" in kept else "")
+    notes.append(_tested(stable, point, seed) if verify else ASSUMED)
+    notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
     settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
     depth = str(found.found.context.ranking.depth)
     return Solution(
@@ -197,8 +210,9 @@ def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
     return replace(run, network=network, parameterization=replace(run.parameterization, rule=table))
 
 
-def _tested(rates: Rates, point: Mapping[str, Fraction], seed: int) -> str:
+def _tested(stable: Bounded, point: Mapping[str, Fraction], seed: int) -> str:
     """A note on a second derivation, with numbers and more terms, and a test of its leads."""
+    rates = stable.rates
     run, region = rates.run, rates.found.region
     degrees = _degrees(run.network)
     ones = {**point, **dict.fromkeys(degrees, Fraction(1))}
@@ -215,11 +229,11 @@ def _tested(rates: Rates, point: Mapping[str, Fraction], seed: int) -> str:
         return ASSUMED
     known = {u: size for u, size in sizes.items() if not size.bound}
     for unknown, size in known.items():
-        if size.power != 0:
+        if size.power != stable.sizes.get(unknown.symbol, 0) and unknown != run.readout:
             shown = "0" if size.power is None else f"n^({size.power})"
             return (
-                f"with more terms {unknown.subject}, of {unknown.words}, is {shown}, not of order "
-                "one: what leads at first is 0"
+                f"with more terms {unknown.subject}, of {unknown.words}, is {shown}, not what was "
+                "solved for: what leads at first is 0"
             )
     form = sum(size.certain for size in known.values())
     tested = sum(bool(tests[s.node].nonzero) for s in known.values() if s.node in tests)

@@ -7,12 +7,13 @@ from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
+from tpcalc.analyses.verdict.judge import restricted
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import Moment
-from tpcalc.program.program import Builder, Program, prune
+from tpcalc.program.program import Builder, Program
 from tpcalc.results import Samples
 
 __all__ = ["Run", "watched"]
@@ -55,6 +56,50 @@ class Run:
         names = weights + [f"dB[{layer},{step}{place}]" for place in places]
         return tuple(name for name in names if name in self.program.output)  # no gradient, no name
 
+    def subjects(self, step: int) -> dict[str, tuple[str, ...]]:
+        """The outputs of a step by what they tell: what moves, and which of its sizes say so.
+
+        Args:
+            step: The step t; at the start nothing has moved.
+        """
+        if not step:
+            return {}
+        run = self.probe
+        found = {"output": run.changes(step)}
+        for layer in self.layers:
+            found[f"updates of {layer}"] = self.updates(layer, step)
+        for layer in range(1, run.depth + 1):
+            found[f"features of {layer}"] = (run.features(layer, step),)
+            found[f"kernel of {layer}"] = (self.kernel(layer, step),)
+        return found
+
+    def names(self, step: int) -> tuple[str, ...]:
+        """All outputs that are asked of a step.
+
+        Besides what moves, the vectors that first updates are made of: x and dh of the first
+        sample, x at step 1.
+
+        Args:
+            step: The step t, from 0.
+        """
+        run = self.probe
+        hidden = range(1, run.depth + 1)
+        names = [*run.asked(step), *(name for own in self.subjects(step).values() for name in own)]
+        if step == 0:
+            names += [f"{what}[{layer},0,0]" for layer in hidden for what in ("x", "dh")]
+            names.append(f"dx[{run.depth},0,0]")
+        if step == 1:
+            names += [f"x[{layer},1,{run.query}]" for layer in hidden]
+        return tuple(dict.fromkeys(names))
+
+    def program_of(self, step: int) -> Program:
+        """What the outputs that are asked of a step need, and nothing later.
+
+        Args:
+            step: The step t, from 0.
+        """
+        return restricted(self.program, self.names(step))
+
     def kernel(self, layer: int, step: int) -> str:
         """The change of the kernel of a layer at the query.
 
@@ -74,36 +119,11 @@ class Run:
             names += [*run.f(step), *run.changes(step), run.features(run.depth, step)]
         return tuple(names)
 
-    @cached_property
-    def first_pass(self) -> tuple[str, ...]:
-        """The vectors that first updates are made of: x and dh of the first sample, x at step 1."""
-        run = self.probe
-        hidden = range(1, run.depth + 1)
-        return (
-            *(f"x[{layer},0,0]" for layer in hidden),
-            *(f"x[{layer},1,{run.query}]" for layer in hidden),
-            *(f"dh[{layer},0,0]" for layer in hidden),
-            f"dx[{run.depth},0,0]",
-        )
-
-    @cached_property
-    def asked(self) -> frozenset[str]:
-        """All outputs that are asked."""
-        run = self.probe
-        hidden = range(1, run.depth + 1)
-        names = {*self.changes, *self.first_pass}
-        names |= {f"h[{layer},{t},{run.query}]" for layer in hidden for t in (0, *self.steps)}
-        for step in self.steps:
-            names |= {name for layer in self.layers for name in self.updates(layer, step)}
-            names |= {run.features(layer, step) for layer in hidden}
-            names |= {self.kernel(layer, step) for layer in hidden}
-        return frozenset(names)
-
 
 def watched(
     architecture: Architecture,
     parameterization: Parameterization,
-    data: Samples,
+    data: Samples | None,
     *,
     steps: int,
     lr: Rate = Fraction(1),
@@ -116,7 +136,7 @@ def watched(
     Args:
         architecture: The network.
         parameterization: Its exponents.
-        data: Training data.
+        data: Training data; None: generic data.
         steps: Number of updates.
         lr: The factor of the learning rate, as in ``train``.
         loss: Catalogue name.
@@ -146,7 +166,4 @@ def watched(
             change = found.program.ref(found.features(layer, step))
             start = found.program.ref(f"x[{layer},0,{found.query}]")
             builder.output(names.kernel(layer, step), builder.add(Moment(KERNEL, (change, start))))
-    whole = builder.finish()
-    outputs = tuple((name, ref) for name, ref in whole.outputs if name in names.asked)
-    kept = Program(whole.dims, whole.groups, whole.nodes, outputs, whole.where)
-    return Run(found, prune(kept))
+    return Run(found, builder.finish())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from functools import partial
-from typing import TypeVar
 
 from tpcalc.evaluate.witness import Law, comes_near_zero, law, nonzero
 from tpcalc.functions import Fn, Par, const
@@ -12,10 +11,7 @@ from tpcalc.limit.claims import Claim, Trial, Verdict
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, ScalarApply
 
-__all__ = ["settle", "settled", "tested"]
-
-ROUNDS = 12  # derivations in which atoms may still be found
-T = TypeVar("T")
+__all__ = ["settle", "tested"]
 
 
 def tested(seed: int) -> Trial:
@@ -25,27 +21,6 @@ def tested(seed: int) -> Trial:
         seed: Of the draws.
     """
     return partial(settle, seed=seed)
-
-
-def settled(
-    derive: Callable[[], T],
-    claims: Callable[[T], Mapping[Claim, None]],
-    context: Callable[[T], Context],
-    seed: int,
-) -> T:
-    """A derivation all of whose claims are tested; it is repeated as long as atoms are found.
-
-    Args:
-        derive: Derives, with a record that the context keeps.
-        claims: What the derivation rests on, as far as its answer is asked.
-        context: Its graph.
-        seed: Of the draws of the tests.
-    """
-    for _ in range(ROUNDS):
-        found = derive()
-        if not settle(context(found), claims(found), seed):
-            break
-    return found
 
 
 def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:

@@ -7,13 +7,13 @@ the same formulas: the record is the region where they hold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.orders.ex import Ex, as_ex
 
-__all__ = ["Chamber", "Power", "Region", "minus", "plus", "times"]
+__all__ = ["Chamber", "Power", "Region", "joined", "minus", "plus", "times"]
 
 Power = Fraction | Ex
 
@@ -116,6 +116,24 @@ class Region:
         return all(g.at(point) > 0 for g in self.positive) and all(
             g.at(point) == 0 for g in self.zero
         )
+
+
+def joined(regions: Iterable[Region]) -> Region:
+    """Where the conditions of all regions hold.
+
+    Args:
+        regions: The regions.
+
+    Example:
+        >>> a = Region((Ex.symbol("a"),))
+        >>> joined([a, Region(zero=(Ex.symbol("b"),)), a]).lines
+        ('b = 0', 'a > 0')
+    """
+    every = tuple(regions)
+    return Region(
+        tuple(dict.fromkeys(g for region in every for g in region.positive)),
+        tuple(dict.fromkeys(g for region in every for g in region.zero)),
+    )
 
 
 class Chamber:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import pytest
 
 from tpcalc.analyses.check import check
-from tpcalc.analyses.orders import orders
 from tpcalc.analyses.probe import probe
-from tpcalc.analyses.regime import decide, known, regime
+from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError, StudyError, UnknownName, UsageError
+from tpcalc.evaluate.witness import Finding
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import LRef
 from tpcalc.results import Samples, Verdict
 
 TANH = MLP(3, "tanh")
@@ -84,12 +87,29 @@ def test_unstable_at_the_start_and_in_training() -> None:
     assert output.facts[0] == "the output grows like n^(1/4) at the start"
 
 
-def test_without_tests_what_needs_an_exact_order_stays_open() -> None:
+def test_without_tests_coefficients_are_assumed_and_the_answer_says_so() -> None:
     mup = check(MLP(2, "tanh"), "mup", steps=1, verify=False)
-    assert (mup.verdict, mup.status, mup.valid_for) == ("undecided", "bounds only", "t<=1")
-    assert mup.facts[0].startswith("whether the output moves is open: f[1,1]-f[0,1]")
+    assert (mup.verdict, mup.status) == ("feature-learning", "assumed")
+    assumed = [note for note in mup.notes if "assumed to be different from 0" in note]
+    assert [note.split(":")[0] for note in assumed] == ["f[1,1]-f[0,1]", "x[2,1,1]-x[2,0,1]"]
+    assert {row.status for row in mup.outputs if "-" in row.name} == {"upper"}
     naive = check(TANH, "naive-ip", steps=1, verify=False)
     assert (naive.verdict, naive.status, naive.valid_for) == ("trivial", "exact", "all t")
+
+
+@pytest.mark.parametrize("nonzero", [None, False])
+def test_what_no_test_shows_is_no_lower_bound(
+    monkeypatch: pytest.MonkeyPatch, nonzero: bool | None
+) -> None:
+    def silent(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
+        return {ref: Finding(nonzero, "no value") for ref in refs}
+
+    monkeypatch.setattr("tpcalc.analyses.verdict.ledger.nonzero", silent)
+    found = check(MLP(2, "tanh"), "mup", steps=1)
+    assert (found.verdict, found.status, found.valid_for) == ("undecided", "bounds only", "t<=1")
+    assert found.facts[0].startswith("whether the output moves is open: f[1,1]-f[0,1] is at most")
+    assert "no value" in found.facts[0]
+    assert check(TANH, "naive-ip", steps=1).verdict == "trivial"  # follows from upper bounds
 
 
 def test_numerical_status_names_its_evidence() -> None:
@@ -143,10 +163,8 @@ def test_biases_batches_and_outputs() -> None:
 
 def test_a_lean_derivation_gives_the_same_verdict() -> None:
     for parameterization in ("mup", "ntk", "naive-ip", "ip-llr", "standard"):
-        run = probe(TANH, parameterization, steps=2)
-        full = regime(known(orders(run.program)), run)
-        lean = decide(run)
-        assert (lean.verdict, lean.initial) == (full.verdict, full.initial)
+        lean = decide(probe(TANH, parameterization, steps=2))
+        assert lean.verdict == check(TANH, parameterization, steps=2).verdict
 
 
 def test_bad_input() -> None:

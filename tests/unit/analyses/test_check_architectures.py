@@ -47,6 +47,16 @@ def test_normalised_layers_learn_features() -> None:
     assert (rows["h[2,0,0]"], rows["x[2,0,0]"]) == ("-1/2", "0")
 
 
+def test_normalised_layers_are_judged_by_what_is_read() -> None:
+    """Preactivations that grow like n^(1/2) before the normalisation do no harm."""
+    wide = "ac:0,0,1;-1,0,-1"
+    assert tp.check(tp.MLP(2, "tanh"), wide, steps=1).verdict == "unstable"
+    found = tp.check(tp.MLP(2, "tanh", norm="layer"), wide, steps=1)
+    assert (found.verdict, found.initial) == ("feature-learning", "ok")
+    readout = tp.check(tp.MLP(2, "tanh", norm="layer"), "ac:0,0,1/4;0", steps=1)
+    assert readout.facts[0] == "the output grows like n^(1/4) at the start"
+
+
 def test_what_is_refused() -> None:
     for question in (tp.check, tp.phases):
         arguments = ({"a": (0, 1)},) if question is tp.phases else ()

@@ -99,6 +99,25 @@ def test_no_drift_no_note() -> None:
     assert row(found, "h", measure(found, widths=widths, seeds=8)).note == ""
 
 
+def test_an_interval_that_excludes_the_exponent_is_noted() -> None:
+    """A number of order one that is small beside what fluctuates around it at these widths."""
+
+    @tp.program
+    def program(t: tp.Tracer) -> None:
+        u, v = t.gaussian("u"), t.gaussian("v")
+        t.output("f", t.inner(u, v) + 0.03 * t.inner(u, u))
+
+    found = orders(program)
+    (entry,) = measure(found, widths=[64, 128, 256, 512, 1024], seeds=16).rows
+    assert (entry.n, entry.status) == ("0", "exact")
+    assert entry.high is not None and entry.high < 0
+    assert entry.note.startswith(
+        "the interval excludes 0; the limit is small beside the fluct"
+    ) or (entry.note.startswith("measured slope below the derived exponent"))
+    (wide,) = measure(found, widths=[2**k for k in range(14, 18)], seeds=8).rows
+    assert "excludes" not in wide.note
+
+
 def with_order(found: Orders, n: str, status: str) -> Orders:
     """The same with another claim about its first output."""
     first = replace(found.table.rows[0], n=n, status=status)

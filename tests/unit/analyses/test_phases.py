@@ -140,18 +140,20 @@ def test_a_coefficient_that_is_zero_is_not_trusted(monkeypatch: pytest.MonkeyPat
     found = phases(tp.MLP(2, "tanh"), WORD, BOX, steps=1)
     assert at(found, a=1, c=-1) == "undecided"
     (cell,) = [cell for cell in found.cells if cell.vertices == (("1", "-1"),)]
-    assert cell.fact == "f[1,1]-f[0,1] is of size n^(1 - a) or smaller (particles: 0)"
+    assert cell.fact.startswith("f[1,1]-f[0,1] is O(n^(1 - a)), and no more is known: ")
+    assert "may be 0 (particles: 0)" in cell.fact
     assert at(found, a=1, c=0) == "trivial"  # follows from an upper bound
 
 
-def test_a_coefficient_without_a_value_is_an_assumption(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_coefficient_without_a_value_is_no_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
         return {ref: Finding(None, "no value") for ref in refs}
 
     monkeypatch.setattr("tpcalc.analyses.phases.nonzero", silent)
     found = phases(tp.MLP(2, "tanh"), WORD, BOX, steps=1)
-    assert at(found, a=1, c=-1) == "feature-learning"
-    assert any(note.startswith("assumed, not tested: f[1,1]") for note in found.notes)
+    assert at(found, a=1, c=-1) == "undecided"
+    assert at(found, a=1, c=0) == "trivial"
+    assert any(note.startswith("some coefficients could not be tested") for note in found.notes)
 
 
 @pytest.mark.parametrize(

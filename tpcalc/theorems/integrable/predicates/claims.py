@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.analyses.orders import orders
-from tpcalc.analyses.regime import power
+from tpcalc.analyses.verdict.sizes import power
 from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.program import Program, prune
 from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict

@@ -1,0 +1,256 @@
+"""A ledger: what is known of the outputs of a program, from no more terms and tests than it takes.
+
+One ledger holds one program. It is derived with leading terms, then with more terms where something
+is open; leading coefficients are tested together, for the names that somebody asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc.analyses.verdict.sizes import Known, Order, Question, after, known
+from tpcalc.errors import ScaleError
+from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.witness import Finding, nonzero
+from tpcalc.limit.claims import Record, Trial
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.scales import Scales, scales
+from tpcalc.orders import Ex
+from tpcalc.orders.chamber import Power, Region, joined
+from tpcalc.program.program import Program
+
+__all__ = ["DEPTHS", "Answer", "Ledger", "Tests", "particle_tests"]
+
+DEPTHS = tuple(Fraction(k, 2) for k in range(5))
+ROUNDS = 12  # derivations at one depth in which atoms may still be found
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """What tests derivations.
+
+    Args:
+        coefficients: Which of some leading coefficients are different from 0.
+        claims: What derivations rest on besides.
+    """
+
+    coefficients: Callable[[Context, Iterable[LRef]], Mapping[LRef, Finding]]
+    claims: Trial
+
+
+def particle_tests(seed: int) -> Tests:
+    """Tests by samples.
+
+    Args:
+        seed: Of the draws.
+    """
+    return Tests(lambda context, refs: nonzero(context, refs, seed), tested(seed))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question about several quantities: yes if of one, no if of none.
+
+    Args:
+        holds: Whether it is so; None: open.
+        name: The quantity that decided it, or the first that is open; "" where there is none.
+        order: What is known of it.
+        step: The step of the run that the quantities belong to.
+        assumed: Whether a yes rests on a coefficient that was not tested because tests were not
+            wanted.
+        orders: All quantities that were looked at.
+    """
+
+    holds: bool | None
+    name: str
+    order: Order
+    step: int = 0
+    assumed: bool = False
+    orders: tuple[tuple[str, Order], ...] = ()
+
+    @property
+    def fact(self) -> str:
+        """What decided it, as a formula."""
+        known = f"{self.name} is {self.order.formula}"
+        return (
+            known
+            if self.holds is not None
+            else f"{known}, and no more is known: {self.order.reason}"
+        )
+
+
+@dataclass
+class Ledger:
+    """What is known of the outputs of one program.
+
+    Args:
+        program: The program.
+        derive: A derivation at a depth, with what is known of claims.
+        depths: The depths that may be taken, smallest first.
+        tests: Of leading coefficients and claims; None: they are not tested.
+        record: What is known of claims.
+        found: By name of the output.
+        runs: The derivations so far, one for each depth.
+    """
+
+    program: Program
+    derive: Callable[[Power, Record], Scales]
+    depths: Sequence[Power] = DEPTHS
+    tests: Tests | None = None
+    record: Record = field(default_factory=Record)
+    found: dict[str, Known] = field(default_factory=dict)
+    runs: list[Scales] = field(default_factory=list)
+    _run: dict[str, Scales] = field(default_factory=dict)
+    _assumed: dict[str, Known] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._derive([name for name, _ in self.program.outputs])
+
+    @staticmethod
+    def of(
+        program: Program,
+        at: Mapping[str, Fraction] | None = None,
+        tests: Tests | None = None,
+        *,
+        values: Mapping[str, Ex | Fraction] | None = None,
+        depths: Sequence[Fraction] = DEPTHS,
+    ) -> Ledger:
+        """A ledger of plain derivations.
+
+        Args:
+            program: The program.
+            at: The sample point of the symbols that stay.
+            tests: Of leading coefficients.
+            values: Numbers for symbols of its exponents.
+            depths: The depths that may be taken.
+        """
+
+        def derive(depth: Power, record: Record) -> Scales:
+            assert isinstance(depth, Fraction)
+            return scales(program, values=values, at=at, depth=depth, record=record)
+
+        return Ledger(program, derive, depths, tests)
+
+    @property
+    def region(self) -> Region:
+        """Where all derivations hold."""
+        return joined(run.region for run in self.runs)
+
+    @property
+    def orders(self) -> dict[str, Order]:
+        """What is known of each output."""
+        return {name: entry.order for name, entry in self.found.items()}
+
+    @property
+    def explosions(self) -> tuple[str, ...]:
+        """The first functions whose arguments explode, in words."""
+        words = [
+            f"{explosion.where}: the argument of {explosion.text} explodes like "
+            f"n^({explosion.power}); after it only bounds are known"
+            for explosion in self.runs[-1].context.exploded[:3]
+        ]
+        return tuple(dict.fromkeys(words))
+
+    def settle(self, tested: Iterable[str], others: Iterable[str] = ()) -> None:
+        """Put down all that derivations and tests tell.
+
+        Args:
+            tested: Outputs whose leading coefficients are tested.
+            others: Outputs that are followed to the same depths without tests.
+        """
+        names = list(tested)
+        followed = [*names, *others]
+        self._test(names)
+        while self._deepen(followed):
+            self._test(names)
+
+    def ask(self, names: Iterable[str], question: Question, step: int = 0) -> Answer:
+        """The answer to a question; derives and tests as it takes.
+
+        Args:
+            names: Outputs.
+            question: A question about one size.
+            step: The step that they belong to.
+        """
+        every, tries = list(names), 0
+        while True:
+            answer, leads = self._answer(every, question, step)
+            if answer.holds is not None:
+                return answer
+            if leads and self.tests is None:
+                self._assumed |= {
+                    name: Known(self.found[name].if_led) for name in leads[: 1 if tries else None]
+                }
+            elif leads:
+                self._test(leads if tries else leads[:1])  # one is enough for a yes
+                tries += 1
+            elif not self._deepen(every):
+                return answer
+
+    def _answer(
+        self, names: Sequence[str], question: Question, step: int
+    ) -> tuple[Answer, list[str]]:
+        """The answer from what is known, with the names whose tests may change it."""
+        sign = self.runs[-1].context.ranking.chamber.sign
+        seen: list[tuple[str, Order]] = []
+        waiting, leads = "", []
+        for name in names:
+            entry = self._assumed.get(name) or self.found[name]
+            seen.append((name, entry.order))
+            holds = question(entry.order, sign)
+            if holds:
+                guess = name in self._assumed
+                return Answer(True, name, entry.order, step, guess, tuple(seen)), []
+            if holds is None:
+                waiting = waiting or name
+                if entry.node is not None:
+                    leads.append(name)
+        orders = dict(seen)
+        if waiting:
+            return Answer(None, waiting, orders[waiting], step, orders=tuple(seen)), leads
+        name = seen[-1][0] if seen else ""
+        order = orders.get(name, Order(None, "exact", ""))
+        guess = any(name in self._assumed for name in orders)
+        return Answer(False, name, order, step, guess, tuple(seen)), []
+
+    def _derive(self, names: list[str]) -> None:
+        depth = self.depths[len(self.runs)]
+        for _ in range(ROUNDS):
+            run = self.derive(depth, self.record)
+            if self.tests is None or not self.tests.claims(run.context, run.claims(names)):
+                break
+        self.runs.append(run)
+        for name in names:
+            self.found[name], self._run[name] = known(run, name), run
+
+    def _deepen(self, names: Iterable[str]) -> bool:
+        """One depth more for what is open; False if none is left."""
+        more = [name for name, entry in self.found.items() if entry.more]
+        if len(self.runs) == len(self.depths) or not set(more).intersection(names):
+            return False
+        try:
+            self._derive(more)
+        except ScaleError:  # the depth takes in more orders of a function than are followed
+            self.depths = self.depths[: len(self.runs)]
+            return False
+        return True
+
+    def _test(self, names: Iterable[str]) -> None:
+        """One test for all names that were last derived at the same depth."""
+        if self.tests is None:
+            return
+        every = list(names)
+        for run in self.runs:
+            nodes = {
+                name: node
+                for name in every
+                if self._run[name] is run and (node := self.found[name].node) is not None
+            }
+            if nodes:
+                wanted = tuple(dict.fromkeys(nodes.values()))
+                findings = self.tests.coefficients(run.context, wanted)
+                for name, node in nodes.items():
+                    self.found[name] = after(self.found[name], findings[node])
