@@ -101,6 +101,10 @@ class Copy:
             else:
                 shutil.copy2(ROOT / name, place / name)
 
+    def read(self, path: str) -> str:
+        """The text of a file."""
+        return (self._place / path).read_text(encoding="utf-8")
+
     def write(self, path: str, text: str) -> None:
         """Write a file, with a time of its own: compiled files are told apart by seconds."""
         self._stamp += 2
@@ -222,10 +226,11 @@ def _run(drawn: list[Mutant], work: Copy, rooms: dict[str, tuple[str, ...]], rec
                 raise SystemExit(f"tests fail without a mutant: {failed}")
             limits[selection] = FACTOR * (time.monotonic() - begin) + MARGIN
         begin = time.monotonic()
+        right = work.read(mutant.path)
         work.write(mutant.path, mutant.text)
         # The examples in its own docstrings come first.
         outcome, failed = work.test((mutant.path, *selection), limits[selection])
-        work.write(mutant.path, (ROOT / mutant.path).read_text(encoding="utf-8"))
+        work.write(mutant.path, right)
         line = {
             "key": mutant.key,
             "path": mutant.path,
