@@ -74,6 +74,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tests/oracles/test_verdicts.py",
         *(f"--deselect={test}" for test in SLOW),
     ),
+    "tpcalc/limit/same.py": ("tests/unit/analyses/test_equivalent.py",),
     "tpcalc/limit/degrees.py": ("tests/unit/evaluate/test_tails.py",),
     "tpcalc/evaluate/exact": ("tests/unit/evaluate/exact", "tests/unit/evaluate/test_expect.py"),
     "tpcalc/evaluate": ("tests/unit/evaluate",),
