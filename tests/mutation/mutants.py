@@ -114,10 +114,11 @@ def _changes(
         function = f"{function}.{node.name}".lstrip(".")
     if isinstance(node, ast.FunctionDef):
         given = ast.unparse(node.returns) if node.returns else ""
+    others: Iterator[ast.AST] = iter(())
     if isinstance(node, ast.stmt):
         others = _statements(node, given)
-    else:
-        others = _expressions(node) if isinstance(node, ast.expr) else iter(())
+    elif isinstance(node, ast.expr):
+        others = _expressions(node)
     for other in others:
         yield function, node, other
     for name, child in ast.iter_fields(node):

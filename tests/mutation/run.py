@@ -74,6 +74,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tests/oracles/test_verdicts.py",
         *(f"--deselect={test}" for test in SLOW),
     ),
+    "tpcalc/limit/same.py": ("tests/unit/analyses/test_equivalent.py",),
+    "tpcalc/limit/degrees.py": ("tests/unit/evaluate/test_tails.py",),
     "tpcalc/evaluate/exact": ("tests/unit/evaluate/exact", "tests/unit/evaluate/test_expect.py"),
     "tpcalc/evaluate": ("tests/unit/evaluate",),
     "tpcalc/engine": ("tests/unit/engine", "tests/unit/evaluate/test_limit.py"),
@@ -99,6 +101,10 @@ class Copy:
                 shutil.copytree(ROOT / name, place / name, ignore=skipped)
             else:
                 shutil.copy2(ROOT / name, place / name)
+
+    def read(self, path: str) -> str:
+        """The text of a file."""
+        return (self._place / path).read_text(encoding="utf-8")
 
     def write(self, path: str, text: str) -> None:
         """Write a file, with a time of its own: compiled files are told apart by seconds."""
@@ -221,9 +227,11 @@ def _run(drawn: list[Mutant], work: Copy, rooms: dict[str, tuple[str, ...]], rec
                 raise SystemExit(f"tests fail without a mutant: {failed}")
             limits[selection] = FACTOR * (time.monotonic() - begin) + MARGIN
         begin = time.monotonic()
+        right = work.read(mutant.path)
         work.write(mutant.path, mutant.text)
-        outcome, failed = work.test(selection, limits[selection])
-        work.write(mutant.path, (ROOT / mutant.path).read_text(encoding="utf-8"))
+        # The examples in its own docstrings come first.
+        outcome, failed = work.test((mutant.path, *selection), limits[selection])
+        work.write(mutant.path, right)
         line = {
             "key": mutant.key,
             "path": mutant.path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -103,6 +104,21 @@ def test_equal_leading_terms_cancel_inside_one_function() -> None:
         t.output("m", t.moment(lambda p, q: tp.step(p - q), x, y))
 
     assert tp.limit(made, samples=2**10)["m"].z(0.5) < 5
+
+
+def test_equal_leading_terms_that_do_not_cancel_stay() -> None:
+    """E v sin(v) = e^(-1/2), of vectors whose leading terms are v; two sums share E relu(v)."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w, z = (t.gaussian(name) for name in "vwz")
+        t.output("m", t.moment(lambda p, q: p * tp.sin(q), v + small * w, v + small * z))
+        half, one = t.mean(tp.relu(v)), t.inner(w, w)
+        t.output("sum", tp.n**0 * (half + one) + tp.n**0 * (half - 3 * one))
+
+    found = tp.limit(made)
+    assert found["m"].value == pytest.approx(math.exp(-0.5), rel=1e-12)
+    assert found["sum"].value == pytest.approx(math.sqrt(2 / math.pi) - 2, rel=1e-12)
 
 
 def test_a_fluctuation_of_a_constant_is_0() -> None:

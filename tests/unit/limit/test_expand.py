@@ -161,3 +161,15 @@ def test_the_inverse_of_a_bound_has_no_bound() -> None:
     assert (found.terms, found.rest) == ((), Rest(None))
     with pytest.raises(ScaleError, match="identically 0"):
         expand(X**-1, {X: Series(())}, setting(Fraction(1), True))
+
+
+@pytest.mark.parametrize(("name", "rest"), [("tanh", Rest(Fraction(0))), ("gelu", Rest(None))])
+def test_only_a_bounded_function_bounds_what_has_no_bound(name: str, rest: Rest) -> None:
+    found = expand(atom(name)(X), {X: Series((), Rest(None))}, setting(Fraction(1), True))
+    assert (found.terms, found.rest) == ((), rest)
+
+
+def test_a_function_of_what_vanishes_tends_to_its_value_at_zero() -> None:
+    found = expand(atom("sigmoid")(X), {X: Series((), Rest(-HALF))}, setting(Fraction(1), True))
+    assert [(power, value(part, [])) for power, part in found.terms] == [(0, 0.5)]
+    assert found.rest == Rest(-HALF)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from agree import agree
 
@@ -235,3 +236,15 @@ def test_the_inverse_of_what_may_vanish_has_no_known_order() -> None:
     found = orders(made)
     assert (found["q"].n, found["q"].status) == (None, "upper")
     assert (found["v"].text, found["v"].status) == ("0", "exact")
+
+
+def test_a_kink_where_the_argument_tends_leaves_the_value() -> None:
+    """exp(-|z|) has two slopes at 0, where its value is 1."""
+    peak = tp.function(
+        "peak",
+        lambda z: np.exp(-np.abs(z)),
+        lambda z: -np.sign(z) * np.exp(-np.abs(z)),
+        kinks=(0,),
+        growth=0,
+    )
+    agree(number(lambda t, v, w, u: t.mean(peak(small * v))), 1.0)

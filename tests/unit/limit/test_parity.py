@@ -153,6 +153,20 @@ def test_claims_about_matrices_hold_in_networks() -> None:
         assert 64 / 4 < small / large < 64 * 4  # the ratio of two chi squares of 64 degrees
 
 
+def test_members_of_a_group_that_are_not_correlated_are_independent() -> None:
+    """The covariance is given as numbers: of b and c 1/2, of a with them 0."""
+
+    def group(t: tp.Tracer) -> None:
+        cov = [[2, 0, 0], [0, 1, Fraction(1, 2)], [0, Fraction(1, 2), 1]]
+        a, b, c = t.gaussians(["a", "b", "c"], cov=cov)
+        t.output("apart", t.inner(tp.tanh(a), tp.tanh(b)))
+        t.output("also", t.inner(tp.tanh(a), tp.tanh(c)))
+        t.output("near", t.inner(b, c))
+
+    noise = (Fraction(-1, 2), True)
+    assert powers(group) == {"apart": noise, "also": noise, "near": (0, False)}
+
+
 def test_a_second_product_shares_the_directions_of_the_first() -> None:
     """W(x) and W(y) with E x y != 0 are correlated; with E x y = 0 they are not."""
 
