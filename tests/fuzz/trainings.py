@@ -16,7 +16,8 @@ ACTS = (
     "identity", "selu", "gaussian", "leaky_relu:0.2", "relu^2", "step", "normal_cdf",
 )
 NAMES = (
-    "mup", "ntk", "standard", "ip-llr", "ip:0", "hpz", "hp", "naive-ip", "ip-non-centered", "ip-bias",
+    "mup", "ntk", "standard", "ip-llr", "ip:0", "hpz", "hp", "naive-ip", "ip-non-centered",
+    "ip-bias",
 )
 # fmt: on
 
