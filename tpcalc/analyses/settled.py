@@ -11,6 +11,7 @@ from tpcalc.analyses.verdict.ledger import DEPTHS, Answer, Ledger, Tests
 from tpcalc.analyses.verdict.sizes import Question, grows, stays
 from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.analyses.watched import Run
+from tpcalc.limit.claims import Record
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber, Region, joined
 from tpcalc.program.program import Program
@@ -33,12 +34,14 @@ class Settled:
             term costs conditions.
         tests: Of leading coefficients.
         ledgers: One for each step from 0.
+        record: What is known of claims.
     """
 
     run: Run
     point: Mapping[str, Fraction]
     tests: Tests | None
     ledgers: list[Ledger] = field(default_factory=list)
+    record: Record = field(default_factory=Record)
     _known: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -46,7 +49,9 @@ class Settled:
         for step in range(self.run.probe.steps + 1):
             program = self.run.program_of(step)
             depths = DEPTHS[:1] if self.point else DEPTHS
-            ledger = Ledger.of(program, self.point, self.tests, depths=depths)
+            ledger = Ledger.of(
+                program, self.point, self.tests, depths=depths, record=self.record
+            )
             self.ledgers.append(ledger)
             # First whether something explodes: the verdict then hangs on nothing later.
             exploded = exploded or bool(ledger.ask(self.run.probe.levels(step), grows, step).holds)

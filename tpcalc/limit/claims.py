@@ -77,11 +77,19 @@ class Record:
     Attributes:
         verdicts: Claims that were tested.
         atoms: Vectors that sit on points for a part of the coordinates.
+        shapes, templates: What expansions of functions have in common, by depth.
     """
 
     verdicts: dict[Claim, Verdict] = field(default_factory=dict)
     atoms: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
+    shapes: dict[object, int] = field(default_factory=dict)
+    templates: dict[Fraction, dict[object, list[Any]]] = field(default_factory=dict)
     _keys: dict[LNode, int] = field(default_factory=dict)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether some claim does not hold, or cannot be told."""
+        return any(verdict.holds is None for verdict in self.verdicts.values())
 
     def key(self, node: LNode, keys: Sequence[int]) -> int:
         """A number for a node that is the same in every derivation."""
@@ -98,7 +106,7 @@ class Record:
         """
         for claim in claims:
             verdict = self.verdicts.get(claim)
-            if verdict is None:
+            if verdict is None or (verdict.holds is not None and verdict.mean):
                 continue
             if means and not verdict.mean:
                 return (

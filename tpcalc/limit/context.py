@@ -75,6 +75,9 @@ class Context(Building):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.certainty = Certainty(self)
+        if not self.ranking.chamber.point:  # with symbols each derivation records what it compares
+            self.shapes = self.record.shapes
+            self.templates = self.record.templates.setdefault(self.ranking.depth, {})
 
     @property
     def laws(self) -> Laws:
@@ -105,7 +108,7 @@ class Context(Building):
         """What the values of some nodes of the program rest on."""
         seen: set[Ref] = set()
         stack, found = list(refs), dict[Claim, None]()
-        while stack:
+        while stack and self.claims:
             ref = stack.pop()
             if ref in seen:
                 continue

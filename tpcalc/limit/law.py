@@ -79,7 +79,11 @@ class Laws:
             return Density.PROVED
         if self._free_of(ref):
             return Density.PLAIN if self._plain[ref] else Density.BOUNDED
-        return self._by_terms(self._terms(ref))
+        terms = self._terms(ref)
+        found = self._by_terms(terms)
+        if found is Density.NONE:  # numbers that are computed are not expected to cancel the others
+            found = min(Density.CLAIMED, self._by_terms([term for term in terms if term[1]]))
+        return found
 
     def _is_fresh(self, ref: LRef, node: Product) -> bool:
         """Whether nothing that the matrix was applied to before can hold a part of the vector."""

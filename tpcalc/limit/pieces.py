@@ -50,8 +50,10 @@ def expanded(
         if all(answered(asked) == answer for asked, answer in found.asked):
             break
     else:
+        before = len(context.exploded)
         found = _template(context, fn, vectors, scalars, ref, same, answered)
-        if not any(is_hidden(part.fn) for part in found.parts):  # each of those is its own
+        hidden = any(is_hidden(part.fn) for part in found.parts)  # each of those is its own
+        if not hidden and len(context.exploded) == before:
             known.append(found)
     pieces = [
         Piece(

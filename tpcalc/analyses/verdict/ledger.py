@@ -117,6 +117,7 @@ class Ledger:
         *,
         values: Mapping[str, Ex | Fraction] | None = None,
         depths: Sequence[Fraction] = DEPTHS,
+        record: Record | None = None,
     ) -> Ledger:
         """A ledger of plain derivations.
 
@@ -126,13 +127,14 @@ class Ledger:
             tests: Of leading coefficients.
             values: Numbers for symbols of its exponents.
             depths: The depths that may be taken.
+            record: What is known of claims, and shared with other ledgers.
         """
 
         def derive(depth: Power, record: Record) -> Scales:
             assert isinstance(depth, Fraction)
             return scales(program, values=values, at=at, depth=depth, record=record)
 
-        return Ledger(program, derive, depths, tests)
+        return Ledger(program, derive, depths, tests, record or Record())
 
     @property
     def region(self) -> Region:

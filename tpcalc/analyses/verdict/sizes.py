@@ -129,7 +129,8 @@ def known(run: Scales, name: str) -> Known:
     size = run.scale(name)
     if size.uncovered is not None:
         return Known(Order(None, "upper", size.uncovered.text), more=True)
-    fault = run.context.record.fault(run.claims([name]))
+    record = run.context.record
+    fault = record.fault(run.claims([name])) if record.is_broken else ""
     if fault:
         return Known(Order(None, "upper", f"no bound is known: {fault}"), more=True)
     return _known(size)
