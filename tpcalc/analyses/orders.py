@@ -128,6 +128,6 @@ def orders(
         region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),
         provenance(source.digest, seed, settings, time.perf_counter() - started),
-        ledger.explosions,
+        (*ledger.explosions, *ledger.doubts),
     )
     return Orders(source, ordered, region, point, table, tuple(ledger.runs))

@@ -49,9 +49,7 @@ class Settled:
         for step in range(self.run.probe.steps + 1):
             program = self.run.program_of(step)
             depths = DEPTHS[:1] if self.point else DEPTHS
-            ledger = Ledger.of(
-                program, self.point, self.tests, depths=depths, record=self.record
-            )
+            ledger = Ledger.of(program, self.point, self.tests, depths=depths, record=self.record)
             self.ledgers.append(ledger)
             # First whether something explodes: the verdict then hangs on nothing later.
             exploded = exploded or bool(ledger.ask(self.run.probe.levels(step), grows, step).holds)

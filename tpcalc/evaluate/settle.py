@@ -43,7 +43,7 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
         found = law(context, [(claim.node, claim.points, claim.plain) for claim in laws], seed)
         for claim, (answer, text) in zip(laws, found, strict=True):
             again = again or (answer is Law.ATOM and claim.kind == "clear")
-            if answer is Law.DIM and claim.plain:
+            if answer is Law.BLANK or (answer is Law.DIM and claim.plain):
                 record.settle(claim, Verdict(True, text, sure=False))
             else:
                 record.settle(claim, Verdict(holds.get(answer), text))
@@ -54,9 +54,11 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
         divisors = [c.node for c in numbers if c.power < 0 and context.random[c.node]]
         near = comes_near_zero(context, divisors, seed) if divisors else {}
         for claim, nodes in numbers.items():
-            weak = [tests[node].text for node in nodes if not tests[node].nonzero]
-            text = "; ".join(weak or (tests[node].text for node in nodes))
-            record.settle(claim, Verdict(None if weak else True, text, not near.get(claim.node)))
+            weak = [tests[node] for node in nodes if not tests[node].nonzero]
+            text = "; ".join(finding.text for finding in weak)
+            blank = all(finding.symbolic for finding in weak)
+            mean = not near.get(claim.node)
+            record.settle(claim, Verdict(True if blank else None, text, mean, sure=not weak))
     return again
 
 

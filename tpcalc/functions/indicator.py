@@ -15,7 +15,7 @@ from tpcalc.functions.atoms import Atom, Facts
 __all__ = ["AT_ZERO", "EXACTLY", "HIDDEN", "hidden"]
 
 HIDDEN = "hidden"
-EXACTLY = 1e-10  # below it a sum of numbers of order one is 0 but for rounding
+EXACTLY = 1e-12  # below it a sum of numbers of order one is 0 but for rounding
 
 
 def _evaluate(xp: Any, z: Any) -> Any:

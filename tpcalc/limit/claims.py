@@ -21,7 +21,8 @@ MEANS = {
     "clear": "a function with a kink or a jump is read where {text} may be {points}",
     "told": "whether {text} is {points} on a part of the coordinates decides a function there",
     "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
-    "nonzero": "it rests on the power {power} of a number, {text}, that may be 0",
+    "nonzero": "it rests on a power of a number, {text}, that may be 0",
+    "divided": "it rests on a division by a number, {text}, that may be 0",
 }
 
 
@@ -110,23 +111,25 @@ class Record:
                 continue
             if means and not verdict.mean:
                 return (
-                    f"it rests on the power {claim.power} of a random number, {claim.text}, that "
-                    "comes near 0: no mean is known to exist"
+                    f"it rests on a division by a random number, {claim.text}, that comes near 0: "
+                    "no mean is known to exist"
                 )
             if verdict.holds is None:
                 points = " or ".join(f"{point:g}" for point in claim.points)
-                text = MEANS[claim.kind].format(text=claim.text, points=points, power=claim.power)
-                return f"{text} ({verdict.text})"
+                divided = claim.kind == "nonzero" and claim.power < 0
+                words = MEANS["divided" if divided else claim.kind]
+                return f"{words.format(text=claim.text, points=points)} ({verdict.text})"
         return ""
 
     def doubts(self, claims: Iterable[Claim]) -> tuple[str, ...]:
-        """What an answer takes from forms alone, in words."""
+        """What an answer takes from the form of the program alone, in words."""
         weak = [c for c in claims if c in self.verdicts and not self.verdicts[c].sure]
         return tuple(
             dict.fromkeys(
-                f"no part of the coordinates of {c.text} is taken to be at {c.points[0]:g}: it has "
-                f"a direction of its own by its form, and samples do not tell ("
-                f"{self.verdicts[c].text})"
+                f"taken from the form of the program, as samples do not tell: {c.text} is at "
+                f"{c.points[0]:g} on no part of the coordinates"
+                if c.kind in ("clear", "told")
+                else f"assumed, as it cannot be sampled: {c.text} is not {c.points[0]:g}"
                 for c in weak
             )
         )

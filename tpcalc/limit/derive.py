@@ -130,9 +130,9 @@ def cover(
     record = Record()
     open_ = list(program.outputs)
     graphs: list[LimitGraph] = []
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     for depth in DEPTHS:
-        context, answers = _answers(program, open_, values, rescaled, depth, record, trial)
+        context, answers = _answers(program, open_, values, rescaled, depth, record, trial, notes)
         targets: list[tuple[str, Target]] = []
         for name, _ in open_:
             answer = answers[name]
@@ -145,7 +145,7 @@ def cover(
         except LimitError:
             targets, against = _apart(context, targets)
             found.update(against)
-            notes = (TOGETHER,)
+            notes.append(TOGETHER)
         graphs.append(_part(context, targets))
         found.update(targets)
         open_ = [output for output in open_ if output[0] not in found]
@@ -156,7 +156,7 @@ def cover(
     order = tuple((name, kept[name]) for name, _ in program.outputs if name in kept)
     rows = [found[name] for name, _ in program.outputs if name not in kept]
     uncovered = tuple(row for row in rows if isinstance(row, NotCovered))
-    return Cover(replace(graph, targets=order), uncovered, notes)
+    return Cover(replace(graph, targets=order), uncovered, tuple(dict.fromkeys(notes)))
 
 
 def _answers(
@@ -167,6 +167,7 @@ def _answers(
     depth: Fraction,
     record: Record,
     trial: Trial | None,
+    notes: list[str],
 ) -> tuple[Context, dict[str, Target | NotCovered | None]]:
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
@@ -181,6 +182,7 @@ def _answers(
         given = [ref for name, ref in open_ if isinstance(answers[name], Target)]
         if trial is None or not trial(context, context.claims_below(given)):
             break
+    notes.extend(record.doubts(context.claims_below(given)))
     for name, ref in open_:
         if isinstance(answers[name], Target):
             fault = record.fault(context.claims_below([ref]), means=True)

@@ -10,7 +10,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import Stage, Stages, judge
-from tpcalc.analyses.verdict.ledger import Answer, Ledger
+from tpcalc.analyses.verdict.ledger import Answer, Ledger, Tests
 from tpcalc.analyses.verdict.sizes import Order, Question, grows, stays
 from tpcalc.evaluate.witness import Finding
 from tpcalc.limit.context import Context
@@ -50,18 +50,18 @@ def three(t: tp.Tracer) -> None:
     t.output("gone", tp.tanh(v + tp.n**-1 * w) - tp.tanh(v))
 
 
-def findings_of(nonzero: bool | None, asked: list[tuple[LRef, ...]]) -> object:
+def findings_of(nonzero: bool | None, asked: list[tuple[LRef, ...]]) -> Tests:
     def tests(context: Context, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
         asked.append(tuple(refs))
         return {ref: Finding(nonzero, "told") for ref in asked[-1]}
 
-    return tests
+    return Tests(tests, lambda context, claims: False)
 
 
 @pytest.mark.parametrize("nonzero", [True, False, None])
 def test_a_coefficient_counts_after_its_test(nonzero: bool | None) -> None:
     asked: list[tuple[LRef, ...]] = []
-    ledger = Ledger.of(three.build(), tests=findings_of(nonzero, asked))  # type: ignore[arg-type]
+    ledger = Ledger.of(three.build(), tests=findings_of(nonzero, asked))
     assert ledger.ask(["plain"], stays).holds
     assert not asked  # its form shows it
     answer = ledger.ask(["square"], stays)

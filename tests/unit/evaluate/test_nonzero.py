@@ -91,6 +91,6 @@ def test_gates_that_smaller_terms_decide_need_more_terms() -> None:
 
 
 def test_findings_repeat() -> None:
-    build = NOT_ZERO["small"]
+    build = NOT_ZERO["gate"]
     assert finding(build, 3) == finding(build, 3)
     assert finding(build, 3) != finding(build, 4)

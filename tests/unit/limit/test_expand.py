@@ -16,7 +16,7 @@ from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import Explosion, Setting
+from tpcalc.limit.algebra import Asked, Explosion, Setting
 from tpcalc.limit.expand import expand
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
 from tpcalc.orders.chamber import Chamber
@@ -32,9 +32,11 @@ SERIES = {
 
 
 def setting(depth: Fraction, smooth: bool) -> Setting:
-    dense: frozenset[Expr] = frozenset(Var(i) for i in range(6)) if smooth else frozenset()
+    def ask(asked: Asked) -> int:
+        return 2 if smooth or asked.kind != "clear" else 0
+
     exploded: list[Explosion] = []
-    return Setting(Ranking(Chamber(), depth), dense, frozenset(), "here", exploded, count())
+    return Setting(Ranking(Chamber(), depth), ask, frozenset(), "here", exploded, count())
 
 
 def expressions() -> st.SearchStrategy[Expr]:

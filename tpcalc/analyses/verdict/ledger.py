@@ -156,6 +156,12 @@ class Ledger:
         ]
         return tuple(dict.fromkeys(words))
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is taken from the form of the program alone, in words."""
+        names = [name for name, _ in self.program.outputs]
+        return self.record.doubts({c: None for run in self.runs for c in run.claims(names)})
+
     def settle(self, tested: Iterable[str], others: Iterable[str] = ()) -> None:
         """Put down all that derivations and tests tell.
 

@@ -27,7 +27,16 @@ Array = NDArray[np.float64]
 
 
 class Unvalued(Exception):
-    """A node that samples give no value; the text says why."""
+    """A node that samples give no value; the text says why.
+
+    Args:
+        text: Why.
+        symbolic: Whether it holds a symbol, so that there is nothing to sample.
+    """
+
+    def __init__(self, text: str, *, symbolic: bool = False) -> None:
+        self.symbolic = symbolic
+        super().__init__(text)
 
 
 @dataclass(frozen=True, slots=True)

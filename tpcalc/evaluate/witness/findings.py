@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.errors import TpcalcError
+from tpcalc.evaluate.closure.closure import Closure
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.numeric import Numeric, Work
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
 from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import Expect, LRef
+from tpcalc.limit.derive import graph_of
+from tpcalc.limit.graph import Expect, LRef, Target
 
 __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 
-AGREE = 0.9  # of 16 pairs of twins: more than five standard deviations for what is 0
-FAIR = 0.75
 SAMPLED = 5.0  # standard deviations of an average
+MISJUDGED = 1e-3  # of the coordinates: near a kink by chance
+FEWEST = 8  # pairs that must tell something
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
 LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
+WORK = 500  # closed forms that a number may take
 MOST = 2**26  # samples times nodes: what a test of a long program may cost
 Array = NDArray[np.float64]
 
@@ -40,11 +47,13 @@ class Finding:
         nonzero: True: not 0. False: perhaps 0. None: it has no value.
         text: The evidence.
         deeper: Whether a derivation with more terms may give it a value.
+        symbolic: Whether it holds a symbol, so that there is nothing to sample.
     """
 
     nonzero: bool | None
     text: str
     deeper: bool = False
+    symbolic: bool = False
 
 
 class Law(Enum):
@@ -53,6 +62,7 @@ class Law(Enum):
     CLEAR = "no mass there"
     ATOM = "it is exactly there on a part of the coordinates"
     DIM = "samples are too few to tell"
+    BLANK = "it holds a symbol: there is nothing to sample"
     OPEN = "cannot be told from samples"
 
 
@@ -82,10 +92,12 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
         for ref, root in list(left.items()):
             one = samples[root]
             if isinstance(one, Unvalued):
-                found[ref] = Finding(None, str(one), context.missing[ref] == "hidden")
+                deeper = context.missing[ref] == "hidden"
+                found[ref] = Finding(None, str(one), deeper, one.symbolic)
                 del left[ref]
                 continue
-            finding, square, strong = _settled(one, budget, context.dims[root] is not None)
+            with np.errstate(all="ignore"):  # what overflows is no finding
+                finding, square, strong = _settled(one, budget, context.dims[root] is not None)
             if finding.nonzero and not strong:  # small beside its terms: it must not fall
                 if ref not in before:
                     finding = Finding(False, finding.text)
@@ -95,7 +107,27 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
             found[ref] = finding
             if finding.nonzero is not False:
                 del left[ref]
+    for ref, root in left.items():  # small beside its terms, if it is not 0: a number may tell
+        if context.dims[root] is None and not context.random[root]:
+            found[ref] = _computed(context, root) or found[ref]
     return found
+
+
+def _computed(context: Context, ref: LRef) -> Finding | None:
+    """A scalar that closed forms or quadrature tell from 0."""
+    graph = graph_of(context, (("", Target(Fraction(0), ref)),))
+    closure = Closure(graph, Numeric(work=Work(WORK)))
+    ((_, target),) = graph.targets
+    assert target.node is not None
+    try:
+        with np.errstate(all="ignore"):
+            answer = closure.scalar(target.node)
+    except (Unknown, TpcalcError):
+        return None
+    value, error = float(answer.value), float(answer.error)
+    if not np.isfinite(value) or not abs(value) > 2 * error:
+        return None
+    return Finding(True, f"{answer.method.value}: {value:.3g}, error at most {error:.1g}")
 
 
 def law(
@@ -124,9 +156,11 @@ def law(
         for place in list(left):
             ref, points, few = asked[place]
             one = samples[ref]
-            answer = (
-                (Law.OPEN, str(one)) if isinstance(one, Unvalued) else _mass(one, points, budget)
-            )
+            if isinstance(one, Unvalued):
+                answer = Law.BLANK if one.symbolic else Law.OPEN, str(one)
+            else:
+                with np.errstate(all="ignore"):
+                    answer = _mass(one, points, budget)
             found[place] = answer
             if few or answer[0] is not Law.DIM:
                 left.remove(place)
@@ -179,18 +213,19 @@ def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, float, b
     error = float(np.std(cross, ddof=1)) / len(cross) ** 0.5
     if not np.any(squares):
         return Finding(False, "particles: 0 but for rounding"), 0.0, False
-    agree = float(np.mean(np.divide(cross, squares, where=squares > 0, out=np.zeros_like(cross))))
     if vector:
         text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
     else:
         values = value[:, 0]
         spread = float(np.std(values, ddof=1)) / len(values) ** 0.5
         text = f"particles: {float(np.mean(values)):.3g} +- {spread:.1g}"
-    strong = mean > (LARGE * float(np.sqrt(np.mean(size**2)))) ** 2
-    # Heavy tails: all of one sign, as what is 0 is once in 2^31 times, or less surely in squares.
-    one_sign = bool(np.all(value * value[:1] > 0) if not vector else np.all(cross > 0))
-    sure = agree > AGREE or (one_sign and agree > (FAIR if vector else ALIKE))
-    return Finding(bool(sure and mean > 0), text), mean, strong
+    # All 24 pairs agree in sign: of what is 0 once in 2^24 times, beyond five standard deviations.
+    # A random number may be exactly 0 in some pairs, and then in both.
+    told = squares > 0
+    agree = bool(np.all(cross[told] > 0)) and int(np.sum(told)) >= FEWEST
+    typical = float(np.median(cross[told]))
+    strong = typical > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
+    return Finding(agree, text), typical, strong
 
 
 def _flat(budget: Budget) -> tuple[int, int]:
@@ -201,7 +236,7 @@ def _mass(one: Dual, points: tuple[float, ...], budget: Budget) -> tuple[Law, st
     value = one.value[:, budget.own :]
     size = np.broadcast_to(one.size, value.shape)
     near = np.min([np.abs(value - point) for point in points], axis=0)
-    if np.any((near <= EXACTLY) != (near <= ROUNDING * (size + 1.0))):
+    if np.mean((near <= EXACTLY) != (near <= ROUNDING * size)) > MISJUDGED:
         return Law.OPEN, "it is too small, or its terms too large, to be told from rounding"
     if not np.all(np.isfinite(value)):
         return Law.OPEN, "its samples overflow"

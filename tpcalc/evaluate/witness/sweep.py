@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.starts import members_factor
-from tpcalc.errors import EvaluationError, LimitError
+from tpcalc.errors import LimitError, ScaleError
 from tpcalc.evaluate.witness.dual import (
     ROUNDING,
     Dual,
@@ -63,12 +63,12 @@ class Budget:
     """
 
     own: int
-    common: int = 64
-    pairs: int = 16
+    common: int = 48
+    pairs: int = 24
     slopes: int = 4
 
 
-BUDGETS = (Budget(192), Budget(1536), Budget(6144))
+BUDGETS = (Budget(128), Budget(1024), Budget(8192))
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 MOST = 2**27  # numbers that directions may hold: 1 GiB
 
@@ -177,8 +177,8 @@ class Sweep:
         arguments.update({Par(i): of[s] for i, s in enumerate(node.scalars)})
         try:
             return dual(node.fn.expr, arguments, self.budget.own)
-        except (EvaluationError, TypeError) as error:  # a power that is a symbol has no values
-            raise Unvalued(f"{node.fn.text} has no values") from error
+        except ScaleError as error:  # a power that is a symbol
+            raise Unvalued(error.message, symbolic=True) from error
 
     def _combine(self, node: Combine, of: dict[LRef, Dual]) -> Dual:
         terms = []
