@@ -117,6 +117,10 @@ class Context(Building):
             stack += node_refs(self.program.nodes[ref])
         return found
 
+    def is_hidden(self, claim: Claim) -> bool:
+        """Whether a claim is about what only smaller terms decide."""
+        return self.missing[claim.node] == "hidden"
+
     def is_positive(self, node: LRef) -> bool:
         """Whether a vector stays away from 0 by its form."""
         found = self.nodes[node]

@@ -185,8 +185,11 @@ def _answers(
     notes.extend(record.doubts(context.claims_below(given)))
     for name, ref in open_:
         if isinstance(answers[name], Target):
-            fault = record.fault(context.claims_below([ref]), means=True)
-            if fault:
+            below = context.claims_below([ref])
+            fault = record.fault(below, means=True)
+            if fault and depth != DEPTHS[-1] and any(context.is_hidden(c) for c in below):
+                answers[name] = None  # with more terms the claim has a value
+            elif fault:
                 error = LimitError(f"{fault}.", hint=UNTOLD)
                 answers[name] = refused(context, name, ref, error)
     return context, answers

@@ -8,7 +8,7 @@ twins; what is 0 and was sampled does not.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -284,15 +284,37 @@ class Sweep:
         return self._wide(_settled(_mixed(parts)))
 
     def _haar(self, node: Product, x: Dual) -> Dual:
-        """An orthogonal matrix of equal sides: one list of pairs that go both ways."""
-        rows, cols = self.context.orthogonal[node.matrix]
-        if rows != cols:
-            raise Unvalued("an orthogonal matrix between dimensions of unequal size")
-        there = self._side(node.matrix)
-        side = there if not node.transpose else _Side(there.draws, there.inputs, there.bits)
-        found = self._coordinates(side, x, node.vector, ("haar", *_key(node)))
-        root = float(rows) ** 0.5
-        parts = [(weight * root, side.draws[place]) for place, weight in found]
+        """An isometry of the small space into the large one, known by what it did: pairs of it.
+
+        What is applied the other way shows a part of the range, and a direction that is not in it.
+        """
+        rows, cols = (float(ratio) for ratio in self.context.orthogonal[node.matrix])
+        small, large = min(rows, cols), max(rows, cols)
+        inward = rows < cols if node.transpose else cols < rows
+        upward = inward or (rows == cols and not node.transpose)
+        pairs, null = self._side(node.matrix), self._side((node.matrix, "null"))
+        key = ("haar", node.matrix, len(pairs.inputs))
+        if upward:  # from the small space
+            weights, unit, norm = self._split(x, pairs.inputs)
+            if unit is not None:
+                pairs.inputs.append(unit)
+                pairs.draws.append(self._gaussian(*key))
+                weights.append(norm)
+            parts = [(w * small**0.5, p) for w, p in zip(weights, pairs.draws, strict=True)]
+            return self._wide(_settled(_mixed(parts)))
+        weights, unit, norm = self._split(x, [*pairs.draws, *null.inputs])
+        weights = weights[: len(pairs.draws)]
+        if unit is not None:
+            share = (small / large) ** 0.5
+            rest = (1.0 - share**2) ** 0.5
+            other = self._gaussian(*key, "range")
+            pairs.draws.append(_mixed([(share, unit), (rest, other)]) if rest else unit)
+            if rest:
+                null.inputs.append(_mixed([(rest, unit), (-share, other)]))
+            pairs.inputs.append(self._gaussian(*key))
+            weights.append(share * norm)
+        root = large / small**0.5
+        parts = [(w * root, q) for w, q in zip(weights, pairs.inputs, strict=True)]
         return self._wide(_settled(_mixed(parts)))
 
     def _side(self, key: object) -> _Side:
@@ -302,21 +324,31 @@ class Sweep:
         self, side: _Side, x: Dual, ref: LRef, key: tuple[object, ...]
     ) -> list[tuple[int, Array]]:
         """A vector in the directions of a side, which it may extend."""
-        if (len(side.inputs) + 1) * x.value.size > MOST:
+        weights, unit, norm = self._split(x, side.inputs)
+        if unit is not None:
+            side.inputs.append(unit)
+            side.draws.append(self._gaussian(*key, len(side.draws)))
+            side.bits.append(self._bit(ref, key))
+            weights.append(norm)
+        return list(enumerate(weights))
+
+    def _split(self, x: Dual, directions: Sequence[Dual]) -> tuple[list[Array], Dual | None, Array]:
+        """Coordinates, the direction of what is left, and its coefficient; None: nothing is."""
+        if (len(directions) + 1) * x.value.size > MOST:
             raise Unvalued("more products than a test follows")
-        found = []
+        weights: list[Array] = []
         value, slope = x.value, x.slope
-        for place, direction in enumerate(side.inputs):
+        for direction in directions:
             weight = self._inner(value, direction.value)
             value = value - weight * direction.value
             if direction.slope is not None:
                 slope = (0.0 if slope is None else slope) - weight * direction.slope
-            found.append((place, weight))
+            weights.append(weight)
         own = self.budget.own
         square = np.mean(value[:, :own] ** 2, axis=1, keepdims=True)
         kept = square > ROUNDING**2 * np.mean(x.size**2, axis=1, keepdims=True)
         if not np.any(kept):
-            return found
+            return weights, None, square
         # Twins name a direction alike: a coefficient that is 0 then has either sign.
         first, second = value[0::2, own:], value[1::2, own:]
         turned = np.sign(np.sum(first * second, axis=1, keepdims=True))
@@ -324,13 +356,10 @@ class Sweep:
         sign[1::2] = np.where(turned == 0, 1.0, turned)
         norm = sign * np.sqrt(square)
         left = Dual(value, x.size, slope, x.steep)
-        side.inputs.append(_mixed([(np.where(kept, 1.0 / norm, 0.0), left)]))
-        side.draws.append(self._gaussian(*key, len(side.draws)))
-        depends = self.context.parity.depends[ref]
-        side.bits.append(self._bit(ref, depends, key))
-        return [*found, (len(side.draws) - 1, np.where(kept, norm, 0.0))]
+        unit = _mixed([(np.where(kept, 1.0 / norm, 0.0), left)])
+        return weights, unit, np.where(kept, norm, 0.0)
 
-    def _bit(self, ref: LRef, depends: int, key: tuple[object, ...]) -> int:
+    def _bit(self, ref: LRef, key: tuple[object, ...]) -> int:
         """The bit of the draw of the product that brings a direction; all bits if it has none."""
         if key[0] != "hat":
             return -1

@@ -1,0 +1,143 @@
+"""The coarse sample behind claims: it agrees with the limit, and its slopes with differences."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tpcalc.evaluate.settle import settle
+from tpcalc.evaluate.witness import BUDGETS, Law, Sweep, law
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.scales import Scales, scales
+
+H = Fraction(1, 2)
+
+
+def back_and_forth(t: tp.Tracer) -> tp.Vector:
+    """A correction by the transpose, then one by the matrix again."""
+    W = t.matrix("W")
+    h = tp.n**-H * (W @ tp.relu(t.gaussian("v")))
+    g = tp.n**-H * (W.T @ tp.tanh(h))
+    return tp.n**-H * (W @ (g + tp.relu(g)))
+
+
+def rectangular(t: tp.Tracer) -> tp.Vector:
+    W = t.matrix("W", rows=t.dim("m", Fraction(1, 4)))
+    g = tp.n**-H * (W.T @ tp.tanh(tp.n**-H * (W @ t.gaussian("v"))))
+    return g * g
+
+
+def shared(t: tp.Tracer) -> tp.Vector:
+    h, W = t.gaussian("v"), t.matrix("W")
+    for _ in range(3):
+        h = tp.tanh(tp.n**-H * (W @ h)) + h
+    return h
+
+
+def orthogonal(t: tp.Tracer) -> tp.Vector:
+    W = t.matrix("W", law="orthogonal")
+    g = tp.n**-H * (W.T @ tp.relu(tp.n**-H * (W @ t.gaussian("v"))))
+    return tp.n**-H * (W @ tp.tanh(g))
+
+
+def low_rank(t: tp.Tracer) -> tp.Vector:
+    W = t.matrix("W", cols=t.dim("m", Fraction(1, 4)), law="orthogonal")
+    v = t.gaussian("v")
+    g = tp.n**-H * (W.T @ v)
+    h = tp.n**-H * (W @ tp.relu(g))
+    return tp.n**-H * (W.T @ tp.tanh(h + v))
+
+
+def lengths(t: tp.Tracer) -> tp.Vector:
+    v = t.gaussian("v")
+    return tp.relu(v) * t.inner(v, tp.relu(v)) ** -H
+
+
+PROGRAMS = {
+    f.__name__: f for f in (back_and_forth, rectangular, shared, orthogonal, low_rank, lengths)
+}
+
+
+def derived(build: object) -> tuple[Scales, LRef]:
+    run = scales(tp.program(lambda t: t.output("y", build(t))).build())  # type: ignore[operator]
+    node = run.scale("y").node
+    assert node is not None
+    return run, node
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_mean_squares_are_those_of_the_limit(name: str) -> None:
+    run, node = derived(PROGRAMS[name])
+    budget = BUDGETS[1]
+    found = Sweep(run.context, budget, 0).run([node])[node]
+    squares = np.mean(found.value[:, : budget.own] ** 2, axis=1)
+    error = np.std(squares, ddof=1) / np.sqrt(len(squares))
+    right = tp.limit(run.program)["y"].second_moment
+    bias = 5.0 / budget.own  # of averages over as many samples
+    assert abs(np.mean(squares) - right.value) < 5 * np.hypot(error, right.stderr) + bias
+
+
+def square(t: tp.Tracer) -> tp.Scalar:
+    u = t.gaussian("u")
+    return t.inner(u, u)
+
+
+def ties(t: tp.Tracer, *, apart: object) -> tp.Vector:
+    u = t.gaussian("u")
+    return tp.relu(u + 1) - tp.relu(u - 1) - apart
+
+
+@pytest.mark.parametrize(
+    ("build", "points", "answer"),
+    [
+        (lambda t: ties(t, apart=1), (1.0,), Law.ATOM),
+        (lambda t: ties(t, apart=1), (0.5,), Law.CLEAR),
+        (lambda t: ties(t, apart=Fraction(3, 2)), (1.0,), Law.CLEAR),
+        (lambda t: tp.relu(t.gaussian("u")), (0.0,), Law.ATOM),
+        (lambda t: t.gaussian("u") * tp.tanh(t.gaussian("w")), (0.0,), Law.CLEAR),
+        (lambda t: (square(t) - 1) * t.gaussian("v"), (0.0,), None),
+        (back_and_forth, (0.0,), Law.CLEAR),
+    ],
+)
+def test_mass_at_points(build: object, points: tuple[float, ...], answer: Law | None) -> None:
+    run, node = derived(build)
+    ((found, _),) = law(run.context, [(node, points, False)])
+    assert found is (answer or Law.DIM)
+
+
+def test_a_claim_is_tested_once_and_kept() -> None:
+    """W relu(2 u) - 2 W relu(u) is 0: the second derivation knows it, and claims nothing."""
+
+    def build(t: tp.Tracer) -> tp.Vector:
+        u, v, W = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
+        a, b = (tp.n**-H * (W @ tp.relu(k * u)) for k in (2, 1))
+        return tp.step(a - 2 * b + tp.n**-H * v)
+
+    program = tp.program(lambda t: t.output("y", build(t))).build()
+    first = scales(program)
+    (claim,) = first.claims(["y"])
+    assert claim.kind == "clear" and settle(first.context, [claim], 0)
+    record = first.context.record
+    assert record.verdicts[claim].holds is False
+    again = scales(program, record=record)
+    assert [one.kind for one in again.claims(["y"])] == ["told"]
+    assert not settle(again.context, again.claims(["y"]), 0)
+    assert not record.fault(again.claims(["y"]))
+
+
+@pytest.mark.parametrize(("power", "right"), [(1, 0.5 / np.sqrt(2 * np.pi)), (2, 0.5)])
+def test_powers_of_relu_where_the_leading_term_is_0(power: int, right: float) -> None:
+    """The part of relu(c + n^(-1/2) v)^p - relu(c)^p on c = 0, which is half of the coordinates."""
+
+    def build(t: tp.Tracer) -> tp.Scalar:
+        u, w, v = (t.gaussian(name) for name in "uwv")
+        act, c = tp.relu_pow(power), tp.relu(u) * w
+        return tp.n ** (H * power) * tp.mean(act(c + tp.n**-H * v) - act(c))
+
+    program = tp.program(lambda t: t.output("y", build(t)))
+    found = tp.limit(program, samples=2**9, replicates=2048)["y"]
+    assert found.stderr < 0.05
+    assert abs(found.value - right) < 5 * found.stderr
