@@ -64,11 +64,11 @@ class Budget:
 
     own: int
     common: int = 48
-    pairs: int = 24
+    pairs: int = 28
     slopes: int = 4
 
 
-BUDGETS = (Budget(128), Budget(1024), Budget(8192))
+BUDGETS = (Budget(112), Budget(896, 128), Budget(7168, 1024))
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 MOST = 2**27  # numbers that directions may hold: 1 GiB
 
