@@ -42,6 +42,7 @@ class Claim:
         power: Of ``"nonzero"`` the power that is taken.
         plain: Of ``"clear"``: whether forms show a direction of its own with a given number in
             front, so that only exact zeros speak against it.
+        sources: Then the vectors that brought such directions; one of them must not be 0.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Claim:
     text: str = field(compare=False)
     power: Fraction = Fraction(1)
     plain: bool = field(default=False, compare=False)
+    sources: tuple[LRef, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

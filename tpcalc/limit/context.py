@@ -99,9 +99,10 @@ class Context(Building):
         points: tuple[float, ...] = (0.0,),
         power: Fraction = Fraction(1),
         plain: bool = False,
+        sources: tuple[LRef, ...] = (),
     ) -> None:
         """Record what the value of a node of the program rests on."""
-        claim = Claim(kind, node, self.key(node), points, text, power, plain)
+        claim = Claim(kind, node, self.key(node), points, text, power, plain, sources)
         self.claims.setdefault(ref, {})[claim] = None
 
     def claims_below(self, refs: Iterable[Ref]) -> dict[Claim, None]:

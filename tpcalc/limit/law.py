@@ -134,6 +134,20 @@ class Laws:
         self._fill(ref)
         return self._free[ref]
 
+    def sources(self, ref: LRef) -> tuple[LRef, ...]:
+        """The vectors whose products brought the directions of a vector with a given number."""
+        self._fill(ref)
+        found, stack, seen = [], [ref], {ref}
+        while stack:
+            node = self.context.nodes[top := stack.pop()]
+            if isinstance(node, Product) and self.context.parity.own[top] & self._plain[ref]:
+                found.append(node.vector)
+            elif isinstance(node, Combine):
+                fresh = set(node.vectors) - seen
+                seen |= fresh
+                stack.extend(sorted(fresh))
+        return tuple(dict.fromkeys(found))
+
     def _terms(self, ref: LRef) -> list[tuple[LRef, bool]]:
         """The terms of a sum of sums, each with whether a given number is in front of it."""
         out: list[tuple[LRef, bool]] = []

@@ -153,7 +153,8 @@ def _answer(
         return 0
     if density is not Density.PROVED:
         plain = density is Density.PLAIN
-        context.claim("clear", node, ref, fn.text, asked.points, plain=plain)
+        sources = context.laws.sources(linear) if plain else ()
+        context.claim("clear", node, ref, fn.text, asked.points, plain=plain, sources=sources)
     return 1 if density is Density.CLAIMED else 2
 
 

@@ -7,7 +7,7 @@ is open; leading coefficients are tested together, for the names that somebody a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.analyses.verdict.sizes import Known, Order, Question, after, known
@@ -232,7 +232,11 @@ class Ledger:
                 break
         self.runs.append(run)
         for name in names:
-            self.found[name], self._run[name] = known(run, name), run
+            entry, before = known(run, name), self.found.get(name)
+            if before is not None and entry.order.n is None and not entry.order.zero:
+                self.found[name] = replace(before, more=entry.more)  # its bound still holds
+            else:
+                self.found[name], self._run[name] = entry, run
 
     def _deepen(self, names: Iterable[str]) -> bool:
         """One depth more for what is open; False if none is left."""

@@ -21,7 +21,7 @@ from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.context import Context
-from tpcalc.limit.derive import graph_of
+from tpcalc.limit.derive import cone, graph_of
 from tpcalc.limit.graph import Expect, LRef, Target
 
 __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
@@ -35,7 +35,7 @@ LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
 WORK = 500  # closed forms that a number may take
-MOST = 2**26  # samples times nodes: what a test of a long program may cost
+MOST = 2**27  # samples times nodes: what a test of a long program may cost
 Array = NDArray[np.float64]
 
 
@@ -66,7 +66,12 @@ class Law(Enum):
     OPEN = "cannot be told from samples"
 
 
-def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef, Finding]:
+def nonzero(
+    context: Context,
+    refs: Iterable[LRef],
+    seed: int = 0,
+    budgets: Sequence[Budget] = BUDGETS,
+) -> dict[LRef, Finding]:
     """Whether nodes are different from 0: scalars by their value, vectors by their mean square.
 
     Twins multiply two values whose averages are independent, so that what is 0 and was sampled has
@@ -76,6 +81,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
         context: A graph under construction.
         refs: Nodes.
         seed: Of the draws.
+        budgets: Numbers of samples, smallest first.
 
     Returns:
         A finding for each node.
@@ -85,7 +91,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     found: dict[LRef, Finding] = {}
     left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
     before: dict[LRef, float] = {}
-    for budget in _affordable(context):
+    for budget in _affordable(context, left.values(), budgets):
         if not left:
             break
         samples = Sweep(context, budget, seed).run(left.values())
@@ -98,7 +104,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
                 continue
             with np.errstate(all="ignore"):  # what overflows is no finding
                 finding, square, strong = _settled(one, budget, context.dims[root] is not None)
-            if finding.nonzero and not strong:  # small beside its terms: it must not fall
+            if finding.nonzero and not strong and len(budgets) > 1:  # it must not fall
                 if ref not in before:
                     finding = Finding(False, finding.text)
                 elif square < STAYS * before[ref]:
@@ -107,6 +113,8 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
             found[ref] = finding
             if finding.nonzero is not False:
                 del left[ref]
+    if len(budgets) < len(BUDGETS):
+        return found
     for ref, root in left.items():  # small beside its terms, if it is not 0: a number may tell
         if context.dims[root] is None and not context.random[root]:
             found[ref] = _computed(context, root) or found[ref]
@@ -149,7 +157,7 @@ def law(
     """
     found: dict[int, tuple[Law, str]] = {}
     left = list(range(len(asked)))
-    for budget in _affordable(context):
+    for budget in _affordable(context, (ref for ref, *_ in asked), BUDGETS[:2]):
         if not left:
             break
         samples = Sweep(context, budget, seed).run(asked[place][0] for place in left)
@@ -182,11 +190,15 @@ def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> di
     return found
 
 
-def _affordable(context: Context) -> list[Budget]:
-    def cost(budget: Budget) -> int:
-        return 2 * budget.pairs * (budget.own + budget.common) * len(context.nodes)
+def _affordable(
+    context: Context, refs: Iterable[LRef], budgets: Sequence[Budget] = BUDGETS
+) -> list[Budget]:
+    nodes = len(cone(context, refs))
 
-    return [budget for budget in BUDGETS if budget is BUDGETS[0] or cost(budget) <= 8 * MOST]
+    def cost(budget: Budget) -> int:
+        return 2 * budget.pairs * (budget.own + budget.common) * nodes
+
+    return [budget for budget in budgets if budget is budgets[0] or cost(budget) <= MOST]
 
 
 def _root(context: Context, ref: LRef) -> LRef:

@@ -68,7 +68,8 @@ class Budget:
     slopes: int = 4
 
 
-BUDGETS = (Budget(112), Budget(896, 128), Budget(7168, 1024))
+# Primes, so that no share of the samples is 1/2 or another simple fraction by chance.
+BUDGETS = (Budget(113), Budget(887, 128), Budget(7177, 1024))
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 MOST = 2**27  # numbers that directions may hold: 1 GiB
 
@@ -281,7 +282,7 @@ class Sweep:
                 continue
             rate = self._inner(x.value, back.draws[place].value)
             parts.append((rate * (inward / outward**0.5), back.inputs[place]))
-        return self._wide(_settled(_mixed(parts)))
+        return self._wide(_settled(_mixed(parts), x))
 
     def _haar(self, node: Product, x: Dual) -> Dual:
         """An isometry of the small space into the large one, known by what it did: pairs of it.
@@ -301,7 +302,7 @@ class Sweep:
                 pairs.draws.append(self._gaussian(*key))
                 weights.append(norm)
             parts = [(w * small**0.5, p) for w, p in zip(weights, pairs.draws, strict=True)]
-            return self._wide(_settled(_mixed(parts)))
+            return self._wide(_settled(_mixed(parts), x))
         weights, unit, norm = self._split(x, [*pairs.draws, *null.inputs])
         weights = weights[: len(pairs.draws)]
         if unit is not None:
@@ -315,7 +316,7 @@ class Sweep:
             weights.append(share * norm)
         root = large / small**0.5
         parts = [(w * root, q) for w, q in zip(weights, pairs.inputs, strict=True)]
-        return self._wide(_settled(_mixed(parts)))
+        return self._wide(_settled(_mixed(parts), x))
 
     def _side(self, key: object) -> _Side:
         return self._sides.setdefault(key, _Side())
@@ -409,8 +410,14 @@ def _mixed(parts: list[tuple[Any, Dual]]) -> Dual:
     return Dual(value, size, slope, steep)
 
 
-def _settled(found: Dual) -> Dual:
-    """What a matrix made: rounding counts anew, or worst cases would add up from layer to layer."""
+def _settled(found: Dual, x: Dual) -> Dual:
+    """What a matrix made of x: rounding counts anew, or worst cases would add up over layers.
+
+    Its coefficients are as uncertain as the terms of x are large.
+    """
+    scale = np.sqrt(np.mean(x.size**2, axis=1, keepdims=True))
+    steep = None if found.steep is None else found.steep + scale
+    found = Dual(found.value, found.size + scale, found.slope, steep)
     if not found.value.size or found.value.shape[1] == 1:
         return found
     wide = np.mean(np.abs(found.value), axis=1, keepdims=True)
