@@ -11,7 +11,7 @@ from agree import agree
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.errors import UsageError
+from tpcalc.errors import LimitError, UsageError
 from tpcalc.results import Estimate, Method
 from tpcalc.theorems.integrable.forms.bias import bias_start, bias_step
 from tpcalc.theorems.integrable.forms.exponents import (
@@ -204,7 +204,11 @@ def test_S0_30_non_centered_step(act: str, depth: int, u: int) -> None:
     start = non_centered_start(act, depth, A, u=u)
     agree(start.f.value, found["f[0,0]"])
     for layer, constant in enumerate(start.constants, 2):
-        agree(constant.value, found[f"h[{layer},0,0]"].mean)
+        if float(constant) == 0:  # an odd activation: what is left is an average that fluctuates
+            with pytest.raises(LimitError, match="fluctuates"):
+                found[f"h[{layer},0,0]"]
+        else:
+            agree(constant.value, found[f"h[{layer},0,0]"].mean)
     form = non_centered_step(act, depth, A, B, eta=0.5, u=u)
     near(form.f, found["f[1,1]"])
     for layer, mean in enumerate(form.means, 2):

@@ -32,7 +32,6 @@ from tpcalc.results.provenance import provenance
 
 __all__ = ["phases"]
 
-RATE = Fraction(1, 64)  # exponents do not depend on it, and numbers stay small
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in
 _Found = tuple[Answer, Ledger]
@@ -108,7 +107,6 @@ def phases(
         parameterization,
         data,
         steps=steps,
-        lr=RATE,
         loss=loss,
         batch=batch,
         watch=("h", "x", "dW_x"),

@@ -17,15 +17,17 @@ from tpcalc.dsl import as_program
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen
+from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, run_particles
 from tpcalc.evaluate.settle import tested
 from tpcalc.functions import Expr, Fn, Var
+from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import LimitGraph
+from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
@@ -337,7 +339,7 @@ def limit(
     names = [name for name, _ in program.outputs]
     rescaled = _matching(names, rescale)
     cover = derived(program, values, rescaled, tested(seed))
-    graph = cover.graph
+    graph, lost = _with_means(cover)
     budget = Budget(
         2**14 if samples is None else samples,
         16 if replicates is None else replicates,
@@ -348,7 +350,7 @@ def limit(
         memory_limit,
     )
     found = numbers(graph, method, budget, seed, progress, replicates=replicates)
-    uncovered = _ordered(names, (*cover.uncovered, *_failures(program, found)))
+    uncovered = _ordered(names, (*cover.uncovered, *lost, *_failures(program, found)))
     if len(uncovered) == len(names):
         raise uncovered[0].error
     printed = _formulas(graph, formulas)
@@ -380,6 +382,26 @@ def limit(
     notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered)
     return Limit(program, graph, found.budget, table, values, method)
+
+
+def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:
+    """The graph without the random outputs that have no mean, and these."""
+    drawn = random_nodes(cover.graph) if cover.meanless else frozenset()
+    targets = dict(cover.graph.targets)
+    lost = tuple(
+        row
+        for row in cover.meanless
+        if row.name in targets and any(ref in drawn for ref in _numbers(targets[row.name]))
+    )
+    gone = {row.name for row in lost}
+    return restricted(cover.graph, targets.keys() - gone) if gone else cover.graph, lost
+
+
+def _numbers(target: Target) -> tuple[LRef, ...]:
+    """The scalars that are given of a target: both moments of a vector."""
+    if target.moments is None:
+        return target.refs
+    return tuple(ref for ref in target.moments if ref is not None)
 
 
 def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:

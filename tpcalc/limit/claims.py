@@ -100,23 +100,22 @@ class Record:
         named = renamed(node, {ref: keys[ref] for ref in refs}) if refs else node
         return self._keys.setdefault(named, len(self._keys))
 
-    def fault(self, claims: Iterable[Claim], *, means: bool = False) -> str:
-        """What nothing can rest on among claims, in words; empty where all hold.
-
-        Args:
-            claims: What an answer rests on.
-            means: Whether the answer is a mean, which must exist.
-        """
+    def without_mean(self, claims: Iterable[Claim]) -> str:
+        """Why no mean of what rests on some claims is known to exist; empty where it is."""
         for claim in claims:
             verdict = self.verdicts.get(claim)
-            if verdict is None or (verdict.holds is not None and verdict.mean):
-                continue
-            if means and not verdict.mean:
+            if verdict is not None and not verdict.mean:
                 return (
                     f"it rests on a division by a random number, {claim.text}, that comes near 0: "
                     "no mean is known to exist"
                 )
-            if verdict.holds is None:
+        return ""
+
+    def fault(self, claims: Iterable[Claim]) -> str:
+        """What nothing can rest on among claims, in words; empty where all hold."""
+        for claim in claims:
+            verdict = self.verdicts.get(claim)
+            if verdict is not None and verdict.holds is None:
                 points = " or ".join(f"{point:g}" for point in claim.points)
                 divided = claim.kind == "nonzero" and claim.power < 0
                 words = MEANS["divided" if divided else claim.kind]

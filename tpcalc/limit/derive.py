@@ -60,11 +60,13 @@ class Cover:
         graph: The limit graph of the outputs that it covers.
         uncovered: The others, each with what stands against it.
         notes: What a reader should know besides.
+        meanless: Outputs of which no mean is known to exist if they are random.
     """
 
     graph: LimitGraph
     uncovered: tuple[NotCovered, ...]
     notes: tuple[str, ...] = ()
+    meanless: tuple[NotCovered, ...] = ()
 
 
 def derive(
@@ -131,8 +133,11 @@ def cover(
     open_ = list(program.outputs)
     graphs: list[LimitGraph] = []
     notes: list[str] = []
+    meanless: list[NotCovered] = []
     for depth in DEPTHS:
-        context, answers = _answers(program, open_, values, rescaled, depth, record, trial, notes)
+        context, answers = _answers(
+            program, open_, values, rescaled, depth, record, trial, notes, meanless
+        )
         targets: list[tuple[str, Target]] = []
         for name, _ in open_:
             answer = answers[name]
@@ -156,7 +161,9 @@ def cover(
     order = tuple((name, kept[name]) for name, _ in program.outputs if name in kept)
     rows = [found[name] for name, _ in program.outputs if name not in kept]
     uncovered = tuple(row for row in rows if isinstance(row, NotCovered))
-    return Cover(replace(graph, targets=order), uncovered, tuple(dict.fromkeys(notes)))
+    return Cover(
+        replace(graph, targets=order), uncovered, tuple(dict.fromkeys(notes)), tuple(meanless)
+    )
 
 
 def _answers(
@@ -168,6 +175,7 @@ def _answers(
     record: Record,
     trial: Trial | None,
     notes: list[str],
+    meanless: list[NotCovered],
 ) -> tuple[Context, dict[str, Target | NotCovered | None]]:
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
@@ -186,12 +194,14 @@ def _answers(
     for name, ref in open_:
         if isinstance(answers[name], Target):
             below = context.claims_below([ref])
-            fault = record.fault(below, means=True)
+            fault = record.fault(below)
             if fault and depth != DEPTHS[-1] and any(context.is_hidden(c) for c in below):
                 answers[name] = None  # with more terms the claim has a value
             elif fault:
                 error = LimitError(f"{fault}.", hint=UNTOLD)
                 answers[name] = refused(context, name, ref, error)
+            elif reason := record.without_mean(below):
+                meanless.append(refused(context, name, ref, LimitError(f"{reason}.", hint=UNTOLD)))
     return context, answers
 
 

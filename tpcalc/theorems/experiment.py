@@ -10,6 +10,7 @@ from tpcalc.analyses.check import check
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Parameterization, with_rates
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.errors import LimitError
 from tpcalc.orders import Ex
 from tpcalc.results import Key, OrderRow, Setting, Verdict
 from tpcalc.theorems.integrable.predicates.registry import applicable
@@ -185,6 +186,8 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool]]:
     for row in found.updates:
         key = Key.of(row.name)
         if key.name in _UPDATES and key.step == 1 and key.layer is not None and row.n != "-oo":
+            if row.n == "oo":
+                raise LimitError(f"the size of {row.name} is not known: {row.reason}")
             rows.setdefault(key.layer, []).append(row)
     # Of weights and biases, and of several outputs, the largest counts.
     sizes = {
@@ -196,7 +199,7 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool]]:
 
 def _initial_outputs(found: Verdict) -> list[OrderRow]:
     """The sizes of the outputs before training; those that are identically 0 are left out."""
-    keys = [(Key.of(row.name), row) for row in found.outputs if row.n != "-oo"]
+    keys = [(Key.of(row.name), row) for row in found.outputs if row.n not in ("-oo", "oo")]
     return [row for key, row in keys if key.name == "f" and key.step == 0]
 
 

@@ -22,7 +22,9 @@ def test_runs_are_kept_where_the_calculus_does_not_cover_a_network() -> None:
     found = trained([setting("selu", steps=2)], DATA, trials=1)
     assert len(found.runs[0].accuracies) == 1
     ((text, sentence),) = found.predicted
-    assert text == "ip-llr, selu" and sentence.startswith("not covered: selu(x0) has two slopes")
+    assert text == "ip-llr, selu" and sentence.startswith(
+        "not covered: the size of dW_x[1,1,1] is not known"
+    )
     assert (found.growth, found.vanishing, found.theorems) == ((), (), ())
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Mul, Pow
@@ -23,6 +24,7 @@ from tpcalc.functions.tape import evaluate, numpy_space
 __all__ = ["ROUNDING", "Dual", "Unvalued", "constant", "dual", "product", "shared", "total"]
 
 ROUNDING = 1e-11  # of the terms: what is smaller may be all that rounding left
+STEP = 1e-6
 Array = NDArray[np.float64]
 
 
@@ -161,9 +163,21 @@ def _monomial(exponent: Any) -> Fn:
 
 
 @lru_cache(maxsize=1024)
-def _slope_of(atom: Atom) -> Fn | None:
-    """The derivative of an atom away from its jumps; None: 0."""
-    return None if atom.derivative is None else Fn(atom.derivative(Var(0)), 1)
+def _slope_of(atom: Atom) -> Callable[[Array], Array] | None:
+    """The derivative of an atom away from its jumps and infinities; None: 0."""
+    if atom.derivative is None:
+        return None
+    try:
+        fn = Fn(atom.derivative(Var(0)), 1)
+    except NotDifferentiable:  # it grows without bound at a point: differences serve elsewhere
+        space = numpy_space()
+
+        def difference(z: Array) -> Array:
+            found: Array = atom.evaluate(space, z + STEP) - atom.evaluate(space, z - STEP)
+            return found / (2 * STEP)
+
+        return difference
+    return lambda z: np.asarray(evaluate(fn, [z]), dtype=float)
 
 
 def _call(arg: Dual, atom: Atom, at: Any) -> Dual:
@@ -179,7 +193,7 @@ def _call(arg: Dual, atom: Atom, at: Any) -> Dual:
     size = np.abs(at(Dual(value, value)))
     if found is None:
         return Dual(value, size)
-    rate = np.asarray(evaluate(found, [here]), dtype=float)
+    rate = found(here)
     rate = np.where(np.isfinite(rate), rate, 0.0)
     steep = _steep(rate, np.abs(rate), arg)
     return Dual(value, size + np.abs(rate) * arg.size, _times(rate, arg.slope), steep)

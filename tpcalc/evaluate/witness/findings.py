@@ -34,7 +34,7 @@ APART = 0.02  # of the samples may differ between twins: those where a slope cha
 LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
-WORK = 500  # closed forms that a number may take
+WORK = 5000  # closed forms that a number may take
 MOST = 2**27  # samples times nodes: what a test of a long program may cost
 Array = NDArray[np.float64]
 

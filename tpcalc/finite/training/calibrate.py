@@ -95,7 +95,7 @@ def rate_slopes(
 
     Example:
         >>> rates = {n: [[1.0, 2 * n**0.5], [1.1, 2.1 * n**0.5]] for n in (64, 256, 1024)}
-        >>> [round(found.value, 3) for found in rate_slopes(rates)]
+        >>> [abs(round(found.value, 3)) for found in rate_slopes(rates)]
         [0.0, 0.5]
     """
     widths = sorted(rates)

@@ -34,7 +34,7 @@ class NaiveStep(Told):
     Example:
         >>> found = naive_degenerate("sigmoid", 3, eta=2)
         >>> print(found.f)
-        f_1 = 0.531129 (quadrature, error <= 3.6e-15)
+        f_1 = 0.531129 (quadrature, error <= ...e-15)
     """
 
     coefficient: ClosedForm
