@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -111,13 +110,10 @@ def test_orders_case10(act: str) -> None:
     check(diagram(act, "ac:0,a,a,1;c", BOX), hidden_slice)
 
 
+@pytest.mark.xfail(strict=True, reason="four cells of a wall: a coefficient near 1e57, undecided")
 def test_the_slice_of_an_activation_with_a_degree() -> None:
     """ReLU^2: the same stability as for degree 1 where the initial sizes are of order one."""
-    found = diagram("relu^2", "ac:0,1/2,1/2,a;c", BOX)
-    # On one wall a coefficient is a number near 1e57 with tails to match: it is not told from 0.
-    told = tuple(c for c in found.cells if c.dimension == 2 or c.verdict != "undecided")
-    assert len(told) >= len(found.cells) - 4
-    check(replace(found, cells=told), output_slice)
+    check(diagram("relu^2", "ac:0,1/2,1/2,a;c", BOX), output_slice)
 
 
 def test_S0_19_constant_rates_never_learn_everywhere() -> None:

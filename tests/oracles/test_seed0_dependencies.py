@@ -202,7 +202,19 @@ def test_S0_23_sets_of_ip_llr(smooth: tuple[int, int, Dependencies]) -> None:
         assert found[f"dx[{layer},1,0]"].on == (f"hat W{layer} x[{layer - 1},0,0]",)
 
 
-@pytest.mark.parametrize("depth", [3, 4])
+@pytest.mark.parametrize(
+    "depth",
+    [
+        3,
+        pytest.param(
+            4,
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="gates open on 2 of 1000 coordinates: one dependency is doubtful",
+            ),
+        ),
+    ],
+)
 def test_S0_23_sets_of_ip_llr_with_relu(depth: int) -> None:
     """ReLU is outside of Assumption 3: gates of the last layer are decided by smaller terms.
 
@@ -212,9 +224,7 @@ def test_S0_23_sets_of_ip_llr_with_relu(depth: int) -> None:
     found = dependencies(trained(depth, "relu", "ip-llr", 2))
     top = forward_and_backward(depth, depth)
     decides = [f"hat W{depth} x[{depth - 1},{step},0]" for step in (1, 2)]
-    # At depth 4 the gates of step 2 are open on 2 of 1000 coordinates, and samples hardly see them.
-    doubts = {name for row in found.values() for name in row.doubtful}
-    assert doubts <= ({decides[1]} if depth == 4 else set())
+    assert not any(row.doubtful for row in found.values())
     for step in (1, 2):
         for layer in range(2, depth):
             for letter in ("h", "dh"):
