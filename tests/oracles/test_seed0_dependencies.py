@@ -210,7 +210,7 @@ def test_S0_23_sets_of_ip_llr(smooth: tuple[int, int, Dependencies]) -> None:
             4,
             marks=pytest.mark.xfail(
                 strict=True,
-                reason="gates open on 2 of 1000 coordinates: one dependency is doubtful",
+                reason="gates open on 2 in 1000 coordinates: a dependency is doubtful",
             ),
         ),
     ],
