@@ -383,7 +383,10 @@ class Sweep:
         for place, weight in self._coordinates(side, x, node.vector, key):
             draw = self._generator(*key, "draw", place).standard_normal(self.budget.pairs)
             value = value + weight * np.repeat(draw, 2)[:, None]
-        return constant(value * (float(variance) / self._ratio[group.dim]) ** 0.5)
+        factor = (float(variance) / self._ratio[group.dim]) ** 0.5
+        # As large as its terms: what fluctuates around a sampled 0 must be seen to fall.
+        size = np.sqrt(np.mean(x.size**2, axis=1)) + np.abs(value[:, 0])
+        return constant(value * factor, size * factor)
 
     def _inner(self, a: Array, b: Array) -> Array:
         own = self.budget.own
