@@ -44,6 +44,7 @@ ZERO: dict[str, Build] = {
     "stein": stein,
     "matrix": wide,
     "vector": lambda t, v, w: (t.inner(v, v) - 1) * w,
+    "around 0": lambda t, v, w: tp.n**0.5 * t.inner(tp.abs((t.inner(v, v) - 1) * v), w),
     "gates": lambda t, v, w: tp.relu(v) * tp.relu(-v),
     "cancelled": lambda t, v, w: 1000 * (tp.relu(v) - tp.relu(-v)) - 1000 * v,
 }
