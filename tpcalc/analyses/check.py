@@ -120,7 +120,7 @@ layer 3; without this the first updates would not vanish
         # What the verdict does not need makes no comparisons: its region is as large as can be.
         decided = decide(run.probe, at=point, verify=verify, seed=seed)
     else:
-        decided = judge(Stages.of(run.probe, settled.programs), settled)
+        decided = judge(Stages.of(run.probe), settled)
     given = generic(loss, (steps + 1) * batch) if data is None else data
     bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes
@@ -129,7 +129,7 @@ layer 3; without this the first updates would not vanish
     rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
     updates = [name for t in run.steps for layer in run.layers for name in run.updates(layer, t)]
     used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
-    settings = {"verify": str(verify), "depth": str(settled.depth)}
+    settings = {"verify": str(verify), "depth": str(settled.ledger.depth)}
     return Verdict(
         decided.verdict,
         _status(decided),
@@ -141,7 +141,7 @@ layer 3; without this the first updates would not vanish
         tuple(rows[name] for name in run.changes),
         ALL if bound and not point else f"t<={steps}",
         steps,
-        joined((decided.region, settled.region, sizes.chamber.region)).lines,
+        joined((decided.region, settled.ledger.region, sizes.chamber.region)).lines,
         provenance(run.program.digest, seed, settings, time.perf_counter() - started),
         (
             *meant_for(chosen, architecture),
@@ -151,7 +151,7 @@ layer 3; without this the first updates would not vanish
             *(f"{name}: {why}" for name, why in used if "particles" in why),
             *(f"{name}: {ASSUMED}" for name in decided.assumed),
             *(("the data are generic: no two inputs are orthogonal",) if data is None else ()),
-            *settled.ledgers[-1].explosions,
+            *settled.ledger.explosions,
         ),
     )
 

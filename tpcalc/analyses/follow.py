@@ -15,13 +15,11 @@ from typing import cast
 
 from tpcalc.limit.claims import Record
 from tpcalc.limit.context import Context
-from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import Scales
 from tpcalc.limit.series import Ranking, Rest
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber, Power
 from tpcalc.program.program import Program
-from tpcalc.program.rules import interpret_from
 
 __all__ = ["follow"]
 
@@ -33,7 +31,7 @@ def follow(
     depth: Power,
     record: Record | None = None,
 ) -> Scales:
-    """Derive the size of every output, as ``scales``.
+    """Derive the size of outputs, as ``scales``.
 
     Args:
         program: The program.
@@ -63,10 +61,7 @@ def follow(
         else _Ranking(chamber, cast("Fraction", _Depth(depth.terms)))
     )
     context = Context(program, ranking=ranking, values=dict(values), record=record or Record())
-    found = Scales(program, context, [])
-    for _ in interpret_from(program, LIMIT_RULES, context, found.values):
-        pass
-    return found
+    return Scales(program, context)
 
 
 @dataclass(frozen=True)

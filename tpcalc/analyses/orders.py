@@ -121,7 +121,7 @@ def orders(
     settings = {
         "verify": str(verify),
         "budget": str(limit),
-        "depth": str(depths[len(ledger.runs) - 1]),
+        "depth": str(ledger.depth),
     }
     table = OrderTable(
         tuple(OrderRow(name, o.text, o.status, o.reason) for name, o in ordered.items()),
@@ -130,4 +130,4 @@ def orders(
         provenance(source.digest, seed, settings, time.perf_counter() - started),
         (*ledger.explosions, *ledger.doubts),
     )
-    return Orders(source, ordered, region, point, table, tuple(ledger.runs))
+    return Orders(source, ordered, region, point, table, ledger.runs)

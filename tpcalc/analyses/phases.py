@@ -165,18 +165,26 @@ class _Judge:
     runs: int = 0
     tested: dict[LimitGraph, Finding] = field(default_factory=dict)
     untested: set[str] = field(default_factory=set)
+    programs: dict[Stage, Program] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
 
     def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, tuple[str, str]]:
         self.runs += 1
         here = _Point(self, point)
         found = judge(self.stages, here.ask)
-        return joined(run.region for run in here.used), (found.verdict, found.fact)
+        return joined(ledger.region for ledger in here.used), (found.verdict, found.fact)
 
     @cached_property
     def stages(self) -> Stages:
         """The run in the order in which a verdict asks for its parts."""
         return Stages.of(self.run)
+
+    def program(self, stage: Stage) -> Program:
+        """What a stage needs and nothing else, so that it makes no comparisons but those."""
+        found = self.programs.get(stage)
+        if found is None:
+            found = self.programs[stage] = restricted(self.run.program, stage.names)
+        return found
 
     @cached_property
     def updates(self) -> tuple[Program, tuple[tuple[str, str], ...]]:
@@ -229,7 +237,7 @@ class _Point:
 
     judge: _Judge
     at: Mapping[str, Fraction]
-    used: list[Scales] = field(default_factory=list)
+    used: list[Ledger] = field(default_factory=list)
     first: dict[Question, Power] = field(default_factory=dict)
 
     def ask(self, stage: Stage, question: Question) -> Answer:
@@ -246,7 +254,7 @@ class _Point:
         if found[0].holds is None:
             deeper = self._at(stage, question, self._gaps)
             found = deeper if deeper is not None and deeper[0].holds is not None else coarse
-        self.used += found[1].runs
+        self.used.append(found[1])
         if found[0].holds is not None:
             self.first[question] = found[1].depths[0]
         return found[0]
@@ -255,7 +263,7 @@ class _Point:
         """A yes from one quantity, which makes fewer comparisons than all of them."""
         if len(stage.names) == 1:
             return None
-        alone = Stage(stage.step, restricted(stage.program, (name,)), (name,))
+        alone = Stage(stage.step, (name,))
         found = self._at(alone, question, self._gaps)
         return found if found is not None and found[0].holds else None
 
@@ -263,13 +271,13 @@ class _Point:
         """The answer of the first depth that has one; else that of the last one."""
         found = None
         for depth in dict.fromkeys(depths):
+            ledger = self._ledger(self.judge.program(stage), depth)
             try:
-                ledger = self._ledger(stage.program, depth)
+                found = ledger.ask(stage.names, question, stage.step), ledger
             except ScaleError:  # the depth takes in more orders of a function than are followed
                 if depth == ZERO:
                     raise
                 continue
-            found = ledger.ask(stage.names, question, stage.step), ledger
             if found[0].holds is not None:
                 break
         return found

@@ -23,7 +23,7 @@ SMALL = 150  # nodes of a limit graph: up to here a test costs little, and whole
 
 @dataclass
 class Settled:
-    """What is known of each step of a run: one ledger for each step, of its own program.
+    """What is known of each step of a run; a step is settled before the next is looked at.
 
     After the first step, a coefficient of a long program is tested only if something hangs on it
     that earlier steps leave open.
@@ -33,33 +33,30 @@ class Settled:
         point: The sample point of symbols; with symbols only leading terms are followed, as every
             term costs conditions.
         tests: Of leading coefficients.
-        ledgers: One for each step from 0.
-        record: What is known of claims.
+        ledger: Of all that is asked.
     """
 
     run: Run
     point: Mapping[str, Fraction]
     tests: Tests | None
-    ledgers: list[Ledger] = field(default_factory=list)
-    record: Record = field(default_factory=Record)
+    ledger: Ledger = field(init=False)
     _known: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        run, depths = self.run, DEPTHS[:1] if self.point else DEPTHS
+        self.ledger = Ledger.of(run.asked, self.point, self.tests, depths=depths)
         exploded = False
-        for step in range(self.run.probe.steps + 1):
-            program = self.run.program_of(step)
-            depths = DEPTHS[:1] if self.point else DEPTHS
-            ledger = Ledger.of(program, self.point, self.tests, depths=depths, record=self.record)
-            self.ledgers.append(ledger)
+        for step in range(run.probe.steps + 1):
             # First whether something explodes: the verdict then hangs on nothing later.
-            exploded = exploded or bool(ledger.ask(self.run.probe.levels(step), grows, step).holds)
-            ledger.settle(self._wanted(step, exploded), self.run.names(step))
-            for subject, names in self.run.subjects(step).items():
-                if any(stays(ledger.orders[name], self._sign) for name in names):
+            exploded = exploded or bool(self.ledger.ask(run.probe.levels(step), grows, step).holds)
+            self.ledger.settle(self._wanted(step, exploded), run.names(step))
+            orders, sign = self.ledger.orders, self.sizes.chamber.sign
+            for subject, names in run.subjects(step).items():
+                if any(stays(orders[name], sign) for name in names):
                     self._known.add(subject)
 
     def __call__(self, stage: Stage, question: Question) -> Answer:
-        return self.ledgers[stage.step].ask(stage.names, question, stage.step)
+        return self.ledger.ask(stage.names, question, stage.step)
 
     def moves(self, step: int, names: tuple[str, ...]) -> Answer:
         """Whether one of some outputs does not vanish.
@@ -68,36 +65,17 @@ class Settled:
             step: Their step.
             names: The outputs.
         """
-        return self.ledgers[step].ask(names, stays, step)
-
-    @property
-    def programs(self) -> list[Program]:
-        """The program of each step."""
-        return [ledger.program for ledger in self.ledgers]
+        return self.ledger.ask(names, stays, step)
 
     @property
     def sizes(self) -> Sizes:
         """All sizes in one table."""
-        orders = {name: o for ledger in self.ledgers for name, o in ledger.orders.items()}
-        return Sizes(orders, Chamber(self.point))
-
-    @property
-    def region(self) -> Region:
-        """Where all of it holds."""
-        return joined(ledger.region for ledger in self.ledgers)
-
-    @property
-    def depth(self) -> Fraction:
-        """The largest depth that was derived."""
-        return max(DEPTHS[len(ledger.runs) - 1] for ledger in self.ledgers)
+        return Sizes(self.ledger.orders, Chamber(self.point))
 
     def _wanted(self, step: int, exploded: bool) -> Iterable[str]:
         """What is tested at a step."""
         names = self.run.names(step)
-        if step <= 1 or len(self.ledgers[step].runs[0].context.nodes) <= SMALL:
+        if step <= 1 or len(self.ledger.runs[0].context.nodes) <= SMALL:
             return names
         asked = () if exploded else self.run.subjects(step).items()
         return [name for subject, own in asked if subject not in self._known for name in own]
-
-    def _sign(self, power: Fraction | Ex) -> int:
-        return self.ledgers[-1].runs[-1].context.ranking.chamber.sign(power)

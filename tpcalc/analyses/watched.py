@@ -92,13 +92,11 @@ class Run:
             names += [f"x[{layer},1,{run.query}]" for layer in hidden]
         return tuple(dict.fromkeys(names))
 
-    def program_of(self, step: int) -> Program:
-        """What the outputs that are asked of a step need, and nothing later.
-
-        Args:
-            step: The step t, from 0.
-        """
-        return restricted(self.program, self.names(step))
+    @property
+    def asked(self) -> Program:
+        """What the outputs that are asked of all steps need."""
+        steps = range(self.probe.steps + 1)
+        return restricted(self.program, [name for step in steps for name in self.names(step)])
 
     def kernel(self, layer: int, step: int) -> str:
         """The change of the kernel of a layer at the query.

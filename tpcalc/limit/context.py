@@ -65,6 +65,8 @@ class Context(Building):
     record: Record = field(default_factory=Record, kw_only=True)
     keys: list[int] = field(default_factory=list)
     claims: dict[Ref, dict[Claim, None]] = field(default_factory=dict)
+    below: list[int] = field(default_factory=list)  # of each node of the program
+    holders: list[Ref] = field(default_factory=list)  # the nodes with claims
     templates: dict[object, list[Template]] = field(default_factory=dict)
     shapes: dict[object, int] = field(default_factory=dict)
     exploded: list[Explosion] = field(default_factory=list)
@@ -107,16 +109,23 @@ class Context(Building):
 
     def claims_below(self, refs: Iterable[Ref]) -> dict[Claim, None]:
         """What the values of some nodes of the program rest on."""
-        seen: set[Ref] = set()
-        stack, found = list(refs), dict[Claim, None]()
-        while stack and self.claims:
-            ref = stack.pop()
-            if ref in seen:
-                continue
-            seen.add(ref)
-            found.update(self.claims.get(ref, {}))
-            stack += node_refs(self.program.nodes[ref])
-        return found
+        needed = 0
+        for ref in refs:
+            while len(self.below) <= ref:
+                self._look(len(self.below))
+            needed |= self.below[ref]
+        holders = (ref for place, ref in enumerate(self.holders) if needed >> place & 1)
+        return {claim: None for ref in holders for claim in self.claims[ref]}
+
+    def _look(self, ref: Ref) -> None:
+        """The nodes with claims at or below one, as bits."""
+        found = 0
+        for other in node_refs(self.program.nodes[ref]):
+            found |= self.below[other]
+        if ref in self.claims:
+            found |= 1 << len(self.holders)
+            self.holders.append(ref)
+        self.below.append(found)
 
     def is_hidden(self, claim: Claim) -> bool:
         """Whether a claim is about what only smaller terms decide."""

@@ -6,7 +6,7 @@ compared at a sample point, and the comparisons made are the region where the an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -56,7 +56,7 @@ class Scale:
 
 @dataclass
 class Scales:
-    """A derivation at one depth: the series of every node of a program.
+    """A derivation at one depth: the series of the nodes of a program, as far as it is asked for.
 
     Args:
         program: The program.
@@ -67,8 +67,28 @@ class Scales:
 
     program: Program
     context: Context
-    values: list[Any]
+    values: list[Any] = field(default_factory=list)
     solved: dict[str, Ex] = field(default_factory=dict)
+    _walk: Iterator[Ref] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._walk = interpret_from(self.program, LIMIT_RULES, self.context, self.values)
+
+    def reach(self, names: Iterable[str]) -> Scales:
+        """The same, followed up to some outputs.
+
+        Args:
+            names: Names of outputs.
+        """
+        last = max((self.program.ref(name) for name in names), default=-1)
+        for _ in self.walk(last):
+            pass
+        return self
+
+    def walk(self, last: Ref) -> Iterator[Ref]:
+        """The nodes up to one, as they are followed."""
+        while len(self.values) <= last:
+            yield next(self._walk)
 
     @property
     def region(self) -> Region:
@@ -81,7 +101,9 @@ class Scales:
         Args:
             names: Names of outputs.
         """
-        return self.context.claims_below(self.program.ref(name) for name in names)
+        asked = list(names)
+        self.reach(asked)
+        return self.context.claims_below(self.program.ref(name) for name in asked)
 
     def series(self, name: str) -> Series[LRef]:
         """The series of an output.
@@ -92,6 +114,7 @@ class Scales:
         Raises:
             UnknownName: No such output.
         """
+        self.reach([name])
         found: Series[LRef] = self.values[self.program.ref(name)]
         return found
 
@@ -210,7 +233,7 @@ def scales(
     unknowns: Mapping[str, str] | None = None,
     record: Record | None = None,
 ) -> Scales:
-    """Derive the size of every output.
+    """Derive the size of outputs, each when it is asked for.
 
     Args:
         program: The program.
@@ -218,7 +241,8 @@ def scales(
         at: The sample point for the symbols that stay.
         depth: Terms down to this power of n below the leading ones are followed.
         unknowns: For names of outputs the symbol to solve for: it is chosen so that the output is
-            of order one. A symbol must not be compared before the node of its output.
+            of order one. A symbol must not be compared before the node of its output. With
+            unknowns all outputs are derived at once.
         record: What is known of claims from other derivations.
 
     Raises:
@@ -260,8 +284,8 @@ def scales(
         values=given,
         record=record or Record(),
     )
-    found = Scales(program, context, [])
-    for ref in interpret_from(program, LIMIT_RULES, context, found.values):
+    found = Scales(program, context)
+    for ref in found.walk(len(program.nodes) - 1) if pending else ():
         symbol = pending.get(ref)
         if symbol is not None and symbol not in context.values:
             _solve(found, ref, symbol)

@@ -57,7 +57,7 @@ class Reading:
     @cached_property
     def run(self) -> Scales:
         """The shallowest derivation with a leading term for every output, else the deepest."""
-        runs = self.orders.runs
+        runs = [run.reach(self.orders) for run in self.orders.runs]
         return next((run for run in runs if _is_complete(run, self.orders)), runs[-1])
 
     @property

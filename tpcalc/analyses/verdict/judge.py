@@ -1,8 +1,8 @@
 """The word for a training run: questions asked step by step, and what their answers make.
 
-Every stage is a program of its own, with what one question needs of one step and nothing later. So
-what is known of a step does not depend on how many steps follow it, and the word for a longer run
-can differ only by a fact of a later step.
+Every question needs a part of one step and nothing later. So what is known of a step does not
+depend on how many steps follow it, and the word for a longer run can differ only by a fact of a
+later step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.analyses.probe import Probe
-from tpcalc.analyses.verdict.ledger import Answer, Ledger, Tests, particle_tests
+from tpcalc.analyses.verdict.ledger import Answer, Ledger, particle_tests
 from tpcalc.analyses.verdict.sizes import Question, grows, stays
 from tpcalc.orders.chamber import Region, joined
 from tpcalc.program.program import Program, prune
@@ -22,16 +22,14 @@ __all__ = ["Ask", "Judgement", "Stage", "Stages", "decide", "explosions", "judge
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a training run, and the outputs that a question is about.
+    """A question about a part of a training run.
 
     Args:
-        step: The step t that they belong to.
-        program: What they need; it may have other outputs of that step.
+        step: The step t that the outputs belong to.
         names: These outputs.
     """
 
     step: int
-    program: Program
     names: tuple[str, ...]
 
 
@@ -65,25 +63,17 @@ class Stages:
     features: tuple[Stage, ...]
 
     @staticmethod
-    def of(run: Probe, programs: Sequence[Program] = ()) -> Stages:
+    def of(run: Probe) -> Stages:
         """The stages of a run.
 
         Args:
             run: The run.
-            programs: Of each step from 0 a program with all that is asked; empty: every question
-                has a program of its own, so that it makes no comparisons but those it needs.
         """
-
-        def stage(step: int, names: Iterable[str]) -> Stage:
-            asked = tuple(names)
-            program = programs[step] if programs else restricted(run.program, asked)
-            return Stage(step, program, asked)
-
         later = range(1, run.steps + 1)
         return Stages(
-            tuple(stage(step, run.levels(step)) for step in range(run.steps + 1)),
-            tuple(stage(step, run.changes(step)) for step in later),
-            tuple(stage(step, (run.features(run.depth, step),)) for step in later),
+            tuple(Stage(step, tuple(run.levels(step))) for step in range(run.steps + 1)),
+            tuple(Stage(step, tuple(run.changes(step))) for step in later),
+            tuple(Stage(step, (run.features(run.depth, step),)) for step in later),
         )
 
 
@@ -176,31 +166,6 @@ def _each(stages: Iterable[Stage], ask: Ask, question: Question) -> tuple[Answer
     return tuple(answers)
 
 
-@dataclass
-class Ledgers:
-    """Answers from one ledger for each program.
-
-    Args:
-        at: The sample point of symbols.
-        tests: Of leading coefficients.
-    """
-
-    at: Mapping[str, Fraction]
-    tests: Tests | None
-    made: dict[int, Ledger] = field(default_factory=dict)
-
-    def __call__(self, stage: Stage, question: Question) -> Answer:
-        ledger = self.made.get(id(stage.program))
-        if ledger is None:
-            ledger = self.made[id(stage.program)] = Ledger.of(stage.program, self.at, self.tests)
-        return ledger.ask(stage.names, question, stage.step)
-
-    @property
-    def region(self) -> Region:
-        """Where the answers hold."""
-        return joined(ledger.region for ledger in self.made.values())
-
-
 def decide(
     run: Probe,
     *,
@@ -228,7 +193,14 @@ def decide(
         >>> decide(probe(MLP(3, "relu"), "ntk", steps=1)).verdict
         'kernel'
     """
-    programs = [] if at else [restricted(run.program, run.asked(t)) for t in range(run.steps + 1)]
-    ledgers = Ledgers(at or {}, particle_tests(seed) if verify else None)
-    found = judge(Stages.of(run, programs), ledgers)
-    return replace(found, region=ledgers.region)
+    tests = particle_tests(seed) if verify else None
+    whole = restricted(run.program, [name for t in range(run.steps + 1) for name in run.asked(t)])
+    ledgers = [Ledger.of(whole, tests=tests)]
+
+    def ask(stage: Stage, question: Question) -> Answer:
+        if at:  # no comparisons but those that a question needs
+            ledgers.append(Ledger.of(restricted(whole, stage.names), at, tests))
+        return ledgers[-1].ask(stage.names, question, stage.step)
+
+    found = judge(Stages.of(run), ask)
+    return replace(found, region=joined(ledger.region for ledger in ledgers))

@@ -84,7 +84,7 @@ class Answer:
 
 @dataclass
 class Ledger:
-    """What is known of the outputs of one program.
+    """What is known of the outputs of one program, as far as somebody asks.
 
     Args:
         program: The program.
@@ -93,7 +93,6 @@ class Ledger:
         tests: Of leading coefficients and claims; None: they are not tested.
         record: What is known of claims.
         found: By name of the output.
-        runs: The derivations so far, one for each depth.
     """
 
     program: Program
@@ -102,12 +101,10 @@ class Ledger:
     tests: Tests | None = None
     record: Record = field(default_factory=Record)
     found: dict[str, Known] = field(default_factory=dict)
-    runs: list[Scales] = field(default_factory=list)
-    _run: dict[str, Scales] = field(default_factory=dict)
+    _runs: dict[int, Scales] = field(default_factory=dict)
+    _level: dict[str, int] = field(default_factory=dict)  # the last depth that was derived
+    _run: dict[str, Scales] = field(default_factory=dict)  # what the knowledge of a name is from
     _assumed: dict[str, Known] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._derive([name for name, _ in self.program.outputs])
 
     @staticmethod
     def of(
@@ -117,7 +114,6 @@ class Ledger:
         *,
         values: Mapping[str, Ex | Fraction] | None = None,
         depths: Sequence[Fraction] = DEPTHS,
-        record: Record | None = None,
     ) -> Ledger:
         """A ledger of plain derivations.
 
@@ -127,24 +123,34 @@ class Ledger:
             tests: Of leading coefficients.
             values: Numbers for symbols of its exponents.
             depths: The depths that may be taken.
-            record: What is known of claims, and shared with other ledgers.
         """
 
         def derive(depth: Power, record: Record) -> Scales:
             assert isinstance(depth, Fraction)
             return scales(program, values=values, at=at, depth=depth, record=record)
 
-        return Ledger(program, derive, depths, tests, record or Record())
+        return Ledger(program, derive, depths, tests)
+
+    @property
+    def runs(self) -> tuple[Scales, ...]:
+        """The derivations, one for each depth that was taken, smallest first."""
+        return tuple(self._runs[level] for level in sorted(self._runs))
+
+    @property
+    def depth(self) -> Power:
+        """The largest depth that was taken."""
+        return self.depths[max(self._level.values())]
 
     @property
     def region(self) -> Region:
         """Where all derivations hold."""
-        return joined(run.region for run in self.runs)
+        return joined(run.region for run in (*self.runs, *self._run.values()))
 
     @property
     def orders(self) -> dict[str, Order]:
-        """What is known of each output."""
-        return {name: entry.order for name, entry in self.found.items()}
+        """What is known of each output that was asked for, in the order of the program."""
+        names = (name for name, _ in self.program.outputs)
+        return {name: self.found[name].order for name in names if name in self.found}
 
     @property
     def explosions(self) -> tuple[str, ...]:
@@ -159,8 +165,9 @@ class Ledger:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What is taken from the form of the program alone, in words."""
-        names = [name for name, _ in self.program.outputs]
-        return self.record.doubts({c: None for run in self.runs for c in run.claims(names)})
+        return self.record.doubts(
+            {claim: None for name, run in self._run.items() for claim in run.claims([name])}
+        )
 
     def settle(self, tested: Iterable[str], others: Iterable[str] = ()) -> None:
         """Put down all that derivations and tests tell.
@@ -171,6 +178,7 @@ class Ledger:
         """
         names = list(tested)
         followed = [*names, *others]
+        self._enter(followed)
         self._test(names)
         while self._deepen(followed):
             self._test(names)
@@ -184,6 +192,7 @@ class Ledger:
             step: The step that they belong to.
         """
         every, tries = list(names), 0
+        self._enter(every)
         while True:
             answer, leads = self._answer(every, question, step)
             if answer.holds is not None:
@@ -202,7 +211,7 @@ class Ledger:
         self, names: Sequence[str], question: Question, step: int
     ) -> tuple[Answer, list[str]]:
         """The answer from what is known, with the names whose tests may change it."""
-        sign = self.runs[-1].context.ranking.chamber.sign
+        sign = next(iter(self._runs.values())).context.ranking.chamber.sign
         seen: list[tuple[str, Order]] = []
         waiting, leads = "", []
         for name in names:
@@ -224,15 +233,25 @@ class Ledger:
         guess = any(name in self._assumed for name in orders)
         return Answer(False, name, order, step, guess, tuple(seen)), []
 
-    def _derive(self, names: list[str]) -> None:
-        depth = self.depths[len(self.runs)]
+    def _enter(self, names: Iterable[str]) -> None:
+        """Derive what was not asked for before."""
+        new = [name for name in dict.fromkeys(names) if name not in self.found]
+        if new or not self._runs:
+            self._derive(0, new)
+
+    def _derive(self, level: int, names: Sequence[str]) -> None:
+        """What a depth tells of outputs; where an atom is found, all is derived anew from there."""
         for _ in range(ROUNDS):
-            run = self.derive(depth, self.record)
+            if level not in self._runs:
+                self._runs[level] = self.derive(self.depths[level], self.record)
+            run = self._runs[level].reach(names)
             if self.tests is None or not self.tests.claims(run.context, run.claims(names)):
                 break
-        self.runs.append(run)
+            self._runs.clear()
+        self._runs[level] = run
         for name in names:
             entry, before = known(run, name), self.found.get(name)
+            self._level[name] = level
             if before is not None and entry.order.n is None and not entry.order.zero:
                 self.found[name] = replace(before, more=entry.more)  # its bound still holds
             else:
@@ -240,14 +259,16 @@ class Ledger:
 
     def _deepen(self, names: Iterable[str]) -> bool:
         """One depth more for what is open; False if none is left."""
-        more = [name for name, entry in self.found.items() if entry.more]
-        if len(self.runs) == len(self.depths) or not set(more).intersection(names):
+        levels = {name: self._level[name] for name in names if self.found[name].more}
+        level = min(levels.values(), default=len(self.depths)) + 1
+        if level >= len(self.depths):
             return False
         try:
-            self._derive(more)
+            self._derive(level, [name for name, last in levels.items() if last < level])
         except ScaleError:  # the depth takes in more orders of a function than are followed
-            self.depths = self.depths[: len(self.runs)]
-            return False
+            self._runs.pop(level, None)
+            self.depths = self.depths[:level]
+            return self._deepen(names)
         return True
 
     def _test(self, names: Iterable[str]) -> None:
@@ -255,7 +276,7 @@ class Ledger:
         if self.tests is None:
             return
         every = list(names)
-        for run in self.runs:
+        for run in {id(self._run[name]): self._run[name] for name in every}.values():
             nodes = {
                 name: node
                 for name in every

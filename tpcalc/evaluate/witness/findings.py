@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -29,8 +29,10 @@ __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 SAMPLED = 5.0  # standard deviations of an average
 MISJUDGED = 1e-3  # of the coordinates: near a kink by chance
 FEWEST = 8  # pairs that must tell something
+CONFIRMING = 8  # pairs that show whether what agreed before falls
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
+HOPE = 0.1  # of the samples: where twins differ on more, nothing is concluded from fewer samples
 LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
@@ -90,10 +92,13 @@ def nonzero(
     """
     found: dict[LRef, Finding] = {}
     left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
-    before: dict[LRef, float] = {}
+    before: dict[LRef, Array] = {}
+    weak: set[LRef] = set()  # agreed, but must not fall
     for budget in _affordable(context, left.values(), budgets):
         if not left:
             break
+        if weak >= left.keys():
+            budget = replace(budget, pairs=CONFIRMING)
         samples = Sweep(context, budget, seed).run(left.values())
         for ref, root in list(left.items()):
             one = samples[root]
@@ -103,14 +108,14 @@ def nonzero(
                 del left[ref]
                 continue
             with np.errstate(all="ignore"):  # what overflows is no finding
-                finding, square, strong = _settled(one, budget, context.dims[root] is not None)
-            if finding.nonzero and not strong and len(budgets) > 1:  # it must not fall
-                if ref not in before:
-                    finding = Finding(False, finding.text)
-                elif square < STAYS * before[ref]:
-                    finding = Finding(False, finding.text + ", falling with the samples")
-            before[ref] = square
-            found[ref] = finding
+                finding, squares, strong = _settled(one, budget, context.dims[root] is not None)
+                if finding.nonzero and not strong and len(budgets) > 1:  # it must not fall
+                    weak.add(ref)
+                    if ref not in before:
+                        finding = Finding(False, finding.text)
+                    elif np.median(squares) < STAYS * np.median(before[ref][: len(squares)]):
+                        finding = Finding(False, finding.text + ", falling with the samples")
+            before[ref], found[ref] = squares, finding
             if finding.nonzero is not False:
                 del left[ref]
     if len(budgets) < len(BUDGETS):
@@ -156,6 +161,7 @@ def law(
     Source: Bouleau and Hirsch, Dirichlet Forms and Analysis on Wiener Space, section I.7.
     """
     found: dict[int, tuple[Law, str]] = {}
+    apart: dict[int, tuple[Budget, float]] = {}
     left = list(range(len(asked)))
     for budget in _affordable(context, (ref for ref, *_ in asked), BUDGETS[:2]):
         if not left:
@@ -165,12 +171,13 @@ def law(
             ref, points, few = asked[place]
             one = samples[ref]
             if isinstance(one, Unvalued):
-                answer = Law.BLANK if one.symbolic else Law.OPEN, str(one)
+                known, text = Law.BLANK if one.symbolic else Law.OPEN, str(one)
             else:
                 with np.errstate(all="ignore"):
-                    answer = _mass(one, points, budget)
-            found[place] = answer
-            if few or answer[0] is not Law.DIM:
+                    known, text, share = _mass(one, points, budget, apart.get(place))
+                apart[place] = budget, share
+            found[place] = known, text
+            if few or known is not Law.DIM:
                 left.remove(place)
     return [found[place] for place in range(len(asked))]
 
@@ -211,12 +218,12 @@ def _root(context: Context, ref: LRef) -> LRef:
     return ref
 
 
-def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, float, bool]:
-    """The finding of one budget, the square it rests on, and whether it is large."""
+def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, Array, bool]:
+    """The finding of one budget, the products of twins it rests on, and whether they are large."""
     value = one.value[:, budget.own :] if vector else np.broadcast_to(one.value, _flat(budget))
     size = np.broadcast_to(one.size, value.shape)
     if not np.all(np.isfinite(value)):
-        return Finding(None, "its estimate overflows"), 0.0, False
+        return Finding(None, "its estimate overflows"), np.zeros(budget.pairs), False
     lost = (np.abs(value) <= ROUNDING * size) & (value != 0)
     value = np.where(lost, 0.0, value)
     first, second = value[0::2], value[1::2]
@@ -225,7 +232,7 @@ def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, float, b
     mean = float(np.mean(cross))
     error = float(np.std(cross, ddof=1)) / len(cross) ** 0.5
     if not np.any(squares):
-        return Finding(False, "particles: 0 but for rounding"), 0.0, False
+        return Finding(False, "particles: 0 but for rounding"), cross, False
     if vector:
         text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
     else:
@@ -239,36 +246,55 @@ def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, float, b
     agree = int(np.sum(cross[told] <= 0)) <= 1 and int(np.sum(told)) >= FEWEST
     typical = float(np.median(cross[told]))
     strong = typical > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
-    return Finding(agree, text), typical, strong
+    return Finding(agree, text), cross, strong
 
 
 def _flat(budget: Budget) -> tuple[int, int]:
     return (2 * budget.pairs, 1)
 
 
-def _mass(one: Dual, points: tuple[float, ...], budget: Budget) -> tuple[Law, str]:
+def _mass(
+    one: Dual, points: tuple[float, ...], budget: Budget, before: tuple[Budget, float] | None
+) -> tuple[Law, str, float]:
+    """What is known, the evidence, and the share of the samples on which twins differ.
+
+    ``before`` is that share with fewer samples.
+    """
     value = one.value[:, budget.own :]
     size = np.broadcast_to(one.size, value.shape)
     near = np.min([np.abs(value - point) for point in points], axis=0)
     if np.mean((near <= EXACTLY) != (near <= ROUNDING * size)) > MISJUDGED:
-        return Law.OPEN, "it is too small, or its terms too large, to be told from rounding"
+        return Law.OPEN, "it is too small, or its terms too large, to be told from rounding", 1.0
     if not np.all(np.isfinite(value)):
-        return Law.OPEN, "its samples overflow"
+        return Law.OPEN, "its samples overflow", 1.0
     still, apart = _flatness(one, value.shape, budget.own)
     share = float(np.mean(still))
     for point in points:
         distance = value - point
         there = still & (np.abs(distance) <= ROUNDING * (size + abs(point)))
         if np.any(there):
-            return Law.ATOM, f"particles: exactly there on {_share(there)} of the coordinates"
+            return Law.ATOM, f"particles: exactly there on {_share(there)} of the coordinates", apart
         # Where it does not vary, its value may be sampled: twins tell it from the point.
         fixed = still[0::2] & still[1::2]
         unlike = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
         if np.mean(unlike) > APART * max(share, APART):
-            return Law.DIM, "a part of it may be a number that is there"
-    if apart > APART:
-        return Law.DIM, f"particles: its slope may be 0 on {apart:.2g} of the coordinates"
-    return Law.CLEAR, "particles: it varies wherever it may be there"
+            return Law.DIM, "a part of it may be a number that is there", apart
+    if _lasting(apart, budget, before) > APART:
+        return Law.DIM, f"particles: its slope may be 0 on {apart:.2g} of the coordinates", apart
+    return Law.CLEAR, "particles: it varies wherever it may be there", apart
+
+
+def _lasting(apart: float, budget: Budget, before: tuple[Budget, float] | None) -> float:
+    """The share on which twins would differ with any number of samples.
+
+    A slope that is 0 on a part differs there whatever their number; one that is small by chance
+    differs the less often the better its coefficients are known, as a root of the samples.
+    """
+    if before is None or apart > HOPE:
+        return apart
+    coarse, share = before
+    rate = (coarse.own / budget.own) ** 0.5
+    return min(apart, (apart - rate * share) / (1 - rate))
 
 
 def _flatness(one: Dual, shape: tuple[int, ...], own: int) -> tuple[NDArray[np.bool_], float]:
