@@ -67,16 +67,21 @@ class Bounds:
         for coset, power in by_coset.items():
             levels.setdefault(power, []).append(coset if power >= floor else ALL)
         kept: list[tuple[Fraction, Coset]] = []
+        larger: dict[int, set[int]] = {}  # of more than one character: the others hold themselves
+        holds = self.lattice.holds
         for power in sorted(levels, reverse=True):
-            fresh = [c for c in levels[power] if not any(self._within(c, d) for _, d in kept)]
-            own = sorted(set(fresh))
-            kept += [(power, c) for c in own if not any(c != d and self._within(c, d) for d in own)]
+            fresh = sorted({c for c in levels[power] if not holds(larger, c)})
+            own: dict[int, set[int]] = {}
+            for c in fresh:
+                if c[1] != EVEN[1]:
+                    own.setdefault(c[1], set()).add(c[0])
+            for c in fresh:
+                others = {space: own[space] for space in own if space != c[1]}
+                if not holds(others, c):
+                    kept.append((power, c))
+            for space, places in own.items():
+                larger.setdefault(space, set()).update(places)
         return tuple(kept)
-
-    def _within(self, inner: Coset, outer: Coset) -> bool:
-        if inner == outer or outer[1] == EVEN[1]:  # one character
-            return inner == outer
-        return self.lattice.hull(outer, inner) == outer
 
     def size(self, bound: Bound) -> Fraction | None:
         """The largest exponent; None for 0.

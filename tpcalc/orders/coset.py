@@ -8,6 +8,7 @@ contain 0 the variable has mean 0.
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["ALL", "EVEN", "Coset", "Lattice"]
@@ -89,6 +90,20 @@ class Lattice:
             found = self._hulls[key] = (self._reduce(a[0], space), space)
         return found
 
+    def holds(self, cosets: Mapping[int, Container[int]], inner: Coset) -> bool:
+        """Whether a coset lies in one of several.
+
+        Args:
+            cosets: The numbers of their spaces, each with the representatives.
+            inner: The coset.
+        """
+        place, other = inner
+        return any(
+            self._reduce(place, space) in places
+            for space, places in cosets.items()
+            if self._contains(space, other)
+        )
+
     def even(self, coset: Coset) -> Coset:
         """The coset of an even function: the directions of the space.
 
@@ -117,6 +132,14 @@ class Lattice:
         for row in self._tables[coset[1]].values():
             bits |= row
         return bits
+
+    def _contains(self, space: int, other: int) -> bool:
+        """Whether a space holds another."""
+        if other in (0, space) or space == ALL[1]:
+            return True
+        if other == ALL[1] or len(self._tables[other]) >= len(self._tables[space]):
+            return False
+        return self._join(space, other) == space
 
     def _reduce(self, vector: int, space: int) -> int:
         if space == ALL[1]:

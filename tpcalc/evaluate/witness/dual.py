@@ -21,7 +21,7 @@ from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.functions.tape import evaluate, numpy_space
 
-__all__ = ["ROUNDING", "Dual", "Unvalued", "constant", "dual", "product", "shared", "total"]
+__all__ = ["ROUNDING", "Dual", "Unvalued", "constant", "dual", "exact", "mixed", "shared"]
 
 ROUNDING = 1e-11  # of the terms: what is smaller may be all that rounding left
 STEP = 1e-6
@@ -62,6 +62,12 @@ def constant(value: Any, size: Any = None) -> Dual:
     """A number for each replicate, or one for all."""
     column = np.asarray(value, dtype=float).reshape(-1, 1)
     return Dual(column, np.abs(column) if size is None else np.asarray(size).reshape(-1, 1))
+
+
+def exact(value: Any) -> Dual:
+    """Numbers that are what they are: no terms, no rounding."""
+    column = np.asarray(value, dtype=float).reshape(-1, 1)
+    return Dual(column, np.zeros((1, 1)))
 
 
 def shared(found: Dual, common: int) -> Array:
@@ -127,6 +133,35 @@ def total(terms: Sequence[Dual]) -> Dual:
         value, size = value + term.value, size + term.size
         slope, steep = _plus(slope, term.slope), _plus(steep, term.steep)
     return Dual(value, size, slope, steep)
+
+
+def mixed(parts: Sequence[tuple[Dual, Dual]], common: int) -> Dual:
+    """A sum of vectors with numbers in front; what numbers are made of counts beside them."""
+    value: Any = np.zeros((1, 1))
+    size: Any = np.zeros((1, 1))
+    slope: Array | None = None
+    steep: Array | None = None
+    for number, vector in parts:
+        weight = np.abs(number.value)
+        value = _joined(value, number.value * vector.value)
+        size = _joined(size, weight * vector.size)
+        doubt = number.size if np.any(number.size) else None
+        if doubt is not None:
+            size = _joined(size, doubt * np.abs(shared(vector, common)))
+        if vector.slope is not None and vector.steep is not None:
+            slope = _joined(slope, number.value * vector.slope)
+            steep = _joined(steep, weight * vector.steep)
+            if doubt is not None:
+                steep = _joined(steep, doubt * np.max(np.abs(vector.slope), axis=0))
+    return Dual(value, size, slope, steep)
+
+
+def _joined(total: Array | None, term: Array) -> Array:
+    """A sum that is this function's own, in place where shapes allow."""
+    if total is None or total.shape != term.shape:
+        return term if total is None else total + term
+    total += term
+    return total
 
 
 def product(a: Dual, b: Dual, at: Callable[[Dual], Array]) -> Dual:

@@ -16,7 +16,7 @@ from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Numeric, Work
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
-from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
+from tpcalc.evaluate.witness.sweep import BUDGETS, LAWS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
@@ -29,7 +29,6 @@ __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 SAMPLED = 5.0  # standard deviations of an average
 MISJUDGED = 1e-3  # of the coordinates: near a kink by chance
 FEWEST = 8  # pairs that must tell something
-CONFIRMING = 8  # pairs that show whether what agreed before falls
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
 HOPE = 0.1  # of the samples: where twins differ on more, nothing is concluded from fewer samples
@@ -93,13 +92,10 @@ def nonzero(
     found: dict[LRef, Finding] = {}
     left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
     before: dict[LRef, Array] = {}
-    weak: set[LRef] = set()  # agreed, but must not fall
     for budget in _affordable(context, left.values(), budgets):
         if not left:
             break
-        if weak >= left.keys():
-            budget = replace(budget, pairs=CONFIRMING)
-        samples = Sweep(context, budget, seed).run(left.values())
+        samples = Sweep(context, replace(budget, slopes=0), seed).run(left.values())
         for ref, root in list(left.items()):
             one = samples[root]
             if isinstance(one, Unvalued):
@@ -110,10 +106,9 @@ def nonzero(
             with np.errstate(all="ignore"):  # what overflows is no finding
                 finding, squares, strong = _settled(one, budget, context.dims[root] is not None)
                 if finding.nonzero and not strong and len(budgets) > 1:  # it must not fall
-                    weak.add(ref)
                     if ref not in before:
                         finding = Finding(False, finding.text)
-                    elif np.median(squares) < STAYS * np.median(before[ref][: len(squares)]):
+                    elif np.median(squares) < STAYS * np.median(before[ref]):
                         finding = Finding(False, finding.text + ", falling with the samples")
             before[ref], found[ref] = squares, finding
             if finding.nonzero is not False:
@@ -163,7 +158,7 @@ def law(
     found: dict[int, tuple[Law, str]] = {}
     apart: dict[int, tuple[Budget, float]] = {}
     left = list(range(len(asked)))
-    for budget in _affordable(context, (ref for ref, *_ in asked), BUDGETS[:2]):
+    for budget in _affordable(context, (ref for ref, *_ in asked), LAWS):
         if not left:
             break
         samples = Sweep(context, budget, seed).run(asked[place][0] for place in left)
@@ -191,15 +186,13 @@ def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> di
         seed: Of the draws.
     """
     found = {}
-    for ref, one in Sweep(context, BUDGETS[0], seed).run(refs).items():
+    for ref, one in Sweep(context, replace(BUDGETS[0], slopes=0), seed).run(refs).items():
         values = np.zeros(1) if isinstance(one, Unvalued) else np.abs(one.value)
         found[ref] = not bool(np.min(values) > NEAR * np.max(values))
     return found
 
 
-def _affordable(
-    context: Context, refs: Iterable[LRef], budgets: Sequence[Budget] = BUDGETS
-) -> list[Budget]:
+def _affordable(context: Context, refs: Iterable[LRef], budgets: Sequence[Budget]) -> list[Budget]:
     nodes = len(cone(context, refs))
 
     def cost(budget: Budget) -> int:
@@ -273,7 +266,11 @@ def _mass(
         distance = value - point
         there = still & (np.abs(distance) <= ROUNDING * (size + abs(point)))
         if np.any(there):
-            return Law.ATOM, f"particles: exactly there on {_share(there)} of the coordinates", apart
+            return (
+                Law.ATOM,
+                f"particles: exactly there on {_share(there)} of the coordinates",
+                apart,
+            )
         # Where it does not vary, its value may be sampled: twins tell it from the point.
         fixed = still[0::2] & still[1::2]
         unlike = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)

@@ -24,9 +24,8 @@ from tpcalc.evaluate.witness.dual import (
     Unvalued,
     constant,
     dual,
-    product,
-    shared,
-    total,
+    exact,
+    mixed,
 )
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.limit.context import Context
@@ -46,7 +45,7 @@ from tpcalc.limit.graph import (
     graph_refs,
 )
 
-__all__ = ["BUDGETS", "Budget", "Sweep"]
+__all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
 
 Array = NDArray[np.float64]
 
@@ -59,7 +58,7 @@ class Budget:
         own: Samples of each replicate that its averages are taken over.
         common: Samples that twins share.
         pairs: Pairs of replicates.
-        slopes: Random directions that slopes are taken along.
+        slopes: Random directions that slopes are taken along; 0: slopes are not followed.
     """
 
     own: int
@@ -70,6 +69,7 @@ class Budget:
 
 # Primes, so that no share of the samples is 1/2 or another simple fraction by chance.
 BUDGETS = (Budget(113), Budget(887, 128), Budget(7177, 1024))
+LAWS = (Budget(113), Budget(443, 64), Budget(887, 128))
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 MOST = 2**27  # numbers that directions may hold: 1 GiB
 
@@ -182,16 +182,14 @@ class Sweep:
             raise Unvalued(error.message, symbolic=True) from error
 
     def _combine(self, node: Combine, of: dict[LRef, Dual]) -> Dual:
-        terms = []
+        parts = []
         for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            factor = constant(float(number))
+            factor = exact(float(number))
             if scalar is not None:
-                factor = product(factor, of[scalar], self._shared)
-            terms.append(product(factor, of[vector], self._shared))
-        return total(terms)
-
-    def _shared(self, found: Dual) -> Array:
-        return shared(found, self.budget.own)
+                given = of[scalar]
+                factor = Dual(factor.value * given.value, np.abs(factor.value) * given.size)
+            parts.append((factor, of[vector]))
+        return mixed(parts, self.budget.own)
 
     def _wide(self, found: Dual) -> Dual:
         """A vector that a constant function makes has all its samples."""
@@ -240,9 +238,11 @@ class Sweep:
         """A fresh standard Gaussian."""
         pairs, own, common = self.budget.pairs, self.budget.own, self.budget.common
         random = self._generator(*key)
-        slope = random.standard_normal((self.budget.slopes, 1, 1))
         shared = np.repeat(random.standard_normal((pairs, common)), 2, axis=0)
         value = np.concatenate([random.standard_normal((2 * pairs, own)), shared], axis=1)
+        if not self.budget.slopes:
+            return Dual(value, np.abs(shared))
+        slope = random.standard_normal((self.budget.slopes, 1, 1))
         return Dual(value, np.abs(shared), slope, np.full((1, 1), float(np.max(np.abs(slope)))))
 
     def _start(self, node: Start) -> Dual:
@@ -400,17 +400,7 @@ def _key(node: Product) -> tuple[str, bool]:
 
 def _mixed(parts: list[tuple[Any, Dual]]) -> Dual:
     """A sum of vectors with a weight for each replicate."""
-    value: Any = np.zeros((1, 1))
-    size: Any = np.zeros((1, 1))
-    slope: Any = None
-    steep: Any = None
-    for weight, dual_ in parts:
-        value, size = value + weight * dual_.value, size + np.abs(weight) * dual_.size
-        if dual_.slope is not None:
-            slope = weight * dual_.slope if slope is None else slope + weight * dual_.slope
-            more = np.abs(weight) * dual_.steep
-            steep = more if steep is None else steep + more
-    return Dual(value, size, slope, steep)
+    return mixed([(exact(weight), vector) for weight, vector in parts], 0)
 
 
 def _settled(found: Dual, x: Dual) -> Dual:
