@@ -116,6 +116,7 @@ def test_the_slice_of_an_activation_with_a_degree() -> None:
     check(diagram("relu^2", "ac:0,1/2,1/2,a;c", BOX), output_slice)
 
 
+@pytest.mark.slow
 def test_S0_19_constant_rates_never_learn_everywhere() -> None:
     """IP with ReLU, rates (c, d, d, c) at all steps: no point is stable with all layers moving.
 

@@ -169,6 +169,7 @@ def test_multipliers_and_rates_of_any_table_are_those_of_mup(name: str, act: str
     assert {step.c for step in found.steps} == {("-1", "-1", "-1", "-1")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("act", ["relu", "tanh", "gelu", "relu^2"])
 @pytest.mark.parametrize(

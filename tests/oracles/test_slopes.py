@@ -150,6 +150,7 @@ def test_S0_33_case18() -> None:
     all_agree(rows, {"f[1,1]-f[0,1]": "-1/2", "f[2,1]-f[0,1]": "0"}, drift=0.05)
 
 
+@pytest.mark.slow
 def test_S0_33_case19() -> None:
     """Trap T1, tanh, L = 5: nothing is learned at any step; widths up to 65536."""
     found = derived(5, "tanh", "ip-llr", 3)
@@ -245,6 +246,7 @@ def calibrated(
     return rates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "slope", "std", "expected"),
     [

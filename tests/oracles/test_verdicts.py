@@ -164,6 +164,7 @@ DATA = generic("mse", 3)
 QUERY = far_query(DATA)
 
 
+@pytest.mark.slow
 def test_orders_case11() -> None:
     """200 abc-parametrizations of depth 2 to 5, most of them on walls, against the closed rule."""
     rng = np.random.default_rng(20)

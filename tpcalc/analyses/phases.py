@@ -11,7 +11,7 @@ from functools import cached_property
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import Stage, Stages, judge, restricted
-from tpcalc.analyses.verdict.ledger import Answer, Ledger, Tests
+from tpcalc.analyses.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.analyses.verdict.sizes import Question
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
@@ -286,7 +286,7 @@ class _Point:
         def derive(to: Power, record: Record) -> Scales:
             return follow(program, self.judge.given, self.at, to, record)
 
-        tests = Tests(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None
+        tests = Trials(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None
         return Ledger(program, derive, (depth,), tests, self.judge.record)
 
     @cached_property

@@ -6,19 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.analyses.verdict.judge import Stage
-from tpcalc.analyses.verdict.ledger import DEPTHS, Answer, Ledger, Tests
+from tpcalc.analyses.verdict.judge import Stage, restricted
+from tpcalc.analyses.verdict.ledger import DEPTHS, Answer, Ledger, Trials
 from tpcalc.analyses.verdict.sizes import Question, grows, stays
 from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.analyses.watched import Run
-from tpcalc.limit.claims import Record
-from tpcalc.orders import Ex
-from tpcalc.orders.chamber import Chamber, Region, joined
-from tpcalc.program.program import Program
+from tpcalc.orders.chamber import Chamber
 
 __all__ = ["Settled"]
 
-SMALL = 150  # nodes of a limit graph: up to here a test costs little, and whole tables are tested
+SMALL = 220  # nodes that a step needs: up to here a test costs little, and whole tables are tested
 
 
 @dataclass
@@ -38,7 +35,7 @@ class Settled:
 
     run: Run
     point: Mapping[str, Fraction]
-    tests: Tests | None
+    tests: Trials | None
     ledger: Ledger = field(init=False)
     _known: set[str] = field(default_factory=set)
 
@@ -75,7 +72,7 @@ class Settled:
     def _wanted(self, step: int, exploded: bool) -> Iterable[str]:
         """What is tested at a step."""
         names = self.run.names(step)
-        if step <= 1 or len(self.ledger.runs[0].context.nodes) <= SMALL:
+        if step <= 1 or len(restricted(self.run.program, names).nodes) <= SMALL:
             return names
         asked = () if exploded else self.run.subjects(step).items()
         return [name for subject, own in asked if subject not in self._known for name in own]

@@ -10,7 +10,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import Stage, Stages, judge
-from tpcalc.analyses.verdict.ledger import Answer, Ledger, Tests
+from tpcalc.analyses.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.analyses.verdict.sizes import Order, Question, grows, stays
 from tpcalc.evaluate.witness import Finding
 from tpcalc.limit.context import Context
@@ -50,12 +50,12 @@ def three(t: tp.Tracer) -> None:
     t.output("gone", tp.tanh(v + tp.n**-1 * w) - tp.tanh(v))
 
 
-def findings_of(nonzero: bool | None, asked: list[tuple[LRef, ...]]) -> Tests:
+def findings_of(nonzero: bool | None, asked: list[tuple[LRef, ...]]) -> Trials:
     def tests(context: Context, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
         asked.append(tuple(refs))
         return {ref: Finding(nonzero, "told") for ref in asked[-1]}
 
-    return Tests(tests, lambda context, claims: False)
+    return Trials(tests, lambda context, claims: False)
 
 
 @pytest.mark.parametrize("nonzero", [True, False, None])

@@ -208,6 +208,7 @@ def test_float32_falls_back_where_directions_nearly_depend() -> None:
     assert wide == narrow
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes() -> None:
     """Deep programs build, derive and run without recursion."""
 

@@ -90,9 +90,17 @@ def ties(t: tp.Tracer, *, apart: object) -> tp.Vector:
     return tp.relu(u + 1) - tp.relu(u - 1) - apart
 
 
+def partly(t: tp.Tracer, *, above: float) -> tp.Vector:
+    """What is a sampled 0 where c > above, and varies elsewhere."""
+    c, v = t.gaussian("c"), t.gaussian("v")
+    return (tp.step(c - above) * (square(t) - 1) + tp.step(above - c)) * v
+
+
 @pytest.mark.parametrize(
     ("build", "points", "answer"),
     [
+        (lambda t: partly(t, above=0), (0.0,), None),
+        (lambda t: partly(t, above=1), (0.0,), None),
         (lambda t: ties(t, apart=1), (1.0,), Law.ATOM),
         (lambda t: ties(t, apart=1), (0.5,), Law.CLEAR),
         (lambda t: ties(t, apart=Fraction(3, 2)), (1.0,), Law.CLEAR),

@@ -149,6 +149,7 @@ def test_zero_inputs_with_a_bias_are_like_any_other() -> None:
     assert tp.limit(program, samples=2**8, replicates=4)["f[1,0]"].value > 0.1
 
 
+@pytest.mark.slow
 def test_deep_programs_do_not_recurse() -> None:
     @tp.program
     def deep(t: tp.Tracer) -> None:

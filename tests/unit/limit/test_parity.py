@@ -195,7 +195,7 @@ def test_products_are_vectors_of_the_graph() -> None:
         t.output("x", w @ v)
         t.output("y", w @ u)
 
-    run = scales(made.build())
+    run = scales(made.build()).reach(["x", "y"])
     context = run.context
     products = [ref for ref, node in enumerate(context.nodes) if isinstance(node, Product)]
     first, second = (context.parity.coset(ref) for ref in products)

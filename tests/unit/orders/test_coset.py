@@ -78,6 +78,17 @@ def test_equal_sets_are_one_coset(steps: list[tuple[int, int, int]]) -> None:
 
 
 @given(STEPS)
+def test_cosets_hold_what_their_sets_hold(steps: list[tuple[int, int, int]]) -> None:
+    twins = Twins()
+    for step in steps:
+        twins.step(*step)
+    pairs = list(zip(twins.cosets, twins.sets, strict=True))
+    for (place, space), points in pairs:
+        for other, others in pairs:
+            assert twins.lattice.holds({space: {place}}, other) == (others <= points)
+
+
+@given(STEPS)
 def test_small_lattices_claim_no_zero_that_large_ones_do_not(
     steps: list[tuple[int, int, int]],
 ) -> None:
@@ -99,3 +110,5 @@ def test_what_is_not_followed_may_feel_everything() -> None:
     assert lattice.product(two, lattice.single(7)) == ALL
     assert lattice.hull(lattice.single(7), two) == ALL
     assert lattice.even(two) == lattice.span(two) == ALL
+    assert lattice.holds({ALL[1]: {ALL[0]}}, lattice.single(7))
+    assert not lattice.holds({0: {1}}, two)

@@ -193,6 +193,7 @@ def test_interpreting_walks_in_order(program: Program) -> None:
     assert interpret(program, rules, None) == list(range(len(program.nodes)))
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes() -> None:
     began = time.process_time()
     program = chain(100_000)

@@ -22,14 +22,14 @@ from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power, Region, joined
 from tpcalc.program.program import Program
 
-__all__ = ["DEPTHS", "Answer", "Ledger", "Tests", "particle_tests"]
+__all__ = ["DEPTHS", "Answer", "Ledger", "Trials", "particle_tests"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations at one depth in which atoms may still be found
 
 
 @dataclass(frozen=True, slots=True)
-class Tests:
+class Trials:
     """What tests derivations.
 
     Args:
@@ -41,13 +41,13 @@ class Tests:
     claims: Trial
 
 
-def particle_tests(seed: int) -> Tests:
-    """Tests by samples.
+def particle_tests(seed: int) -> Trials:
+    """Trials by samples.
 
     Args:
         seed: Of the draws.
     """
-    return Tests(lambda context, refs: nonzero(context, refs, seed), tested(seed))
+    return Trials(lambda context, refs: nonzero(context, refs, seed), tested(seed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Ledger:
     program: Program
     derive: Callable[[Power, Record], Scales]
     depths: Sequence[Power] = DEPTHS
-    tests: Tests | None = None
+    tests: Trials | None = None
     record: Record = field(default_factory=Record)
     found: dict[str, Known] = field(default_factory=dict)
     _runs: dict[int, Scales] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Ledger:
     def of(
         program: Program,
         at: Mapping[str, Fraction] | None = None,
-        tests: Tests | None = None,
+        tests: Trials | None = None,
         *,
         values: Mapping[str, Ex | Fraction] | None = None,
         depths: Sequence[Fraction] = DEPTHS,

@@ -31,7 +31,8 @@ MISJUDGED = 1e-3  # of the coordinates: near a kink by chance
 FEWEST = 8  # pairs that must tell something
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
-HOPE = 0.1  # of the samples: where twins differ on more, nothing is concluded from fewer samples
+MANY = 0.1  # of the samples apart
+ERRORS = 2.0  # of a share that is extrapolated
 LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
@@ -156,7 +157,7 @@ def law(
     Source: Bouleau and Hirsch, Dirichlet Forms and Analysis on Wiener Space, section I.7.
     """
     found: dict[int, tuple[Law, str]] = {}
-    apart: dict[int, tuple[Budget, float]] = {}
+    apart: dict[int, Apart] = {}  # with the fewest samples
     left = list(range(len(asked)))
     for budget in _affordable(context, (ref for ref, *_ in asked), LAWS):
         if not left:
@@ -166,14 +167,15 @@ def law(
             ref, points, few = asked[place]
             one = samples[ref]
             if isinstance(one, Unvalued):
-                known, text = Law.BLANK if one.symbolic else Law.OPEN, str(one)
+                found[place] = Law.BLANK if one.symbolic else Law.OPEN, str(one)
+                left.remove(place)
             else:
                 with np.errstate(all="ignore"):
-                    known, text, share = _mass(one, points, budget, apart.get(place))
-                apart[place] = budget, share
-            found[place] = known, text
-            if few or known is not Law.DIM:
-                left.remove(place)
+                    known, text, here = _mass(one, points, budget, apart.get(place))
+                apart.setdefault(place, here)
+                found[place] = known, text
+                if few or known is not Law.DIM or here.is_lasting:
+                    left.remove(place)
     return [found[place] for place in range(len(asked))]
 
 
@@ -246,21 +248,52 @@ def _flat(budget: Budget) -> tuple[int, int]:
     return (2 * budget.pairs, 1)
 
 
-def _mass(
-    one: Dual, points: tuple[float, ...], budget: Budget, before: tuple[Budget, float] | None
-) -> tuple[Law, str, float]:
-    """What is known, the evidence, and the share of the samples on which twins differ.
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Of each pair the share of the samples on which twins differ on where the slope is 0.
 
-    ``before`` is that share with fewer samples.
+    Args:
+        own: Samples that averages are taken over.
+        shares: Of the pairs.
     """
+
+    own: int
+    shares: Array
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether more samples are in vain."""
+        return self.own >= BUDGETS[1].own and float(np.mean(self.shares)) > MANY
+
+    def lasting(self, before: Apart | None) -> float:
+        """The share, or what may be left of it with any number of samples.
+
+        A slope that is 0 on a part differs there whatever their number; one that is small by chance
+        differs the less often the better its coefficients are known, as a root of the samples.
+        """
+        share = float(np.mean(self.shares))
+        if before is None:
+            return share
+        rate = float((before.own / self.own) ** 0.5)
+        left = (self.shares - rate * before.shares) / (1 - rate)
+        error = float(np.std(left, ddof=1) / len(left) ** 0.5)
+        most = float(np.mean(left)) + ERRORS * error
+        return min(share, most)
+
+
+def _mass(
+    one: Dual, points: tuple[float, ...], budget: Budget, before: Apart | None
+) -> tuple[Law, str, Apart]:
+    """What is known, the evidence, and where twins differ."""
     value = one.value[:, budget.own :]
     size = np.broadcast_to(one.size, value.shape)
+    still, unlike = _flatness(one, value.shape, budget.own)
+    apart = Apart(budget.own, np.mean(unlike, axis=1))
     near = np.min([np.abs(value - point) for point in points], axis=0)
     if np.mean((near <= EXACTLY) != (near <= ROUNDING * size)) > MISJUDGED:
-        return Law.OPEN, "it is too small, or its terms too large, to be told from rounding", 1.0
+        return Law.OPEN, "it is too small, or its terms too large, to be told from rounding", apart
     if not np.all(np.isfinite(value)):
-        return Law.OPEN, "its samples overflow", 1.0
-    still, apart = _flatness(one, value.shape, budget.own)
+        return Law.OPEN, "its samples overflow", apart
     share = float(np.mean(still))
     for point in points:
         distance = value - point
@@ -273,31 +306,21 @@ def _mass(
             )
         # Where it does not vary, its value may be sampled: twins tell it from the point.
         fixed = still[0::2] & still[1::2]
-        unlike = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
-        if np.mean(unlike) > APART * max(share, APART):
+        sampled = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
+        if np.mean(sampled) > APART * max(share, APART):
             return Law.DIM, "a part of it may be a number that is there", apart
-    if _lasting(apart, budget, before) > APART:
-        return Law.DIM, f"particles: its slope may be 0 on {apart:.2g} of the coordinates", apart
+    if apart.lasting(before) > APART:
+        share = float(np.mean(unlike))
+        return Law.DIM, f"particles: its slope may be 0 on {share:.2g} of the coordinates", apart
     return Law.CLEAR, "particles: it varies wherever it may be there", apart
 
 
-def _lasting(apart: float, budget: Budget, before: tuple[Budget, float] | None) -> float:
-    """The share on which twins would differ with any number of samples.
-
-    A slope that is 0 on a part differs there whatever their number; one that is small by chance
-    differs the less often the better its coefficients are known, as a root of the samples.
-    """
-    if before is None or apart > HOPE:
-        return apart
-    coarse, share = before
-    rate = (coarse.own / budget.own) ** 0.5
-    return min(apart, (apart - rate * share) / (1 - rate))
-
-
-def _flatness(one: Dual, shape: tuple[int, ...], own: int) -> tuple[NDArray[np.bool_], float]:
-    """Where the slope is 0 but for rounding, and the share where twins differ on it."""
+def _flatness(
+    one: Dual, shape: tuple[int, ...], own: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where the slope is 0 but for rounding, and where twins differ on it."""
     if one.slope is None or one.steep is None:
-        return np.ones(shape, dtype=bool), 0.0
+        return np.ones(shape, dtype=bool), np.zeros((shape[0] // 2, shape[1]), dtype=bool)
     slope = np.broadcast_to(one.slope, (one.slope.shape[0], *shape))
     steep = np.broadcast_to(one.steep, shape)
     still: NDArray[np.bool_] = np.all(np.abs(slope) <= ROUNDING * steep, axis=0)
@@ -306,7 +329,7 @@ def _flatness(one: Dual, shape: tuple[int, ...], own: int) -> tuple[NDArray[np.b
     norms = np.sqrt(np.mean(slope**2, axis=0))
     small = norms < SAMPLED / own**0.5 * steep
     unlike = (_likeness(first, second, axis=0) < 0) & small[0::2] & small[1::2]
-    return still, float(np.mean(unlike & ~(still[0::2] & still[1::2])))
+    return still, unlike & ~(still[0::2] & still[1::2])
 
 
 def _likeness(a: Array, b: Array, axis: int | None = None) -> Array:

@@ -69,8 +69,9 @@ class Budget:
 
 # Primes, so that no share of the samples is 1/2 or another simple fraction by chance.
 BUDGETS = (Budget(113), Budget(887, 128), Budget(7177, 1024))
-LAWS = (Budget(113), Budget(443, 64), Budget(887, 128))
+LAWS = (Budget(113), Budget(443, 64), Budget(887, 128), Budget(3547, 256))
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
+SEEN = 1e-3  # of the terms: what scatters less may be their rounding
 MOST = 2**27  # numbers that directions may hold: 1 GiB
 
 
@@ -160,7 +161,7 @@ class Sweep:
         if isinstance(node, Expect):
             return self._average(self._function(node, of))
         if isinstance(node, ScalarApply):
-            return self._function(node, of)
+            return self._scattered(self._function(node, of))
         if isinstance(node, Number):
             return constant(float(node.value))
         if isinstance(node, Draw):
@@ -202,7 +203,21 @@ class Sweep:
     def _average(self, found: Dual) -> Dual:
         wide = self._wide(found)
         value = np.mean(wide.value[:, : self.budget.own], axis=1)
-        return constant(value, np.mean(wide.size, axis=1))
+        return self._scattered(constant(value, np.mean(wide.size, axis=1)))
+
+    def _scattered(self, found: Dual) -> Dual:
+        """A number whose terms count for no more than twins show: worst cases would multiply.
+
+        What is 0 and was sampled stays as small beside its terms as before; what may be rounding
+        keeps them all.
+        """
+        value = found.value
+        if len(value) == 1:
+            return found
+        apart = value[0::2] - value[1::2]
+        seen = np.abs(value) + np.sqrt(0.5 * self.budget.own * np.mean(apart**2))
+        known = seen > SEEN * found.size
+        return Dual(value, np.where(known, np.minimum(seen, found.size), found.size))
 
     def _outer(self, node: OuterExpect, of: dict[LRef, Dual]) -> Dual:
         """An average over a copy of the columns; slopes are those of the rows."""

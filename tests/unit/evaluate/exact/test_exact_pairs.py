@@ -102,6 +102,7 @@ BOUNDED = [pair for pair in combinations_with_replacement(VALUES, 2) if not WAVE
 BOUNDED += [("sin", "sin"), ("cos", "gaussian"), ("sin", "cos")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("f", "g"), BOUNDED, ids=lambda name: name)
 def test_the_error_is_a_bound(f: str, g: str) -> None:
     rng = np.random.default_rng(len(f) + 7 * len(g))

@@ -54,6 +54,7 @@ FACTORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 0.3])
 @pytest.mark.parametrize("aligned", [0.0, 0.9])
 @pytest.mark.parametrize("name", FACTORS)
