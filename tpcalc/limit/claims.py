@@ -142,5 +142,5 @@ class Record:
             self.atoms.add((claim.key, claim.points))
 
 
-# Trials claims on a graph and puts down what becomes of them: whether an atom was found.
+# Tests claims on a graph and puts down what becomes of them: whether an atom was found.
 Trial = Callable[[Any, Iterable[Claim]], bool]

@@ -82,7 +82,7 @@ def derive(
         values: Numbers for the symbols in exponents.
         rescaled: Names of scalar outputs whose limit is taken after their power of n is taken out;
             that of a vector always is.
-        trial: Trials what the answers rest on besides the form of the program.
+        trial: Tests what the answers rest on besides the form of the program.
 
     Returns:
         The graph, with for each output the power of n it carries and its node.

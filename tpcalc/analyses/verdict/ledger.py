@@ -42,7 +42,7 @@ class Trials:
 
 
 def particle_tests(seed: int) -> Trials:
-    """Trials by samples.
+    """Tests by samples.
 
     Args:
         seed: Of the draws.
