@@ -6,14 +6,14 @@ import re
 import signal
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import tpcalc as tp
-from tests.fuzz.judge import Claim, Heavy, Number, Size, Zero, doubt
+from tests.fuzz.judge import Claim, Heavy, Number, Pair, Size, Zero, doubt
 from tests.fuzz.networks import BIG, SMALL, sample
 from tests.fuzz.programs import ASSUMED, NETWORKS, build
 from tests.fuzz.trainings import TRAININGS, training
@@ -74,13 +74,13 @@ def examine(family: str, seed: int, seconds: float = SECONDS) -> Case:
             program = (training if family in TRAININGS else build)(family, seed)
             claims = list(_claims(program, case))
         with cpu_time(3 * seconds):
-            doubts = _doubts(claims, program, SMALL, seed, SUSPECT)
-            case.doubts = [_text(*one) for one in doubts]
+            doubts = _doubts(claims, program, SMALL, seed)
+            case.doubts = [_text(*one[:2]) for one in doubts]
         if doubts:
             with cpu_time(10 * seconds):
-                again = [claim for claim, _ in doubts]
-                found = _doubts(again, program, BIG, seed, SURE)
-                case.contradictions = [_text(*one) for one in found]
+                before = {one[0]: data for one, _, data in doubts}
+                found = _doubts([one for one, *_ in doubts], program, BIG, seed, before)
+                case.contradictions = [_text(*one[:2]) for one in found]
     except TpcalcError as error:  # of the program itself
         case.status = "refused"
         case.refusals[_reason("program", error)] += 1
@@ -95,15 +95,26 @@ Named = tuple[str, str, Claim]
 
 
 def _doubts(
-    claims: list[Named], program: tp.Program, level: int, seed: int, z: float
-) -> list[tuple[Named, str]]:
+    claims: list[Named],
+    program: tp.Program,
+    level: int,
+    seed: int,
+    before: Mapping[str, Pair] | None = None,
+) -> list[tuple[Named, str, Pair]]:
+    """The claims that networks of a level speak against, why, and what these networks are."""
     wanted = {one[0] for one in claims}
     kept = tuple(output for output in program.outputs if output[0] in wanted)
     if not kept:
         return []
     data = sample(prune(replace(program, outputs=kept)), level, seed)
-    found = [(one, doubt(one[2], *data[one[0]], z)) for one in claims]
-    return [(one, text) for one, text in found if text]
+    found = []
+    for one in claims:
+        small, large = data[one[0]]
+        earlier = None if before is None else before[one[0]]
+        text = doubt(one[2], small, large, SUSPECT if before is None else SURE, earlier)
+        if text:
+            found.append((one, text, (small, large)))
+    return found
 
 
 def _text(one: Named, text: str) -> dict[str, str]:

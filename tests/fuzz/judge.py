@@ -16,7 +16,7 @@ import numpy as np
 from tests.fuzz.networks import Data, Values
 from tpcalc.results import Estimate
 
-__all__ = ["Claim", "Heavy", "Number", "Size", "Zero", "doubt"]
+__all__ = ["Claim", "Heavy", "Number", "Pair", "Size", "Zero", "doubt"]
 
 Statistic = Callable[[Values], float]
 DRIFT = 0.12  # of slopes between finite widths
@@ -62,8 +62,21 @@ class Number:
 Claim = Size | Zero | Heavy | Number
 
 
-def doubt(claim: Claim, small: Data, large: Data, z: float) -> str | None:
-    """What speaks against a claim, None if nothing does."""
+Pair = tuple[Data, Data]  # of a small and a large width
+
+
+def doubt(
+    claim: Claim, small: Data, large: Data, z: float, before: Pair | None = None
+) -> str | None:
+    """What speaks against a claim, None if nothing does.
+
+    Args:
+        claim: The claim.
+        small: What networks are at one width.
+        large: At a larger one.
+        z: The standard errors that count.
+        before: The same at smaller widths.
+    """
     if not all(np.isfinite(d.second).all() and np.isfinite(d.first).all() for d in (small, large)):
         return None  # outside of floating point: nothing is known
     if isinstance(claim, Heavy):
@@ -72,7 +85,7 @@ def doubt(claim: Claim, small: Data, large: Data, z: float) -> str | None:
         size = math.sqrt(float(np.max(large.second)))
         return None if size < 1e-6 else f"identically 0, but of size {size:.3g}"
     if isinstance(claim, Size):
-        return _size(claim, small, large, z)
+        return _size(claim, small, large, z, before)
     return _number(claim, small, large, z)
 
 
@@ -90,14 +103,14 @@ def _log_median(squares: Values) -> float:
     return 0.5 * math.log(max(float(np.median(squares)), 1e-300))
 
 
-def _slope(of: Statistic, small: Data, large: Data, a: Values, b: Values) -> tuple[float, float]:
-    rng = np.random.default_rng(0)
+def _slope(of: Statistic, small: Data, large: Data) -> tuple[float, float]:
+    rng, a, b = np.random.default_rng(0), small.second, large.second
     length = math.log(large.width / small.width)
     error = math.hypot(_error(a, of, rng), _error(b, of, rng))
     return (of(b) - of(a)) / length, error / length
 
 
-def _size(claim: Size, small: Data, large: Data, z: float) -> str | None:
+def _size(claim: Size, small: Data, large: Data, z: float, before: Pair | None) -> str | None:
     a, b = small.second, large.second
     if float(np.mean(b)) < TINY**2:  # rounding has no slope
         gone = not claim.upper and large.width**claim.power > 1e-4
@@ -107,10 +120,12 @@ def _size(claim: Size, small: Data, large: Data, z: float) -> str | None:
         statistics.append(_log_median)
     over, under, texts = [], [], []
     for of, times in zip(statistics, (z, z - 2), strict=False):
-        slope, error = _slope(of, small, large, a, b)
-        slack = times * error + DRIFT
-        over.append(slope > claim.power + slack)
-        under.append(slope < claim.power - slack)
+        slope, error = _slope(of, small, large)
+        off, slack = slope - claim.power, times * error + DRIFT
+        earlier = _slope(of, *before)[0] - claim.power if before else 0.0
+        nearer = abs(off) < SHRINKS * abs(earlier)  # it may tend there
+        over.append(off > slack and not nearer)
+        under.append(off < -slack and not nearer)
         texts.append(f"{slope:.3f} +- {error:.3f}")
     if all(over) or (all(under) and not claim.upper):
         how = "O" if claim.upper else "Theta"

@@ -98,3 +98,20 @@ RANDOM = data(lambda n, g: 1 + (1 + n**-0.5) * g)
 def test_the_judge_doubts_what_is_wrong(networks: list[Data], right: Claim, wrong: Claim) -> None:
     assert doubt(right, *networks, 5) is None
     assert doubt(wrong, *networks, 5)
+
+
+def test_a_slope_that_gets_nearer_is_no_contradiction() -> None:
+    def bend(of: float) -> list[Data]:
+        """What is n^(1/2) at small widths and of order one at large ones, or goes on to grow."""
+        return [
+            Data(n, value, value**2)
+            for n in (2**6, 2**9, 2**12, 2**15)
+            for value in [np.full(64, 1 / (n**-0.5 + of))]
+        ]
+
+    bound = Size(0, True)
+    near, far = bend(0.03), bend(0.0)
+    assert doubt(bound, near[0], near[1], 5)
+    assert doubt(bound, near[1], near[2], 5)
+    assert doubt(bound, near[1], near[2], 5, (near[0], near[1])) is None
+    assert doubt(bound, far[2], far[3], 5, (far[0], far[1]))
