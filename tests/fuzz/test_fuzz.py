@@ -23,24 +23,8 @@ def seeds(family: str) -> int:
     return 12 if family in ASSUMED else 6
 
 
-# What the judge says wrongly, or is not explained yet.
-OPEN = {
-    ("recurrent", 3): "seed 3: sizes of order 10^2 at the limit, reached from n^1 at small widths",
-    ("twin", 3): "seed 3: a limit after n^(-1) is a sampled 0 and scatters",
-    (
-        "mlp",
-        3,
-    ): "seed 3: f[2,0] is 0.05 n^(3/4) at n = 2048, its bound holds, and its slope is still 1.1",
-}
 CHUNKS = [
-    pytest.param(
-        family,
-        first,
-        id=f"{family}-{first}",
-        marks=[pytest.mark.xfail(strict=True, reason=OPEN[family, first])]
-        if (family, first) in OPEN
-        else [],
-    )
+    pytest.param(family, first, id=f"{family}-{first}")
     for family in FAMILIES
     for first in range(0, seeds(family), CHUNK)
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
-from tpcalc.evaluate.witness import BUDGETS, Law, comes_near_zero, law, nonzero
+from tpcalc.evaluate.witness import Law, comes_near_zero, law, nonzero
 from tpcalc.functions import Fn, Par, const
 from tpcalc.limit.claims import Claim, Trial, Verdict
 from tpcalc.limit.context import Context
@@ -38,20 +38,11 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
     laws = [claim for claim in left if claim.kind in ("clear", "told")]
     again = False
-    holds = {Law.CLEAR: True, Law.ATOM: False}
-    if laws:
-        found = law(context, [(claim.node, claim.points, claim.plain) for claim in laws], seed)
-        known = _supported(
-            context,
-            [c for c, f in zip(laws, found, strict=True) if c.plain and f[0] is Law.DIM],
-            seed,
-        )
-        for claim, (answer, text) in zip(laws, found, strict=True):
-            again = again or (answer is Law.ATOM and claim.kind == "clear")
-            if answer is Law.BLANK or claim in known:
-                record.settle(claim, Verdict(True, text, sure=False))
-            else:
-                record.settle(claim, Verdict(holds.get(answer), text))
+    holds = {Law.CLEAR: True, Law.FORM: True, Law.BLANK: True, Law.ATOM: False}
+    for claim, (answer, text) in zip(laws, law(context, laws, seed), strict=True):
+        again = again or (answer is Law.ATOM and claim.kind == "clear")
+        sure = answer not in (Law.FORM, Law.BLANK)
+        record.settle(claim, Verdict(holds.get(answer), text, sure=sure))
     numbers = {claim: _distances(context, claim) for claim in left if claim not in laws}
     if numbers:
         asked = [node for nodes in numbers.values() for node in nodes]
@@ -65,17 +56,6 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
             mean = not near.get(claim.node)
             record.settle(claim, Verdict(True if blank else None, text, mean, sure=not weak))
     return again
-
-
-def _supported(context: Context, claims: Sequence[Claim], seed: int) -> set[Claim]:
-    """The claims with a direction by their form that was brought by what is not 0."""
-    asked = [source for claim in claims for source in claim.sources]
-    tests = nonzero(context, asked, seed, BUDGETS[:1]) if asked else {}
-    return {
-        claim
-        for claim in claims
-        if not claim.sources or any(tests[source].nonzero for source in claim.sources)
-    }
 
 
 def _distances(context: Context, claim: Claim) -> list[LRef]:

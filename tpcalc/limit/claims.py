@@ -42,7 +42,8 @@ class Claim:
         power: Of ``"nonzero"`` the power that is taken.
         plain: Of ``"clear"``: whether forms show a direction of its own with a given number in
             front, so that only exact zeros speak against it.
-        sources: Then the vectors that brought such directions; one of them must not be 0.
+        sources: Then the products that brought such directions; of one of them the vector must not
+            be a sum of those that were multiplied before.
     """
 
     kind: str

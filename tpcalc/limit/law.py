@@ -135,18 +135,18 @@ class Laws:
         return self._free[ref]
 
     def sources(self, ref: LRef) -> tuple[LRef, ...]:
-        """The vectors whose products brought the directions of a vector with a given number."""
+        """The products that brought the directions of a vector with a given number."""
         self._fill(ref)
         found, stack, seen = [], [ref], {ref}
         while stack:
             node = self.context.nodes[top := stack.pop()]
             if isinstance(node, Product) and self.context.parity.own[top] & self._plain[ref]:
-                found.append(node.vector)
+                found.append(top)
             elif isinstance(node, Combine):
                 fresh = set(node.vectors) - seen
                 seen |= fresh
                 stack.extend(sorted(fresh))
-        return tuple(dict.fromkeys(found))
+        return tuple(found)
 
     def _terms(self, ref: LRef) -> list[tuple[LRef, bool]]:
         """The terms of a sum of sums, each with whether a given number is in front of it."""

@@ -10,6 +10,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.evaluate.settle import settle
 from tpcalc.evaluate.witness import BUDGETS, Law, Sweep, law
+from tpcalc.limit.claims import Claim
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales
 
@@ -112,7 +113,7 @@ def partly(t: tp.Tracer, *, above: float) -> tp.Vector:
 )
 def test_mass_at_points(build: object, points: tuple[float, ...], answer: Law | None) -> None:
     run, node = derived(build)
-    ((found, _),) = law(run.context, [(node, points, False)])
+    ((found, _),) = law(run.context, [Claim("clear", node, 0, points, "")])
     assert found is (answer or Law.DIM)
 
 

@@ -3,4 +3,14 @@
 from tpcalc.evaluate.witness.findings import Finding, Law, comes_near_zero, law, nonzero
 from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
 
-__all__ = ["BUDGETS", "Budget", "Finding", "Law", "Sweep", "comes_near_zero", "law", "nonzero"]
+__all__ = [
+    "BUDGETS",
+    "Budget",
+    "Finding",
+    "Law",
+    "Sweep",
+    "comes_near_zero",
+    "law",
+    "new",
+    "nonzero",
+]

@@ -20,6 +20,7 @@ from tpcalc.evaluate.witness.sweep import BUDGETS, LAWS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
+from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import cone, graph_of
 from tpcalc.limit.graph import Expect, LRef, Target
@@ -62,6 +63,7 @@ class Law(Enum):
     """What is known of the mass of a law at given points."""
 
     CLEAR = "no mass there"
+    FORM = "no mass there by its form, though samples do not tell"
     ATOM = "it is exactly there on a part of the coordinates"
     DIM = "samples are too few to tell"
     BLANK = "it holds a symbol: there is nothing to sample"
@@ -72,7 +74,6 @@ def nonzero(
     context: Context,
     refs: Iterable[LRef],
     seed: int = 0,
-    budgets: Sequence[Budget] = BUDGETS,
 ) -> dict[LRef, Finding]:
     """Whether nodes are different from 0: scalars by their value, vectors by their mean square.
 
@@ -83,7 +84,6 @@ def nonzero(
         context: A graph under construction.
         refs: Nodes.
         seed: Of the draws.
-        budgets: Numbers of samples, smallest first.
 
     Returns:
         A finding for each node.
@@ -93,7 +93,7 @@ def nonzero(
     found: dict[LRef, Finding] = {}
     left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
     before: dict[LRef, Array] = {}
-    for budget in _affordable(context, left.values(), budgets):
+    for budget in _affordable(context, left.values(), BUDGETS):
         if not left:
             break
         samples = Sweep(context, replace(budget, slopes=0), seed).run(left.values())
@@ -106,7 +106,7 @@ def nonzero(
                 continue
             with np.errstate(all="ignore"):  # what overflows is no finding
                 finding, squares, strong = _settled(one, budget, context.dims[root] is not None)
-                if finding.nonzero and not strong and len(budgets) > 1:  # it must not fall
+                if finding.nonzero and not strong:  # it must not fall
                     if ref not in before:
                         finding = Finding(False, finding.text)
                     elif np.median(squares) < STAYS * np.median(before[ref]):
@@ -114,8 +114,6 @@ def nonzero(
             before[ref], found[ref] = squares, finding
             if finding.nonzero is not False:
                 del left[ref]
-    if len(budgets) < len(BUDGETS):
-        return found
     for ref, root in left.items():  # small beside its terms, if it is not 0: a number may tell
         if context.dims[root] is None and not context.random[root]:
             found[ref] = _computed(context, root) or found[ref]
@@ -139,16 +137,14 @@ def _computed(context: Context, ref: LRef) -> Finding | None:
     return Finding(True, f"{answer.method.value}: {value:.3g}, error at most {error:.1g}")
 
 
-def law(
-    context: Context, asked: Sequence[tuple[LRef, tuple[float, ...], bool]], seed: int = 0
-) -> list[tuple[Law, str]]:
+def law(context: Context, claims: Sequence[Claim], seed: int = 0) -> list[tuple[Law, str]]:
     """Whether laws have mass at given points: where a vector does not vary, and is at a point.
 
     A function of Gaussians has no mass at a point where its gradient is not 0 (Bouleau and Hirsch).
 
     Args:
         context: A graph under construction.
-        asked: Vector nodes with the points, and whether a few samples are enough.
+        claims: Vector nodes with the points.
         seed: Of the draws.
 
     Returns:
@@ -157,26 +153,54 @@ def law(
     Source: Bouleau and Hirsch, Dirichlet Forms and Analysis on Wiener Space, section I.7.
     """
     found: dict[int, tuple[Law, str]] = {}
-    apart: dict[int, Apart] = {}  # with the fewest samples
-    left = list(range(len(asked)))
-    for budget in _affordable(context, (ref for ref, *_ in asked), LAWS):
+    first: dict[int, tuple[Sweep, Apart]] = {}
+    left = list(range(len(claims)))
+    for budget in _affordable(context, (claim.node for claim in claims), LAWS):
         if not left:
             break
-        samples = Sweep(context, budget, seed).run(asked[place][0] for place in left)
+        sweep = Sweep(context, budget, seed)
+        samples = sweep.run(claims[place].node for place in left)
         for place in list(left):
-            ref, points, few = asked[place]
-            one = samples[ref]
+            claim, one = claims[place], samples[claims[place].node]
             if isinstance(one, Unvalued):
                 found[place] = Law.BLANK if one.symbolic else Law.OPEN, str(one)
                 left.remove(place)
-            else:
-                with np.errstate(all="ignore"):
-                    known, text, here = _mass(one, points, budget, apart.get(place))
-                apart.setdefault(place, here)
-                found[place] = known, text
-                if few or known is not Law.DIM or here.is_lasting:
-                    left.remove(place)
-    return [found[place] for place in range(len(asked))]
+                continue
+            begun = first.get(place)
+            with np.errstate(all="ignore"):
+                known, text, here = _mass(one, claim.points, budget, begun and begun[1])
+                sweeps = [begun[0], sweep] if begun else [sweep]
+                if known is Law.DIM and claim.plain and _brought(claim, sweeps):
+                    known = Law.FORM
+            first.setdefault(place, (sweep, here))
+            found[place] = known, text
+            if known is not Law.DIM or here.is_lasting:
+                left.remove(place)
+    return [found[place] for place in range(len(claims))]
+
+
+def _brought(claim: Claim, sweeps: Sequence[Sweep]) -> bool:
+    """Whether something new brought a direction that forms show; sweeps: the first and the last."""
+    own = sweeps[-1].budget.own
+    return not claim.sources or any(
+        _is_new([one.news[ref] for one in sweeps if ref in one.news], own) for ref in claim.sources
+    )
+
+
+def _is_new(parts: Sequence[Dual], own: int) -> bool:
+    """Whether what is left of a vector beside those that were multiplied before is not 0.
+
+    Of a sum of them rounding is left; of one but for a sampled 0 a part that is small beside its
+    terms, and falls with the samples.
+    """
+    if not parts:
+        return False
+    squares = [float(np.median(one.value**2)) for one in parts]
+    terms = float(np.median(parts[-1].size ** 2))
+    if not np.isfinite(terms) or squares[-1] <= ROUNDING**2 * terms:
+        return False
+    stays = own >= BUDGETS[1].own and squares[-1] >= STAYS * squares[0]
+    return stays or squares[-1] > LARGE**2 * terms
 
 
 def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> dict[LRef, bool]:

@@ -91,10 +91,14 @@ class Sweep:
         context: The graph under construction.
         budget: How much is sampled.
         seed: Of all draws.
+
+    Attributes:
+        news: Of each product how large the part of its vector is that its matrix meets first there.
     """
 
     def __init__(self, context: Context, budget: Budget, seed: int) -> None:
         self.context, self.budget, self.seed = context, budget, seed
+        self.news: dict[LRef, Dual] = {}
         self._sides: dict[object, _Side] = {}
         self._starts: dict[str, list[Dual]] = {}
         self._ratio = {dim.name: float(dim.ratio) for dim in context.program.dims}
@@ -281,17 +285,17 @@ class Sweep:
 
     def _product(self, node: Product, x: Dual) -> Dual:
         """A hat that is correlated with those before it, and multiples of what made x."""
+        here = self.context.known[node]
         if node.matrix in self.context.orthogonal:
-            return self._haar(node, x)
+            return self._haar(node, x, here)
         inward = self._ratio[self.context.dims[node.vector] or ""]
         side = self._side((node.matrix, node.transpose))
         back = self._side((node.matrix, not node.transpose))
-        parts = [
-            (weight * inward**0.5, side.draws[place])
-            for place, weight in self._coordinates(side, x, node.vector, ("hat", *_key(node)))
-        ]
+        places, new = self._coordinates(side, x, node.vector, ("hat", *_key(node)))
+        self.news[here] = _news(new, x)
+        parts = [(weight * inward**0.5, side.draws[place]) for place, weight in places]
         seen = self.context.parity.depends[node.vector]
-        outward = self._ratio[self.context.dims[self.context.known[node]] or ""]
+        outward = self._ratio[self.context.dims[here] or ""]
         for place, bit in enumerate(back.bits):
             if not seen & bit:
                 continue
@@ -299,7 +303,7 @@ class Sweep:
             parts.append((rate * (inward / outward**0.5), back.inputs[place]))
         return self._wide(_settled(_mixed(parts), x))
 
-    def _haar(self, node: Product, x: Dual) -> Dual:
+    def _haar(self, node: Product, x: Dual, here: LRef) -> Dual:
         """An isometry of the small space into the large one, known by what it did: pairs of it.
 
         What is applied the other way shows a part of the range, and a direction that is not in it.
@@ -312,6 +316,7 @@ class Sweep:
         key = ("haar", node.matrix, len(pairs.inputs))
         if upward:  # from the small space
             weights, unit, norm = self._split(x, pairs.inputs)
+            self.news[here] = _news(norm, x)
             if unit is not None:
                 pairs.inputs.append(unit)
                 pairs.draws.append(self._gaussian(*key))
@@ -319,6 +324,7 @@ class Sweep:
             parts = [(w * small**0.5, p) for w, p in zip(weights, pairs.draws, strict=True)]
             return self._wide(_settled(_mixed(parts), x))
         weights, unit, norm = self._split(x, [*pairs.draws, *null.inputs])
+        self.news[here] = _news(norm, x)
         weights = weights[: len(pairs.draws)]
         if unit is not None:
             share = (small / large) ** 0.5
@@ -338,15 +344,15 @@ class Sweep:
 
     def _coordinates(
         self, side: _Side, x: Dual, ref: LRef, key: tuple[object, ...]
-    ) -> list[tuple[int, Array]]:
-        """A vector in the directions of a side, which it may extend."""
+    ) -> tuple[list[tuple[int, Array]], Array]:
+        """A vector in the directions of a side, which it may extend, and how far it does."""
         weights, unit, norm = self._split(x, side.inputs)
         if unit is not None:
             side.inputs.append(unit)
             side.draws.append(self._gaussian(*key, len(side.draws)))
             side.bits.append(self._bit(ref, key))
             weights.append(norm)
-        return list(enumerate(weights))
+        return list(enumerate(weights)), norm
 
     def _split(self, x: Dual, directions: Sequence[Dual]) -> tuple[list[Array], Dual | None, Array]:
         """Coordinates, the direction of what is left, and its coefficient; None: nothing is."""
@@ -364,7 +370,7 @@ class Sweep:
         square = np.mean(value[:, :own] ** 2, axis=1, keepdims=True)
         kept = square > ROUNDING**2 * np.mean(x.size**2, axis=1, keepdims=True)
         if not np.any(kept):
-            return weights, None, square
+            return weights, None, np.zeros_like(square)
         # Twins name a direction alike: a coefficient that is 0 then has either sign.
         first, second = value[0::2, own:], value[1::2, own:]
         turned = np.sign(np.sum(first * second, axis=1, keepdims=True))
@@ -395,7 +401,7 @@ class Sweep:
         side = self._side(("fluctuation", node.group, node.index))
         value: Any = np.zeros((2 * self.budget.pairs, 1))
         key = ("fluctuation", node.group, node.index)
-        for place, weight in self._coordinates(side, x, node.vector, key):
+        for place, weight in self._coordinates(side, x, node.vector, key)[0]:
             draw = self._generator(*key, "draw", place).standard_normal(self.budget.pairs)
             value = value + weight * np.repeat(draw, 2)[:, None]
         factor = (float(variance) / self._ratio[group.dim]) ** 0.5
@@ -407,6 +413,10 @@ class Sweep:
         own = self.budget.own
         found: Array = np.einsum("rs,rs->r", a[:, :own], b[:, :own])[:, None] / own
         return found
+
+
+def _news(norm: Array, x: Dual) -> Dual:
+    return constant(norm, np.sqrt(np.mean(x.size**2, axis=1)))
 
 
 def _key(node: Product) -> tuple[str, bool]:
