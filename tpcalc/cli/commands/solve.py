@@ -22,7 +22,8 @@ Symbolic = Annotated[
     ),
 ]
 Multipliers = Annotated[
-    bool, typer.Option("--multipliers", help="Solve for the powers a_l of the weights as well.")
+    bool,
+    typer.Option("--multipliers", help="Solve for the powers a_l of the weights as well: muP."),
 ]
 
 
@@ -36,7 +37,7 @@ def solve(
     at: At = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learning-rate exponents c_l(t) at which every update contributes Theta(1)."""
+    """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
     from tpcalc.cli import payload
     from tpcalc.cli.runs import solved
     from tpcalc.cli.show import put, put_table
