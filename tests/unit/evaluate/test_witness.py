@@ -150,3 +150,16 @@ def test_powers_of_relu_where_the_leading_term_is_0(power: int, right: float) ->
     found = tp.limit(program, samples=2**9, replicates=2048)["y"]
     assert found.stderr < 0.05
     assert abs(found.value - right) < 5 * found.stderr
+
+
+@pytest.mark.parametrize(("by", "known"), [(0, False), (1, True)])
+def test_a_direction_that_forms_show_must_bring_something_new(by: int, known: bool) -> None:
+    """W (q x) - W x with q a sampled 1: to the form W x is a product of its own."""
+
+    def build(t: tp.Tracer) -> tp.Vector:
+        x, v, W = t.gaussian("x"), t.gaussian("v"), t.matrix("W")
+        y = tp.n**-H * (W @ (t.inner(x, x) * x + by * tp.relu(x)) - W @ x)
+        return tp.abs(y + tp.n**-1 * v) - tp.abs(y)
+
+    order = tp.orders(tp.program(lambda t: t.output("y", build(t))))["y"]
+    assert (order.n is not None) is known

@@ -263,9 +263,11 @@ def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, Array, b
     blurred = np.any(lost[0::2] | lost[1::2], axis=1)
     told = (squares > 0) & ~((cross == 0) & blurred)
     agree = int(np.sum(cross[told] <= 0)) <= 1 and int(np.sum(told)) >= FEWEST
-    typical = float(np.median(cross[told]))
-    strong = typical > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
-    return Finding(agree, text), cross, strong
+    strong = (
+        float(np.median(cross[told]))
+        > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
+    )
+    return Finding(agree, text), cross[told], strong
 
 
 def _flat(budget: Budget) -> tuple[int, int]:
