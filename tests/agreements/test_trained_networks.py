@@ -25,6 +25,7 @@ def losses(outputs: Any) -> Any:
     return -logs[:, :, np.arange(len(LABELS)), LABELS].mean(-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "act", "lr", "std"),
     [

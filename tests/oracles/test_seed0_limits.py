@@ -149,6 +149,7 @@ def test_S0_20_case28_by_its_recursions() -> None:
     assert found.value - 5 * found.stderr > 3.94 + 5 * 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 3])
 def test_S0_20_case28_29_later_steps(depth: int) -> None:
     """Networks agree with the limit: coordinates of h_1 that are 0 in it are not at finite width.

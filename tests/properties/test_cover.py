@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,6 +122,7 @@ def middle(p: Point, q: Point) -> Point:
     return tuple((x + y) / 2 for x, y in zip(p, q, strict=True))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(hidden("xy", 6))
 def test_two_symbols(case: Hidden) -> None:
@@ -136,6 +138,7 @@ def test_two_symbols(case: Hidden) -> None:
         assert all(point == sample for point in cell.corners) == (cell.dimension == 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(hidden("xyz", 4), st.randoms(use_true_random=False))
 def test_three_symbols(case: Hidden, chance: random.Random) -> None:

@@ -422,6 +422,7 @@ def test_doubling_a_sum_stays_small() -> None:
     assert product == 2**100
 
 
+@pytest.mark.slow
 def test_deep_programs_build_without_recursion_and_in_seconds() -> None:
     @program
     def deep(t: Tracer) -> None:

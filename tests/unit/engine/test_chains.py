@@ -141,6 +141,7 @@ def hard_inputs(seed):
     return np.array([x, z, *shifts, x, -x, 2 * x, -0.5 * x, 0 * x, x * (1 + 1e-5)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 2, 10])
 @pytest.mark.parametrize("name", CHAINS)
 def test_errors_are_within_what_is_stated(name, depth):

@@ -198,6 +198,7 @@ def _words(matrix_like, v):
     return [y @ y, v @ z, z @ z, w @ y, w @ w, u @ z, u @ v, u @ u, y[0] ** 2, z[0] * v[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0), (0.5, 2.0)])
 def test_finite_law_is_that_of_a_dense_gaussian_matrix(ratios):
     n, seeds = 10, 1500
@@ -223,6 +224,7 @@ def test_finite_law_is_that_of_a_dense_gaussian_matrix(ratios):
         assert np.max(np.abs(z)) < Z, z
 
 
+@pytest.mark.slow
 def test_finite_covariance_of_entries():
     n, seeds = 4, 4000
     sums = np.zeros((2, 4, 4))

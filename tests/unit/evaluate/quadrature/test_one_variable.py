@@ -80,6 +80,7 @@ def agree(factor: Expr, mean: float, variance: float, truth: Any, accuracy: floa
     assert found.error <= accuracy * max(size, abs(truth))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRUTH)
 def test_moments_of_activations(name: str) -> None:
     mean, variance = GAUSSIANS[(list(TRUTH).index(name) + 1) % len(GAUSSIANS)]
@@ -143,6 +144,7 @@ COMPOSED: dict[str, tuple[Expr, Callable[[Any], Any], tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gaussian", [(0.0, 1.0), (0.5, 1.0), (0.0, 400.0)])
 @pytest.mark.parametrize("name", COMPOSED)
 def test_compositions(name: str, gaussian: tuple[float, float]) -> None:

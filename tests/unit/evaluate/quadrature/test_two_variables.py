@@ -67,6 +67,7 @@ def moderate(name: str, pair: tuple[float, ...]) -> tuple[float, ...]:
     return mu, mv, min(qu, 2.0), min(qv, 2.0), rho
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(2))
 @pytest.mark.parametrize("name", KNOWN)
 def test_activations(name: str, number: int) -> None:
@@ -83,6 +84,7 @@ def test_activations_everywhere(name: str, pair: tuple[float, ...]) -> None:
     judged((factor, factor), (KNOWN[name], KNOWN[name]), moderate(name, pair))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOPES)
 def test_slopes(name: str) -> None:
     pair = PAIRS[(3 * list(SLOPES).index(name) + 2) % len(PAIRS)]
