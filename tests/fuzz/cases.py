@@ -80,7 +80,7 @@ def examine(family: str, seed: int, seconds: float = SECONDS) -> Case:
             with cpu_time(10 * seconds):
                 before = {one[0]: data for one, _, data in doubts}
                 found = _doubts([one for one, *_ in doubts], program, BIG, seed, before)
-                case.contradictions = [_text(*one[:2]) for one in found]
+                case.contradictions = [_text(*one[:2]) for one in _unexplained(found, claims)]
     except TpcalcError as error:  # of the program itself
         case.status = "refused"
         case.refusals[_reason("program", error)] += 1
@@ -92,6 +92,7 @@ def examine(family: str, seed: int, seconds: float = SECONDS) -> Case:
 
 
 Named = tuple[str, str, Claim]
+Doubt = tuple[Named, str, Pair]
 
 
 def _doubts(
@@ -100,7 +101,7 @@ def _doubts(
     level: int,
     seed: int,
     before: Mapping[str, Pair] | None = None,
-) -> list[tuple[Named, str, Pair]]:
+) -> list[Doubt]:
     """The claims that networks of a level speak against, why, and what these networks are."""
     wanted = {one[0] for one in claims}
     kept = tuple(output for output in program.outputs if output[0] in wanted)
@@ -115,6 +116,20 @@ def _doubts(
         if text:
             found.append((one, text, (small, large)))
     return found
+
+
+def _unexplained(found: list[Doubt], claims: list[Named]) -> list[Doubt]:
+    """Without slopes of what is on its way to a number, and that number is not doubted.
+
+    A small limit is reached late: until then networks show the slope of a larger term that vanishes.
+    """
+    doubted = {(name, claim.power) for (name, _, claim), *_ in found if isinstance(claim, Number)}
+    numbers = {(name, claim.power) for name, _, claim in claims if isinstance(claim, Number)}
+    return [
+        one
+        for one in found
+        if not isinstance(one[0][2], Size) or (one[0][0], one[0][2].power) not in numbers - doubted
+    ]
 
 
 def _text(one: Named, text: str) -> dict[str, str]:

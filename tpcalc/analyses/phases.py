@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
@@ -33,6 +33,7 @@ from tpcalc.results.provenance import provenance
 __all__ = ["phases"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
+CALM = Fraction(1, 2**12)  # of a rate at which samples do not tell
 MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in
 _Found = tuple[Answer, Ledger]
 Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
@@ -102,17 +103,22 @@ def phases(
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
         )
-    watched = probe(
-        architecture,
-        parameterization,
-        data,
-        steps=steps,
-        loss=loss,
-        batch=batch,
-        watch=("h", "x", "dW_x"),
-    )
-    given = _given(watched.program, box, values)
-    asked = _Judge(watched, given, verify, seed)
+
+    def watched(lr: Fraction) -> Probe:
+        return probe(
+            architecture,
+            parameterization,
+            data,
+            steps=steps,
+            lr=lr,
+            loss=loss,
+            batch=batch,
+            watch=("h", "x", "dW_x"),
+        )
+
+    run = watched(Fraction(1))
+    given = _given(run.program, box, values)
+    asked = _Judge(run, given, verify, seed, partial(watched, CALM))
     cells = cover(asked, box, most)
     axes = Axes.of(box)
     settings = {
@@ -131,7 +137,7 @@ def phases(
         tuple(_cell(cell, box) for cell in cells),
         True,
         asked.runs,
-        provenance(watched.program.digest, seed, settings, time.perf_counter() - started),
+        provenance(run.program.digest, seed, settings, time.perf_counter() - started),
         asked.notes(steps),
     )
 
@@ -162,7 +168,9 @@ class _Judge:
     given: Mapping[str, Fraction]
     verify: bool
     seed: int
+    calmer: Callable[[], Probe] | None = None
     runs: int = 0
+    calmed: int = 0
     tested: dict[LimitGraph, Finding] = field(default_factory=dict)
     untested: set[str] = field(default_factory=set)
     programs: dict[Stage, Program] = field(default_factory=dict)
@@ -172,7 +180,19 @@ class _Judge:
         self.runs += 1
         here = _Point(self, point)
         found = judge(self.stages, here.ask)
+        if found.verdict == "undecided" and self.verify and self.calm is not None:
+            region, answer = self.calm(point)
+            if answer[0] != "undecided":
+                self.calmed += 1
+                return region, answer
         return joined(ledger.region for ledger in here.used), (found.verdict, found.fact)
+
+    @cached_property
+    def calm(self) -> _Judge | None:
+        """The same at a smaller rate: exponents are the same, and fewer coefficients huge."""
+        if self.calmer is None:
+            return None
+        return _Judge(self.calmer(), self.given, self.verify, self.seed)
 
     @cached_property
     def stages(self) -> Stages:
@@ -223,6 +243,11 @@ class _Judge:
             f"{count} leading coefficients were tested with the particle engine; the others that "
             "verdicts rest on are provably different from 0"
         )
+        if self.calmed:
+            notes.append(
+                f"{self.calmed} verdicts are decided at {CALM} of the rate, where samples at the "
+                "rate itself are too wild to tell"
+            )
         if self.untested:
             why = "; ".join(sorted(self.untested))
             notes.append(

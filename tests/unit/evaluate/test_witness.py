@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.settle import settle
 from tpcalc.evaluate.witness import BUDGETS, Law, Sweep, law
 from tpcalc.limit.claims import Claim
@@ -163,3 +164,23 @@ def test_a_direction_that_forms_show_must_bring_something_new(by: int, known: bo
 
     order = tp.orders(tp.program(lambda t: t.output("y", build(t))))["y"]
     assert (order.n is not None) is known
+
+
+def test_a_part_that_was_sampled_beside_an_exact_0_is_not_told() -> None:
+    """(q - 1) relu(x) + relu(z) with q a sampled 1: where z < 0 it is 0, on a half of it exactly.
+
+    There the next term decides, so that the average is 1 / (2 (2 pi)^(1/2)).
+    """
+
+    def build(t: tp.Tracer) -> tp.Scalar:
+        x, z, v = (t.gaussian(name) for name in "xzv")
+        y = (t.inner(x, x) - 1) * tp.relu(x) + tp.relu(z)
+        return t.inner(tp.step(y + tp.n ** Fraction(-1, 4) * v), v)
+
+    program = tp.program(lambda t: t.output("gate", build(t)))
+    try:
+        found = tp.limit(program)["gate"].estimate
+    except TpcalcError as error:
+        assert "on a part of the coordinates decides" in str(error)
+    else:
+        assert abs(found.value - 0.5 / np.sqrt(2 * np.pi)) < 5 * found.stderr

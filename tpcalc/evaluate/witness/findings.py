@@ -168,7 +168,7 @@ def law(context: Context, claims: Sequence[Claim], seed: int = 0) -> list[tuple[
                 continue
             begun = first.get(place)
             with np.errstate(all="ignore"):
-                known, text, here = _mass(one, claim.points, budget, begun and begun[1])
+                known, text, here = _mass(one, claim, budget, begun and begun[1])
                 sweeps = [begun[0], sweep] if begun else [sweep]
                 if known is Law.DIM and claim.plain and _brought(claim, sweeps):
                     known = Law.FORM
@@ -307,37 +307,42 @@ class Apart:
         return min(share, most)
 
 
-def _mass(
-    one: Dual, points: tuple[float, ...], budget: Budget, before: Apart | None
-) -> tuple[Law, str, Apart]:
-    """What is known, the evidence, and where twins differ."""
+def _mass(one: Dual, claim: Claim, budget: Budget, before: Apart | None) -> tuple[Law, str, Apart]:
+    """What is known, the evidence, and where twins differ.
+
+    That it is at a point on a part tells that a law is not clear. To tell where it is there takes
+    more: no other part may be there but for what was sampled.
+    """
     value = one.value[:, budget.own :]
     size = np.broadcast_to(one.size, value.shape)
     still, unlike = _flatness(one, value.shape, budget.own)
+    distances = [value - point for point in claim.points]
+    noise = SAMPLED / budget.own**0.5 * size
+    close = np.any([np.abs(distance) <= noise for distance in distances], axis=0)
+    unlike &= close[0::2] & close[1::2]
     apart = Apart(budget.own, np.mean(unlike, axis=1))
-    near = np.min([np.abs(value - point) for point in points], axis=0)
+    near = np.min(np.abs(distances), axis=0)
     if np.mean((near <= EXACTLY) != (near <= ROUNDING * size)) > MISJUDGED:
         return Law.OPEN, "it is too small, or its terms too large, to be told from rounding", apart
     if not np.all(np.isfinite(value)):
         return Law.OPEN, "its samples overflow", apart
+    within = [ROUNDING * (size + abs(point)) for point in claim.points]
+    there = still & np.any([np.abs(d) <= w for d, w in zip(distances, within, strict=True)], axis=0)
+    atom = f"particles: exactly there on {_share(there)} of the coordinates"
+    if np.any(there) and claim.kind == "clear":
+        return Law.ATOM, atom, apart
+    # Where it does not vary, its value may be sampled: twins tell it from the point.
+    fixed = still[0::2] & still[1::2]
     share = float(np.mean(still))
-    for point in points:
-        distance = value - point
-        there = still & (np.abs(distance) <= ROUNDING * (size + abs(point)))
-        if np.any(there):
-            return (
-                Law.ATOM,
-                f"particles: exactly there on {_share(there)} of the coordinates",
-                apart,
-            )
-        # Where it does not vary, its value may be sampled: twins tell it from the point.
-        fixed = still[0::2] & still[1::2]
-        sampled = fixed & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
+    for distance in distances:
+        sampled = fixed & ~there[0::2] & (_likeness(distance[0::2], distance[1::2]) < ALIKE)
         if np.mean(sampled) > APART * max(share, APART):
             return Law.DIM, "a part of it may be a number that is there", apart
     if apart.lasting(before) > APART:
         share = float(np.mean(unlike))
         return Law.DIM, f"particles: its slope may be 0 on {share:.2g} of the coordinates", apart
+    if np.any(there):
+        return Law.ATOM, atom, apart
     return Law.CLEAR, "particles: it varies wherever it may be there", apart
 
 
