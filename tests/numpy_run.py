@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import Add, Mul, add, mul
+from tpcalc.functions.indicator import AT_ZERO
+from tpcalc.functions.tape import evaluate as evaluated
 from tpcalc.program.nodes import (
     InputMatrix,
     InputScalar,
@@ -37,6 +41,32 @@ def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, An
     for node in program.nodes:
         values.append(_value(program, node, values, width, inputs))
     return {name: values[ref] for name, ref in program.outputs}
+
+
+def evaluate(fn: Fn, vectors: list[Any], scalars: list[Any]) -> Any:
+    """A function in exact numbers: what is on a jump but for rounding is on it."""
+    return evaluated(_unrounded(fn), vectors, scalars)
+
+
+@lru_cache(maxsize=4096)
+def _unrounded(fn: Fn) -> Fn:
+    return Fn(_exact(fn.expr), fn.vectors, fn.scalars)
+
+
+def _exact(expr: Expr) -> Expr:
+    if isinstance(expr, Const | Var | Par):
+        return expr
+    if isinstance(expr, Add):
+        return add(tuple(map(_exact, expr.terms)))
+    if isinstance(expr, Mul):
+        return mul(tuple(map(_exact, expr.factors)))
+    if isinstance(expr, Call):
+        arg = _exact(expr.arg)
+        jumps = expr.atom.derivative is None and 0.0 in expr.atom.facts.kinks
+        return Call(
+            expr.atom, mul((arg, add((const(1), mul((const(-1), AT_ZERO(arg))))))) if jumps else arg
+        )
+    return _exact(expr.base) ** expr.exponent
 
 
 def _value(  # noqa: C901  one branch for each node type, on purpose without a table

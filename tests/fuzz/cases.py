@@ -121,7 +121,7 @@ def _doubts(
 def _unexplained(found: list[Doubt], claims: list[Named]) -> list[Doubt]:
     """Without slopes of what is on its way to a number, and that number is not doubted.
 
-    A small limit is reached late: until then networks show the slope of a larger term that vanishes.
+    A small limit is reached late: until then networks show a larger term that vanishes.
     """
     doubted = {(name, claim.power) for (name, _, claim), *_ in found if isinstance(claim, Number)}
     numbers = {(name, claim.power) for name, _, claim in claims if isinstance(claim, Number)}

@@ -31,8 +31,9 @@ class Asked:
 
     Args:
         kind: ``"clear"``: has an expression of vectors a law without mass at the points?
-            ``"told"``: can samples tell where it is exactly there? ``"nonzero"``, ``"away"``: what
-            the expansion rests on of scalars.
+            ``"told"``: can samples tell where it is exactly there? ``"rounded"``: is it a sum whose
+            terms may cancel but for rounding? ``"nonzero"``, ``"away"``: what the expansion rests
+            on of scalars.
         expr: Over the fresh arguments.
         points: The points.
         power: Of ``"nonzero"`` the power that is taken.

@@ -10,7 +10,7 @@ from tpcalc.limit.algebra import Asked, Setting
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
-from tpcalc.limit.graph import Apply, LRef, ScalarApply
+from tpcalc.limit.graph import Apply, Combine, LRef, ScalarApply
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
 from tpcalc.program.nodes import Ref
@@ -147,10 +147,11 @@ def _answer(
         return 0
     density = context.laws.density(linear)
     if density is Density.NONE:
-        return 0
+        return int(asked.kind == "rounded" and isinstance(context.nodes[linear], Combine))
     node = _vector(context, fn, used_v, used_s)
-    if context.is_atom(node, asked.points):
-        return 0
+    known = context.is_atom(node, asked.points)
+    if known or asked.kind == "rounded":
+        return int(known and asked.kind == "rounded")
     if density is not Density.PROVED:
         plain = density is Density.PLAIN
         sources = context.laws.sources(linear) if plain else ()

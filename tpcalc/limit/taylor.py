@@ -128,11 +128,13 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
     moved: Terms = Series(inner.terms[1:], inner.rest)
     value = substitute(function, at)
-    if moved.is_zero and inner.soft is None and inner.drift is None:
-        return Series(((ZERO, value),))
     slope: Expr | None = None
     with suppress(NotDifferentiable):
         slope = derivative(function, HERE)
+    if moved.is_zero and inner.soft is None and inner.drift is None:
+        if slope is None:
+            value = _unrounded(function, inner.terms[0][1], value, setting)
+        return Series(((ZERO, value),))
     clear = 1 if smooth else _misses_kinks(function, inner.terms[0][1], setting)
     flips = _flipped if clear > 1 else _flips
     soft, drift = inner.soft, inner.drift
@@ -154,6 +156,21 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
     if not ranking.depth or not moved.terms:
         return summed([first, Series((), ranking.bound(moved))], setting)
     return _higher(function, slope, at, first, moved, setting, bounded=clear > 1)
+
+
+def _unrounded(function: Expr, leading: Expr, value: Expr, setting: Setting) -> Expr:
+    """A function that jumps, of a sum: where that is on the jump but for rounding, it is there."""
+    if not any(isinstance(part, Var) for part in walk(leading)):
+        return value
+    kinks = _kinks(function)
+    if not setting.ask(Asked("rounded", leading, kinks)):
+        return value
+    for kink in kinks:
+        there = substitute(function, {HERE: const(kink)})
+        opposite = mul((const(-1), value))
+        gate = AT_ZERO(add((leading, const(-kink))))
+        value = add((value, mul((gate, add((there, opposite))))))
+    return value
 
 
 def _flips(bound: Rest | None) -> Rest | None:
@@ -242,16 +259,7 @@ def _remainder(function: Expr, order: int, moved: Rest | None, bounded: bool) ->
 
 def _misses_kinks(function: Expr, leading: Expr, setting: Setting) -> int:
     """Whether the leading argument is on a kink with probability 0; 2: with a bounded density."""
-    kinks = tuple(
-        sorted(
-            {
-                float(kink)
-                for part in walk(function)
-                if isinstance(part, Call)
-                for kink in part.atom.facts.kinks
-            }
-        )
-    )
+    kinks = _kinks(function)
     if not kinks:
         return 2
     if isinstance(leading, Const):
@@ -260,6 +268,12 @@ def _misses_kinks(function: Expr, leading: Expr, setting: Setting) -> int:
         return setting.ask(Asked("clear", leading, kinks))
     setting.ask(Asked("away", leading, kinks))  # a number that is on a kink by accident only
     return 2
+
+
+def _kinks(function: Expr) -> tuple[float, ...]:
+    """Where a function has kinks or jumps."""
+    calls = (part for part in walk(function) if isinstance(part, Call))
+    return tuple(sorted({float(kink) for part in calls for kink in part.atom.facts.kinks}))
 
 
 def of_degree(bound: Rest | None, degree: Power) -> Rest | None:
