@@ -62,6 +62,7 @@ def _sampled(pair: tuple[Expr, Expr], q: float, p: float, r: float) -> tuple[flo
     return float(values.mean()), max(float(values.std()) / np.sqrt(values.size), rare)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDED)
 def test_three_evaluators_agree(name: str) -> None:
     compared = 0

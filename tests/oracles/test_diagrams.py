@@ -110,6 +110,7 @@ def test_orders_case10(act: str) -> None:
     check(diagram(act, "ac:0,a,a,1;c", BOX), hidden_slice)
 
 
+@pytest.mark.slow
 def test_the_slice_of_an_activation_with_a_degree() -> None:
     """ReLU^2: the same stability as for degree 1 where the initial sizes are of order one."""
     check(diagram("relu^2", "ac:0,1/2,1/2,a;c", BOX), output_slice)

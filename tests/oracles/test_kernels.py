@@ -297,6 +297,7 @@ def centred(depth: int, act: Callable[[Expr], Expr]) -> tp.Program:
     return residual.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 2, 16, 64])
 @pytest.mark.parametrize(
     ("act", "k", "v"),

@@ -97,6 +97,7 @@ def normalised(found: Orders, depth: int, rates: Sequence[Fraction], eta: float)
     return tp.extend(found.program, add)
 
 
+@pytest.mark.slow
 def test_S0_19_case9() -> None:
     """Constant gamma(1) after a first step with it: (1, 1/2, 1/2, 1) at features of order one."""
     rates = [Fraction(-2), Fraction(-5, 2), Fraction(-5, 2), Fraction(-2)]
@@ -117,6 +118,7 @@ def test_orders_case8() -> None:
     assert str(found["f[2,1]-f[0,1]"].n) == "42"
 
 
+@pytest.mark.slow
 def test_S0_17_case10() -> None:
     """Naive-IP ReLU, L = 3: with biases in all layers, and with one in the first only."""
     rows = measured(derived(3, "relu", "naive-ip", 1, bias="all"))
@@ -143,6 +145,7 @@ def test_S0_23_case13() -> None:
     agrees(rows["old"], Fraction(-1, 2))
 
 
+@pytest.mark.slow
 def test_S0_33_case18() -> None:
     """Trap T1, tanh, L = 3: f_1 vanishes like n^(-1/2), f_2 does not."""
     rows = measured(derived(3, "tanh", "ip-llr", 2, eta=2.0), seeds=24)

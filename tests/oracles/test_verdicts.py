@@ -178,6 +178,7 @@ def test_orders_case11() -> None:
     assert min(classes.values()) >= 25 and len(classes) == 4
 
 
+@pytest.mark.slow
 def test_whole_answers_follow_the_closed_rule() -> None:
     """The same through ``check``, which follows all outputs."""
     rng = np.random.default_rng(21)

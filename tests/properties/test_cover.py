@@ -157,6 +157,7 @@ def test_three_symbols(case: Hidden, chance: random.Random) -> None:
         assert cell.answer == case.truth(tuple(cell.sample[name] for name in "xyz"))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(hidden("xy", 5))
 def test_merging_joins_what_shares_a_stretch_of_boundary(case: Hidden) -> None:
@@ -186,6 +187,7 @@ def beside(areas: list[Cell[Path]], point: Point) -> list[Cell[Path]]:
     return [cell for cell in areas if any(cell.contains(other) for other in near)]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(hidden("xy", 6))
 def test_pruning_changes_nothing_in_the_box(case: Hidden) -> None:

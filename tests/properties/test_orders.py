@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -162,6 +163,7 @@ def violations(program: tp.Program) -> list[str]:
     return [f"{name} is {claimed[name]!r}; log2 sizes {measured[name]}" for name in suspects]
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(STEPS)
 def test_sizes_never_exceed_their_orders(steps: list[Step]) -> None:

@@ -44,6 +44,7 @@ def test_weights_with_means_are_weights_shifted() -> None:
     assert groups["W1"] == (0, 0) and groups["b2"] == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["lazy", pytest.param("dense", marks=pytest.mark.torch)])
 def test_the_output_of_a_network_with_means(backend: str) -> None:
     """At t = 0, relu, all u = 1: the constant E relu(N(0, |x|^2)) in every layer and at the end."""

@@ -103,6 +103,7 @@ def test_formulas_of_scalars() -> None:
     assert found["zero"].value == 0 and found["zero"].stderr == 0
 
 
+@pytest.mark.slow
 def test_a_long_run_gives_up_on_integrals_early() -> None:
     """Batches make quadratically many integrals; the chain stops, and particles answer."""
     rng = np.random.default_rng(0)

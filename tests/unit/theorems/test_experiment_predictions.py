@@ -62,6 +62,7 @@ def test_ip_llr_with_tanh_learns_by_fluctuations_alone() -> None:
     assert "fluctuations" in calibrated.sentence
 
 
+@pytest.mark.slow
 def test_rates_that_only_make_up_for_exponents() -> None:
     found = predicted(Setting("relu", "naive-ip", 3, 64, bias="all", calibrated=True))
     assert found.sentence.endswith("the layers 1 to 4 grow like n^1, n^(1/2), n^(1/2), n^1.")
