@@ -71,7 +71,8 @@ def phases(
         values: Numbers for the symbols that the box leaves out.
         verify: Whether leading coefficients that a verdict rests on are tested with the particle
             engine where they are not provably different from 0; else they are assumed to be.
-        seed: Of that test.
+        seed: Of that test. Where samples are too wild to tell, a verdict is that at a rate 2^12
+            times smaller, and its fact says so.
         most: The number of points to take at most.
 
     Returns:
@@ -103,22 +104,19 @@ def phases(
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
         )
-
-    def watched(lr: Fraction) -> Probe:
-        return probe(
-            architecture,
-            parameterization,
-            data,
-            steps=steps,
-            lr=lr,
-            loss=loss,
-            batch=batch,
-            watch=("h", "x", "dW_x"),
-        )
-
-    run = watched(Fraction(1))
+    watched = partial(
+        probe,
+        architecture,
+        parameterization,
+        data,
+        steps=steps,
+        loss=loss,
+        batch=batch,
+        watch=("h", "x", "dW_x"),
+    )
+    run = watched()
     given = _given(run.program, box, values)
-    asked = _Judge(run, given, verify, seed, partial(watched, CALM))
+    asked = _Judge(run, given, verify, seed, partial(watched, lr=CALM))
     cells = cover(asked, box, most)
     axes = Axes.of(box)
     settings = {
@@ -184,15 +182,17 @@ class _Judge:
             region, answer = self.calm(point)
             if answer[0] != "undecided":
                 self.calmed += 1
-                return region, answer
+                verdict, fact = answer
+                return region, (verdict, f"{fact} (at {CALM} of the rate)")
         return joined(ledger.region for ledger in here.used), (found.verdict, found.fact)
 
     @cached_property
     def calm(self) -> _Judge | None:
-        """The same at a smaller rate: exponents are the same, and fewer coefficients huge."""
+        """The same at a smaller rate, where fewer coefficients are huge; one list of tests."""
         if self.calmer is None:
             return None
-        return _Judge(self.calmer(), self.given, self.verify, self.seed)
+        given = self.given, self.verify, self.seed
+        return _Judge(self.calmer(), *given, tested=self.tested, untested=self.untested)
 
     @cached_property
     def stages(self) -> Stages:

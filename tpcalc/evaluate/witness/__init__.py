@@ -3,14 +3,4 @@
 from tpcalc.evaluate.witness.findings import Finding, Law, comes_near_zero, law, nonzero
 from tpcalc.evaluate.witness.sweep import BUDGETS, Budget, Sweep
 
-__all__ = [
-    "BUDGETS",
-    "Budget",
-    "Finding",
-    "Law",
-    "Sweep",
-    "comes_near_zero",
-    "law",
-    "new",
-    "nonzero",
-]
+__all__ = ["BUDGETS", "Budget", "Finding", "Law", "Sweep", "comes_near_zero", "law", "nonzero"]

@@ -70,11 +70,7 @@ class Law(Enum):
     OPEN = "cannot be told from samples"
 
 
-def nonzero(
-    context: Context,
-    refs: Iterable[LRef],
-    seed: int = 0,
-) -> dict[LRef, Finding]:
+def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef, Finding]:
     """Whether nodes are different from 0: scalars by their value, vectors by their mean square.
 
     Twins multiply two values whose averages are independent, so that what is 0 and was sampled has
