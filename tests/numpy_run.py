@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.catalog.activations.abs import ABS
+from tpcalc.catalog.activations.relu import RELU
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul
-from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.functions.tape import evaluate as evaluated
 from tpcalc.program.nodes import (
     InputMatrix,
@@ -27,6 +28,8 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Program
 
 __all__ = ["draw", "run"]
+
+ROUNDING = 1e-12  # of the terms of a sum
 
 
 def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,10 +65,11 @@ def _exact(expr: Expr) -> Expr:
         return mul(tuple(map(_exact, expr.factors)))
     if isinstance(expr, Call):
         arg = _exact(expr.arg)
-        jumps = expr.atom.derivative is None and 0.0 in expr.atom.facts.kinks
-        return Call(
-            expr.atom, mul((arg, add((const(1), mul((const(-1), AT_ZERO(arg))))))) if jumps else arg
-        )
+        if expr.atom.derivative is None and isinstance(arg, Add) and 0.0 in expr.atom.facts.kinks:
+            near = mul((const(-ROUNDING), add(tuple(ABS(term) for term in arg.terms))))
+            below = RELU(add((mul((const(-1), arg)), near)))
+            arg = add((RELU(add((arg, near))), mul((const(-1), below))))
+        return Call(expr.atom, arg)
     return _exact(expr.base) ** expr.exponent
 
 
