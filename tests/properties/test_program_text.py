@@ -18,7 +18,7 @@ from tpcalc.program.program import Program, prune
 from tpcalc.program.text import to_text
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(programs())
 def test_text_reads_back(program: Program) -> None:
     text = to_text(program)
@@ -57,14 +57,14 @@ def test_pruning_keeps_what_outputs_need(program: Program) -> None:
     assert prune(pruned) == pruned
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(functions(2, 2))
 def test_functions_read_back(fn: Fn) -> None:
     back = parse_fn(fn.text, 2, 2, atoms)
     assert back == fn and back.text == fn.text
 
 
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(exponents())
 def test_exponents_read_back(exponent: Ex) -> None:
     assert parse_ex(str(exponent)) == exponent

@@ -14,9 +14,10 @@ from tpcalc.orders import as_ex
 from tpcalc.results import Verdict
 
 SETTINGS = [
-    (net, param)
+    pytest.param(net, param, batch, marks=[pytest.mark.slow] if batch == 1 else [])
     for net in (tp.MLP(1, "tanh"), tp.MLP(2, "relu"), tp.MLP(3, "tanh"), tp.ResNet(1, "relu"))
     for param in ("mup", "ntk", "standard", "naive-ip", "ip-llr")
+    for batch in (1, 2)
 ]
 LATER = re.compile(r"step (\d+)")
 
@@ -36,9 +37,9 @@ def check_steps(found: list[Verdict]) -> None:
             assert steps and max(steps) > short.steps, (short.facts, long.facts)
 
 
-@pytest.mark.parametrize(("net", "param"), SETTINGS)
-def test_longer_runs_keep_what_is_settled(net: object, param: str) -> None:
-    found = [tp.check(net, param, steps=t, batch=2, verify=False) for t in (1, 2, 3)]  # type: ignore[arg-type]
+@pytest.mark.parametrize(("net", "param", "batch"), SETTINGS)
+def test_longer_runs_keep_what_is_settled(net: object, param: str, batch: int) -> None:
+    found = [tp.check(net, param, steps=t, batch=batch, verify=False) for t in (1, 2, 3)]  # type: ignore[arg-type]
     check_steps(found)
 
 
