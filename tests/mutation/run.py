@@ -8,6 +8,10 @@ are drawn with a seed, applied one at a time to a copy of the repository, and th
 room (``ROOMS``, the fastest first) are run there until one fails. A mutant that all of them pass
 has survived: either it changes nothing that could be observed, or a test is missing.
 
+``--near FILE`` runs in their place the tests that are known to reach the line, the quickest first:
+FILE is what ``pytest --cov=tpcalc --cov-context=test --durations=0 -vv`` printed (it needs
+``pytest-cov``), and the ``.coverage`` of that run lies beside it.
+
 Every outcome is a line of a JSON file at once, so a run that was stopped goes on where it was.
 ``--again`` runs those that survived once more, after tests were added; ``--list`` only prints what
 the file holds. The copy lies in a temporary directory and is deleted at the end.
@@ -36,6 +40,7 @@ from tests.mutation.mutants import Mutant, mutants
 ROOT = Path(__file__).parents[2]
 COPIED = ("tpcalc", "tests", "docs", "examples", "pyproject.toml", "README.md")
 MARGIN, FACTOR = 20.0, 3.0  # seconds, and how much longer than without a mutant tests may take
+NEAR = 40.0  # seconds of tests that reach a line
 
 SLOW = (
     "tests/unit/limit/test_derive.py::test_a_vanishing_scalar_is_exactly_zero_and_says_why",
@@ -83,6 +88,42 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "tpcalc/functions": ("tests/unit/functions",),
     "tpcalc/signal": ("tests/unit/signal",),
 }
+
+
+class Near:
+    """The tests that reach a line, the quickest first.
+
+    Args:
+        printed: What pytest printed, with all durations; its ``.coverage`` lies beside it.
+    """
+
+    def __init__(self, printed: Path) -> None:
+        from coverage import CoverageData
+
+        self._data = CoverageData(str(printed.with_name(".coverage")))
+        self._data.read()
+        self._files = {Path(file).as_posix(): file for file in self._data.measured_files()}
+        self._seconds: dict[str, float] = {}
+        for seconds, test in re.findall(
+            r"^([0-9.]+)s (?:setup|call) +(\S.*)$",
+            printed.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        ):
+            self._seconds[test] = self._seconds.get(test, 0.0) + float(seconds)
+
+    def __call__(self, mutant: Mutant) -> tuple[tuple[str, ...], float]:
+        """The tests, and how long they take."""
+        file = next((f for path, f in self._files.items() if path.endswith(mutant.path)), None)
+        lines = {} if file is None else self._data.contexts_by_lineno(file)
+        here = next((lines[n] for n in range(mutant.line, 0, -1) if any(lines.get(n, ()))), [])
+        tests = {context.split("|")[0] for context in here if context}
+        found, total = [], 0.0
+        for seconds, test in sorted((self._seconds.get(test, 0.0), test) for test in tests):
+            total += seconds
+            if found and total > NEAR:
+                break
+            found.append(test)
+        return tuple(found), total
 
 
 class Copy:
@@ -201,6 +242,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", type=Path, default=Path("build/mutants.jsonl"))
     parser.add_argument("--tests", nargs="+", help="what to run, in place of the map of rooms")
+    parser.add_argument("--near", type=Path, help="the output of a run with coverage")
     parser.add_argument("--skip", default="(?!)", help="pattern of functions to leave alone")
     parser.add_argument("--again", action="store_true", help="those that survived, once more")
     parser.add_argument("--list", action="store_true", help="only print the record")
@@ -211,26 +253,37 @@ def main() -> None:
         arguments.record.parent.mkdir(parents=True, exist_ok=True)
         rooms = {"": tuple(arguments.tests)} if arguments.tests else ROOMS
         with tempfile.TemporaryDirectory() as place:
-            _run(_drawn(arguments, known), Copy(Path(place)), rooms, arguments.record)
+            near = Near(arguments.near) if arguments.near else None
+            _run(_drawn(arguments, known), Copy(Path(place)), rooms, near, arguments.record)
         known = _read(arguments.record)
     _shown(known)
 
 
-def _run(drawn: list[Mutant], work: Copy, rooms: dict[str, tuple[str, ...]], record: Path) -> None:
+def _run(
+    drawn: list[Mutant],
+    work: Copy,
+    rooms: dict[str, tuple[str, ...]],
+    near: Near | None,
+    record: Path,
+) -> None:
     limits: dict[tuple[str, ...], float] = {}
     for number, mutant in enumerate(drawn, 1):
-        selection = _selection(mutant.path, rooms)
-        if selection not in limits:  # without a mutant: they must pass, and take this long
-            begin = time.monotonic()
-            outcome, failed = work.test(selection, None)
-            if outcome != "survived":
-                raise SystemExit(f"tests fail without a mutant: {failed}")
-            limits[selection] = FACTOR * (time.monotonic() - begin) + MARGIN
+        selection, seconds = near(mutant) if near else ((), 0.0)
+        limit = FACTOR * seconds + 2 * MARGIN
+        if not selection:
+            selection = _selection(mutant.path, rooms)
+            if selection not in limits:  # without a mutant: they must pass, and take this long
+                begin = time.monotonic()
+                outcome, failed = work.test(selection, None)
+                if outcome != "survived":
+                    raise SystemExit(f"tests fail without a mutant: {failed}")
+                limits[selection] = FACTOR * (time.monotonic() - begin) + MARGIN
+            limit = limits[selection]
         begin = time.monotonic()
         right = work.read(mutant.path)
         work.write(mutant.path, mutant.text)
         # The examples in its own docstrings come first.
-        outcome, failed = work.test((mutant.path, *selection), limits[selection])
+        outcome, failed = work.test((mutant.path, *selection), limit)
         work.write(mutant.path, right)
         line = {
             "key": mutant.key,

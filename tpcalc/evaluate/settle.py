@@ -32,7 +32,8 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
         seed: Of the draws.
 
     Returns:
-        Whether a law was found to sit on a kink, so that the program must be derived again.
+        Whether a law was found to be elsewhere than its form says, so that the program must be
+        derived again.
     """
     record = context.record
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
@@ -40,7 +41,7 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
     again = False
     holds = {Law.CLEAR: True, Law.FORM: True, Law.BLANK: True, Law.ATOM: False}
     for claim, (answer, text) in zip(laws, law(context, laws, seed), strict=True):
-        again = again or (answer is Law.ATOM and claim.kind == "clear")
+        again = again or answer is (Law.ATOM if claim.kind == "clear" else Law.CLEAR)
         sure = answer not in (Law.FORM, Law.BLANK)
         record.settle(claim, Verdict(holds.get(answer), text, sure=sure))
     numbers = {claim: _distances(context, claim) for claim in left if claim not in laws}

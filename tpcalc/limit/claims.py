@@ -81,11 +81,13 @@ class Record:
     Attributes:
         verdicts: Claims that were tested.
         atoms: Vectors that sit on points for a part of the coordinates.
+        clear: Vectors that do not, though no form says so.
         shapes, templates: What expansions of functions have in common, by depth.
     """
 
     verdicts: dict[Claim, Verdict] = field(default_factory=dict)
     atoms: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
+    clear: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
     shapes: dict[object, int] = field(default_factory=dict)
     templates: dict[Fraction, dict[object, list[Any]]] = field(default_factory=dict)
     _keys: dict[LNode, int] = field(default_factory=dict)
@@ -141,6 +143,8 @@ class Record:
         self.verdicts[claim] = verdict
         if verdict.holds is False and claim.kind == "clear":
             self.atoms.add((claim.key, claim.points))
+        if verdict.holds and verdict.sure and claim.kind == "told":
+            self.clear.add((claim.key, claim.points))
 
 
 # Tests claims on a graph and puts down what becomes of them: whether an atom was found.

@@ -140,6 +140,10 @@ class Context(Building):
         """Whether a test found a vector on one of the points for a part of the coordinates."""
         return bool(self.record.atoms) and (self.key(node), points) in self.record.atoms
 
+    def is_clear(self, node: LRef, points: tuple[float, ...]) -> bool:
+        """Whether a test found none of a vector there, though its form does not show it."""
+        return bool(self.record.clear) and (self.key(node), points) in self.record.clear
+
     def shape(self, series: Series[LRef]) -> int:
         """A number for the powers of a series; equal for equal powers, looked up once for each."""
         if series.shape is None:

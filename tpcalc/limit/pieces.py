@@ -143,19 +143,26 @@ def _answer(
         context.claim("told", node, ref, fn.text, asked.points)
         return 1
     linear = linear_part(context, fn.expr, used_v, used_s)
-    if linear is None:
-        return 0
-    density = context.laws.density(linear)
-    if density is Density.NONE:
-        return int(asked.kind == "rounded" and isinstance(context.nodes[linear], Combine))
+    density = Density.NONE if linear is None else context.laws.density(linear)
+    rounded = asked.kind == "rounded"
+    if density is Density.PROVED:
+        return 0 if rounded else 2
+    summed = linear is not None and isinstance(context.nodes[linear], Combine)
+    if density is Density.NONE and not context.record.clear:
+        return int(rounded and summed)
     node = _vector(context, fn, used_v, used_s)
-    known = context.is_atom(node, asked.points)
-    if known or asked.kind == "rounded":
-        return int(known and asked.kind == "rounded")
-    if density is not Density.PROVED:
-        plain = density is Density.PLAIN
-        sources = context.laws.sources(linear) if plain else ()
-        context.claim("clear", node, ref, fn.text, asked.points, plain=plain, sources=sources)
+    if context.is_clear(node, asked.points):
+        context.claim("told", node, ref, fn.text, asked.points)
+        return int(not rounded)
+    if context.is_atom(node, asked.points):
+        return int(rounded)
+    if linear is None or density is Density.NONE:
+        return int(rounded and summed)
+    plain = density is Density.PLAIN
+    sources = context.laws.sources(linear) if plain else ()
+    context.claim("clear", node, ref, fn.text, asked.points, plain=plain, sources=sources)
+    if rounded:
+        return 0
     return 1 if density is Density.CLAIMED else 2
 
 

@@ -35,7 +35,9 @@ APART = 0.02  # of the samples may differ between twins: those where a slope cha
 MANY = 0.1  # of the samples apart
 ERRORS = 2.0  # of a share that is extrapolated
 LARGE = 0.1  # of its terms: below, a bias could be all there is
-STAYS = 0.5  # of a square, at eight times the samples: that of a bias falls by 64
+STAYS = 1 / 3  # power of the samples: a square that falls less stays; that of a bias takes 2
+SURE = 6.0  # standard errors of an average over 56 replicates that is not 0
+LASTS = 3.0  # standard errors of what is left of one beside a power 1/4 of the samples
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
 WORK = 5000  # closed forms that a number may take
 MOST = 2**27  # samples times nodes: what a test of a long program may cost
@@ -88,7 +90,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     """
     found: dict[LRef, Finding] = {}
     left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
-    before: dict[LRef, Array] = {}
+    levels: dict[LRef, Level] = {}
     for budget in _affordable(context, left.values(), BUDGETS):
         if not left:
             break
@@ -101,13 +103,15 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
                 del left[ref]
                 continue
             with np.errstate(all="ignore"):  # what overflows is no finding
-                finding, squares, strong = _settled(one, budget, context.dims[root] is not None)
-                if finding.nonzero and not strong:  # it must not fall
-                    if ref not in before:
-                        finding = Finding(False, finding.text)
-                    elif np.median(squares) < STAYS * np.median(before[ref]):
-                        finding = Finding(False, finding.text + ", falling with the samples")
-            before[ref], found[ref] = squares, finding
+                fixed = context.dims[root] is None and not context.random[root]
+                finding, level = _settled(one, budget, context.dims[root], fixed)
+            if finding.nonzero and not level.strong:  # it must not fall
+                if ref not in levels:
+                    finding = Finding(False, finding.text)
+                elif not level.lasts(levels[ref]):
+                    finding = Finding(False, finding.text + ", falling with the samples")
+            levels[ref] = level
+            found[ref] = finding
             if finding.nonzero is not False:
                 del left[ref]
     for ref, root in left.items():  # small beside its terms, if it is not 0: a number may tell
@@ -177,26 +181,31 @@ def law(context: Context, claims: Sequence[Claim], seed: int = 0) -> list[tuple[
 
 def _brought(claim: Claim, sweeps: Sequence[Sweep]) -> bool:
     """Whether something new brought a direction that forms show; sweeps: the first and the last."""
-    own = sweeps[-1].budget.own
     return not claim.sources or any(
-        _is_new([one.news[ref] for one in sweeps if ref in one.news], own) for ref in claim.sources
+        _is_new([(one.budget.own, one.news[ref]) for one in sweeps if ref in one.news])
+        for ref in claim.sources
     )
 
 
-def _is_new(parts: Sequence[Dual], own: int) -> bool:
+def _is_new(parts: Sequence[tuple[int, Dual]]) -> bool:
     """Whether what is left of a vector beside those that were multiplied before is not 0.
+
+    Args:
+        parts: By samples; the fewest and the most.
 
     Of a sum of them rounding is left; of one but for a sampled 0 a part that is small beside its
     terms, and falls with the samples.
     """
     if not parts:
         return False
-    squares = [float(np.median(one.value**2)) for one in parts]
-    terms = float(np.median(parts[-1].size ** 2))
-    if not np.isfinite(terms) or squares[-1] <= ROUNDING**2 * terms:
+    (least, before), (most, square) = (
+        (own, float(np.median(one.value**2))) for own, one in (parts[0], parts[-1])
+    )
+    terms = float(np.median(parts[-1][1].size ** 2))
+    if not np.isfinite(terms) or square <= ROUNDING**2 * terms:
         return False
-    stays = own >= BUDGETS[1].own and squares[-1] >= STAYS * squares[0]
-    return stays or squares[-1] > LARGE**2 * terms
+    stays = most >= BUDGETS[1].own and square >= (least / most) ** STAYS * before
+    return stays or square > LARGE**2 * terms
 
 
 def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> dict[LRef, bool]:
@@ -233,41 +242,80 @@ def _root(context: Context, ref: LRef) -> LRef:
     return ref
 
 
-def _settled(one: Dual, budget: Budget, vector: bool) -> tuple[Finding, Array, bool]:
-    """The finding of one budget, the products of twins it rests on, and whether they are large."""
-    value = one.value[:, budget.own :] if vector else np.broadcast_to(one.value, _flat(budget))
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How large something is.
+
+    Args:
+        own: Samples that averages are taken over.
+        square: Of a vector or a random number.
+        signs: Whether pairs agree in sign.
+        strong: Whether it is no small part of its terms.
+        average: Of a number that is not random.
+        error: Of the average.
+    """
+
+    own: int
+    square: float = 0.0
+    signs: bool = False
+    strong: bool = False
+    average: float | None = None
+    error: float = 0.0
+
+    def lasts(self, before: Level) -> bool:
+        """Whether it is no bias, which falls with the samples.
+
+        A root of what is 0 and was sampled falls most slowly, with their power 1/4.
+        """
+        if self.signs and self.square >= (before.own / self.own) ** STAYS * before.square:
+            return True
+        if self.average is None or before.average is None:
+            return False
+        rate = float((before.own / self.own) ** 0.25)
+        error = float(np.hypot(self.error, rate * before.error))
+        return abs(self.average) - rate * abs(before.average) > LASTS * error
+
+
+def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[Finding, Level]:
+    """The finding of one budget, and the level it rests on.
+
+    Args:
+        one: The samples.
+        budget: Their number.
+        dim: Of a vector.
+        fixed: Whether it is one number, so that its average counts beside the signs of pairs.
+    """
+    value = one.value if dim is None else one.value[:, budget.own :]
+    value = np.broadcast_to(value, (2 * budget.pairs, value.shape[1]))
     size = np.broadcast_to(one.size, value.shape)
     if not np.all(np.isfinite(value)):
-        return Finding(None, "its estimate overflows"), np.zeros(budget.pairs), False
+        return Finding(None, "its estimate overflows"), Level(budget.own)
     lost = (np.abs(value) <= ROUNDING * size) & (value != 0)
     value = np.where(lost, 0.0, value)
     first, second = value[0::2], value[1::2]
     cross = np.mean(first * second, axis=1)
     squares = 0.5 * np.mean(first**2 + second**2, axis=1)
-    mean = float(np.mean(cross))
-    error = float(np.std(cross, ddof=1)) / len(cross) ** 0.5
     if not np.any(squares):
-        return Finding(False, "particles: 0 but for rounding"), cross, False
-    if vector:
-        text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
-    else:
-        values = value[:, 0]
-        spread = float(np.std(values, ddof=1)) / len(values) ** 0.5
-        text = f"particles: {float(np.mean(values)):.3g} +- {spread:.1g}"
+        return Finding(False, "particles: 0 but for rounding"), Level(budget.own)
     # All of 28 pairs but one agree in sign: of what is 0 once in 10^7 times, which is beyond five
     # standard deviations. A random number may be exactly 0 in some pairs, and then in both.
     blurred = np.any(lost[0::2] | lost[1::2], axis=1)
     told = (squares > 0) & ~((cross == 0) & blurred)
-    agree = int(np.sum(cross[told] <= 0)) <= 1 and int(np.sum(told)) >= FEWEST
-    strong = (
-        float(np.median(cross[told]))
-        > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
-    )
-    return Finding(agree, text), cross[told], strong
-
-
-def _flat(budget: Budget) -> tuple[int, int]:
-    return (2 * budget.pairs, 1)
+    signs = int(np.sum(cross[told] <= 0)) <= 1 and int(np.sum(told)) >= FEWEST
+    square = float(np.median(cross[told])) if np.any(told) else 0.0
+    strong = square > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
+    if dim is not None:
+        mean = float(np.mean(cross))
+        error = max(float(np.std(cross, ddof=1)) / len(cross) ** 0.5, abs(mean) * 1e-16)
+        text = f"particles: mean square {mean:.3g} +- {error:.1g}"
+        return Finding(signs, text), Level(budget.own, square, signs, strong)
+    average = float(np.mean(value))
+    error = float(np.std(value, ddof=1)) / len(value) ** 0.5
+    text = f"particles: {average:.3g} +- {error:.1g}"
+    if not fixed:
+        return Finding(signs, text), Level(budget.own, square, signs, strong)
+    agree = signs or (not np.any(lost) and abs(average) > SURE * error)
+    return Finding(agree, text), Level(budget.own, square, signs, strong, average, error)
 
 
 @dataclass(frozen=True, slots=True)
