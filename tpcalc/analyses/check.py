@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.analyses.facts import initial, is_stationary, layer_facts, reasons
@@ -36,6 +37,8 @@ __all__ = ["check"]
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"
+GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
+GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
 
 
@@ -66,7 +69,8 @@ def check(
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data, no two inputs orthogonal.
         steps: Number of updates that are followed.
-        lr: The factor of the learning rate, as in ``train``.
+        lr: The factor of the learning rate, as in ``train``. Where it leaves the verdict open, as
+            samples of large updates are wild, a quarter of it is tried, and a note says so.
         loss: Catalogue name.
         batch: Samples in a step.
         optimizer: Catalogue name.
@@ -121,6 +125,23 @@ layer 3; without this the first updates would not vanish
         decided = decide(run.probe, at=point, verify=verify, seed=seed)
     else:
         decided = judge(Stages.of(run.probe), settled)
+    wild = decided.verdict == "undecided" and verify
+    if wild and not callable(lr) and lr > GENTLE:
+        gentler = check(
+            architecture,
+            parameterization,
+            data,
+            steps=steps,
+            lr=lr * GENTLE,
+            loss=loss,
+            batch=batch,
+            optimizer=optimizer,
+            at=at,
+            seed=seed,
+        )
+        if gentler.verdict != "undecided":
+            note = GENTLER.format(rate=lr * GENTLE, lr=lr)
+            return replace(gentler, notes=(*gentler.notes, note))
     given = generic(loss, (steps + 1) * batch) if data is None else data
     bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes

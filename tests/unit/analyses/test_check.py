@@ -11,6 +11,7 @@ from tpcalc.analyses.check import check
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError, StudyError, UnknownName, UsageError
 from tpcalc.evaluate.witness import Finding
@@ -188,3 +189,11 @@ def test_same_seed_same_answer() -> None:
     first, second = (check(MLP(2, "relu"), "mup", steps=1, seed=4) for _ in range(2))
     assert isinstance(first, Verdict)
     assert (first.facts, first.notes, first.outputs) == (second.facts, second.notes, second.outputs)
+
+
+@pytest.mark.slow
+def test_a_verdict_that_large_updates_leave_open_is_told_at_a_smaller_rate() -> None:
+    """Samples of sixteen blocks at a rate of 1 are wild with this seed; the exponents are not."""
+    found = check(ResNet(16, "relu"), "mup", seed=0)
+    assert found.verdict == "feature-learning"
+    assert found.verdict == check(ResNet(16, "relu"), "mup", seed=1).verdict

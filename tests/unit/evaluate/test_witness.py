@@ -195,3 +195,28 @@ def test_a_sum_that_is_on_a_jump_but_for_rounding_is_on_it() -> None:
 
     found = tp.limit(tp.program(lambda t: t.output("q", build(t))))["q"]
     assert abs(found.value - 0.5) <= 5 * found.stderr + 1e-9
+
+
+def test_a_sum_of_products_with_one_matrix_is_on_a_jump_but_for_rounding() -> None:
+    """relu(u) = (u + |u|) / 2, and so are their products with a matrix: step(0) = 0."""
+
+    def build(t: tp.Tracer) -> tp.Scalar:
+        u, matrix = t.gaussian("u"), t.matrix("W")
+        parts = [matrix @ x for x in (tp.relu(u), u, tp.abs(u))]
+        return tp.mean(tp.step(parts[0] - parts[1] / 2 - parts[2] / 2))
+
+    found = tp.limit(tp.program(lambda t: t.output("q", build(t))))["q"]
+    assert found.value == 0
+
+
+def test_what_hangs_on_no_part_of_the_coordinates_is_not_random() -> None:
+    """A smaller term with a random number would decide where tanh(u) v is 0, which is nowhere."""
+
+    def build(t: tp.Tracer) -> tp.Scalar:
+        u, v, w, a, b = (t.gaussian(name) for name in "uvwab")
+        random = tp.n ** Fraction(1, 2) * t.inner(a, b)
+        return tp.mean(tp.step(tp.tanh(u) * v + tp.n ** Fraction(-1, 4) * random * w))
+
+    found = tp.limit(tp.program(lambda t: t.output("q", build(t))))["q"]
+    assert found.std is None
+    assert abs(found.value - 0.5) <= 5 * found.stderr

@@ -173,11 +173,15 @@ def estimate(draws: Draws, column: int, *, random: bool = False) -> Estimate:
     """
     own = draws.values[:, column]
     mean, stderr = _mean_and_error(own)
+    status = draws.status
+    if not random and np.ptp(own) == 0:  # no event in all samples is no proof that there is none
+        stderr = max(abs(mean), 1.0) / (draws.samples * len(own))
+        status = Status.RARE if status is Status.CONVERGED else status
     return Estimate(
         mean,
         stderr,
         Method.PARTICLES,
-        draws.status,
+        status,
         draws.samples,
         len(own),
         draws.seed,

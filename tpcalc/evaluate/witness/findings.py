@@ -33,6 +33,7 @@ FEWEST = 8  # pairs that must tell something
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
 MANY = 0.1  # of the samples apart
+OUTSIDE = 3  # of 28 pairs, those with the largest share of samples apart, do not count
 ERRORS = 2.0  # of a share that is extrapolated
 LARGE = 0.1  # of its terms: below, a bias could be all there is
 STAYS = 1 / 3  # power of the samples: a square that falls less stays; that of a bias takes 2
@@ -306,11 +307,11 @@ def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[F
     strong = square > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
     if dim is not None:
         mean = float(np.mean(cross))
-        error = max(float(np.std(cross, ddof=1)) / len(cross) ** 0.5, abs(mean) * 1e-16)
+        error = max(_error(cross), abs(mean) * 1e-16)
         text = f"particles: mean square {mean:.3g} +- {error:.1g}"
         return Finding(signs, text), Level(budget.own, square, signs, strong)
     average = float(np.mean(value))
-    error = float(np.std(value, ddof=1)) / len(value) ** 0.5
+    error = _error(value)
     text = f"particles: {average:.3g} +- {error:.1g}"
     if not fixed:
         return Finding(signs, text), Level(budget.own, square, signs, strong)
@@ -324,16 +325,27 @@ class Apart:
 
     Args:
         own: Samples that averages are taken over.
-        shares: Of the pairs.
+        shares: Of the pairs, but for those in which it is largest: with heavy tails a few of them
+            are far out, and everything in them is small beside its terms.
     """
 
     own: int
     shares: Array
 
+    @classmethod
+    def of(cls, own: int, unlike: NDArray[np.bool_]) -> Apart:
+        """The shares of samples that differ, pairs by samples."""
+        return cls(own, np.sort(np.mean(unlike, axis=1))[: len(unlike) - OUTSIDE])
+
+    @property
+    def share(self) -> float:
+        """Of all samples."""
+        return float(np.mean(self.shares))
+
     @property
     def is_lasting(self) -> bool:
         """Whether more samples are in vain."""
-        return self.own >= BUDGETS[1].own and float(np.mean(self.shares)) > MANY
+        return self.own >= BUDGETS[1].own and self.share > MANY
 
     def lasting(self, before: Apart | None) -> float:
         """The share, or what may be left of it with any number of samples.
@@ -341,14 +353,16 @@ class Apart:
         A slope that is 0 on a part differs there whatever their number; one that is small by chance
         differs the less often the better its coefficients are known, as a root of the samples.
         """
-        share = float(np.mean(self.shares))
         if before is None:
-            return share
+            return self.share
         rate = float((before.own / self.own) ** 0.5)
-        left = (self.shares - rate * before.shares) / (1 - rate)
-        error = float(np.std(left, ddof=1) / len(left) ** 0.5)
-        most = float(np.mean(left)) + ERRORS * error
-        return min(share, most)
+        error = float(np.hypot(_error(self.shares), rate * _error(before.shares)))
+        most = self.share - rate * before.share + ERRORS * error
+        return min(self.share, most / (1 - rate))
+
+
+def _error(values: Array) -> float:
+    return float(np.std(values, ddof=1) / len(values) ** 0.5)
 
 
 def _mass(one: Dual, claim: Claim, budget: Budget, before: Apart | None) -> tuple[Law, str, Apart]:
@@ -364,7 +378,7 @@ def _mass(one: Dual, claim: Claim, budget: Budget, before: Apart | None) -> tupl
     noise = SAMPLED / budget.own**0.5 * size
     close = np.any([np.abs(distance) <= noise for distance in distances], axis=0)
     unlike &= close[0::2] & close[1::2]
-    apart = Apart(budget.own, np.mean(unlike, axis=1))
+    apart = Apart.of(budget.own, unlike)
     near = np.min(np.abs(distances), axis=0)
     if np.mean((near <= EXACTLY) != (near <= ROUNDING * size)) > MISJUDGED:
         return Law.OPEN, "it is too small, or its terms too large, to be told from rounding", apart
@@ -383,8 +397,8 @@ def _mass(one: Dual, claim: Claim, budget: Budget, before: Apart | None) -> tupl
         if np.mean(sampled) > APART * max(share, APART):
             return Law.DIM, "a part of it may be a number that is there", apart
     if apart.lasting(before) > APART:
-        share = float(np.mean(unlike))
-        return Law.DIM, f"particles: its slope may be 0 on {share:.2g} of the coordinates", apart
+        text = f"particles: its slope may be 0 on {apart.share:.2g} of the coordinates"
+        return Law.DIM, text, apart
     if np.any(there):
         return Law.ATOM, atom, apart
     return Law.CLEAR, "particles: it varies wherever it may be there", apart
