@@ -92,11 +92,13 @@ def _value(  # noqa: C901  one branch for each node type, on purpose without a t
         size = len(values[node.vectors[0]])
         return np.broadcast_to(evaluate(node.fn, get(node.vectors), get(node.scalars)), size)
     if isinstance(node, LinComb):
-        total = 0.0
-        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            factor = float(number) * (1.0 if scalar is None else values[scalar])
-            total = total + factor * values[vector]
-        return total
+        triples = zip(node.numbers, node.scalars, node.vectors, strict=True)
+        terms = [
+            float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
+            for number, scalar, vector in triples
+        ]
+        total = sum(terms)  # what cancels but for rounding is 0: a jump may be there
+        return np.where(np.abs(total) <= ROUNDING * sum(map(np.abs, terms)), 0.0, total)
     if isinstance(node, Moment):
         return float(np.mean(evaluate(node.fn, get(node.vectors), get(node.scalars))))
     if isinstance(node, OuterNonlin):

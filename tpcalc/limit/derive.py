@@ -188,7 +188,8 @@ def _answers(
             for name, _ in open_
         }
         given = [ref for name, ref in open_ if isinstance(answers[name], Target)]
-        if trial is None or not trial(context, context.claims_below(given)):
+        asked = [ref for _, ref in open_] if depth == DEPTHS[-1] else given  # an atom may tell more
+        if trial is None or not trial(context, context.claims_below(asked)):
             break
     notes.extend(record.doubts(context.claims_below(given)))
     for name, ref in open_:

@@ -197,16 +197,20 @@ def test_a_sum_that_is_on_a_jump_but_for_rounding_is_on_it() -> None:
     assert abs(found.value - 0.5) <= 5 * found.stderr + 1e-9
 
 
-def test_a_sum_of_products_with_one_matrix_is_on_a_jump_but_for_rounding() -> None:
-    """relu(u) = (u + |u|) / 2, and so are their products with a matrix: step(0) = 0."""
+@pytest.mark.parametrize("rescale", [False, True])
+def test_a_sum_of_products_with_one_matrix_is_on_a_jump_but_for_rounding(rescale: bool) -> None:
+    """relu(u) = (u + |u|) / 2, and so are their products with a matrix: the next term decides."""
 
-    def build(t: tp.Tracer) -> tp.Scalar:
-        u, matrix = t.gaussian("u"), t.matrix("W")
+    def build(t: tp.Tracer) -> None:
+        u, v, matrix = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
         parts = [matrix @ x for x in (tp.relu(u), u, tp.abs(u))]
-        return tp.mean(tp.step(parts[0] - parts[1] / 2 - parts[2] / 2))
+        y = parts[0] - parts[1] / 2 - parts[2] / 2
+        t.output("step", tp.mean(tp.step(y)))
+        t.output("sign", t.inner(tp.sign(y + tp.n ** Fraction(-1, 2) * v), v))
 
-    found = tp.limit(tp.program(lambda t: t.output("q", build(t))))["q"]
-    assert found.value == 0
+    found = tp.limit(tp.program(build), rescale=rescale)
+    assert found["step"].value == 0
+    assert abs(found["sign"].value - np.sqrt(2 / np.pi)) <= 5 * found["sign"].stderr
 
 
 def test_what_hangs_on_no_part_of_the_coordinates_is_not_random() -> None:
