@@ -73,7 +73,7 @@ def _exact(expr: Expr) -> Expr:
     return _exact(expr.base) ** expr.exponent
 
 
-def _value(  # noqa: C901  one branch for each node type, on purpose without a table
+def _value(
     program: Program, node: Any, values: list[Any], width: int, inputs: Mapping[str, Any]
 ) -> Any:
     def get(refs: tuple[int, ...]) -> list[Any]:
