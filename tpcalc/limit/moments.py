@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, mul
+from tpcalc.limit.apart import apart
 from tpcalc.limit.building import is_hidden, start_root
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
@@ -39,7 +40,7 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
     dim = context.dim(node.vectors[0])
     total: dict[Power, list[LRef]] = {}
     for piece in pieces:
-        for power, item in _expectations(context, piece, dim):
+        for power, item in _averages(context, piece, dim):
             total.setdefault(power, []).append(item)
     kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
     sums = tuple((power, context.scalar_sum(items)) for power, items in kept.terms)
@@ -57,7 +58,7 @@ def moments(context: Context, vector: LRef) -> tuple[LRef | None, LRef | None]:
     assert dim is not None
     found = []
     for fn in (FIRST, SECOND):
-        terms = _expectations(context, Piece(ZERO, fn, (vector,), ()), dim)
+        terms = _averages(context, Piece(ZERO, fn, (vector,), ()), dim)
         items = [item for power, item in terms if power == ZERO]
         found.append(context.scalar_sum(items) if items else None)
     return found[0], found[1]
@@ -65,6 +66,15 @@ def moments(context: Context, vector: LRef) -> tuple[LRef | None, LRef | None]:
 
 def _joined(lists: list[list[LRef]]) -> list[LRef]:
     return [item for items in lists for item in items]
+
+
+def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power, LRef]]:
+    """The moment of one piece as terms (power, scalar node), numbers without a law in front."""
+    for front, part in apart(context, piece):
+        for power, item in _expectations(context, part, dim):
+            scalars = (item,) if front is None else (front, item)
+            fn = Fn(mul(tuple(Par(i) for i in range(len(scalars)))), 0, len(scalars))
+            yield power, item if front is None else context.add(ScalarApply(fn, scalars), None)
 
 
 def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power, LRef]]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
-from tpcalc.limit.context import Context
+from tpcalc.limit.apart import apart, parted
+from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import (
     Apply,
     Combine,
@@ -85,6 +86,14 @@ def _first(items: list[LRef]) -> LRef:
 
 def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef | None:
     """W x; of a sum of vectors that were all multiplied before, the sum of the products."""
+    opened = parted(context, item)
+    if opened is not None:
+        bucket: Bucket = {}
+        for number, scalar, vector in opened:
+            pair = scalar, context.add(Product(matrix, transpose, vector), dim)
+            bucket[pair] = _added(bucket.get(pair, Fraction(0)), number)
+        bucket = _opened(context, bucket)
+        return _combined(context, bucket, dim) if bucket else None
     node = context.nodes[item]
     if isinstance(node, Combine):
         parts = [context.known.get(Product(matrix, transpose, vector)) for vector in node.vectors]
@@ -133,15 +142,22 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
     dim = context.dim(ref)
     total: dict[Power, LRef] = {}
     for piece in pieces:
-        if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
-            anchor = context.anchors[dim]
-            fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
-            total[piece.power] = context.add(Apply(fn, (anchor,), piece.scalars), dim)
-        elif piece.fn.expr == Var(0):
-            total[piece.power] = piece.vectors[0]
-        else:
-            total[piece.power] = context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
+        bucket = {
+            (s, _applied(context, part, dim)): Fraction(1) for s, part in apart(context, piece)
+        }
+        if bucket:
+            total[piece.power] = _combined(context, bucket, dim)
     return Series(tuple(total.items()), bounds.rest, bounds.soft, bounds.drift)
+
+
+def _applied(context: Context, piece: Piece, dim: str) -> LRef:
+    """The vector of a function."""
+    if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
+        fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
+        return context.add(Apply(fn, (context.anchors[dim],), piece.scalars), dim)
+    if piece.fn.expr == Var(0):
+        return piece.vectors[0]
+    return context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
 
 
 Pair = tuple[LRef | None, LRef]

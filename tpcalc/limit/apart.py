@@ -1,0 +1,122 @@
+"""Numbers without a law are kept in front: what they multiply may be 0, or smaller than they are.
+
+An average that is 0 by symmetry fluctuates, and where its law is not known, nothing that it is part
+of has a value. Averages and products with matrices are linear, so that such a number need not be
+part of them: ``E[v (z - s)]`` is ``E[v z] - s E[v]``, and ``E[v]`` is 0 where ``v`` is symmetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, walk
+from tpcalc.limit.context import Context, Piece
+from tpcalc.limit.graph import Combine, LRef, ScalarApply
+
+__all__ = ["apart", "parted"]
+
+MOST = 64  # terms of an expanded product
+TIMES = Fn(Par(0) * Par(1), 0, 2)
+Monomial = tuple[Par, ...]
+
+
+def parted(
+    context: Context, vector: LRef
+) -> list[tuple[Fraction | float, LRef | None, LRef]] | None:
+    """A sum with numbers without a law, as (number, scalar, vector); None: it is no such sum.
+
+    Args:
+        context: The graph under construction.
+        vector: Its node.
+    """
+    node = context.nodes[vector]
+    if not isinstance(node, Combine) or context.missing[vector] != "noise":
+        return None
+    found = []
+    for number, scalar, inner in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        for own, other, item in parted(context, inner) or [(Fraction(1), None, inner)]:
+            found.append((number * own, _product(context, scalar, other), item))
+    return found
+
+
+def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
+    """A function as a sum of functions with numbers without a law in front.
+
+    Args:
+        context: The graph under construction.
+        piece: The function; it is returned as it is where it holds no such number, or is no
+            polynomial in them.
+    """
+    if all(context.missing[ref] != "noise" for ref in (*piece.vectors, *piece.scalars)):
+        return [(None, piece)]
+    vectors, scalars = list(piece.vectors), list(piece.scalars)
+    opened: dict[Expr, Expr] = {}
+    for place, vector in enumerate(piece.vectors):
+        parts = []
+        for number, scalar, item in parted(context, vector) or ():
+            factor: Expr = const(number)
+            if scalar is not None:
+                scalars.append(scalar)
+                factor = factor * Par(len(scalars) - 1)
+            vectors.append(item)
+            parts.append(factor * Var(len(vectors) - 1))
+        if parts:
+            opened[Var(place)] = add(parts)
+    expr = substitute(piece.fn.expr, opened)
+    numbers = frozenset(Par(i) for i, ref in enumerate(scalars) if context.missing[ref] == "noise")
+    found = _monomials(expr, numbers)
+    if found is None:
+        return [(None, piece)]
+    out: list[tuple[LRef | None, Piece]] = []
+    for monomial, rest in found.items():
+        front: LRef | None = None
+        for par in monomial:
+            front = _product(context, front, scalars[par.index])
+        fn, keep_v, keep_s = Fn(rest, len(vectors), len(scalars)).compact()
+        kept = tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
+        out.append((front, Piece(piece.power, fn, *kept)))
+    return out
+
+
+def _product(context: Context, a: LRef | None, b: LRef | None) -> LRef | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return context.add(ScalarApply(TIMES, (a, b)), None)
+
+
+def _monomials(expr: Expr, numbers: frozenset[Par]) -> dict[Monomial, Expr] | None:
+    """The coefficients of a polynomial in some numbers; None: it is none, or too long."""
+    if not any(part in numbers for part in walk(expr)):
+        return {(): expr}
+    if isinstance(expr, Par):
+        return {(expr,): const(1)}
+    if isinstance(expr, Add):
+        return _sum(_monomials(part, numbers) for part in expr.terms)
+    factors: tuple[Expr, ...] = ()
+    if isinstance(expr, Mul):
+        factors = expr.factors
+    elif isinstance(expr, Pow) and expr.exponent in (2, 3, 4):
+        factors = (expr.base,) * int(expr.exponent)
+    total: dict[Monomial, Expr] | None = {(): const(1)} if factors else None
+    for factor in factors:
+        found = _monomials(factor, numbers)
+        if total is None or found is None or len(total) * len(found) > MOST:
+            return None
+        total = _sum(
+            {tuple(sorted((*a, *b), key=lambda par: par.index)): mul((x, y))}
+            for a, x in total.items()
+            for b, y in found.items()
+        )
+    return total
+
+
+def _sum(parts: Iterator[dict[Monomial, Expr] | None]) -> dict[Monomial, Expr] | None:
+    total: dict[Monomial, Expr] = {}
+    for part in parts:
+        if part is None:
+            return None
+        for monomial, expr in part.items():
+            total[monomial] = add((total[monomial], expr)) if monomial in total else expr
+    return {monomial: expr for monomial, expr in total.items() if expr != const(0)}
