@@ -90,6 +90,18 @@ def _value(activation: Activation) -> Iterator[str]:
         yield f"declared f(0) = {declared}, found {found}"
 
 
+def _least(activation: Activation) -> Iterator[str]:
+    import numpy as np
+
+    grid = _grid(activation)
+    values = _values(activation, grid)
+    place = int(np.nanargmin(values))
+    if values[place] < activation.facts.least:
+        yield (
+            f"declared f >= {activation.facts.least}, found {values[place]} at {grid[place]:.3f}"
+        )
+
+
 def _slope(activation: Activation) -> Iterator[str]:
     import numpy as np
 
@@ -301,6 +313,7 @@ def _pieces(activation: Activation) -> Iterator[str]:
 _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "value_at_zero": _value,
     "slope_at_zero": _slope,
+    "least": _least,
     "parity": _parity,
     "homogeneity": _homogeneity,
     "kinks": _kinks,

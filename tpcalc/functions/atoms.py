@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import inf
 from types import FunctionType
 from typing import Any, Literal, Protocol
 
@@ -51,6 +52,7 @@ class Facts:
             symbols.
         value_at_zero: f(0).
         slope_at_zero: f'(0), or None where f has no derivative at 0.
+        least: A number that f is nowhere below.
     """
 
     parity: Parity = "none"
@@ -59,6 +61,7 @@ class Facts:
     growth: Degree | None = Fraction(1)
     value_at_zero: float = 0.0
     slope_at_zero: float | None = None
+    least: float = -inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,13 +47,13 @@ def degree_of(
         return degree_sum(degree_of(part, vectors, scalars, number) for part in expr.factors)
     assert isinstance(expr, Pow | Call)
     inside = expr.base if isinstance(expr, Pow) else expr.arg
+    if isinstance(expr, Pow) and expr.exponent < 0 and is_positive(inside):
+        return ZERO
     inner = degree_of(inside, vectors, scalars, number)
     if inner is None or inner == 0:  # of a number any function is a number
         return inner
     if isinstance(expr, Pow):
-        if expr.exponent > 0:
-            return inner * expr.exponent
-        return ZERO if is_positive(expr.base) else None
+        return inner * expr.exponent if expr.exponent > 0 else None
     growth = expr.atom.facts.growth
     if isinstance(growth, Ex):
         growth = number(growth)

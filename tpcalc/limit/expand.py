@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from math import inf, prod
 
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn
@@ -247,13 +248,23 @@ def is_positive(expr: Expr) -> bool:
     Args:
         expr: The expression.
     """
+    return _least(expr) > 0
+
+
+def _least(expr: Expr) -> float:
+    """A number that an expression is nowhere below, by its form."""
     if isinstance(expr, Const):
-        return expr.value > 0
-    if not isinstance(expr, Add):
-        return False
-    even = [
-        isinstance(term, Pow) and term.exponent % 2 == 0 and term.exponent > 0
-        for term in expr.terms
-    ]
-    numbers = [isinstance(term, Const) and term.value > 0 for term in expr.terms]
-    return any(numbers) and all(a or b for a, b in zip(even, numbers, strict=True))
+        return float(expr.value)
+    if isinstance(expr, Add):
+        return sum(map(_least, expr.terms))
+    if isinstance(expr, Mul):
+        factors = [_least(factor) for factor in expr.factors]
+        return prod(factors) if min(factors) >= 0 else -inf
+    if isinstance(expr, Call):
+        return expr.atom.facts.least
+    if isinstance(expr, Pow):
+        base = _least(expr.base)
+        if base >= 0 and expr.exponent > 0:
+            return float(base**expr.exponent)
+        return 0.0 if base >= 0 or expr.exponent % 2 == 0 else -inf
+    return -inf

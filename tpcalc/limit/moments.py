@@ -10,6 +10,7 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, mul
 from tpcalc.limit.apart import apart
 from tpcalc.limit.building import is_hidden, start_root
+from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
 from tpcalc.limit.pieces import Value, expanded
@@ -34,9 +35,9 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZMoment) and Lemma C.3.
     """
-    vectors = [values[r] for r in node.vectors]
-    scalars = [values[r] for r in node.scalars]
-    pieces, bounds = expanded(context, node.fn, vectors, scalars, ref)
+    fn, vectors, scalars = composed(context.program, node.fn, node.vectors, node.scalars)
+    arguments = [values[r] for r in vectors], [values[r] for r in scalars]
+    pieces, bounds = expanded(context, fn, *arguments, ref)
     dim = context.dim(node.vectors[0])
     total: dict[Power, list[LRef]] = {}
     for piece in pieces:

@@ -9,6 +9,7 @@ from typing import Any
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, parted
+from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import (
     Apply,
@@ -132,11 +133,12 @@ def _haar_product(
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:
+    fn, vectors, scalars = composed(context.program, node.fn, node.vectors, node.scalars)
     pieces, bounds = expanded(
         context,
-        node.fn,
-        [values[r] for r in node.vectors],
-        [context.ranking.as_factor(values[r]) for r in node.scalars],
+        fn,
+        [values[r] for r in vectors],
+        [context.ranking.as_factor(values[r]) for r in scalars],
         ref,
     )
     dim = context.dim(ref)

@@ -55,6 +55,7 @@ def cosine(z: Expr) -> Expr:
         ("leaky_relu:0.9", {"kinks": ()}, "kinks"),
         ("gelu", {"kinks": (0.0,)}, "kinks"),
         ("tanh", {"growth": Fraction(1)}, "growth"),
+        ("gelu", {"least": 0.0}, "least"),
         ("relu", {"growth": Fraction(0)}, "growth"),
         ("relu^2", {"growth": Fraction(1)}, "growth"),
         ("softplus", {"growth": None}, "growth"),

@@ -42,14 +42,16 @@ NORMAL_PDF = Atom(
     "normal_pdf",
     evaluate=_density,
     derivative=_slope_of_density,
-    facts=Facts(parity="even", growth=Fraction(0), value_at_zero=PEAK, slope_at_zero=0.0),
+    facts=Facts(
+        parity="even", growth=Fraction(0), value_at_zero=PEAK, slope_at_zero=0.0, least=0.0
+    ),
     sympy=_sympy_density,
 )
 NORMAL_CDF = Atom(
     "normal_cdf",
     evaluate=_distribution,
     derivative=NORMAL_PDF,
-    facts=Facts(growth=Fraction(0), value_at_zero=0.5, slope_at_zero=PEAK),
+    facts=Facts(growth=Fraction(0), value_at_zero=0.5, slope_at_zero=PEAK, least=0.0),
     sympy=_sympy_distribution,
 )
 

@@ -104,7 +104,7 @@ def _symbolic(p: Ex) -> Atom:
         )
         return sympy.Max(z, 0) ** degree
 
-    facts = Facts(homogeneity=p, kinks=(0.0,), growth=p)
+    facts = Facts(homogeneity=p, kinks=(0.0,), growth=p, least=0.0)
     return Atom("relu_pow", evaluate, derivative, facts, (p,), display)
 
 

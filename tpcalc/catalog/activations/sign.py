@@ -21,7 +21,9 @@ SIGN = Atom(
     "sign",
     evaluate=lambda xp, z: xp.sign(z),
     derivative=None,
-    facts=Facts(parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0)),
+    facts=Facts(
+        parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=-1.0
+    ),
     sympy=_sympy,
     pieces=lambda z: 2 * STEP(z) - 1,
 )

@@ -20,7 +20,7 @@ def _sympy(z: Any) -> Any:
 SQRT = Composite(
     "sqrt",
     build=lambda z: z ** Fraction(1, 2),
-    facts=Facts(homogeneity=Fraction(1, 2), kinks=(0.0,), growth=Fraction(1, 2)),
+    facts=Facts(homogeneity=Fraction(1, 2), kinks=(0.0,), growth=Fraction(1, 2), least=0.0),
     sympy=_sympy,
 )
 

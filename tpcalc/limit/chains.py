@@ -1,0 +1,93 @@
+"""A power of what was computed step by step is a function of what the steps began with.
+
+``x / (1 + x**2)``, written with operators, divides by a vector. Whether that comes near 0 shows in
+its formula only, so that the formula takes its place before the power is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
+from tpcalc.program.nodes import LinComb, Nonlin, Ref
+from tpcalc.program.program import Program
+
+__all__ = ["composed"]
+
+MOST = 200  # parts of a formula
+Composed = tuple[Fn, tuple[Ref, ...], tuple[Ref, ...]]
+
+
+def composed(
+    program: Program, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]
+) -> Composed:
+    """A function with the formulas of the vectors that it takes a power of.
+
+    Args:
+        program: The program.
+        fn: The function.
+        vectors: The nodes of its vector arguments.
+        scalars: Those of its scalar arguments.
+
+    Returns:
+        The function and the nodes of its arguments.
+    """
+    found = fn, vectors, scalars
+    while places := _bases(found[0]):
+        opened = _opened(program, found, places)
+        if opened is None or sum(1 for _ in walk(opened[0].expr)) > MOST:
+            break
+        found = opened
+    return found
+
+
+@lru_cache(maxsize=2**12)
+def _bases(fn: Fn) -> frozenset[int]:
+    """The vector arguments that a power other than 1, 2, 3, ... is taken of."""
+    return frozenset(
+        inner.index
+        for part in walk(fn.expr)
+        if isinstance(part, Pow) and not (part.exponent > 0 and part.exponent.denominator == 1)
+        for inner in walk(part.base)
+        if isinstance(inner, Var)
+    )
+
+
+def _opened(
+    program: Program, found: Composed, places: Sequence[int] | frozenset[int]
+) -> Composed | None:
+    """The function with the formulas of some arguments; None: none of them has one."""
+    fn, vectors, scalars = found
+    formulas: dict[Expr, Expr] = {}
+    for place in sorted(places):
+        node = program.nodes[vectors[place]]
+        if not isinstance(node, Nonlin | LinComb):
+            continue
+        first, given = len(vectors), len(scalars)
+        if isinstance(node, Nonlin):
+            own: dict[Expr, Expr] = {Var(i): Var(first + i) for i in range(len(node.vectors))}
+            own.update({Par(i): Par(given + i) for i in range(len(node.scalars))})
+            formulas[Var(place)] = substitute(node.fn.expr, own)
+            scalars += node.scalars
+        else:
+            terms = []
+            for i, (number, scalar) in enumerate(zip(node.numbers, node.scalars, strict=True)):
+                factors: list[Expr] = [const(number), Var(first + i)]
+                if scalar is not None:
+                    scalars += (scalar,)
+                    factors.append(Par(len(scalars) - 1))
+                terms.append(mul(factors))
+            formulas[Var(place)] = add(terms)
+        vectors += node.vectors
+    if not formulas:
+        return None
+    # Equal nodes are one argument, so that equal terms are seen as such.
+    same: dict[Expr, Expr] = {Var(i): Var(vectors.index(v)) for i, v in enumerate(vectors)}
+    same.update({Par(i): Par(scalars.index(s)) for i, s in enumerate(scalars)})
+    expr = substitute(substitute(fn.expr, formulas), same)
+    if not any(isinstance(part, Var) for part in walk(expr)):
+        return None  # a vector is left, for its dimension
+    short, keep_v, keep_s = Fn(expr, len(vectors), len(scalars)).compact()
+    return short, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
