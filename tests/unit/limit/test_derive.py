@@ -196,7 +196,15 @@ def test_draws_that_may_be_correlated_are_given_with_a_note(apart: bool) -> None
     assert (found["f"].std, found["g"].std) == pytest.approx((1.0, 1.0 if apart else 2.0))
 
 
-def test_what_samples_cannot_tell_is_noted() -> None:
+@pytest.mark.parametrize(
+    ("gate", "words"),
+    [
+        (False, ("assumed", "s0 is not 0")),
+        (True, ("taken from the form", "is at 0 on no part of the coordinates")),
+    ],
+    ids=["number", "vector"],
+)
+def test_what_samples_cannot_tell_is_noted(gate: bool, words: tuple[str, str]) -> None:
     """Of relu^p there are no samples; E relu(v)^(2p) is 1 for one p, where v/(s - 1) is not."""
     act = tp.relu_pow(tp.symbol("p"))
 
@@ -204,13 +212,10 @@ def test_what_samples_cannot_tell_is_noted() -> None:
     def made(t: tp.Tracer) -> None:
         v, w = t.gaussian("v"), t.gaussian("w")
         s = t.inner(act(v), act(v))
-        t.output("divided", v / (s - 1))
-        t.output("gate", tp.step(s * v + tp.n**-1 * w))
+        t.output("q", tp.step(s * v + tp.n**-1 * w) if gate else v / (s - 1))
 
-    notes = tp.orders(made, at={"p": 2}).table.notes
-    assert any(note.startswith("assumed") and note.endswith("is not 0") for note in notes)
-    form = [note for note in notes if note.startswith("taken from the form")]
-    assert form and all(note.endswith("is at 0 on no part of the coordinates") for note in form)
+    (note,) = tp.orders(made, at={"p": 2}).table.notes
+    assert note.startswith(words[0]) and note.endswith(words[1])
 
 
 def test_a_product_that_is_zero_on_a_dimension_of_its_own() -> None:

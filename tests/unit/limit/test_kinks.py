@@ -165,6 +165,31 @@ def test_gates_flip_by_the_root_of_what_moves_them(
     assert (orders(made)["q"].text, orders(made)["q"].status) == (order, "upper")
 
 
+def test_a_bound_on_flips_holds_where_the_density_has_none() -> None:
+    """u + s (u^3 - u) tends to u^3, which is in [-n^(-1/2), n^(-1/2)] on a part n^(-1/6)."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        u, w, s = (t.gaussian(name) for name in "uws")
+        x = u + t.inner(s, s) * (u**3 - u)
+        t.output("q", tp.step(x + small * w) - tp.step(x))
+
+    order = orders(made)["q"].n
+    assert order is None or order.constant >= Fraction(-1, 12)
+
+
+def test_a_gate_at_zero_of_a_power_with_a_symbol_is_bounded() -> None:
+    """Where v > 0 a power of relu(v) + n^(-1/2) w moves by n^(-1/2), elsewhere by n^(-p/2)."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        act, x = tp.relu_pow(tp.symbol("p")), tp.relu(t.gaussian("v"))
+        t.output("q", act(x + small * t.gaussian("w")) - act(x))
+
+    found = orders(made, at={"p": 2})["q"]
+    assert found.status == "upper" and found.n is not None and found.n.constant >= Fraction(-1, 2)
+
+
 def test_a_gate_behind_a_gate_that_flips_is_decided() -> None:
     """E v 1{v + 1{u > 0} > 0}, the density of a Gaussian at 0 and at 1; few gates flip."""
     found = number(lambda t, v, w, u: t.inner(v, tp.step(v + tp.step(u + small * w))))
@@ -234,10 +259,12 @@ def gap(act: Callable[..., Vector], v: Vector, w: Vector) -> Vector:
         ),
         # The square root is n^(-1/4) |w| where v < 0.
         (lambda t, v, w, u: tp.n**0.25 * t.mean(root(v, w)), HALF_NORMAL),
-        # Where x flips, the gate behind it flips for -1/2 < u < 0: s tends to 1.
+        # A gate moves with w where one behind it flips, at x near 0 and -1/2 < u < 0.
         (
-            lambda t, v, w, u: tp.n**0.5 * t.moment(lambda z: z**2, behind(t, v, w, u)),
-            math.sqrt(2 / math.pi) * HALF_NORMAL * math.erf(0.5 / math.sqrt(2)) / 2,
+            lambda t, v, w, u: (
+                tp.n**0.5 * t.inner(w, tp.step(twice(t, u) + tp.step(v + small * w)))
+            ),
+            HALF_NORMAL * math.erf(0.5 / math.sqrt(2)) / 2,
         ),
         # tanh of what explodes is a sign; beside it few gates flip.
         (lambda t, v, w, u: t.moment(lambda z: z**2, exploded(t, v, w, u)), 1.0),
@@ -285,11 +312,10 @@ def equal(t: tp.Tracer) -> Vector:
     return a - b
 
 
-def behind(t: tp.Tracer, x: Vector, w: Vector, u: Vector) -> Vector:
-    """How a gate of 2 u + step(x) moves with x, where one u has a computed factor s in front."""
+def twice(t: tp.Tracer, u: Vector) -> Vector:
+    """u + s u with a computed number s that tends to 1."""
     s = t.gaussian("s")
-    double = u + t.inner(s, s) * u
-    return tp.step(double + tp.step(x + small * w)) - tp.step(double + tp.step(x))
+    return u + t.inner(s, s) * u
 
 
 def exploded(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Vector:
