@@ -262,7 +262,7 @@ def gap(act: Callable[..., Vector], v: Vector, w: Vector) -> Vector:
         # A gate moves with w where one behind it flips, at x near 0 and -1/2 < u < 0.
         (
             lambda t, v, w, u: (
-                tp.n**0.5 * t.inner(w, tp.step(twice(t, u) + tp.step(v + small * w)))
+                tp.n**0.125 * t.inner(w, tp.step(twice(t, u) + tp.step(v + tp.n**-0.125 * w)))
             ),
             HALF_NORMAL * math.erf(0.5 / math.sqrt(2)) / 2,
         ),
