@@ -147,3 +147,23 @@ def test_what_is_equal_on_a_wall_cancels_there(build: Build, text: str, function
 
     found = tp.orders(made(written), at={"a": 1, "b": 1})
     assert found["q"].text == text
+
+
+def test_what_is_not_covered_names_the_function_that_loses_terms() -> None:
+    """tanh(v + n^(-1/2) w) is followed as far as anything; the step only to its gates that flip."""
+
+    def change(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Vector:
+        smooth, jump = tp.tanh(v + small * w), tp.step(u + small * w)
+        return (smooth + jump) - tp.tanh(v) - tp.step(u)
+
+    with pytest.raises(LimitError, match=r"q is not covered \(nonlin \{step"):
+        number(change)
+
+
+def test_a_density_that_its_form_proves_needs_no_samples() -> None:
+    """Of relu^p there are none; v + relu^p(w) has the density of v."""
+
+    def gate(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Vector:
+        return tp.step(v + tp.relu_pow(tp.symbol("p"))(w) + small * u)
+
+    assert tp.orders(made(gate), at={"p": 2}).table.notes == ()
