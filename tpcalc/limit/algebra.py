@@ -85,7 +85,7 @@ def summed(parts: list[Terms], setting: Setting) -> Terms:
     drifts = [part.drift for part in parts]
     if cancelled:
         rests, drifts = rests + drifts, []
-    return setting.ranking.keep(total, rests, softs, drifts, add)
+    return setting.ranking.keep(total, rests, softs, drifts, _merged)
 
 
 def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
@@ -107,7 +107,12 @@ def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
     rests = (b.bounded_by(a.rest), a.bounded_by(b.rest))
     softs = (b.bounded_by(a.soft), a.bounded_by(b.soft))
     drifts = (b.bounded_by(a.drift), a.bounded_by(b.drift))
-    return setting.ranking.keep(total, rests, softs, drifts, add)
+    return setting.ranking.keep(total, rests, softs, drifts, _merged)
+
+
+def _merged(pieces: list[Expr]) -> Expr | None:
+    total = add(pieces)
+    return None if total == const(0) else total
 
 
 def is_null(piece: Terms) -> bool:

@@ -119,13 +119,12 @@ class Certainty:
             return EVERYWHERE
         return SOMEWHERE if is_isometric(context, node) else NOWHERE
 
-    def _kin(self, node: Product) -> int:
-        """The sides of matrices whose products may hold what is new in this one."""
+    def _is_new(self, node: Product, sides: int) -> bool:
+        """Whether vectors that hold products of some sides hold nothing of what this one draws."""
         context = self.context
         if node.matrix not in context.orthogonal:
-            return context.side(node)
-        both = context.both_sides(node)
-        return -1 if context.sides[node.vector] & both else both
+            return not sides & context.side(node)
+        return not (sides | context.sides[node.vector]) & context.both_sides(node)
 
     def _combined(self, node: Combine) -> int:
         """One certain term with a Gaussian direction that the others certainly do not hold."""
@@ -143,7 +142,7 @@ class Certainty:
                     others |= supports[index]
                     sides |= context.sides[other]
             own, product = parity.own.get(vector, 0), context.nodes[vector]
-            if isinstance(product, Product) and sides & self._kin(product):
+            if isinstance(product, Product) and not self._is_new(product, sides):
                 continue  # perhaps a multiple of what the product before it held
             if own & ~others:
                 return EVERYWHERE

@@ -16,7 +16,7 @@ from tpcalc.orders import Ex
 __all__ = ["Degree", "degree_of", "degree_sum", "largest_degree"]
 
 Degree = Fraction | None  # None: no polynomial bound is known
-ZERO, ONE = Fraction(0), Fraction(1)
+ZERO = Fraction(0)
 
 
 def degree_of(

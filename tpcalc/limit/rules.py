@@ -198,7 +198,11 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
     if any(opened[power] != bucket for power, bucket in terms.items()):  # something cancelled
         rests, drifts = rests + drifts, []
     kept = context.ranking.keep(
-        {power: bucket for power, bucket in opened.items() if bucket}, rests, softs, drifts, _merged
+        {power: bucket for power, bucket in opened.items() if bucket},
+        rests,
+        softs,
+        drifts,
+        lambda buckets: _merged(context, buckets),
     )
     dim = context.dim(ref)
     combined = tuple((power, _combined(context, bucket, dim)) for power, bucket in kept.terms)
@@ -235,12 +239,12 @@ def _added(a: Fraction | float, b: Fraction | float) -> Fraction | float:
     return total if abs(total) > ROUNDING * (abs(float(a)) + abs(float(b))) else Fraction(0)
 
 
-def _merged(buckets: list[Bucket]) -> Bucket:
+def _merged(context: Context, buckets: list[Bucket]) -> Bucket | None:
     total: Bucket = {}
     for bucket in buckets:
         for pair, number in bucket.items():
-            total[pair] = total.get(pair, Fraction(0)) + number
-    return total
+            total[pair] = _added(total.get(pair, Fraction(0)), number)
+    return _opened(context, total) or None
 
 
 def _combined(

@@ -185,7 +185,7 @@ class Ranking:
         rests: Iterable[Rest | None],
         softs: Iterable[Rest | None],
         drifts: Iterable[Rest | None],
-        merge: Callable[[list[T]], T],
+        merge: Callable[[list[T]], T | None],
     ) -> Series[T]:
         """The terms that count: within ``depth`` of the largest and above every rest.
 
@@ -194,7 +194,8 @@ class Ranking:
             rests: Bounds on what is already dropped.
             softs: Soft bounds; they cut no term.
             drifts: Bounds on how far the terms are from their limits.
-            merge: Adds the coefficients of powers that are equal at the sample point only.
+            merge: Adds the coefficients of powers that are equal at the sample point only; None
+                where they cancel.
         """
         bounds = [rest for rest in rests if rest is not None]
         gentle = [rest for rest in softs if rest is not None]
@@ -208,16 +209,18 @@ class Ranking:
             groups, dropped = self._numbers(terms)
         else:
             groups, dropped = self._symbols(terms)
-        if dropped is not None:
-            bounds.append(dropped)
-        rest = self._joined(bounds, groups[0][0])
+        lead = groups[0][0]
+        rest = self._joined(bounds if dropped is None else [*bounds, dropped], lead)
         kept: list[tuple[Power, T]] = []
         for group in groups:
             if self.covers(rest, group[0]):
                 break
             items = [terms[power] for power in group]
-            kept.append((group[0], items[0] if len(items) == 1 else merge(items)))
-        lead = groups[0][0]
+            item = items[0] if len(items) == 1 else merge(items)
+            if item is None:
+                left = {power: terms[power] for power in terms if power not in group}
+                return self.keep(left, [*bounds, *drifts], softs, (), merge)
+            kept.append((group[0], item))
         soft = self._joined(gentle, lead)
         if not kept or self.covers(soft, lead):
             return Series((), self._largest([b for b in (rest, soft, Rest(lead)) if b]))
@@ -234,7 +237,7 @@ class Ranking:
         drift = self._joined(bounds, scalar.terms[0][0])
         return Series(scalar.terms[:1], None, None, drift)
 
-    def whole(self, series: Series[T], merge: Callable[[list[T]], T]) -> Series[T]:
+    def whole(self, series: Series[T], merge: Callable[[list[T]], T | None]) -> Series[T]:
         """The series of a scalar: nothing in it is soft."""
         if series.soft is None:
             return series

@@ -72,7 +72,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
         return _hidden(function, inner, size, setting)
     assert isinstance(degree, Fraction)
     if not followed:  # f(rest) where the leading term is 0, f'(c) rest elsewhere
-        rest = of_degree(size, min(Fraction(1), degree))
+        rest = of_degree(size, degree)  # where that is larger: below degree 1
         return summed([taylor(function, inner, setting), Series((), rest)], setting)
     setting.ask(Asked("told", inner.terms[0][1]))
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}

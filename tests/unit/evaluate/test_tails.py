@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import factorial
 
+import numpy as np
 import pytest
+from agree import agree
 
 import tpcalc as tp
 from tpcalc.evaluate.particles.tails import sampled_degrees
@@ -46,6 +48,19 @@ def test_more_samples_reach_further() -> None:
     few = tp.limit(power(8), method="particles", samples=2**10, replicates=4)["m"]
     many = tp.limit(power(8), method="particles", samples=2**18, replicates=16)["m"]
     assert (few.status, many.status) == (Status.RARE, Status.CONVERGED)
+
+
+def test_a_bounded_function_of_what_no_polynomial_bounds_is_sampled() -> None:
+    """E tanh(exp(x y)) of independent x and y."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(151)
+    weights = weights / weights.sum()
+    value = float(weights @ np.tanh(np.exp(nodes[:, None] * nodes)) @ weights)
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        t.output("m", t.moment(lambda x, y: tp.tanh(tp.exp(x * y)), *map(t.gaussian, "xy")))
+
+    agree(tp.limit(made, samples=2**10)["m"], value, rounding=1e-6)
 
 
 def trained(act: str, param: str, steps: int) -> tp.Program:

@@ -39,6 +39,15 @@ def split(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
     return small * (matrix @ (v + w)) - small * (matrix @ v) - small * (matrix @ w)
 
 
+same = tp.function("same", lambda z: 1.0 * z, lambda z: 1.0 + 0.0 * z, growth=1)
+
+
+def undone(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
+    """Q^T Q v - v, which is 0 where Q keeps angles; between the products a function is the same."""
+    matrix = t.matrix("Q", law="orthogonal")
+    return small * (matrix.T @ same(small * (matrix @ v))) - v
+
+
 def layers(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
     h = small * (t.matrix("W") @ tp.relu(v))
     return small * (t.matrix("V") @ tp.tanh(h)) + v
@@ -53,6 +62,7 @@ CERTAIN: dict[str, Build] = {
     "mean of a square": lambda t, v, w: t.inner(v, v),
     "layers": layers,
     "fluctuation": lambda t, v, w: t.inner(v, tp.tanh(w)),
+    "scalars": lambda t, v, w: 2 * t.inner(v, v) * t.inner(w, w),
     "powers": lambda t, v, w: v**3 * w**2 / t.inner(v, v),
 }
 
@@ -71,6 +81,9 @@ OPEN: dict[str, Build] = {
     "equal members": lambda t, v, w: (lambda a, b: a - b)(
         *t.gaussians(["a", "b"], cov=[[1, 1], [1, 1]])
     ),
+    "multiples": lambda t, v, w: (lambda a, b: a - 2 * b)(
+        *t.gaussians(["a", "b"], cov=[[4, 2], [2, 1]])
+    ),
     "variance zero": lambda t, v, w: t.gaussian("c", var=0),
     "moment": lambda t, v, w: t.inner(v, v) - 1,
     "moment of a cube": lambda t, v, w: t.moment(lambda z: z**3 + z, v - v**2),
@@ -86,6 +99,7 @@ ZERO: dict[str, Build] = {
     "negative argument": lambda t, v, w: tp.relu(-(v * v)),
     "twice": twice,
     "split": split,
+    "undone": undone,
     "between": lambda t, v, w: tp.relu(-tp.sigmoid(v)) * w,
     "two gates": lambda t, v, w: tp.relu(v) * tp.relu(-v),
     "gates of one sign": lambda t, v, w: tp.relu(v) * (tp.abs(v) - v),

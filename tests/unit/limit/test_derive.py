@@ -180,6 +180,44 @@ def test_averages_that_are_one_number_are_not_drawn_twice() -> None:
     assert tp.limit(both_ways, outputs=["ff"], samples=2**6)["ff"].z(1.0) < 5
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_draws_that_may_be_correlated_are_given_with_a_note(apart: bool) -> None:
+    """u.(W v) and v.(W^T u) are drawn apart; mean(u) and mean(2 u) are one draw, once and twice."""
+
+    @tp.program
+    def two(t: tp.Tracer) -> None:
+        u, v, w = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
+        t.output("f", tp.n**0.5 * (t.inner(u, tp.n**-0.5 * (w @ v)) if apart else t.mean(u)))
+        other = t.inner(v, tp.n**-0.5 * (w.T @ u)) if apart else t.moment(lambda z: 2 * z, u)
+        t.output("g", tp.n**0.5 * other)
+
+    found = tp.limit(two, samples=2**6)
+    assert any("may be correlated" in note for note in found.table.notes) is apart
+    assert (found["f"].std, found["g"].std) == pytest.approx((1.0, 1.0 if apart else 2.0))
+
+
+@pytest.mark.parametrize(
+    ("gate", "words"),
+    [
+        (False, ("assumed", "s0 is not 0")),
+        (True, ("taken from the form", "is at 0 on no part of the coordinates")),
+    ],
+    ids=["number", "vector"],
+)
+def test_what_samples_cannot_tell_is_noted(gate: bool, words: tuple[str, str]) -> None:
+    """Of relu^p there are no samples; E relu(v)^(2p) is 1 for one p, where v/(s - 1) is not."""
+    act = tp.relu_pow(tp.symbol("p"))
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        s = t.inner(act(v), act(v))
+        t.output("q", tp.step(s * v + tp.n**-1 * w) if gate else v / (s - 1))
+
+    (note,) = tp.orders(made, at={"p": 2}).table.notes
+    assert note.startswith(words[0]) and note.endswith(words[1])
+
+
 def test_a_product_that_is_zero_on_a_dimension_of_its_own() -> None:
     @tp.program
     def empty(t: tp.Tracer) -> None:

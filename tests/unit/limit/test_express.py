@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import tpcalc as tp
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
@@ -83,3 +85,32 @@ def test_a_formula_names_the_corrections_that_there_are() -> None:
         assert [text for key, text in table.items() if key.startswith(product[:8])] == ["none"]
     assert found["bound"].formula.text.endswith("+ E[d relu(a)/d hat(W tanh(v))]*tanh(v)")
     assert table["W^T relu(a)"].endswith("* tanh(v)")
+
+
+def test_sums_are_printed_with_their_numbers() -> None:
+    """Fractions as they are, and other numbers with six digits."""
+
+    @tp.program
+    def total(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        t.output("y", 2 * v - w / 3)
+        t.output("z", math.pi * v)
+
+    formulas = express(derive(total.build()))
+    assert formulas["y"].text == "Z[y] = 2*v - w/3"
+    assert formulas["z"].text == "Z[z] = 3.14159*v"
+
+
+def test_a_product_with_another_matrix_hides_what_is_below_it() -> None:
+    """W^T relu(y) and W^T abs(y) are correlated; of V relu(a) only V is felt, and not a."""
+
+    @tp.program
+    def two(t: tp.Tracer) -> None:
+        y, w = t.gaussian("y"), t.matrix("W")
+        a, b = (tp.n**-0.5 * (w.T @ x) for x in (tp.relu(y), tp.abs(y)))
+        x = tp.relu(tp.n**-0.5 * (t.matrix("V") @ tp.relu(a))) * tp.relu(b)
+        t.output("x", x)
+        t.output("h", tp.n**-0.5 * (w @ x))
+
+    text = express(derive(two.build()))["h"].text
+    assert text.count("E[") == 1 and "d hat(W^T abs(y))" in text
