@@ -262,7 +262,7 @@ def _slope(expr: Call) -> Expr | None:
 def _tame(expr: Expr) -> bool:
     """Whether a function grows no faster than a power."""
     return all(
-        (part.exponent >= 1 and part.exponent.denominator == 1)
+        part.exponent >= 1
         if isinstance(part, Pow)
         else part.atom.facts.growth is not None
         if isinstance(part, Call)

@@ -110,7 +110,22 @@ def test_what_no_test_shows_is_no_lower_bound(
     assert (found.verdict, found.status, found.valid_for) == ("undecided", "bounds only", "t<=1")
     assert found.facts[0].startswith("whether the output moves is open: f[1,1]-f[0,1] is at most")
     assert "no value" in found.facts[0]
+    run = probe(MLP(2, "tanh"), "mup", steps=1)
+    assert [decide(run).verdict, decide(run, verify=False).verdict] == [
+        "undecided",
+        "feature-learning",
+    ]
     assert check(TANH, "naive-ip", steps=1).verdict == "trivial"  # follows from upper bounds
+
+
+def test_first_steps_of_long_programs_are_tested_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What explodes leaves nothing open; rows of later steps then say that they are not tested."""
+    monkeypatch.setattr("tpcalc.analyses.settled.SMALL", 0)
+    found = check(MLP(2, "relu"), "standard", steps=2)
+    rows = {row.name: row for row in (*found.updates, *found.outputs)}
+    first = {name for name in rows if name.startswith(("f[1,", "x[2,1,")) or ",1,1]" in name}
+    assert len(first) == 6 and {rows[name].status for name in first} == {"exact"}
+    assert rows["dW_x[1,2,1]"].status == "upper" and "not tested" in rows["dW_x[1,2,1]"].reason
 
 
 def test_numerical_status_names_its_evidence() -> None:
@@ -137,13 +152,14 @@ def test_symbols_hold_on_a_region() -> None:
         check(TANH, "ac:0,a,1;c,c,c")
 
 
-def test_rates_that_go_on_changing_are_followed_only() -> None:
-    """A learning rate that falls with every step has no last step from which all repeat."""
+@pytest.mark.parametrize(("last", "valid"), [(3, "all t"), (5, "all t"), (99, "t<=1")])
+def test_rates_that_change_are_followed_up_to_their_last_change(last: int, valid: str) -> None:
+    """Rates that fall with every step have no last step from which all repeat."""
     from tpcalc.catalog.parameterization import with_rates
     from tpcalc.orders import as_ex
 
-    falling = with_rates(lookup("naive-ip"), lambda layer, step: as_ex(step))
-    assert check(TANH, falling, steps=1).valid_for == "t<=1"
+    falling = with_rates(lookup("naive-ip"), lambda layer, step: as_ex(min(step, last)))
+    assert check(TANH, falling, steps=1).valid_for == valid
 
 
 @pytest.mark.parametrize("loss", ["mse", "logistic", "xent", "linear"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 
 import pytest
@@ -13,8 +14,12 @@ from tpcalc.analyses.solve import solve
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError, UnknownName, UsageError
-from tpcalc.limit.scales import Unsettled, Unsolved, scales, symbols
+from tpcalc.evaluate.witness import Finding
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
 from tpcalc.orders import parse_ex
+from tpcalc.program.program import Program
 from tpcalc.results import Samples
 
 HALF = Fraction(1, 2)
@@ -190,9 +195,31 @@ def test_what_a_note_says_of_leading_coefficients() -> None:
         assert match is not None
         form, tested, left = (int(part or 0) for part in match.groups())
         assert form >= 1 and tested >= 3 and form + tested + left == 6
+        assert ("assumed" in note) is (left > 0)
     (assumed,) = solve(MLP(2, "relu"), "naive-ip", steps=2, verify=False).notes
     assert "assumed" in assumed
     assert dict(found.provenance.settings)["verify"] == "True"
+
+
+def test_a_note_says_what_no_test_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
+        return {ref: Finding(None, "no value") for ref in refs}
+
+    monkeypatch.setattr("tpcalc.analyses.solve.nonzero", silent)
+    (note,) = solve(MLP(2, "relu"), "naive-ip", steps=2).notes
+    form = int(re.findall(r"(\d) are not 0 by their form and 0 by a test", note)[0])
+    assert note.endswith(f"; of {6 - form} this is assumed")
+
+
+def test_a_note_says_where_a_second_derivation_disagrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rate that is n^(1/2) too small makes a contribution of n^(-1/2) in place of order one."""
+
+    def smaller(program: Program, values: dict[str, Fraction], depth: Fraction) -> Scales:
+        return scales(program, values={**values, "c_2_0__": values["c_2_0__"] + HALF}, depth=depth)
+
+    monkeypatch.setattr("tpcalc.analyses.solve.scales", smaller)
+    (note,) = solve(MLP(2, "relu"), "naive-ip", steps=1).notes
+    assert "of layer 2 at step 0, is n^(-1/2), not what was solved for" in note
 
 
 def test_a_power_outside_the_region_is_noted() -> None:

@@ -15,8 +15,10 @@ from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.stationary import Later, later
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.functions import Var
+from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import const, power
+from tpcalc.functions.fn import derivative
+from tpcalc.functions.tape import evaluate
 from tpcalc.orders.coset import EVEN
 
 WATCH = ("h", "x", "dh", "dx")
@@ -45,6 +47,8 @@ def settled(depth: int, act: str, parameterization: str) -> Later:
         (3, "tanh", "mup", "0", "0"),
         (3, "relu", "ntk", "0", "-1/2"),
         (3, "tanh", "ntk", "0", "-1/2"),
+        (3, "relu^2", "ntk", "0", "-1/2"),
+        (3, "elu", "naive-ip", "-1", "-1"),
         (3, "tanh", "naive-ip", "-1", "-1"),
         (6, "relu", "naive-ip", "-4", "-4"),
         (4, "tanh", "ip-llr", "0", "0"),
@@ -129,6 +133,40 @@ def test_functions_of_bounds() -> None:
     assert bounds.size(change) == -HALF
     square, _ = bounds.function(Var(0) * Var(0), {Var(0): (one, ())})
     assert square == ((ZERO, EVEN),)
+
+
+def sizes(fn: Fn, value: Fraction, change: Fraction, n: float) -> np.ndarray:
+    """At x = n^value u: of f(x), its average beside u, what n^change v moves, that beside u, v."""
+    u, v = (np.multiply.outer(signs, SAMPLES[k]).ravel() for k, signs in enumerate(SIGNS))
+    start = evaluate(fn, [u * n ** float(value)])
+    moved = evaluate(fn, [u * n ** float(value) + v * n ** float(change)]) - start
+    averages = [np.mean(y) for y in (start**2, start * u, moved**2, moved * u, moved * v)]
+    return np.abs(averages) ** np.array([0.5, 1, 0.5, 1, 1])
+
+
+SAMPLES = np.random.default_rng(0).standard_normal((2, 4000))
+SIGNS = ((1, 1, -1, -1), (1, -1, 1, -1))
+
+
+@pytest.mark.parametrize(("value", "change"), [("0", "-1/2"), ("-1/2", "-1"), ("-1", "-1/2")])
+@pytest.mark.parametrize(
+    "act", ["tanh", "gelu", "erf", "relu", "relu^2", "sign", "elu:2", "selu", "even_tanh", "log"]
+)
+def test_bounds_of_functions_are_never_below_numbers(act: str, value: str, change: str) -> None:
+    """Of an activation and of its slope, which may jump: sizes at two widths grow no faster."""
+    bounds, at, by = Bounds(), Fraction(value), Fraction(change)
+    u, v = (((ZERO, bounds.lattice.single(k)),) for k in (0, 1))
+    f = activation(act)(activation("abs")(Var(0)) if act == "log" else Var(0))
+    for expr in (f, derivative(f, Var(0))) if act not in ("sign", "log") else (f,):
+        own = bounds.function(expr, {Var(0): (bounds.shift(u, at), bounds.shift(v, by))})
+        parts = [own[0], bounds.product(own[0], u), own[1]]
+        parts += [bounds.product(own[1], beside) for beside in (u, v)]
+        found = [sizes(Fn(expr, 1), at, by, n) for n in (1e4, 1e6)]
+        for k, part in enumerate(parts):
+            low, high = (size[k] for size in found)
+            if high > 1e-13:  # of what is 0 rounding is left
+                most = bounds.size(part if k in (0, 2) else bounds.average(part))
+                assert most is not None and np.log10(high / low) / 2 < float(most) + 0.1
 
 
 def test_what_explodes_or_is_not_bounded_is_refused() -> None:
