@@ -33,10 +33,11 @@ def _growing(graph: LimitGraph) -> list[str]:
 
 def _rare(rare: Mapping[str, str]) -> list[str]:
     """Averages that samples may not have seen the most of."""
-    if not rare:
+    degrees = {name: Fraction(degree) for name, degree in rare.items() if degree != "oo"}
+    if not degrees:
         return []
-    shown = ", ".join(list(rare)[:6]) + (", ..." if len(rare) > 6 else "")
-    most = max(map(Fraction, rare.values()))
+    shown = ", ".join(list(degrees)[:6]) + (", ..." if len(degrees) > 6 else "")
+    most = max(degrees.values())
     return [
         f"averages of functions that grow like polynomials of degrees up to {most}: rare samples "
         f"may dominate, and standard errors may be too small: {shown}"

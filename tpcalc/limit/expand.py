@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import inf, prod
 
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn
@@ -31,6 +30,7 @@ from tpcalc.functions.expr import (
     walk,
 )
 from tpcalc.functions.fn import derivative
+from tpcalc.functions.least import least
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multiplied, summed
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
@@ -248,23 +248,4 @@ def is_positive(expr: Expr) -> bool:
     Args:
         expr: The expression.
     """
-    return _least(expr) > 0
-
-
-def _least(expr: Expr) -> float:
-    """A number that an expression is nowhere below, by its form."""
-    if isinstance(expr, Const):
-        return float(expr.value)
-    if isinstance(expr, Add):
-        return sum(map(_least, expr.terms))
-    if isinstance(expr, Mul):
-        factors = [_least(factor) for factor in expr.factors]
-        return prod(factors) if min(factors) >= 0 else -inf
-    if isinstance(expr, Call):
-        return expr.atom.facts.least
-    if isinstance(expr, Pow):
-        base = _least(expr.base)
-        if base >= 0 and expr.exponent > 0:
-            return float(base**expr.exponent)
-        return 0.0 if base >= 0 or expr.exponent % 2 == 0 else -inf
-    return -inf
+    return least(expr) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -12,8 +13,8 @@ import pytest
 import sympy
 
 import tpcalc as tp
-from tpcalc.errors import TpcalcError
-from tpcalc.results import Method
+from tpcalc.errors import EvaluationError, TpcalcError
+from tpcalc.results import Method, Status
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,17 @@ def test_products_of_jumps_at_two_places(kinds: tuple[str, str], edges: tuple[in
         densities = [math.exp(-end * end / 2) / math.sqrt(2 * math.pi) for end in (low, high)]
         total += math.prod(levels) * (densities[0] - densities[1])
     assert found.value == pytest.approx(total, rel=1e-13, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "act", [lambda x: tp.exp(-(x**3) / 1000), lambda x: tp.exp(tp.exp(x) / 100)]
+)
+def test_an_infinite_mean_is_no_number_to_rely_on(act: Callable[[object], object]) -> None:
+    """Both are infinite, though no value within reach of a double shows it."""
+    with pytest.raises(EvaluationError, match="may be infinite"):
+        tp.expect(act)
+
+    def program(t: tp.Tracer) -> None:
+        t.output("y", tp.mean(act(t.gaussian("x"))))
+
+    assert tp.limit(tp.program(program))["y"].status is Status.RARE

@@ -45,7 +45,7 @@ def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
         samples: Samples of all replicates together.
 
     Returns:
-        Names with degrees as texts; functions that no polynomial bounds are not among them.
+        Names with degrees as texts; "oo" where no polynomial bounds what is averaged.
 
     Example:
         >>> from tpcalc.limit.graph import Target
@@ -58,7 +58,9 @@ def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
 
     found = {}
     for name, degree in sampled_degrees(graph).items():
-        if degree is not None and degree > 0:
+        if degree is None:
+            found[name] = "oo"
+        elif degree > 0:
             beyond = 2 * float(norm.sf(sqrt(2 * float(degree))))
             if samples * beyond < ENOUGH:
                 found[name] = str(degree)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from tpcalc.evaluate.quadrature.dirac import Peak, continuous, given, peaks
 from tpcalc.evaluate.quadrature.groups import group_mean
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.shape import Shape, shape
-from tpcalc.functions import Expr
+from tpcalc.functions import Call, Expr
+from tpcalc.functions.expr import walk
+from tpcalc.functions.least import grows_slowly, least
 
 __all__ = ["expectation", "supported"]
 
@@ -39,9 +42,18 @@ def supported(factors: Sequence[Expr]) -> bool:
     """
     split = [_split(factor) for factor in factors]
     found = [part for part in split if part is not None]
-    if len(found) < len(split):
+    if len(found) < len(split) or not all(map(_has_mean, factors)):
         return False
     return sum(part.plain.polynomial is None for part in found) <= 2
+
+
+def _has_mean(factor: Expr) -> bool:
+    """Whether exponentials in a function grow no faster than that of a Gaussian, or are bounded."""
+    return all(
+        grows_slowly(part.arg) or least(-part.arg) > -inf
+        for part in walk(factor)
+        if isinstance(part, Call) and part.atom.name == "exp"
+    )
 
 
 def expectation(factors: Sequence[Expr], mean: Sequence[Any], cov: Any) -> Computed | None:
