@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 import pytest
 
 import tpcalc as tp
+from tpcalc.analyses.bounded import _calm
 from tpcalc.analyses.rates import Run
 from tpcalc.analyses.solve import solve
 from tpcalc.catalog.architectures.mlp import MLP
@@ -18,7 +19,8 @@ from tpcalc.evaluate.witness import Finding
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
-from tpcalc.orders import parse_ex
+from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.orders.chamber import Chamber, Region
 from tpcalc.program.program import Program
 from tpcalc.results import Samples
 
@@ -256,6 +258,45 @@ def test_the_sample_point_decides_the_chamber() -> None:
     at = {"b": Fraction(9, 10)}
     assert parse_ex(below.steps[0].c[0]).at(at) == Fraction(number.steps[0].c[0])
     assert parse_ex(below.steps[0].c[1]).at(at) < Fraction(number.steps[0].c[1])
+
+
+def test_a_later_step_alone_may_bind() -> None:
+    """The entries of the readout are n^(-1) at first, and n^(-3/4) after its first update.
+
+    A second update of layer 1 of order one is aligned with them, and would make f n^(1/4).
+    """
+    found = solve(MLP(1, "tanh"), "ac:1/4,1;0", steps=2, verify=False)
+    assert [step.c for step in found.steps] == [("-3/2", "-3/2"), ("-1", "-1")]
+    (binds,) = (note for note in found.notes if "would grow like" in note)
+    assert binds.startswith("layer 1 at step 1: its update contributes n^(-1/4); at c_1 = -5/4")
+
+
+@pytest.mark.parametrize("start", [-3, 0, 3])
+@pytest.mark.parametrize(
+    ("bend", "shallow", "steep", "zero"),
+    [
+        (max, (HALF, HALF), (1, 4), 1),  # steep at first: 1 - 4x until x = 1/7
+        (min, (1, HALF / 2), (3, 2), HALF * 3),  # shallow at first: 1 - x/4 until x = 8/7
+    ],
+)
+def test_where_a_falling_exponent_ends(
+    start: int,
+    bend: Callable[..., Fraction],
+    shallow: tuple[Fraction, Fraction],
+    steep: tuple[Fraction, Fraction],
+    zero: Fraction,
+) -> None:
+    """The zero of two affine pieces that grow by 1 at the start, whatever else is compared."""
+    x = Ex.symbol("c") - start
+    one, two = (level - slope * x for level, slope in (shallow, steep))
+
+    def formula(point: Fraction) -> tuple[Ex, Region]:
+        chamber = Chamber({"c": point})
+        chamber.sign(x - 50)
+        above = chamber.sign(one - two) > 0
+        return (one if above is (bend is max) else two), chamber.region
+
+    assert _calm(formula, "c", Fraction(start), Fraction(1)) == as_ex(start + zero)
 
 
 # ``scales`` with unknowns.

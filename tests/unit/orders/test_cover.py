@@ -333,3 +333,13 @@ def test_a_cube_is_cut_exactly() -> None:
     touched = cube.touched((-3, 1, 1, 1))
     assert touched is not None and touched.points == ((Fraction(1),) * 3,)
     assert cube.touched((-4, 1, 1, 1)) is None
+
+
+def test_points_inside_avoid_halves_and_quarters() -> None:
+    """Conditions meet there; boxes have more corners than their dimension takes, others not."""
+    for size in (1, 2, 3):
+        box = Polytope.box([(Fraction(0), Fraction(1))] * size)
+        simplex = box.part((-1, *[1] * size), -1) or box
+        for shape in (box, simplex):
+            point = shape.inside()
+            assert all(0 < x < 1 and x.denominator % 2 for x in point), (shape.corners, point)
