@@ -54,6 +54,13 @@ class Orders(Mapping[str, Order]):
     def __len__(self) -> int:
         return len(self.found)
 
+    def __str__(self) -> str:
+        lines = [
+            f"{name} -> {order!r}" + ("" if order.status == "exact" else f" ({order.reason})")
+            for name, order in self.found.items()
+        ]
+        return "\n".join([*lines, *(f"where {line}" for line in self.region.lines)])
+
 
 def orders(
     program: object,
@@ -96,6 +103,8 @@ def orders(
         ...     t.output("h", h)
         >>> orders(layer)["h"]
         n**(-1/2)
+        >>> print(orders(layer))
+        h -> n**(-1/2)
     """
     started = time.perf_counter()
     source = as_program(program)
