@@ -343,6 +343,7 @@ def _uncovered(row: NotCovered) -> dict[str, Any]:
         "term": row.term,
         "reason": row.reason,
         "hint": row.hint,
+        **({"bound": row.bound} if row.bound else {}),
     }
 
 

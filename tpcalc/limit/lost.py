@@ -38,8 +38,7 @@ def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovere
     bound = context.ranking.bound(values[own])
     if bound is None or bound.power is None:
         return found
-    size = f"{'o' if bound.strict else 'O'}(n^({bound.power}))"
-    return replace(found, reason=f"{found.reason} All that is known is that {name} is {size}.")
+    return replace(found, bound=f"{'o' if bound.strict else 'O'}(n^({bound.power}))")
 
 
 def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCovered:

@@ -126,11 +126,14 @@ def limit_tables(table: LimitTable) -> tuple[Table, ...]:
 
 
 def uncovered_table(rows: Iterable[NotCovered]) -> Table:
-    """Outputs without a limit: where the calculus ends, and why."""
-    head = (Cell("Name"), Cell("Node"), Cell("Term"), Cell("Reason"))
+    """Outputs without a limit: where the calculus ends, and why; those of one cause in one row."""
+    head = (Cell("Names"), Cell("Node"), Cell("Term"), Cell("Reason"))
+    causes: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        causes.setdefault((row.node, row.term, row.reason), []).append(row.name)
     body = tuple(
-        (name(row.name), name(row.node), name(row.term), Cell(row.reason, "sentence"))
-        for row in rows
+        (Cell(", ".join(names), "sentence"), name(node), name(term), Cell(reason, "sentence"))
+        for (node, term, reason), names in causes.items()
     )
     return Table("Not covered", head, body)
 

@@ -137,6 +137,7 @@ class NotCovered:
         hint: What to do about it.
         code: Of the error that says so.
         vector: Whether the output is a vector.
+        bound: All that is known of its size.
 
     Example:
         >>> NotCovered("y", "%2 (y)", "nonlin {x0**(-1)} (%1)", "it has no mean.").text
@@ -150,18 +151,25 @@ class NotCovered:
     hint: str = ""
     code: str = LimitError.code
     vector: bool = False
+    bound: str = ""
 
     @property
     def text(self) -> str:
         """What stands in place of a number."""
         places = [part for part in (self.node, self.term) if part]
-        return ": ".join(part for part in ("not covered", ", ".join(places), self.reason) if part)
+        parts = ("not covered", ", ".join(places), self._whole)
+        return ": ".join(part for part in parts if part)
+
+    @property
+    def _whole(self) -> str:
+        known = f" All that is known is that {self.name} is {self.bound}." if self.bound else ""
+        return self.reason + known
 
     @property
     def error(self) -> TpcalcError:
         """The error that asking for this output alone is answered with."""
         within = f" ({self.term})" if self.term else ""
-        message = f"{self.name} is not covered{within}: {self.reason}"
+        message = f"{self.name} is not covered{within}: {self._whole}"
         return _ERRORS[self.code](message, where=self.node or None, hint=self.hint or None)
 
 

@@ -200,3 +200,17 @@ def test_a_forced_method_knows_the_same_zeros() -> None:
         assert str(found["mean"]) == str(y.mean) == str(y.moment(lambda z: z)) == "0 (exact)"
         assert found["square"] == y.second_moment
         assert str(y.moment(lambda z: z**2)) == str(y.cov(y)) == str(found["square"])
+
+
+def test_what_one_cause_takes_is_one_row() -> None:
+    """After an explosion nothing has a limit; each output keeps its bound where it is asked for."""
+    data = tp.Samples(((1.0, 0.5),), ((1.0,),))
+    program = tp.train(tp.MLP(2, "tanh"), "standard", data, steps=2, watch=("h",))
+    found = tp.limit(program)
+    lost = found.table.uncovered
+    assert len(lost) > 2 and len({(row.node, row.term, row.reason) for row in lost}) == 1
+    (table,) = [one for one in limit_tables(found.table) if one.caption == "Not covered"]
+    assert len(table.rows) == 1
+    assert all(row.name in table.rows[0][0].text for row in lost)
+    later = next(row for row in lost if row.name == "f[2,0]")
+    assert later.bound.startswith(("O(n^(", "o(n^(")) and later.bound in str(later.error)
