@@ -69,6 +69,7 @@ def test_first_passes_use_every_method() -> None:
 
 
 # A batch of eight asks for hundreds of integrals; two outputs have them of the same kinds.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "batch-of-8"])
 def test_programs(name: str) -> None:
     compare(PROGRAMS[name]())

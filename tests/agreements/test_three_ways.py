@@ -52,6 +52,7 @@ def test_S0_6_limit_agrees_with_wide_networks(name: str) -> None:
     assert compared >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_lazy_has_the_law_of_dense(name: str) -> None:

@@ -159,6 +159,7 @@ def test_peers_5_1(name: str) -> None:
     assert ("route" in dict(found.provenance.settings)) == row.fused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLOSURE)
 def test_peers_5_1_from_the_program(name: str) -> None:
     """What has a compiled chain comes out of its program as well, within both bounds."""

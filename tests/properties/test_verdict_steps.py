@@ -43,6 +43,7 @@ def test_longer_runs_keep_what_is_settled(net: object, param: str, batch: int) -
     check_steps(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("param", ["mup", "ntk", "naive-ip"])
 def test_the_same_with_tests_of_coefficients(param: str) -> None:
     check_steps([tp.check(tp.MLP(2, "relu"), param, steps=t, batch=2, lr=0.3) for t in (1, 2, 4)])

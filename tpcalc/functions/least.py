@@ -1,12 +1,12 @@
-"""Bounds on functions by their form alone."""
+"""Lower bounds on functions by their form alone."""
 
 from __future__ import annotations
 
 from math import inf, prod
 
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, Var
+from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow
 
-__all__ = ["grows_slowly", "least"]
+__all__ = ["least"]
 
 
 def least(expr: Expr) -> float:
@@ -16,6 +16,7 @@ def least(expr: Expr) -> float:
         expr: The expression.
 
     Example:
+        >>> from tpcalc.functions import Var
         >>> least(2 * Var(0) ** 2 + 3), least(Var(0) ** 3)
         (3.0, -inf)
     """
@@ -34,26 +35,3 @@ def least(expr: Expr) -> float:
             return float(base**expr.exponent)
         return 0.0 if base >= 0 or expr.exponent % 2 == 0 else -inf
     return -inf
-
-
-def grows_slowly(expr: Expr) -> bool:
-    """Whether a function grows no faster than its arguments, so that its exponential has a mean.
-
-    Args:
-        expr: The function, of Gaussians.
-
-    Example:
-        >>> grows_slowly(2 * Var(0) + 1), grows_slowly(Var(0) ** 2)
-        (True, False)
-    """
-    if isinstance(expr, Add):
-        return all(map(grows_slowly, expr.terms))
-    if isinstance(expr, Mul):
-        rest = [factor for factor in expr.factors if not isinstance(factor, Const)]
-        return len(rest) == 1 and grows_slowly(rest[0])
-    if isinstance(expr, Pow):
-        return 0 < expr.exponent <= 1 and grows_slowly(expr.base)
-    if isinstance(expr, Call):
-        growth = expr.atom.facts.growth
-        return growth == 0 or (growth is not None and growth <= 1 and grows_slowly(expr.arg))  # type: ignore[operator]
-    return isinstance(expr, Const | Var)

@@ -25,7 +25,7 @@ _FAINT, _ALIKE = 0.01, 10.0  # of the rules for second moments and LBIAS
 _BIASED = 1e4  # from here on inputs differ by less than a float of 32 bits shows of the layer
 _EXPONENT = 600  # beyond, e to this power leaves the range of a float
 _STABLE = {
-    "stable": "Gaussian stable: small deviations of lengths die out.",
+    "stable": "Gaussian stable: small deviations of lengths die out, or layer norm takes them out.",
     "edge": "Gaussian stability: at the edge; deviations of lengths neither grow nor die out.",
     "unstable": "Gaussian unstable: deviations of lengths grow.",
 }

@@ -28,6 +28,7 @@ from tpcalc.signal.state import State, ratio
 __all__ = ["Stability", "stability", "stability_number"]
 
 EDGE = 1e-9
+RESET = 0.01  # of a deviation: what a normalisation leaves of it does not build up
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,9 @@ class Stability:
     Args:
         factors: For every layer, its relative deviation over that of the inputs.
         worst: The largest growth from any layer to any later one.
-        label: ``"stable"``: no activation and no way through the graph makes deviations larger;
-            ``"edge"``: some keep them; ``"unstable"``: they grow.
+        label: ``"stable"``: no activation makes deviations larger that come to it from layers
+            before and go on behind it, and are not reset by layer norm; ``"edge"``: some keep them;
+            ``"unstable"``: they grow.
     """
 
     factors: tuple[Bounded, ...]
@@ -106,7 +108,7 @@ def stability(graph: LayerGraph, states: tuple[State, ...] | None = None) -> Sta
     means: list[Bounded] = []
     grown = np.eye(len(graph.layers))  # row k: of layer k, by a deviation of one layer each
     meant = np.zeros_like(grown)
-    numbers: list[Bounded] = []
+    numbers: list[tuple[int, int, Bounded]] = []  # activation, what it reads, how much it adds
     for index, layer in enumerate(graph.layers):
         operation, parents = layer.operation, [known[p] for p in layer.parents]
         length, mean = Bounded(1.0 if isinstance(operation, Input) else 0.0), Bounded(0.0)
@@ -117,10 +119,19 @@ def stability(graph: LayerGraph, states: tuple[State, ...] | None = None) -> Sta
             grown[index] += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
             meant[index] += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
             if isinstance(operation, Activation):
-                numbers.append(part.length)
+                numbers.append((index, p, part.length))
+        if isinstance(operation, LayerNorm):  # its length is given: nothing starts there
+            grown[index, index] = 0.0
         lengths.append(length)
         means.append(mean)
-    return Stability(tuple(lengths), max(1.0, float(np.abs(grown).max())), _label(numbers))
+    size = np.abs(grown)
+    last = len(graph.layers) - 1
+    chained = []
+    for index, read, number in numbers:
+        onward = {last, *(later for later, _, _ in numbers if later > index)}
+        if size[read].max() > RESET and size[sorted(onward), index].max() > RESET:
+            chained.append(number)
+    return Stability(tuple(lengths), max(1.0, float(size.max())), _label(chained))
 
 
 def _label(numbers: list[Bounded]) -> str:

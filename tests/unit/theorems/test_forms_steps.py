@@ -175,6 +175,7 @@ LEAVE_THE_RANGE: list[Callable[[], object]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", LEAVE_THE_RANGE)
 def test_numbers_that_no_float_holds_are_refused(call: Callable[[], object]) -> None:
     with pytest.raises(EvaluationError, match="floating-point range"):

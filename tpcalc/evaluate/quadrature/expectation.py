@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf
 from typing import Any
 
@@ -18,7 +19,8 @@ from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.shape import Shape, shape
 from tpcalc.functions import Call, Expr
 from tpcalc.functions.expr import walk
-from tpcalc.functions.least import grows_slowly, least
+from tpcalc.functions.least import least
+from tpcalc.limit.degrees import degree_of
 
 __all__ = ["expectation", "supported"]
 
@@ -48,12 +50,17 @@ def supported(factors: Sequence[Expr]) -> bool:
 
 
 def _has_mean(factor: Expr) -> bool:
-    """Whether exponentials in a function grow no faster than that of a Gaussian, or are bounded."""
-    return all(
-        grows_slowly(part.arg) or least(-part.arg) > -inf
-        for part in walk(factor)
-        if isinstance(part, Call) and part.atom.name == "exp"
-    )
+    """Whether exponentials in a function are bounded, or grow no faster than a Gaussian falls.
+
+    Those of squares may have no mean either; that is seen by numbers, which do not reach as far as
+    a cube is small.
+    """
+    for part in walk(factor):
+        if isinstance(part, Call) and part.atom.name == "exp" and least(-part.arg) == -inf:
+            degree = degree_of(part.arg, (Fraction(1),), ())
+            if degree is None or degree > 2:
+                return False
+    return True
 
 
 def expectation(factors: Sequence[Expr], mean: Sequence[Any], cov: Any) -> Computed | None:

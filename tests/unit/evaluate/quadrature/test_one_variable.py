@@ -173,7 +173,8 @@ def test_mass_far_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "factor", [1 / Z, Z**-2, LOG(Z), Z ** Fraction(1, 2), EXP(Z**2), EXP(Z**2 / 2)]
+    "factor",
+    [1 / Z, Z**-2, LOG(Z), Z ** Fraction(1, 2), EXP(Z**2), EXP(Z**2 / 2), EXP(Z**3 / 1000)],
 )
 def test_no_finite_mean(factor: Expr) -> None:
     assert expectation([factor], [0.0], [[1.0]]) is None
