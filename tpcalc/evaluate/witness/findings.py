@@ -111,7 +111,8 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
                     finding = Finding(False, finding.text)
                 elif not level.lasts(levels[ref]):
                     finding = Finding(False, finding.text + ", falling with the samples")
-            levels[ref] = level
+            if budget.own <= BUDGETS[1].own:  # what many more samples are compared with
+                levels[ref] = level
             found[ref] = finding
             if finding.nonzero is not False:
                 del left[ref]
