@@ -201,7 +201,7 @@ def test_S0_30_case24_collapse(depth: int, constant: list[int], collapsed: list[
 def test_S0_30_centred_or_outside() -> None:
     found = collapse(tp.MLP(3, "relu", bias="all"), "ip-non-centered", steps=1)
     assert found.answer == "outside" and agreed(found)
-    assert "a constant" in derived(found)["layer 2: n dh_t and n dx_t, t <= 1"]
+    assert "particles" in derived(found)["layer 2: n dh_t and n dx_t, t <= 1"]
     assert collapse(tp.MLP(3, "gelu"), "naive-ip", derive=False).answer == "outside"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +15,9 @@ from tpcalc.dsl.tracer import Tracer, mean
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.settle import settle
+from tpcalc.limit.claims import Claim as Assumed
+from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef, graph_refs
 from tpcalc.program.program import prune
@@ -152,7 +154,8 @@ def _claims(case: Case) -> Iterator[Claim]:
         if numbers:
             yield Claim(text, stated, *_largest(numbers))
         else:
-            yield Claim(text, stated, "a constant, by the form of the limit", True)
+            shown = ", as far as particles tell what it rests on" if found.claims else ""
+            yield Claim(text, stated, f"a constant, by the form of the limit{shown}", True)
 
 
 def _groups(case: Case) -> dict[str, list[str]]:
@@ -178,8 +181,15 @@ class _Limits:
 
     def __init__(self, case: Case) -> None:
         self.program = case.trained(case.steps, ("h", "x", "dh", "dx"))
-        self.graph = derive(self.program, trial=tested(0))
+        self.claims: set[Assumed] = set()
+        self.graph = derive(self.program, trial=self._tested)
         self.targets = dict(self.graph.targets)
+
+    def _tested(self, context: Context, claims: Iterable[Assumed]) -> bool:
+        """Test what the form of the limit does not show, and keep it."""
+        found = list(claims)
+        self.claims.update(found)
+        return settle(context, found, 0)
 
     def constant(self, name: str) -> bool:
         """Whether a vector is a constant by the form of its limit, its power of n as it should be.
