@@ -6,7 +6,6 @@ its formula only, so that the formula takes its place before the power is judged
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from tpcalc.functions import Expr, Fn, Par, Var
@@ -55,9 +54,7 @@ def _bases(fn: Fn) -> frozenset[int]:
     )
 
 
-def _opened(
-    program: Program, found: Composed, places: Sequence[int] | frozenset[int]
-) -> Composed | None:
+def _opened(program: Program, found: Composed, places: frozenset[int]) -> Composed | None:
     """The function with the formulas of some arguments; None: none of them has one."""
     fn, vectors, scalars = found
     formulas: dict[Expr, Expr] = {}

@@ -212,4 +212,5 @@ def test_a_verdict_that_large_updates_leave_open_is_told_at_a_smaller_rate() -> 
     """Samples of sixteen blocks at a rate of 1 are wild with this seed; the exponents are not."""
     found = check(ResNet(16, "relu"), "mup", seed=0)
     assert found.verdict == "feature-learning"
+    assert any("learning rate of 1/4" in note for note in found.notes)
     assert found.verdict == check(ResNet(16, "relu"), "mup", seed=1).verdict
