@@ -438,10 +438,9 @@ class Workspace:
 
     def _noise_draw(self, step: Noise) -> None:
         family = self._noise.setdefault(step.family, NoiseFamily())
-        size = self._space_of(step.vector).size
+        vectors = [(self._dense(v), self._space_of(v).size) for v in step.vectors]
         draw = float(self._chance.standard_normal())
-        value = family.draw(self._dense(step.vector), size, draw)
-        self._scalars[step.out] = float(np.sqrt(step.variance)) * value
+        self._scalars[step.out] = family.draw(step.weights, vectors, draw)
 
 
 _HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {

@@ -151,15 +151,16 @@ class DrawScalar:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A Gaussian draw g(x), linear in x, with E g(x) g(y) = variance * average(x y) in a family.
+    """A Gaussian draw, linear in its weights and in each of its vectors.
 
-    The limit of n^(1/2) (1/d) sum u x over coordinates, u a start vector independent of x.
+    In a family the covariance of two is the inner product of their weights, times the average of
+    x y for each pair x, y of their vectors: the limit of n^(1/2) (1/d) sum u x over coordinates, u
+    a start vector independent of x, or of n^(1/2) (1/d) g^T What x.
     """
 
     family: str
-    space: str
-    variance: float
-    vector: int
+    weights: tuple[float, ...]
+    vectors: tuple[int, ...]
     out: int
 
 
@@ -193,14 +194,12 @@ class Script:
 
 def vector_inputs(step: Instruction) -> tuple[int, ...]:
     """Vector registers that an instruction reads."""
-    if isinstance(step, Multiply | Map | Sum | Mean):
+    if isinstance(step, Multiply | Map | Sum | Mean | Noise):
         return step.vectors
     if isinstance(step, Dot):
         return (step.vector, *step.others)
     if isinstance(step, Outer):
         return (*step.rows, *step.cols, step.vector)
-    if isinstance(step, Noise):
-        return (step.vector,)
     return ()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,39 +11,55 @@ from tpcalc.engine import kernels
 
 __all__ = ["NoiseFamily"]
 
+_Place = tuple[NDArray[np.float64], Sequence[tuple[NDArray[np.float64], int]]]
+
 
 class NoiseFamily:
-    """Draws g(x), Gaussian and linear in x, with E g(x) g(y) = average(x y).
+    """Draws that are linear in weights w and in vectors x: E g(w, x) g(v, y) = w.v average(x y).
 
-    The covariance of the draws so far is kept as a Cholesky factor; vectors that depend on earlier
-    ones get the value that linearity gives them.
+    The covariance of the draws so far is kept as a Cholesky factor; what depends on earlier ones
+    gets the value that linearity gives it.
     """
 
     def __init__(self) -> None:
-        self._vectors: list[NDArray[np.float64]] = []
+        self._places: list[_Place] = []
         self._rows: list[NDArray[np.float64]] = []
         self._draws: list[float] = []
 
-    def draw(self, vector: NDArray[np.float64], size: int, normal: float) -> float:
-        """The value for a vector.
+    def draw(
+        self,
+        weights: Sequence[float],
+        vectors: Sequence[tuple[NDArray[np.float64], int]],
+        normal: float,
+    ) -> float:
+        """The value for weights and vectors.
 
         Args:
-            vector: Flat, of padded length.
-            size: Number of samples.
+            weights: As many for every draw of a family.
+            vectors: Flat, of padded length, each with its number of samples.
             normal: A fresh N(0, 1) draw.
         """
-        overlaps = [kernels.dot(vector, other) / size for other in self._vectors]
-        row = np.zeros(len(self._vectors) + 1)
+        place = np.array(weights), vectors
+        overlaps = [_overlap(place, other) for other in self._places]
+        row = np.zeros(len(overlaps) + 1)
         for index, overlap in enumerate(overlaps):
             known = self._rows[index]
             row[index] = (overlap - float(np.dot(known[:index], row[:index]))) / known[index]
-        square = kernels.dot(vector, vector) / size
+        square = _overlap(place, place)
         residual = square - float(np.dot(row, row))
         value = float(np.dot(row[:-1], np.array(self._draws)))
         if residual > 1e-12 * square:
             row[-1] = np.sqrt(residual)
             value += float(row[-1]) * normal
-            self._vectors.append(vector.copy())
+            self._places.append((place[0], [(vector.copy(), size) for vector, size in vectors]))
             self._rows.append(row)
             self._draws.append(normal)
         return value
+
+
+def _overlap(a: _Place, b: _Place) -> float:
+    """The covariance of two draws."""
+    total = float(np.dot(a[0], b[0]))
+    for (x, size), (y, _) in zip(a[1], b[1], strict=True):
+        total *= kernels.dot(x, y) / size
+    return total

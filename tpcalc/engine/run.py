@@ -50,8 +50,9 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
             if setting.mode == "finite" or matrix.law == "orthogonal":  # images under way
                 total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
     for step in script.instructions:
-        if isinstance(step, Noise):  # keeps its vector
-            total += setting.size(ratio[step.space]) * 8
+        if isinstance(step, Noise):  # keeps its vectors
+            spaces = (script.vector_space[vector] for vector in step.vectors)
+            total += sum(setting.size(ratio[space]) for space in spaces) * 8
     for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
         for name, count in counts.items():
             total += count * setting.size(ratio[name]) * 8

@@ -29,10 +29,10 @@ SQUARE = Fn(Var(0) ** 2, 1)
 
 @dataclass(frozen=True)
 class _Term:
-    """A product of known numbers and of one target of a particle run."""
+    """A product of known numbers and of targets of a particle run."""
 
     factors: tuple[Answer, ...]
-    target: str | None
+    targets: tuple[str, ...] = ()
 
 
 def sampled(
@@ -81,10 +81,7 @@ def sampled(
         own = estimate(draws, column)
         known[name] = Answer(own.value, own.stderr, Method.PARTICLES)
     for place, terms in open_.items():
-        products = [
-            [*term.factors, *([] if term.target is None else [known[term.target]])]
-            for term in terms
-        ]
+        products = [[*term.factors, *(known[name] for name in term.targets)] for term in terms]
         found[place] = field.total(products)
     return found
 
@@ -98,20 +95,19 @@ def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -
         if left is None or right is None:
             return []
         out = []
-        for factors, vectors in evaluated.chance.terms(left, right):
-            name = None
-            if vectors is not None:
-                x, y = sorted(vectors)
-                name = f"E[{x},{y}]"
-                asked[name] = Expect(SQUARE, (x,)) if x == y else Expect(INNER, (x, y))
-            out.append(_Term(tuple(factors), name))
+        for factors, pairs in evaluated.chance.terms(left, right):
+            names = []
+            for x, y in map(sorted, pairs):
+                names.append(f"E[{x},{y}]")
+                asked[names[-1]] = Expect(SQUARE, (x,)) if x == y else Expect(INNER, (x, y))
+            out.append(_Term(tuple(factors), tuple(names)))
         return out
     out = []
     for name, factors in evaluated.parts(i, k, j, m):
         ref = nodes[name]
         if ref is not None:
             asked[name] = ref
-            out.append(_Term(tuple(factors), name))
+            out.append(_Term(tuple(factors), (name,)))
     return out
 
 

@@ -1,8 +1,9 @@
-"""Numbers without a law are kept in front: what they multiply may be 0, or smaller than they are.
+"""Random numbers are kept in front: what they multiply may be 0, or smaller than they are.
 
 An average that is 0 by symmetry fluctuates, and where its law is not known, nothing that it is part
-of has a value. Averages and products with matrices are linear, so that such a number need not be
-part of them: ``E[v (z - s)]`` is ``E[v z] - s E[v]``, and ``E[v]`` is 0 where ``v`` is symmetric.
+of has a value; where it is, an average that holds it has to be sampled. Averages and products with
+matrices are linear, so that such a number need not be part of them: ``E[v (z - s)]`` is
+``E[v z] - s E[v]``, and ``E[v]`` is 0 where ``v`` is symmetric.
 """
 
 from __future__ import annotations
@@ -15,47 +16,51 @@ from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, wa
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Combine, LRef, ScalarApply
 
-__all__ = ["apart", "parted"]
+__all__ = ["FEW", "MOST", "apart", "parted"]
 
 MOST = 64  # terms of an expanded product
+FEW = 16  # terms for which more products with matrices are worth the formulas they bring
 TIMES = Fn(Par(0) * Par(1), 0, 2)
 Monomial = tuple[Par, ...]
 
 
 def parted(
-    context: Context, vector: LRef
+    context: Context, vector: LRef, most: int
 ) -> list[tuple[Fraction | float, LRef | None, LRef]] | None:
-    """A sum with numbers without a law, as (number, scalar, vector); None: it is no such sum.
+    """A sum with random numbers as (number, scalar, vector); None: it is no such sum.
 
     Args:
         context: The graph under construction.
         vector: Its node.
+        most: Terms of a sum whose numbers have laws; one with more stays whole.
     """
     node = context.nodes[vector]
-    if not isinstance(node, Combine) or context.missing[vector] != "noise":
+    if not isinstance(node, Combine) or not context.is_loose(vector):
         return None
     found = []
     for number, scalar, inner in zip(node.numbers, node.scalars, node.vectors, strict=True):
-        for own, other, item in parted(context, inner) or [(Fraction(1), None, inner)]:
+        for own, other, item in parted(context, inner, most) or [(Fraction(1), None, inner)]:
             found.append((number * own, _product(context, scalar, other), item))
-    return found
+    return found if len(found) <= most or context.is_lawless(vector) else None
 
 
-def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
-    """A function as a sum of functions with numbers without a law in front.
+def apart(context: Context, piece: Piece, most: int) -> list[tuple[LRef | None, Piece]]:
+    """A function as a sum of functions with random numbers in front.
 
     Args:
         context: The graph under construction.
         piece: The function; it is returned as it is where it holds no such number, or is no
             polynomial in them.
+        most: As of ``parted``.
     """
-    if all(context.missing[ref] != "noise" for ref in (*piece.vectors, *piece.scalars)):
+    arguments = (*piece.vectors, *piece.scalars)
+    if not any(map(context.is_loose, arguments)):
         return [(None, piece)]
     vectors, scalars = list(piece.vectors), list(piece.scalars)
     opened: dict[Expr, Expr] = {}
     for place, vector in enumerate(piece.vectors):
         parts = []
-        for number, scalar, item in parted(context, vector) or ():
+        for number, scalar, item in parted(context, vector, most) or ():
             factor: Expr = const(number)
             if scalar is not None:
                 scalars.append(scalar)
@@ -65,9 +70,9 @@ def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
         if parts:
             opened[Var(place)] = add(parts)
     expr = substitute(piece.fn.expr, opened)
-    numbers = frozenset(Par(i) for i, ref in enumerate(scalars) if context.missing[ref] == "noise")
+    numbers = frozenset(Par(i) for i, ref in enumerate(scalars) if context.is_loose(ref))
     found = _monomials(expr, numbers)
-    if found is None:
+    if found is None or (len(found) > most and not any(map(context.is_lawless, arguments))):
         return [(None, piece)]
     out: list[tuple[LRef | None, Piece]] = []
     for monomial, rest in found.items():

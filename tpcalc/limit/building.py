@@ -29,7 +29,7 @@ from tpcalc.orders.coset import Lattice
 from tpcalc.program.nodes import InputMatrix, Ref
 from tpcalc.program.program import Program
 
-__all__ = ["Building", "is_hidden", "start_root"]
+__all__ = ["Building", "is_hidden"]
 
 
 @dataclass
@@ -93,39 +93,60 @@ class Building:
         return "noise" if isinstance(node, Noise) or "noise" in below else ""
 
     def _sides(self, node: LNode) -> int:
+        """The sides of matrices that a vector holds products of; a scalar holds none."""
         out = 0
         for ref in graph_refs(node):
-            out |= self.sides[ref]
-        return out | self.side(node) if isinstance(node, Product) else out
+            if self.dims[ref] is not None:
+                out |= self.sides[ref]
+        return out | self.side(node.matrix, node.transpose) if isinstance(node, Product) else out
 
-    def side(self, node: Product) -> int:
-        """The bit of the side of a matrix that a product uses."""
-        return self.bit(f"side {node.matrix} {node.transpose}")
+    def side(self, matrix: str, transpose: bool) -> int:
+        """The bit of a side of a matrix."""
+        return self.bit(f"side {matrix} {transpose}")
 
     def both_sides(self, node: Product) -> int:
         """The bits of both sides of the matrix that a product uses."""
-        return self.bit(f"side {node.matrix} False") | self.bit(f"side {node.matrix} True")
+        return self.side(node.matrix, False) | self.side(node.matrix, True)
+
+    def root(self, base: Start | str) -> int:
+        """The bit of a start vector (one of correlated ones: of all of them), or of a matrix."""
+        if isinstance(base, str):
+            return self.bit(f"matrix {base}")
+        alone = self.program.group[base.group].cov is None
+        return self.bit(f"start {base.group} {base.index}" if alone else f"start {base.group}")
 
     def _roots(self, node: LNode) -> int:
-        """All random inputs that the finite-width value of a node depends on."""
+        """The random inputs that a node depends on, but for numbers that they only determine."""
         out = 0
         for ref in graph_refs(node):
-            out |= self.roots[ref]
-        if isinstance(node, Start | Fluctuation):
-            return out | self.bit(start_root(self.program, node.group, node.index))
+            if self.dims[ref] is not None or self.random[ref] or self.missing[ref]:
+                out |= self.roots[ref]
+        if isinstance(node, Start):
+            return out | self.root(node)
+        if isinstance(node, Fluctuation):
+            return out | self.root(node.root)
         if isinstance(node, Product):
-            return out | self.bit(f"matrix {node.matrix}")
+            return out | self.root(node.matrix)
         if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
             return -1
         return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
+
+    def varies(self, start: Start) -> bool:
+        """Whether a start vector has a variance."""
+        cov = self.program.group[start.group].cov
+        return cov is None or cov[start.index][start.index] != 0
 
     def bit(self, root: str) -> int:
         """The bit of a random input."""
         return self.bits.setdefault(root, 1 << len(self.bits))
 
-    def start_bits(self) -> list[int]:
-        """The bits of the start vectors met so far."""
-        return [bit for root, bit in self.bits.items() if root.startswith("start ")]
+    def is_lawless(self, ref: LRef) -> bool:
+        """Whether a node hangs on a number whose law is not known."""
+        return self.missing[ref] == "noise"
+
+    def is_loose(self, ref: LRef) -> bool:
+        """Whether a node hangs on a random number, with a law or without."""
+        return self.random[ref] or self.is_lawless(ref)
 
     def dim(self, ref: Ref) -> str:
         """The dimension class of a vector node of the program."""
@@ -147,8 +168,3 @@ class Building:
 def is_hidden(fn: Fn) -> bool:
     """Whether a function holds a value that is not followed."""
     return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
-
-
-def start_root(program: Program, group: str, index: int) -> str:
-    """Members of a group with a covariance count as one random input."""
-    return f"start {group}" if program.group[group].cov is not None else f"start {group} {index}"

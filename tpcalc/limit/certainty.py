@@ -76,8 +76,10 @@ class Certainty:
 
     def _asks(self, ref: LRef) -> tuple[LRef, ...]:
         node = self.context.nodes[ref]
-        if isinstance(node, Product | Fluctuation):
+        if isinstance(node, Product):
             return (node.vector,)
+        if isinstance(node, Fluctuation):
+            return node.vectors
         if isinstance(node, Apply | Expect):
             return (*node.vectors, *node.scalars)
         if isinstance(node, Combine):
@@ -96,9 +98,8 @@ class Certainty:
         if isinstance(node, Product):
             return self._product(node) if known[node.vector] else NOWHERE
         if isinstance(node, Fluctuation):
-            cov = self.context.program.group[node.group].cov
-            spread = cov is None or cov[node.index][node.index] != 0
-            return EVERYWHERE if spread and known[node.vector] else NOWHERE
+            spread = isinstance(node.root, str) or self.context.varies(node.root)
+            return EVERYWHERE if spread and all(known[v] for v in node.vectors) else NOWHERE
         if isinstance(node, Combine):
             return self._combined(node)
         if isinstance(node, ScalarApply):
@@ -123,7 +124,7 @@ class Certainty:
         """Whether vectors that hold products of some sides hold nothing of what this one draws."""
         context = self.context
         if node.matrix not in context.orthogonal:
-            return not sides & context.side(node)
+            return not sides & context.side(node.matrix, node.transpose)
         return not (sides | context.sides[node.vector]) & context.both_sides(node)
 
     def _combined(self, node: Combine) -> int:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tpcalc.limit.graph import (
-    Fluctuation,
     LimitGraph,
     LNode,
     LRef,
@@ -78,14 +77,13 @@ def correlated(
     Args:
         nodes: Of the graph.
         parity: Their cosets.
-        a: One product (or fluctuation).
-        b: The other.
+        a: One product, or fluctuation.
+        b: The other, of the same side or root.
     """
-    first, second = nodes[a], nodes[b]
-    assert isinstance(first, Product | Fluctuation)
-    assert isinstance(second, Product | Fluctuation)
-    cosets = parity.coset(first.vector), parity.coset(second.vector)
-    return parity.lattice.has_zero(parity.lattice.product(*cosets))
+    return all(
+        parity.lattice.has_zero(parity.lattice.product(parity.coset(x), parity.coset(y)))
+        for x, y in zip(graph_refs(nodes[a]), graph_refs(nodes[b]), strict=True)
+    )
 
 
 def _blocks(

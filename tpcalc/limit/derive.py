@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.building import start_root
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
@@ -334,8 +333,8 @@ def _check_noise(context: Context, node: LRef) -> None:
     raise LimitError(
         "it depends on an average whose expectation is 0 by symmetry and which is raised to "
         f"order one by the powers of n: {_noise(context, node)}. It fluctuates, and the law "
-        "of such a fluctuation is computed only for a start vector times something that does not "
-        "depend on it.",
+        "of such a fluctuation is computed only for a start vector, or for a product W x with a "
+        "Gaussian matrix, times something that does not depend on it.",
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
 
@@ -366,9 +365,10 @@ def _noise(context: Context, node: LRef) -> str:
 
 
 def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
-    """Fluctuations of different start vectors are drawn independently: refuse where they are not.
+    """Fluctuations of different roots are drawn independently: refuse where they are not.
 
-    Averages of u x and of v y are uncorrelated unless x depends on v and y on u.
+    Averages of u x and of v y (or of g^T W z) are uncorrelated unless x depends on v (on W) and y
+    (g or z) on u.
 
     Args:
         context: The graph.
@@ -377,25 +377,28 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
     Raises:
         LimitError: Two fluctuations may be correlated.
     """
-    first: dict[tuple[int, int], LRef] = {}  # (start vector, another that its partner depends on)
-    for ref in needed:
-        node = context.nodes[ref]
-        if not isinstance(node, Fluctuation):
-            continue
-        own = context.bit(start_root(context.program, node.group, node.index))
-        for root in context.start_bits():
-            if root == own or not root & context.roots[node.vector]:
+    first: dict[tuple[int, int], Fluctuation] = {}  # (root, another that its vectors depend on)
+    found = [node for ref in needed if isinstance(node := context.nodes[ref], Fluctuation)]
+    roots = {context.root(node.root) for node in found}
+    for node in found:
+        own, below = context.root(node.root), 0
+        for vector in node.vectors:
+            below |= context.roots[vector]
+        for root in roots - {own}:
+            if not root & below:
                 continue
-            other = first.get((root, own))
-            if other is not None:
-                earlier = context.nodes[other]
-                assert isinstance(earlier, Fluctuation)
+            if (root, own) in first:
+                earlier = first[root, own]
                 raise LimitError(
-                    "two fluctuating averages may be correlated: one of "
-                    f"{earlier.group}[{earlier.index}] with a vector that depends on "
-                    f"{node.group}[{node.index}], and one the other way round. This version draws "
-                    "fluctuations of different start vectors independently.",
+                    f"two fluctuating averages may be correlated: one of {_root(earlier)} with a "
+                    f"vector that depends on {_root(node)}, and one the other way round. This "
+                    "version draws fluctuations of different start vectors and matrices "
+                    "independently.",
                     hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
                     "the program at finite width with tp.simulate.",
                 )
-            first.setdefault((own, root), ref)
+            first.setdefault((own, root), node)
+
+
+def _root(node: Fluctuation) -> str:
+    return node.root if isinstance(node.root, str) else f"{node.root.group}[{node.root.index}]"

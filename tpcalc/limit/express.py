@@ -162,13 +162,14 @@ class _Writer:
         if isinstance(node, Draw):
             return self._symbol(_scalar(node.name))
         if isinstance(node, Fluctuation):
-            u = _start(self.graph, Start(node.group, node.index))
-            x = self._label(node.vector)
+            base = _base(self.graph, node.root)
+            plain, tex, tag = zip(base, *(self._label(v) for v in node.vectors), strict=True)
+            tags = "<mo>,</mo>".join(tag)
             return self._symbol(
                 (
-                    f"G[{u[0]}, {x[0]}]",
-                    f"G({u[1]}, {x[1]})",
-                    f"<mrow><mi>G</mi><mo>(</mo>{u[2]}<mo>,</mo>{x[2]}<mo>)</mo></mrow>",
+                    f"G[{', '.join(plain)}]",
+                    f"G({', '.join(tex)})",
+                    f"<mrow><mi>G</mi><mo>(</mo>{tags}<mo>)</mo></mrow>",
                 )
             )
         assert isinstance(node, OuterExpect)
@@ -281,6 +282,11 @@ def _side(matrix: str, transpose: bool) -> tuple[str, str, str]:
         return matrix, matrix, f"<mi>{_escape(matrix)}</mi>"
     sign = f"<msup><mi>{_escape(matrix)}</mi><mo>&#x22A4;</mo></msup>"
     return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
+
+
+def _base(graph: LimitGraph, root: Start | str) -> tuple[str, str, str]:
+    """What a fluctuation is linear in besides its vectors."""
+    return _side(root, False) if isinstance(root, str) else _start(graph, root)
 
 
 def _escape(text: str) -> str:

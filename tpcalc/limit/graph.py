@@ -98,14 +98,16 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Fluctuation:
-    """The Gaussian limit of n^(1/2) (1/d) sum u x, u a centred start vector independent of x.
+    """The Gaussian limit of n^(1/2) (1/d) sum u x, or of n^(1/2) (1/d) g^T What x, d the rows.
 
-    Jointly Gaussian over x for one u: Cov = Var(u) E[Z^x Z^y] / ratio (Hajjar et al., Lemma C.3).
+    Of members u, u' of a group that the vectors do not depend on: linear in x, with covariance
+    Cov(u, u') E[Z^x Z^x'] / ratio (Hajjar et al., Lemma C.3). Of a matrix: linear in g and in x,
+    with covariance E[Z^g Z^g'] E[Z^x Z^x'] cols / rows; g depends on no product W y, and x on no
+    product W^T z.
     """
 
-    group: str
-    index: int
-    vector: LRef
+    root: Start | str  # a centred start vector, or the name of a matrix
+    vectors: tuple[LRef, ...]  # (x,), or (g, x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +208,10 @@ class LimitGraph:
 
 def graph_refs(node: LNode) -> tuple[LRef, ...]:
     """The nodes that a node refers to."""
-    if isinstance(node, Product | Fluctuation):
+    if isinstance(node, Product):
         return (node.vector,)
+    if isinstance(node, Fluctuation):
+        return node.vectors
     if isinstance(node, Apply | Expect | Noise):
         return (*node.vectors, *node.scalars)
     if isinstance(node, Combine):
@@ -230,8 +234,10 @@ def renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:
         >>> renamed(Product("W", False, 3), {3: 0}).vector
         0
     """
-    if isinstance(node, Product | Fluctuation):
+    if isinstance(node, Product):
         return replace(node, vector=new[node.vector])
+    if isinstance(node, Fluctuation):
+        return replace(node, vectors=tuple(new[ref] for ref in node.vectors))
     if isinstance(node, Apply | Expect | Noise):
         return replace(
             node,

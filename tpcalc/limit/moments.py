@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, mul
-from tpcalc.limit.apart import apart
-from tpcalc.limit.building import is_hidden, start_root
+from tpcalc.functions.expr import Add, mul
+from tpcalc.limit.apart import MOST, apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Expect, Fluctuation, LRef, Noise, ScalarApply, Start
+from tpcalc.limit.fluctuations import fluctuation
+from tpcalc.limit.graph import Apply, Expect, LRef, Noise, ScalarApply
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.series import Series
 from tpcalc.orders.chamber import Power, minus
@@ -71,7 +72,7 @@ def _joined(lists: list[list[LRef]]) -> list[LRef]:
 
 def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power, LRef]]:
     """The moment of one piece as terms (power, scalar node), numbers without a law in front."""
-    for front, part in apart(context, piece):
+    for front, part in apart(context, piece, MOST):
         for power, item in _expectations(context, part, dim):
             scalars = (item,) if front is None else (front, item)
             fn = Fn(mul(tuple(Par(i) for i in range(len(scalars)))), 0, len(scalars))
@@ -81,8 +82,7 @@ def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power,
 def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power, LRef]]:
     """The moment of one piece as terms (power, scalar node).
 
-    A summand ``c u g`` with u a centred start vector on which nothing else in it depends has mean 0
-    exactly and fluctuates: it is n^(-1/2) times a Gaussian, linear in g.
+    A summand whose mean is 0 is n^(-1/2) times a Gaussian, whose law may be known.
     """
     piece = _inlined(context, piece)
     summands = piece.fn.expr.terms if isinstance(piece.fn.expr, Add) else (piece.fn.expr,)
@@ -90,12 +90,11 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
     noise: list[Expr] = []
     out: list[tuple[Power, LRef]] = []
     for summand in summands:
-        found = _fluctuation(context, summand, piece, dim)
+        part = replace(piece, fn=Fn(summand, len(piece.vectors), len(piece.scalars)))
+        found = fluctuation(context, part, dim)
         if found is not None:
             out.append((minus(piece.power, HALF), found))
-        elif context.parity.zero_mean(
-            Fn(summand, len(piece.vectors), len(piece.scalars)), piece.vectors
-        ):
+        elif context.parity.zero_mean(part.fn, part.vectors):
             noise.append(summand)
         else:
             smooth.append(summand)
@@ -131,34 +130,3 @@ def _inlined(context: Context, piece: Piece) -> Piece:
         if isinstance(node, Apply):
             return Piece(piece.power, node.fn, node.vectors, node.scalars)
     return piece
-
-
-def _fluctuation(context: Context, summand: Expr, piece: Piece, dim: str) -> LRef | None:
-    factors = summand.factors if isinstance(summand, Mul) else (summand,)
-    for place, factor in enumerate(factors):
-        if not isinstance(factor, Var):
-            continue
-        start = context.nodes[piece.vectors[factor.index]]
-        if not isinstance(start, Start):
-            continue
-        group = context.program.group[start.group]
-        if group.mean[start.index] != 0:
-            continue
-        rest = mul((*factors[:place], *factors[place + 1 :]))
-        fn, keep_v, keep_s = Fn(rest, piece.fn.vectors, piece.fn.scalars).compact()
-        others = tuple(piece.vectors[i] for i in keep_v)
-        if is_hidden(fn):  # what decides a gate may be the start vector itself
-            continue
-        root = context.bit(start_root(context.program, start.group, start.index))
-        if any(root & context.roots[other] for other in others):
-            continue
-        scalars = tuple(piece.scalars[i] for i in keep_s)
-        if fn.expr == Var(0):
-            argument = others[0]
-        elif others:
-            argument = context.add(Apply(fn, others, scalars), dim)
-        else:  # u alone, times a number: a constant vector argument
-            anchor = piece.vectors[factor.index]
-            argument = context.add(Apply(Fn(fn.expr, 1, fn.scalars), (anchor,), scalars), dim)
-        return context.add(Fluctuation(start.group, start.index, argument), None)
-    return None

@@ -85,10 +85,11 @@ def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
             new[ref] = plain
             continue
         key: Hashable = plain
-        if isinstance(plain, Start | Fluctuation):
-            key = (plain, groups[plain.group])
-        elif isinstance(plain, Product):
-            key = (plain, sides[plain.matrix])
+        base = plain.root if isinstance(plain, Fluctuation) else plain
+        if isinstance(base, Start):
+            key = (plain, groups[base.group])
+        elif isinstance(base, Product | str):
+            key = (plain, sides[base if isinstance(base, str) else base.matrix])
         dim = graph.vector_dim[ref]
         full = (key, None if dim is None else ratios[dim])
         new[ref] = table.setdefault(full, len(table))

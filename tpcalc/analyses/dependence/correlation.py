@@ -27,11 +27,11 @@ def may_correlate(sets: Sets, a: LRef, b: LRef) -> bool:
         one_side = (first.matrix, first.transpose) == (second.matrix, second.transpose)
         return one_side and sets.correlated(a, b)
     if isinstance(first, Fluctuation) and isinstance(second, Fluctuation):
-        groups = (
-            {(first.group, first.index): Fraction(1)},
-            {(second.group, second.index): Fraction(1)},
-        )
-        return _covariance(sets, *groups) != 0 and sets.correlated(a, b)
+        one, two = first.root, second.root
+        if isinstance(one, str) or isinstance(two, str):
+            return one == two and sets.correlated(a, b)
+        shared = _covariance(sets, _weights(sets, one), _weights(sets, two))
+        return shared != 0 and sets.correlated(a, b)
     if isinstance(first, Start | Combine) and isinstance(second, Start | Combine):
         return _covariance(sets, _weights(sets, first), _weights(sets, second)) != 0
     return False

@@ -60,7 +60,7 @@ class Growth:
         if isinstance(node, Product):
             return self._product(ref, node)
         if isinstance(node, Fluctuation):
-            return self._hat(node.vector)
+            return self._hat(*node.vectors)
         if isinstance(node, Combine):
             scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
             pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
@@ -78,12 +78,13 @@ class Growth:
             return ZERO
         return found
 
-    def _hat(self, vector: int) -> Degree:
-        """A Gaussian whose variance is E[(Z^x)^2], given the scalars that stay random."""
-        inner = self.of[vector]
-        if inner is None:
+    def _hat(self, *vectors: int) -> Degree:
+        """A Gaussian whose variance is a product of E[(Z^x)^2], given scalars that stay random."""
+        random = [self.sets.random(self.sets.of[vector]) for vector in vectors]
+        inner = [self.of[vector] for vector in vectors]
+        if any(degree is None for degree in inner):
             return None
-        return ONE + inner if self.sets.random(self.sets.of[vector]) else ONE
+        return degree_sum([ONE, *(d for d, felt in zip(inner, random, strict=True) if felt)])
 
     def _product(self, ref: int, node: Product) -> Degree:
         hat, terms = self._hat(node.vector), self.sets.dots[ref].open

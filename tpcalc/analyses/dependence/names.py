@@ -74,9 +74,10 @@ class Names:
             law = f"N({number_text(node.value)}, {number_text(node.std)}^2)"
             return GaussianRow(node.name, "scalar", law)
         if isinstance(node, Fluctuation):
-            u, x = self._start(Start(node.group, node.index)), self.vector(node.vector)
-            law = f"limit of sqrt(n) times the average of {u} {x}, a Gaussian"
-            return GaussianRow(f"G({u}, {x})", "scalar", law)
+            *g, x = (self.vector(vector) for vector in node.vectors)
+            root = node.root if isinstance(node.root, str) else self._start(node.root)
+            law = f"limit of sqrt(n) times the average of {' '.join((*g, root, x))}, a Gaussian"
+            return GaussianRow(f"G({', '.join((root, *g, x))})", "scalar", law)
         if isinstance(node, Noise):
             law = "sqrt(n) times an average of expectation 0; its law is not computed"
             return GaussianRow(f"average v{ref}", "average", law)

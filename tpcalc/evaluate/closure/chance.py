@@ -85,8 +85,8 @@ def _monomial(ref: LRef, node: LNode, found: _Found) -> _Monomial | None:
         if isinstance(node, Draw) and node.std == 0:
             return ONE
         own = _Monomial(frozenset({(ref, Fraction(1))}), frozenset({ref}))
-        inner = ONE if isinstance(node, Draw) else found[node.vector]
-        return None if inner is None else inner.times(own)
+        vectors = node.vectors if isinstance(node, Fluctuation) else ()
+        return _product([own, *_all(vectors, found)])
     if isinstance(node, Product):
         return found[node.vector]
     if isinstance(node, Apply | Expect):
@@ -168,6 +168,7 @@ class Chance(Generic[T]):
     def __init__(self, closure: Closure[T]) -> None:
         self.closure = closure
         self.random = random_nodes(closure.graph)
+        self._spreads: dict[LRef, Spread[T] | Unknown] = {}
 
     def spread(self, ref: LRef) -> Spread[T]:
         """A scalar as an affine function of random ones.
@@ -178,6 +179,17 @@ class Chance(Generic[T]):
         Raises:
             Unknown: It is no affine function of them, or something that it holds is unknown.
         """
+        if ref not in self._spreads:
+            try:
+                self._spreads[ref] = self._spread(ref)
+            except Unknown as reason:
+                self._spreads[ref] = reason
+        found = self._spreads[ref]
+        if isinstance(found, Unknown):
+            raise found
+        return found
+
+    def _spread(self, ref: LRef) -> Spread[T]:
         field, node = self.closure.field, self.closure.graph.nodes[ref]
         if ref not in self.random:
             return Spread({}, self.closure.scalar(ref))
@@ -213,13 +225,12 @@ class Chance(Generic[T]):
             Unknown: One of them is no affine function of random scalars.
         """
         terms = []
-        for factors, vectors in self.terms(left, right):
-            inner = [] if vectors is None else [self.closure.inner(*vectors)]
-            terms.append([*factors, *inner])
+        for factors, pairs in self.terms(left, right):
+            terms.append([*factors, *(self.closure.inner(*pair) for pair in pairs)])
         return self.closure.field.total(terms)
 
-    def terms(self, left: LRef, right: LRef) -> list[tuple[list[T], tuple[LRef, LRef] | None]]:
-        """The covariance of two scalars as a sum: factors, and x, y of a last one E Z^x Z^y.
+    def terms(self, left: LRef, right: LRef) -> list[tuple[list[T], list[tuple[LRef, LRef]]]]:
+        """The covariance of two scalars as a sum: factors, and x, y of others E Z^x Z^y.
 
         Args:
             left: The node of one.
@@ -237,25 +248,30 @@ class Chance(Generic[T]):
                     found.append(([own, other, *base[0]], base[1]))
         return found
 
-    def _base(self, left: LRef, right: LRef) -> tuple[list[T], tuple[LRef, LRef] | None] | None:
+    def _base(self, left: LRef, right: LRef) -> tuple[list[T], list[tuple[LRef, LRef]]] | None:
         """The covariance of two scalars of the graph; None where they are independent."""
         graph, field = self.closure.graph, self.closure.field
         a, b = graph.nodes[left], graph.nodes[right]
         if isinstance(a, Draw) or isinstance(b, Draw):
-            return ([], None) if left == right else None
+            return ([], []) if left == right else None
         assert isinstance(a, Fluctuation) and isinstance(b, Fluctuation)
-        if (a.group, a.index) != (b.group, b.index):
+        ratio = {dim.name: dim.ratio for dim in graph.dims}
+        if isinstance(a.root, str) or isinstance(b.root, str):
+            if a.root != b.root:
+                return None
+            rows, cols = next((row, col) for name, row, col in graph.matrices if name == a.root)
+            values: list[Fraction | float] = [ratio[cols] / ratio[rows]]
+        elif a.root.group != b.root.group:
             return None
-        group = next(group for group in graph.groups if group.name == a.group)
-        ratio = next(dim.ratio for dim in graph.dims if dim.name == group.dim)
-        variance: Fraction | float = Fraction(1)
-        if group.cov is not None:
-            row = group.cov[a.index]
-            variance = row[a.index]
-            if any(value != 0 for index, value in enumerate(row) if index != a.index):
-                raise Unknown("a fluctuation of one of several correlated start vectors")
-        factors = [field.number(value) for value in (variance, 1 / ratio) if value != 1]
-        return factors, (a.vector, b.vector)
+        else:
+            group = next(group for group in graph.groups if group.name == a.root.group)
+            i, j = a.root.index, b.root.index
+            shared = Fraction(i == j) if group.cov is None else group.cov[i][j]
+            if shared == 0:
+                return None
+            values = [shared, 1 / ratio[group.dim]]
+        factors = [field.number(value) for value in values if value != 1]
+        return factors, list(zip(a.vectors, b.vectors, strict=True))
 
     def _number(self, expr: Expr) -> T:
         """The value of an expression of scalars that are not random."""

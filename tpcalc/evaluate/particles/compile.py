@@ -24,8 +24,8 @@ from tpcalc.engine.instructions import (
     Sum,
 )
 from tpcalc.engine.starts import members_factor
-from tpcalc.errors import LimitError
 from tpcalc.evaluate.closure.chance import random_nodes
+from tpcalc.evaluate.family import family
 from tpcalc.functions import Call, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.graph import (
@@ -272,7 +272,9 @@ def _emit(state: _State, ref: LRef, label: str) -> None:
             )
         )
     elif isinstance(node, Fluctuation):
-        state.out.append(_noise(state, node, out))
+        matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
+        name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
+        state.out.append(Noise(name, weights, state.vectors(node.vectors), out))
     elif isinstance(node, Number):
         state.out.append(ScalarMap(Fn(const(node.value), 0, 0), (), out))
     elif isinstance(node, Draw):
@@ -281,25 +283,3 @@ def _emit(state: _State, ref: LRef, label: str) -> None:
         state.out.append(ScalarMap(node.fn, state.scalars_of(node.scalars), out))
     else:
         raise AssertionError(type(node))
-
-
-def _noise(state: _State, node: Fluctuation, out: int) -> Noise:
-    group = next(group for group in state.graph.groups if group.name == node.group)
-    variance = 1.0
-    if group.cov is not None:
-        row = group.cov[node.index]
-        variance = float(row[node.index])
-        if any(value != 0 for index, value in enumerate(row) if index != node.index):
-            raise LimitError(
-                f"the fluctuation of a moment of {node.group}[{node.index}], which is correlated "
-                "with other members of its group.",
-                hint="Write the group as independent start vectors and their combinations.",
-            )
-    dim = next(dim for dim in state.graph.dims if dim.name == group.dim)
-    return Noise(
-        f"{node.group}[{node.index}]",
-        group.dim,
-        variance / float(dim.ratio),
-        state.vector[node.vector],
-        out,
-    )

@@ -87,7 +87,7 @@ def sampled_degrees(graph: LimitGraph) -> dict[str, Degree]:
         if isinstance(node, Expect | OuterExpect):
             averaged.append(_integrand(node, own))
         elif isinstance(node, Product | Fluctuation):  # a Gaussian of variance E (Z^x)^2
-            averaged.append(degree_sum([own[node.vector], own[node.vector]]))
+            averaged += [degree_sum([own[x], own[x]]) for x in graph_refs(node)]
         worst.append(largest_degree(averaged))
     found: dict[str, Degree] = {}
     for name, target in graph.targets:

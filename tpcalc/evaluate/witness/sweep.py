@@ -10,7 +10,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.evaluate.family import family
 from tpcalc.evaluate.witness.dual import (
     ROUNDING,
     Dual,
@@ -44,6 +44,7 @@ from tpcalc.limit.graph import (
     Start,
     graph_refs,
 )
+from tpcalc.program.nodes import InputMatrix
 
 __all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
 
@@ -102,6 +103,8 @@ class Sweep:
         self._sides: dict[object, _Side] = {}
         self._starts: dict[str, list[Dual]] = {}
         self._ratio = {dim.name: float(dim.ratio) for dim in context.program.dims}
+        matrices = (n for n in context.program.nodes if isinstance(n, InputMatrix))
+        self._matrices = {node.name: (node.rows, node.cols) for node in matrices}
 
     def run(self, asked: Iterable[LRef]) -> dict[LRef, Dual | Unvalued]:
         """Samples of some nodes.
@@ -172,7 +175,7 @@ class Sweep:
             draws = self._generator("scalar", node.name).standard_normal(self.budget.pairs)
             return constant(float(node.value) + float(node.std) * np.repeat(draws, 2))
         if isinstance(node, Fluctuation):
-            return self._fluctuation(node, of[node.vector])
+            return self._fluctuation(node, [of[x] for x in node.vectors])
         if isinstance(node, OuterExpect):
             return self._outer(node, of)
         raise Unvalued("an average that is 0 in the limit and fluctuates")
@@ -389,25 +392,24 @@ class Sweep:
         own = 0 if product is None else self.context.parity.own.get(product, 0)
         return own or -1
 
-    def _fluctuation(self, node: Fluctuation, x: Dual) -> Dual:
-        """Linear in x, with a draw for each direction that twins share."""
-        group = self.context.program.group[node.group]
-        variance: Fraction | float = 1
-        if group.cov is not None:
-            row = group.cov[node.index]
-            if any(value != 0 for index, value in enumerate(row) if index != node.index):
-                raise Unvalued("a fluctuation of one of several correlated start vectors")
-            variance = row[node.index]
-        side = self._side(("fluctuation", node.group, node.index))
+    def _fluctuation(self, node: Fluctuation, vectors: Sequence[Dual]) -> Dual:
+        """Linear in its vectors, with a draw for each pair of directions, which twins share."""
+        program = self.context.program
+        name, weights = family(node.root, program.groups, program.dims, self._matrices)
+        parts: list[tuple[tuple[int, ...], Any]] = [((k,), w) for k, w in enumerate(weights) if w]
+        size: Any = np.linalg.norm(weights)
+        for place, (ref, x) in enumerate(zip(node.vectors, vectors, strict=True)):
+            key = ("fluctuation", name, place)
+            found = self._coordinates(self._side(key), x, ref, key)[0]
+            parts = [((*at, d), w * weight) for at, w in parts for d, weight in found]
+            size = size * np.sqrt(np.mean(x.size**2, axis=1))
         value: Any = np.zeros((2 * self.budget.pairs, 1))
-        key = ("fluctuation", node.group, node.index)
-        for place, weight in self._coordinates(side, x, node.vector, key)[0]:
-            draw = self._generator(*key, "draw", place).standard_normal(self.budget.pairs)
+        for at, weight in parts:
+            random = self._generator("fluctuation", name, "draw", *at)
+            draw = random.standard_normal(self.budget.pairs)
             value = value + weight * np.repeat(draw, 2)[:, None]
-        factor = (float(variance) / self._ratio[group.dim]) ** 0.5
         # As large as its terms: what fluctuates around a sampled 0 must be seen to fall.
-        size = np.sqrt(np.mean(x.size**2, axis=1)) + np.abs(value[:, 0])
-        return constant(value * factor, size * factor)
+        return constant(value, size + np.abs(value[:, 0]))
 
     def _inner(self, a: Array, b: Array) -> Array:
         own = self.budget.own
