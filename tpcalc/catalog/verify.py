@@ -102,6 +102,23 @@ def _least(activation: Activation) -> Iterator[str]:
         )
 
 
+def _tame(activation: Activation) -> Iterator[str]:
+    """Whether log(1/f) stays below a line: it does not steepen over the grid."""
+    import numpy as np
+
+    if not activation.facts.tame:
+        return
+    far = max(abs(_grid(activation)))
+    for sign in (-1.0, 1.0):
+        values = _values(activation, sign * far * np.array([0.5, 0.75, 1.0]))
+        if values.min() <= 0:
+            yield f"declared tame, found {values.min()}"
+            return
+        first, second = np.diff(-np.log(values))
+        if second > max(first, 0.0) * (1 + 1e-9) + 1e-9:
+            yield f"declared tame, log(1/f) steepens from {first} to {second}"
+
+
 def _slope(activation: Activation) -> Iterator[str]:
     import numpy as np
 
@@ -314,6 +331,7 @@ _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "value_at_zero": _value,
     "slope_at_zero": _slope,
     "least": _least,
+    "tame": _tame,
     "parity": _parity,
     "homogeneity": _homogeneity,
     "kinks": _kinks,

@@ -53,6 +53,8 @@ class Facts:
         value_at_zero: f(0).
         slope_at_zero: f'(0), or None where f has no derivative at 0.
         least: A number that f is nowhere below.
+        tame: Whether f is positive and log(1/f) grows at most linearly, so that 1/f of a Gaussian
+            has all moments.
     """
 
     parity: Parity = "none"
@@ -62,6 +64,7 @@ class Facts:
     value_at_zero: float = 0.0
     slope_at_zero: float | None = None
     least: float = -inf
+    tame: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, prod
 
 from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow
 
-__all__ = ["least"]
+__all__ = ["is_tame", "least"]
 
 
 def least(expr: Expr) -> float:
@@ -35,3 +36,26 @@ def least(expr: Expr) -> float:
             return float(base**expr.exponent)
         return 0.0 if base >= 0 or expr.exponent % 2 == 0 else -inf
     return -inf
+
+
+def is_tame(expr: Expr, linear: Callable[[Expr], bool]) -> bool:
+    """Whether an expression is positive and its inverse has all moments, by its form.
+
+    Args:
+        expr: The expression.
+        linear: Whether an expression grows at most linearly in Gaussians.
+
+    Example:
+        >>> from tpcalc.functions import Var
+        >>> is_tame(2 + Var(0) ** 2, lambda part: True), is_tame(Var(0) ** 2, lambda part: True)
+        (True, False)
+    """
+    if least(expr) > 0:
+        return True
+    if isinstance(expr, Add):
+        return least(expr) >= 0 and any(is_tame(term, linear) for term in expr.terms)
+    if isinstance(expr, Mul):
+        return all(is_tame(factor, linear) for factor in expr.factors)
+    if isinstance(expr, Call):
+        return expr.atom.facts.tame and linear(expr.arg)
+    return isinstance(expr, Pow) and is_tame(expr.base, linear)

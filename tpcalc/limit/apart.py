@@ -16,42 +16,39 @@ from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, wa
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Combine, LRef, ScalarApply
 
-__all__ = ["FEW", "MOST", "apart", "parted"]
+__all__ = ["apart", "parted"]
 
 MOST = 64  # terms of an expanded product
-FEW = 16  # terms for which more products with matrices are worth the formulas they bring
 TIMES = Fn(Par(0) * Par(1), 0, 2)
 Monomial = tuple[Par, ...]
 
 
 def parted(
-    context: Context, vector: LRef, most: int
+    context: Context, vector: LRef
 ) -> list[tuple[Fraction | float, LRef | None, LRef]] | None:
     """A sum with random numbers as (number, scalar, vector); None: it is no such sum.
 
     Args:
         context: The graph under construction.
         vector: Its node.
-        most: Terms of a sum whose numbers have laws; one with more stays whole.
     """
     node = context.nodes[vector]
     if not isinstance(node, Combine) or not context.is_loose(vector):
         return None
     found = []
     for number, scalar, inner in zip(node.numbers, node.scalars, node.vectors, strict=True):
-        for own, other, item in parted(context, inner, most) or [(Fraction(1), None, inner)]:
+        for own, other, item in parted(context, inner) or [(Fraction(1), None, inner)]:
             found.append((number * own, _product(context, scalar, other), item))
-    return found if len(found) <= most or context.is_lawless(vector) else None
+    return found if len(found) <= MOST or context.is_lawless(vector) else None
 
 
-def apart(context: Context, piece: Piece, most: int) -> list[tuple[LRef | None, Piece]]:
+def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
     """A function as a sum of functions with random numbers in front.
 
     Args:
         context: The graph under construction.
         piece: The function; it is returned as it is where it holds no such number, or is no
             polynomial in them.
-        most: As of ``parted``.
     """
     arguments = (*piece.vectors, *piece.scalars)
     if not any(map(context.is_loose, arguments)):
@@ -60,7 +57,7 @@ def apart(context: Context, piece: Piece, most: int) -> list[tuple[LRef | None, 
     opened: dict[Expr, Expr] = {}
     for place, vector in enumerate(piece.vectors):
         parts = []
-        for number, scalar, item in parted(context, vector, most) or ():
+        for number, scalar, item in parted(context, vector) or ():
             factor: Expr = const(number)
             if scalar is not None:
                 scalars.append(scalar)
@@ -72,7 +69,7 @@ def apart(context: Context, piece: Piece, most: int) -> list[tuple[LRef | None, 
     expr = substitute(piece.fn.expr, opened)
     numbers = frozenset(Par(i) for i, ref in enumerate(scalars) if context.is_loose(ref))
     found = _monomials(expr, numbers)
-    if found is None or (len(found) > most and not any(map(context.is_lawless, arguments))):
+    if found is None:
         return [(None, piece)]
     out: list[tuple[LRef | None, Piece]] = []
     for monomial, rest in found.items():

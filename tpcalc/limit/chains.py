@@ -1,19 +1,25 @@
 """A power of what was computed step by step is a function of what the steps began with.
 
 ``x / (1 + x**2)``, written with operators, divides by a vector. Whether that comes near 0 shows in
-its formula only, so that the formula takes its place before the power is judged.
+its formula only, so that the formula takes its place before the power is judged. So it is with
+numbers: ``exp(s) / (exp(s) + exp(r))``.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
+from tpcalc.functions.least import is_tame
+from tpcalc.limit.building import Building
+from tpcalc.limit.degrees import Degree, degree_of
+from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.program import Program
 
-__all__ = ["composed"]
+__all__ = ["composed", "has_inverse"]
 
 MOST = 200  # parts of a formula
 Composed = tuple[Fn, tuple[Ref, ...], tuple[Ref, ...]]
@@ -88,3 +94,46 @@ def _opened(program: Program, found: Composed, places: frozenset[int]) -> Compos
         return None  # a vector is left, for its dimension
     short, keep_v, keep_s = Fn(expr, len(vectors), len(scalars)).compact()
     return short, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
+
+
+def has_inverse(context: Building, scalar: LRef) -> bool:
+    """Whether a number is positive and its inverse has all moments, by the formula behind it.
+
+    Args:
+        context: The graph under construction.
+        scalar: Its node.
+    """
+    expr: Expr = Par(scalar)
+    while sums := {p for p in walk(expr) if isinstance(p, Par) and _is_formula(context, p.index)}:
+        given: dict[Expr, Expr] = {}
+        for part in sums:
+            node = context.nodes[part.index]
+            assert isinstance(node, ScalarApply)
+            own: dict[Expr, Expr] = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
+            given[part] = substitute(node.fn.expr, own)
+        expr = substitute(expr, given)
+        if sum(1 for _ in walk(expr)) > MOST:
+            return False
+    degrees = [_degree(context, ref) for ref in range(scalar + 1)]
+
+    def linear(part: Expr) -> bool:
+        found = degree_of(part, [], degrees)
+        return found is not None and found <= 1
+
+    return is_tame(expr, linear)
+
+
+def _is_formula(context: Building, ref: LRef) -> bool:
+    return context.random[ref] and isinstance(context.nodes[ref], ScalarApply)
+
+
+def _degree(context: Building, ref: LRef) -> Degree:
+    """Of a number in Gaussians; None: not known."""
+    if context.dims[ref] is not None or not context.random[ref]:
+        return Fraction(0)
+    node = context.nodes[ref]
+    vectors = node.vectors if isinstance(node, Fluctuation) else ()
+    gaussian = isinstance(node, Draw | Fluctuation) and not any(
+        map(context.random.__getitem__, vectors)
+    )
+    return Fraction(1) if gaussian else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, mul
-from tpcalc.limit.apart import MOST, apart
+from tpcalc.limit.apart import apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
@@ -72,7 +72,7 @@ def _joined(lists: list[list[LRef]]) -> list[LRef]:
 
 def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power, LRef]]:
     """The moment of one piece as terms (power, scalar node), numbers without a law in front."""
-    for front, part in apart(context, piece, MOST):
+    for front, part in apart(context, piece):
         for power, item in _expectations(context, part, dim):
             scalars = (item,) if front is None else (front, item)
             fn = Fn(mul(tuple(Par(i) for i in range(len(scalars)))), 0, len(scalars))

@@ -8,6 +8,7 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.limit.algebra import Asked, Setting
 from tpcalc.limit.building import is_hidden
+from tpcalc.limit.chains import has_inverse
 from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
 from tpcalc.limit.graph import Apply, Combine, LRef, ScalarApply
@@ -135,6 +136,8 @@ def _answer(
     if asked.kind in ("nonzero", "away"):
         node = used_s[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used_s), None)
         doubtful = asked.power < 0 and context.random[node]
+        if doubtful and has_inverse(context, node):
+            return 1
         if asked.kind == "away" or doubtful or not context.certainty.holds(node):
             context.claim(asked.kind, node, ref, fn.text, asked.points, asked.power)
         return 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
-from tpcalc.limit.apart import FEW, apart, parted
+from tpcalc.limit.apart import apart, parted
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import (
@@ -87,7 +87,7 @@ def _first(items: list[LRef]) -> LRef:
 
 def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef | None:
     """W x; of a sum of vectors that were all multiplied before, the sum of the products."""
-    opened = parted(context, item, FEW)
+    opened = parted(context, item)
     if opened is not None:
         bucket: Bucket = {}
         for number, scalar, vector in opened:
@@ -145,7 +145,7 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
     total: dict[Power, LRef] = {}
     for piece in pieces:
         bucket = {
-            (s, _applied(context, part, dim)): Fraction(1) for s, part in apart(context, piece, FEW)
+            (s, _applied(context, part, dim)): Fraction(1) for s, part in apart(context, piece)
         }
         if bucket:
             total[piece.power] = _combined(context, bucket, dim)
