@@ -317,7 +317,7 @@ def _estimate(found: Estimate) -> dict[str, Any]:
         "stderr": found.stderr,
         "method": found.method.value,
         "status": found.status.name.lower(),
-        **_present(std=found.std),
+        **_present(std=found.std, std_error=found.std_error),
     }
 
 

@@ -13,6 +13,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.joint import Joint
 from tpcalc.evaluate.closure.numeric import METHODS, WORST, Answer, Numeric, Work
 from tpcalc.evaluate.closure.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef
@@ -55,6 +56,7 @@ class Chain:
     Args:
         graph: The graph.
         methods: What may evaluate integrals; none: nothing has an estimate.
+        seed: Of the draws of scalars that stay random in a way that no formula follows.
 
     Attributes:
         reasons: For each target that was asked for in vain, why.
@@ -62,6 +64,7 @@ class Chain:
 
     graph: LimitGraph
     methods: tuple[Method, ...] = METHODS
+    seed: int = 0
     reasons: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,6 +72,7 @@ class Chain:
         work = Work(WORK) if self.methods == METHODS else None
         self._closure = Closure(self.graph, Numeric(self.methods, work=work))
         self._chance = Chance(self._closure)
+        self._joint = Joint(self._chance, self.seed)
         self._targets = dict(self.graph.targets)
         self._formulas: Chance[Any] | None = None
 
@@ -95,10 +99,39 @@ class Chain:
             with np.errstate(all="ignore"):  # what overflows is refused below
                 if ref not in self._chance.random:
                     return _estimate(self._closure.scalar(ref))
-                spread = self._chance.spread(ref)
-                return _estimate(spread.mean, self._chance.covariance(ref, ref))
+                return self._random(ref)
         except Unknown as reason:
             self.reasons[name] = str(reason)
+            return None
+
+    def _random(self, ref: LRef) -> Estimate:
+        """The estimate of a scalar that stays random: by its law, else by draws of Gaussians."""
+        try:
+            spread = self._chance.spread(ref)
+            return _estimate(spread.mean, self._chance.covariance(ref, ref))
+        except Unknown:
+            if self.methods != METHODS:
+                raise
+        return self._joint.estimate(ref)
+
+    def covariance(self, left: str, right: str) -> Estimate | None:
+        """The covariance of two scalar targets; None where it takes a run of particles.
+
+        Args:
+            left: One target.
+            right: The other.
+        """
+        refs = self._targets[left].node, self._targets[right].node
+        if None in refs or not all(ref in self._chance.random for ref in refs):
+            return ZERO
+        a, b = self._ref(left), self._ref(right)
+        try:
+            return _estimate(self._chance.covariance(a, b))
+        except Unknown:
+            pass
+        try:
+            return self._joint.covariance(a, b)
+        except Unknown:
             return None
 
     def formula(self, name: str) -> Any:
@@ -150,12 +183,13 @@ def _estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
     if error > WORST * max(1.0, abs(value)):
         raise Unknown("its error is too large")
     method = answer.method
-    std = None
+    std = off = None
     if variance is not None:
         std = sqrt(max(float(variance.value), 0.0))
+        off = float(variance.error) / (2 * std) if std > 0 else sqrt(float(variance.error))
         method = max(method, variance.method, key=METHODS.index)
     status = Status.EXACT if error == 0 and std is None else Status.CONVERGED
-    return Estimate(value, error, method, status, std=std)
+    return Estimate(value, error, method, status, std=std, std_error=off)
 
 
 def refuse(reasons: Sequence[tuple[str, str]], method: str) -> EvaluationError:

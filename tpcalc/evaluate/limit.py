@@ -21,7 +21,7 @@ from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.compile import compile_graph
-from tpcalc.evaluate.particles.estimate import Budget, collect, run_particles
+from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
 from tpcalc.evaluate.settle import tested
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.derive import Cover
@@ -107,7 +107,41 @@ class Limit:
 
     @cached_property
     def _chain(self) -> Chain:
-        return Chain(self.graph, chosen(self.method))
+        return Chain(self.graph, chosen(self.method), self.seed)
+
+    def cov(self, left: str, right: str) -> Estimate:
+        """The covariance of two scalar outputs that stay random in the limit; else it is 0.
+
+        Args:
+            left: The name of one.
+            right: The name of the other, or the same.
+
+        Raises:
+            UnknownName: No such output.
+            UsageError: One of them is a vector.
+
+        Source: Hajjar, Chizat, Giraud, Lemma C.3 (Gaussian outputs at the start).
+
+        Example:
+            >>> from tpcalc.dsl import program
+            >>> @program
+            ... def start(t):
+            ...     b, c = t.random_scalar("b", std=1), t.random_scalar("c", std=1)
+            ...     t.output("f", b + c)
+            ...     t.output("g", b - 2 * c)
+            >>> print(limit(start).cov("f", "g"))
+            -1 (exact)
+        """
+        for name in (left, right):
+            if name in self._vectors:
+                raise UsageError(f"{name} is a vector.", hint="limit[name].cov takes vectors.")
+            self[name]
+        found = self._chain.covariance(left, right) if self.method == "auto" else None
+        if found is not None:
+            return found
+        part = restricted(self.graph, (left, right))
+        drawn = numbers(part, "particles", self.budget, self.seed).found
+        return paired(*(drawn[name][0] for name in (left, right)))
 
     def __iter__(self) -> Any:
         return iter([*self._scalars, *self._vectors, *self._uncovered])

@@ -90,7 +90,7 @@ def numbers(
         EvaluationError: A method was forced, and does not give one of them.
         OutOfMemory: It does not fit.
     """
-    chain = Chain(graph, chosen(method))
+    chain = Chain(graph, chosen(method), seed)
     known = {name: chain.estimates(name) for name, _ in graph.targets}
     if method not in ("auto", "particles") and chain.reasons:
         raise refuse([*chain.reasons.items()], method)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
-from tpcalc.results import Estimate, Method
+from tpcalc.results import Estimate, Method, spread_error
 
 __all__ = ["Slope", "slope", "summary"]
 
@@ -79,6 +79,7 @@ def summary(values: Sequence[float], *, random: bool = False) -> Estimate:
         replicates=len(array),
         std=std if random else None,
         draws=tuple(array.tolist()),
+        std_error=spread_error(array.tolist()) if random else None,
     )
 
 

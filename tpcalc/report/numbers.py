@@ -60,7 +60,7 @@ class Measure:
         sd: Standard deviation of a quantity that is random in the limit.
         missed: Whether an error target was set and not met.
         formula: A closed form.
-        draws: Draws that ``sd`` was estimated from; 0 if it is known otherwise.
+        sd_error: Its error; None where it is not known.
     """
 
     value: float
@@ -69,7 +69,7 @@ class Measure:
     sd: float | None = None
     missed: bool = False
     formula: str | None = None
-    draws: int = 0
+    sd_error: float | None = None
 
     @staticmethod
     def of(estimate: Estimate) -> Measure:
@@ -81,7 +81,7 @@ class Measure:
             estimate.std,
             estimate.status is Status.TOLERANCE_NOT_REACHED,
             estimate.formula,
-            len(estimate.draws),
+            estimate.std_error,
         )
 
     @property
@@ -132,7 +132,7 @@ def measured(measure: Measure, symbol: str = "") -> str:
     if measure.sd is None:
         text = _centre(measure, symbol)
     else:
-        sd = spread(measure.sd, measure.draws)
+        sd = spread(measure.sd, measure.sd_error)
         text = f"random in the limit, sd = {sd}, mean {mean_of(measure)}"
     return text + " †" if measure.missed else text
 
@@ -231,22 +231,36 @@ def _fixed(value: float, places: int) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def spread(sd: float, draws: int) -> str:
-    """A standard deviation with its own sampling error (for Gaussian values).
+def spread(sd: float, error: float | None) -> str:
+    """A standard deviation with its own error.
 
     Args:
         sd: The standard deviation.
-        draws: Draws that it was estimated from; without any it is printed bare.
+        error: Its error; None: not known.
 
     Example:
-        >>> spread(1.25, 33), spread(1.25, 0)
+        >>> spread(1.25, 0.15625), spread(1.25, None)
         ('1.25 ± 0.16', '1.25')
     """
-    if not math.isfinite(sd) or draws == 1:
+    if not math.isfinite(sd) or (error is not None and math.isnan(error)):
         return "?"
-    if draws == 0:
+    if error is None or error <= _SETTLED * sd:
         return plain(sd, 4)
-    return measured(Measure(sd, sd / math.sqrt(2 * (draws - 1)), Method.FINITE.value))
+    return measured(Measure(sd, error, Method.FINITE.value))
+
+
+def over_seeds(sd: float, seeds: int) -> str:
+    """A standard deviation over seeds, with its sampling error for Gaussian values.
+
+    Args:
+        sd: The standard deviation.
+        seeds: Seeds that it was estimated from.
+
+    Example:
+        >>> over_seeds(1.25, 33), over_seeds(0.0, 1)
+        ('1.25 ± 0.16', '?')
+    """
+    return spread(sd, sd / math.sqrt(2 * (seeds - 1)) if seeds > 1 else math.nan)
 
 
 def with_power(text: str, n_power: str) -> str:

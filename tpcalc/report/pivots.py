@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from tpcalc.report.exponents import exponent_parts
 from tpcalc.report.labels import index, place, symbol
-from tpcalc.report.numbers import ERRORS, count, duration, measured, spread, with_power
+from tpcalc.report.numbers import ERRORS, count, duration, measured, over_seeds, with_power
 from tpcalc.report.record import ReportInput
 from tpcalc.report.tables import Cell, Table, bounded, limit_cell, missed_note, name, number
 from tpcalc.report.traces import Point, Trace, spread_out
@@ -223,7 +223,7 @@ def _at(trace: Trace, width: int) -> Cell:
         return number("")
     text = _point(trace, point)
     if trace.limit is not None and trace.limit.sd is not None:
-        text += f", sd = {spread(point.sd, point.seeds)}"
+        text += f", sd = {over_seeds(point.sd, point.seeds)}"
     return number(text, "" if point.mean.finite else "bad")
 
 

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tpcalc.report.labels import index, quantity, symbol
-from tpcalc.report.numbers import Measure, count, mean_of, measured, score, spread, with_power
+from tpcalc.report.numbers import (
+    Measure,
+    count,
+    mean_of,
+    measured,
+    over_seeds,
+    score,
+    spread,
+    with_power,
+)
 from tpcalc.report.traces import Trace, gather
 from tpcalc.results import (
     Comparison,
@@ -187,7 +196,7 @@ def _finite(caption: str, table: FiniteTable) -> Table:
                     Cell(_STATISTICS.get(trace.statistic, trace.statistic)),
                     number(count(point.width)),
                     number(measured(point.mean, sign)),
-                    number(spread(point.sd, point.seeds)),
+                    number(over_seeds(point.sd, point.seeds)),
                     number(str(point.seeds)),
                 )
             )
@@ -285,13 +294,13 @@ def _slope_row(slope: SlopeRow, remarks: bool) -> tuple[Cell, ...]:
 def _limit_sd(row: ComparisonRow, limit: Measure | None) -> str:
     if row.limit_std is None:
         return ""
-    return f", sd = {spread(row.limit_std, limit.draws if limit else 0)}"
+    return f", sd = {spread(row.limit_std, limit.sd_error if limit else None)}"
 
 
 def _finite_sd(row: ComparisonRow) -> str:
     if row.limit_std is None or row.finite_std is None:
         return ""
-    return f", sd = {spread(row.finite_std, row.seeds)}"
+    return f", sd = {over_seeds(row.finite_std, row.seeds)}"
 
 
 def _method(trace: Trace) -> str:

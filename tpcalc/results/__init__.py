@@ -17,6 +17,7 @@ from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status
+from tpcalc.results.estimate import spread_error as spread_error
 from tpcalc.results.experiment import Experiment as Experiment
 from tpcalc.results.experiment import Run as Run
 from tpcalc.results.experiment import Setting as Setting

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Estimate", "Method", "Status"]
+__all__ = ["Estimate", "Method", "Status", "spread_error"]
 
 ROUNDING = 1e-9  # relative: the error of a closed form that six digits do not show
 
@@ -43,6 +44,7 @@ class Estimate:
         replicates: Independent replicates behind ``stderr``.
         seed: The seed.
         std: Of a random scalar its standard deviation in the limit (or over seeds), else None.
+        std_error: The error of ``std``, of the kind of ``stderr``; None where it is not known.
         draws: The value of each replicate or seed.
         formula: The value as a formula, where it has one that fits.
 
@@ -61,6 +63,7 @@ class Estimate:
     std: float | None = None
     draws: tuple[float, ...] = ()
     formula: str | None = None
+    std_error: float | None = None
 
     @property
     def random(self) -> bool:
@@ -78,7 +81,9 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.std is not None:
-            return f"random, mean {self._mean}, sd {self.std:.4g}"
+            error = self.std_error or 0.0
+            off = f" ± {error:.1e}" if error > ROUNDING * self.std else ""
+            return f"random, mean {self._mean}, sd {self.std:.4g}{off}"
         return self._mean
 
     @property
@@ -93,3 +98,22 @@ class Estimate:
             return f"{self.value:.6g} (quadrature, error <= {self.stderr:.1e})"
         rare = ", rare samples may dominate" if self.status is Status.RARE else ""
         return f"{self.value:.6g} ± {self.stderr:.1e} ({self.method.value}{rare})"
+
+
+def spread_error(values: Sequence[float]) -> float:
+    """The standard error of the standard deviation of independent numbers, by their moments.
+
+    Args:
+        values: The numbers, at least two.
+
+    Example:
+        >>> round(spread_error([-1.0, 0.0, 0.0, 1.0]), 3)
+        0.204
+    """
+    count = len(values)
+    mean = sum(values) / count
+    second, fourth = (math.fsum((v - mean) ** p for v in values) / count for p in (2, 4))
+    if second == 0:
+        return 0.0
+    variance = (fourth - second**2 * (count - 3) / (count - 1)) / count
+    return math.sqrt(max(variance, 0.0) / second) / 2

@@ -23,7 +23,7 @@ from tpcalc.functions import Fn, Var
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import Expect, LRef, Product, Target
 from tpcalc.program.nodes import InputMatrix
-from tpcalc.results import Estimate, Method
+from tpcalc.results import Estimate, Method, spread_error
 
 __all__ = ["Coefficient", "coefficients"]
 
@@ -198,6 +198,7 @@ def _judged(values: Values, rough: Values, random: bool, samples: int, seed: int
         seed=seed,
         std=spread if random else None,
         draws=tuple(values.tolist()),
+        std_error=spread_error(values.tolist()) if random else None,
     )
     square, before = float(np.mean(values**2)), float(np.mean(rough**2))
     if random:  # a number that is drawn again: it is told from 0 by a size that lasts

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
-from tpcalc.results import Estimate, Method, Status, checks
+from tpcalc.results import Estimate, Method, Status, checks, spread_error
 
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Budget", "Draws", "estimate", "run_particles"]
+__all__ = ["Budget", "Draws", "estimate", "paired", "run_particles"]
 
 FAMILY = 1  # first entropy word of particle runs, so that finite runs never share their draws
 
@@ -187,7 +187,21 @@ def estimate(draws: Draws, column: int, *, random: bool = False) -> Estimate:
         draws.seed,
         float(np.std(own, ddof=1)) if random else None,
         tuple(own.tolist()),
+        std_error=spread_error(own.tolist()) if random else None,
     )
+
+
+def paired(left: Estimate, right: Estimate) -> Estimate:
+    """The covariance of two random scalars of one run, replicate by replicate.
+
+    Args:
+        left: One of them.
+        right: The other.
+    """
+    a, b = (np.array(one.draws) - one.value for one in (left, right))
+    count = len(a)
+    value, stderr = _mean_and_error(a * b * count / (count - 1))
+    return Estimate(value, stderr, Method.PARTICLES, left.status, left.samples, count, left.seed)
 
 
 def collect(draws: Draws, index: int, count: int) -> NDArray[np.float64]:

@@ -1,0 +1,152 @@
+"""Scalars that stay random in any way, by draws of the Gaussians that they are functions of.
+
+What a limit leaves random are often a few jointly Gaussian numbers whose covariance is known. Then
+nothing but these is drawn, a million times if need be, and all else is known to its last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.starts import factor
+from tpcalc.evaluate.closure.chance import Chance
+from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.numeric import Answer
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply, graph_refs
+from tpcalc.results import Estimate, Method
+
+__all__ = ["Joint"]
+
+SAMPLES, REPLICATES = 2**14, 16
+SHARP = 1e-6  # relative error of what is known beside which that of samples is all there is
+FAMILY = 2  # first entropy word: no draws are shared with particles or networks
+LEAST = 2.0**-53
+MOST = 32  # Gaussians: the first dimensions of a sequence are its best
+Array = NDArray[np.float64]
+
+
+class Joint:
+    """Samples of random scalars.
+
+    Args:
+        chance: The law of the Gaussians, and the values of everything else.
+        seed: Of the draws.
+    """
+
+    def __init__(self, chance: Chance[Answer], seed: int) -> None:
+        self._chance, self._seed = chance, seed
+
+    def estimate(self, ref: LRef) -> Estimate:
+        """The mean and the spread of a random scalar.
+
+        Args:
+            ref: Its node.
+
+        Raises:
+            Unknown: It holds more than functions of Gaussian scalars.
+        """
+        values = self.samples((ref,))[ref]
+        mean, stderr = _mean(values.mean(axis=1))
+        spreads = values.std(axis=1, ddof=1)
+        std, std_error = _mean(spreads)
+        return Estimate(
+            mean,
+            stderr,
+            Method.PARTICLES,
+            samples=SAMPLES,
+            replicates=REPLICATES,
+            seed=self._seed,
+            std=std,
+            std_error=std_error,
+        )
+
+    def covariance(self, left: LRef, right: LRef) -> Estimate:
+        """The covariance of two random scalars.
+
+        Args:
+            left: The node of one.
+            right: That of the other.
+
+        Raises:
+            Unknown: One of them holds more than functions of Gaussian scalars.
+        """
+        found = self.samples((left, right))
+        a, b = (found[ref] - found[ref].mean(axis=1, keepdims=True) for ref in (left, right))
+        value, stderr = _mean((a * b).mean(axis=1) * SAMPLES / (SAMPLES - 1))
+        return Estimate(value, stderr, Method.PARTICLES, samples=SAMPLES, replicates=REPLICATES)
+
+    def samples(self, refs: tuple[LRef, ...]) -> Mapping[LRef, Array]:
+        """Joint samples of scalars, each of shape (replicates, samples).
+
+        Args:
+            refs: Their nodes.
+
+        Raises:
+            Unknown: One of them holds more than functions of Gaussian scalars.
+        """
+        nodes, random = self._chance.closure.graph.nodes, self._chance.random
+        cone, stack = set(refs), list(refs)
+        while stack:
+            top = stack.pop()
+            if top not in random or isinstance(nodes[top], Draw | Fluctuation):
+                continue
+            if not isinstance(nodes[top], ScalarApply):
+                raise Unknown("an average over coordinates that depends on a random scalar")
+            fresh = set(graph_refs(nodes[top])) - cone
+            cone |= fresh
+            stack += fresh
+        bases = [ref for ref in sorted(cone) if isinstance(nodes[ref], Draw | Fluctuation)]
+        values: dict[LRef, Array] = dict(zip(bases, self._gaussians(tuple(bases)), strict=True))
+        for ref in sorted(cone - set(bases)):
+            node = nodes[ref]
+            if ref not in random:
+                values[ref] = np.full((1, 1), _sharp(self._chance.closure.scalar(ref)))
+            else:
+                assert isinstance(node, ScalarApply)
+                values[ref] = evaluate(node.fn, [], [values[s] for s in node.scalars])
+        found = {ref: np.broadcast_to(values[ref], (REPLICATES, SAMPLES)) for ref in refs}
+        if not all(np.isfinite(own).all() for own in found.values()):
+            raise Unknown("it leaves the floating-point range")
+        return found
+
+    def _gaussians(self, bases: tuple[LRef, ...]) -> list[Array]:
+        """Joint samples of the Gaussians that others are functions of."""
+        if len(bases) > MOST:
+            raise Unknown("more random scalars than are drawn on their own")
+        chance = self._chance
+        means = [_sharp(chance.spread(base).mean) for base in bases]
+        stds = [sqrt(_sharp(chance.covariance(base, base))) for base in bases]
+        cov = np.diag(np.square(stds))
+        for i, left in enumerate(bases):
+            for j, right in enumerate(bases[:i]):
+                scale = stds[i] * stds[j]
+                cov[i, j] = cov[j, i] = _sharp(chance.covariance(left, right), scale)
+        rows = np.array(factor(cov, "random scalars"))
+        normals = self._normals(rows.shape[1])
+        return [mean + normals @ row for mean, row in zip(means, rows, strict=True)]
+
+    def _normals(self, count: int) -> Array:
+        """Scrambled Sobol points as normals: replicates, samples, dimensions."""
+        from scipy.special import ndtri
+        from scipy.stats.qmc import Sobol
+
+        random = np.random.default_rng([self._seed, FAMILY])
+        points = [Sobol(count, rng=random).random(SAMPLES) for _ in range(REPLICATES)]
+        found: Array = ndtri(np.clip(np.array(points), LEAST, 1 - LEAST))
+        return found
+
+
+def _sharp(answer: Answer, scale: float = 1e-6) -> float:
+    value, error = float(answer.value), float(answer.error)
+    if not error <= SHARP * max(abs(value), scale):
+        raise Unknown("its error is too large")
+    return value
+
+
+def _mean(values: Array) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values, ddof=1)) / sqrt(len(values))
