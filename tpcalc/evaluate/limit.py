@@ -18,6 +18,7 @@ from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen
 from tpcalc.evaluate.closure.chance import random_nodes
+from tpcalc.evaluate.given import conditioned, fixed
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -60,6 +61,7 @@ class Limit:
         table: All of it as a plain record.
         values: Numbers for symbols in exponents.
         method: What evaluates expectations.
+        given: Values of random scalars.
 
     Example:
         >>> from tpcalc.dsl import program
@@ -79,6 +81,7 @@ class Limit:
         table: LimitTable,
         values: Mapping[str, Fraction] | None = None,
         method: str = "auto",
+        given: Mapping[str, float] | None = None,
     ) -> None:
         self.program = program
         self.graph = graph
@@ -86,6 +89,7 @@ class Limit:
         self.table = table
         self.values = values
         self.method = method
+        self.given = given
         self._scalars = {row.name: row for row in table.scalars}
         self._vectors = {row.name: row for row in table.vectors}
         self._uncovered = {row.name: row for row in table.uncovered}
@@ -232,6 +236,7 @@ class LimitVector:
             seed=owner.seed,
             values=owner.values,
             method=owner.method,
+            given=owner.given,
             **_settings(owner.budget),
         )
         answer: Estimate = found[asked]
@@ -309,6 +314,7 @@ def limit(
     threads: int | None = None,
     outputs: Sequence[str] | None = None,
     values: Mapping[str, Fraction] | None = None,
+    given: Mapping[str, float] | None = None,
     storage: str = "float64",
     memory_limit: int | None = None,
     formulas: bool | Sequence[str] = False,
@@ -330,6 +336,9 @@ def limit(
         threads: Replicates run at once (default: one for each core).
         outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
         values: Numbers for symbols in exponents, by name.
+        given: Values of random scalars, by name: of random inputs of the program, and of outputs
+            that are Gaussian in the limit. The limit is that of networks in which they have these
+            values.
         storage: ``"float32"`` halves the memory of directions; arithmetic stays float64.
         memory_limit: Bytes to stay within (default: what is available).
         formulas: Whether the table holds formulas, or patterns of the names that get one;
@@ -367,13 +376,15 @@ def limit(
         formulas = checks.names(formulas, "formulas")
     if not isinstance(rescale, bool):
         rescale = checks.names(rescale, "rescale")
-    program = _selected(source, outputs)
+    program, asked = fixed(_selected(source, outputs), source, given or {})
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}
     names = [name for name, _ in program.outputs]
     rescaled = _matching(names, rescale)
     cover = derived(program, values, rescaled, tested(seed))
     graph, lost = _with_means(cover)
+    for name, number in asked.items():
+        graph = conditioned(graph, name, number)
     budget = Budget(
         2**14 if samples is None else samples,
         16 if replicates is None else replicates,
@@ -415,7 +426,7 @@ def limit(
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered)
-    return Limit(program, graph, found.budget, table, values, method)
+    return Limit(program, graph, found.budget, table, values, method, given)
 
 
 def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:

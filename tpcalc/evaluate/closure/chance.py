@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.field import Values
 from tpcalc.evaluate.closure.products import affine
 from tpcalc.functions import Call, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
@@ -165,7 +165,7 @@ class Chance(Generic[T]):
     Source: Hajjar, Chizat, Giraud, Lemma C.3 (Gaussian outputs at the start).
     """
 
-    def __init__(self, closure: Closure[T]) -> None:
+    def __init__(self, closure: Values[T]) -> None:
         self.closure = closure
         self.random = random_nodes(closure.graph)
         self._spreads: dict[LRef, Spread[T] | Unknown] = {}
