@@ -133,8 +133,9 @@ class _Grower:
         self.steps.append(Outer(fn, rows, (col,), (), x, self.vector(space)))
 
     def noise(self, space: str) -> None:
-        (x,) = self.some(space, 1)
-        self.steps.append(Noise(f"g {space}", space, 1.0, x, self.scalar()))
+        count = int(self.rng.integers(1, 3))
+        vectors = tuple(self.some(space, count))
+        self.steps.append(Noise(f"{count} {space}", (1.0,), vectors, self.scalar()))
 
     def draw(self, space: str) -> None:
         self.steps.append(DrawScalar(0.5, 1.0, self.scalar()))
@@ -226,7 +227,8 @@ def interpreted(
         elif isinstance(step, DrawScalar):
             scalars[step.out] = np.sin(step.out)
         elif isinstance(step, Noise):
-            scalars[step.out] = float(np.mean(functional[step.space] * vectors[step.vector]))
+            own = functional[step.family.split()[1]]
+            scalars[step.out] = float(np.prod([np.mean(own * vectors[v]) for v in step.vectors]))
         else:
             found = value(step, vectors, scalars)
             vectors.update(zip(vector_outputs(step), found, strict=False))

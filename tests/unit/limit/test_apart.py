@@ -58,10 +58,13 @@ def test_products_with_matrices_leave_the_number_in_front() -> None:
         y = tp.n**-H * (second @ (z - s * u))
         t.output("apart", t.inner(v, v + tp.tanh(v) * y))
         t.output("square", t.inner(z - s * u, z))
-        t.output("inside", t.inner(v, tp.tanh(v + s)))
+        odd = tp.n**H * tp.mean(tp.tanh(u) * tp.tanh(v))
+        t.output("lawless", t.inner(v, v + odd * tp.tanh(v) * y))
+        t.output("inside", t.inner(v, tp.tanh(v + odd)))
 
     found = tp.limit(tp.program(build))
     assert found["apart"].value == pytest.approx(1.0, abs=1e-12)
+    assert found["lawless"].value == pytest.approx(1.0, abs=1e-12)
     assert found["square"].value == pytest.approx(1.0, abs=1e-12)
     (row,) = found.table.uncovered
     assert row.name == "inside"
@@ -71,5 +74,5 @@ def test_products_with_matrices_leave_the_number_in_front() -> None:
 
 def inside(t: tp.Tracer) -> None:
     u, v = t.gaussian("u"), t.gaussian("v")
-    s = tp.n**H * tp.mean(tp.n**-H * (t.matrix("W") @ tp.tanh(u)))
+    s = tp.n**H * tp.mean(tp.tanh(u) * tp.tanh(t.gaussian("w")))
     t.output("inside", t.inner(v, tp.tanh(v + s)))

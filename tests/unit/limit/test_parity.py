@@ -127,7 +127,7 @@ def test_both_sides_of_a_matrix() -> None:
         "odd": (half, True),
         "none": (half, True),
         "cube": (0, False),
-        "forward": (half, True),
+        "forward": (half, False),  # a sum over the entries of W: Gaussian
     }
 
 
