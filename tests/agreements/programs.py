@@ -136,6 +136,23 @@ def fluctuations(t: tp.Tracer) -> None:
     t.output("fg", f * g)
 
 
+@tp.program
+def attention(t: tp.Tracer) -> None:
+    """One query over three tokens, logits with 1/sqrt(d): they stay random."""
+    tokens = t.gaussians(["x0", "x1", "x2"], cov=[[1, 0.5, 0.2], [0.5, 1, 0.3], [0.2, 0.3, 1]])
+    query, key, value = (t.matrix(name) for name in ("Q", "K", "V"))
+    q = tp.n**-0.5 * (query @ tokens[0])
+    weights = [tp.exp(tp.n**0.5 * t.inner(q, tp.n**-0.5 * (key @ x))) for x in tokens]
+    total = weights[0] + weights[1] + weights[2]
+    y = tokens[0]
+    for weight, x in zip(weights, tokens, strict=True):
+        y = y + weight / total * (tp.n**-0.5 * (value @ x))
+    t.output("a0", weights[0] / total)
+    t.output("y", y)
+    t.output("yy", t.inner(y, y))
+    t.output("next", t.mean(tp.relu(tp.n**-0.5 * (t.matrix("W") @ y))))
+
+
 def logistic() -> tp.Program:
     net = tp.MLP(2, "leaky_relu:0.2")
     return tp.train(net, "mup", _data(4), steps=3, batch=2, loss="logistic", lr=2.0, watch=("dh",))
@@ -189,6 +206,7 @@ PROGRAMS: dict[str, Callable[[], tp.Program]] = {
     "outer": outer.build,
     "random-scalar": chance.build,
     "fluctuations": fluctuations.build,
+    "attention": attention.build,
     "logistic-leaky": logistic,
     "ip-llr": lambda: integrable("ip-llr", "relu", "first"),
     "ip-llr-squares": lambda: integrable("ip-llr:2", "relu^2", "first", steps=1, lr=0.3),

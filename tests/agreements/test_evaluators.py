@@ -76,7 +76,16 @@ def test_programs(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rnn", "two-ratios", "singular-covariance", "iterated", "fluctuations", "ratios-17"]
+    "name",
+    [
+        "rnn",
+        "two-ratios",
+        "singular-covariance",
+        "iterated",
+        "fluctuations",
+        "attention",
+        "ratios-17",
+    ],
 )
 def test_chain_agrees_with_wide_networks(name: str) -> None:
     """At a width of 2048, with a slack of 4/n of the size for corrections of order 1/n."""
