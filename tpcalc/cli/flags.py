@@ -31,6 +31,7 @@ __all__ = [
     "AsJson",
     "At",
     "Flags",
+    "Given",
     "Measured",
     "ModelWord",
     "NetworkWord",
@@ -67,6 +68,16 @@ At = Annotated[
         "--at",
         metavar="NAME=VALUE",
         help="Where comparisons of exponents with symbols are decided; several with commas.",
+        show_default=False,
+    ),
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--given",
+        metavar="NAME=VALUE",
+        help="The value of a random input, or of an output that is Gaussian in the limit, such as "
+        "f[0,0]=0.4; several with commas.",
         show_default=False,
     ),
 ]

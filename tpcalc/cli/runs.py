@@ -45,13 +45,15 @@ Point = Mapping[str, Fraction]
 WATCHED = ("h", "x", "dh", "dx", "dW_x", "dB")
 
 
-def limit_of(model: Model, formulas: Sequence[str] = ()) -> LimitTable:
+def limit_of(
+    model: Model, formulas: Sequence[str] = (), given: Mapping[str, float] | None = None
+) -> LimitTable:
     """The limits of a model, with formulas of the outputs whose names fit a pattern."""
     from tpcalc.evaluate.limit import limit
 
     chosen = model.study.limit.model_dump(exclude_none=True)
     with progress_bar("limit") as progress:
-        found = limit(model.program, **chosen, formulas=formulas, progress=progress)
+        found = limit(model.program, **chosen, formulas=formulas, given=given, progress=progress)
     return found.table
 
 

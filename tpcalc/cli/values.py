@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from tpcalc.errors import UsageError
 
 __all__ = ["box", "point", "rational", "words"]
+
+NAME = re.compile(r"[^\W\d]\w*(\[[\d, ]+\])?")  # a symbol, or an output such as f[0,0]
+COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
 
 
 def point(flag: str, typed: Iterable[str]) -> dict[str, Fraction]:
@@ -23,6 +27,8 @@ def point(flag: str, typed: Iterable[str]) -> dict[str, Fraction]:
     Example:
         >>> point("--at", ["a=1/2,b=0.1", "p=2"])
         {'a': Fraction(1, 2), 'b': Fraction(1, 10), 'p': Fraction(2, 1)}
+        >>> point("--given", ["f[0,0]=1/2,b=1"])
+        {'f[0,0]': Fraction(1, 2), 'b': Fraction(1, 1)}
     """
     return {name: rational(flag, value) for name, value in _pairs(flag, typed, "NAME=VALUE")}
 
@@ -104,9 +110,9 @@ def words(flag: str, text: str, known: Iterable[str]) -> tuple[str, ...]:
 
 def _pairs(flag: str, typed: Iterable[str], form: str) -> Iterator[tuple[str, str]]:
     seen = set()
-    for part in (part.strip() for text in typed for part in text.split(",")):
+    for part in (part.strip() for text in typed for part in COMMA.split(text)):
         name, equals, value = (word.strip() for word in part.partition("="))
-        if not equals or not name.isidentifier() or not value:
+        if not equals or not NAME.fullmatch(name) or not value:
             raise _misfit(flag, part, form)
         if name in seen:
             raise UsageError(f"{flag}: {name} is given twice.")

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, AsJson, Flags, Given, ModelWord, takes
 
 __all__ = ["limit"]
 
 
 @clean
 @takes(NETWORK, DATA, LIMIT, RUN)
-def limit(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
+def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli import payload
     from tpcalc.cli.runs import limit_of
     from tpcalc.cli.show import check_tolerance, put, put_table
+    from tpcalc.cli.values import point
     from tpcalc.study import open_model
 
+    values = {name: float(value) for name, value in point("--given", given or ()).items()}
     opened = open_model(model, flags)
-    table = limit_of(opened)
+    table = limit_of(opened, given=values)
     if as_json:
         made = payload.provenance(table.provenance)
         put(payload.document("limit", opened.description, payload.limit(table), made))
