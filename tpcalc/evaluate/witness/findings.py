@@ -32,7 +32,6 @@ MISJUDGED = 1e-3  # of the coordinates: near a kink by chance
 FEWEST = 8  # pairs that must tell something
 ALIKE = 0.5  # of two values of one quantity
 APART = 0.02  # of the samples may differ between twins: those where a slope changes its sign
-MANY = 0.1  # of the samples apart
 OUTSIDE = 3  # of 28 pairs, those with the largest share of samples apart, do not count
 ERRORS = 2.0  # of a share that is extrapolated
 LARGE = 0.1  # of its terms: below, a bias could be all there is
@@ -176,7 +175,7 @@ def law(context: Context, claims: Sequence[Claim], seed: int = 0) -> list[tuple[
                     known = Law.FORM
             first.setdefault(place, (sweep, here))
             found[place] = known, text
-            if known is not Law.DIM or here.is_lasting:
+            if known is not Law.DIM:
                 left.remove(place)
     return [found[place] for place in range(len(claims))]
 
@@ -342,11 +341,6 @@ class Apart:
     def share(self) -> float:
         """Of all samples."""
         return float(np.mean(self.shares))
-
-    @property
-    def is_lasting(self) -> bool:
-        """Whether more samples are in vain."""
-        return self.own >= BUDGETS[1].own and self.share > MANY
 
     def lasting(self, before: Apart | None) -> float:
         """The share, or what may be left of it with any number of samples.

@@ -70,7 +70,13 @@ class Budget:
 
 # Primes, so that no share of the samples is 1/2 or another simple fraction by chance.
 BUDGETS = (Budget(113), Budget(887, 128), Budget(4001, 512), Budget(7177, 1024))
-LAWS = (Budget(113), Budget(443, 64), Budget(887, 128), Budget(3547, 256))
+LAWS = (
+    Budget(113),
+    Budget(443, 64),
+    Budget(887, 128),
+    Budget(3547, 256),
+    Budget(14197, 512),
+)
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 SEEN = 1e-3  # of the terms: what scatters less may be their rounding
 MOST = 2**27  # numbers that directions may hold: 1 GiB
