@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tpcalc.engine.starts import members_factor
-from tpcalc.limit.graph import Start
+from tpcalc.limit.graph import Rows, Start
 from tpcalc.program.nodes import Dim, Group
 
 __all__ = ["family"]
 
 
 def family(
-    root: Start | str,
+    root: Start | Rows | str,
     groups: Iterable[Group],
     dims: Iterable[Dim],
     matrices: Mapping[str, tuple[str, str]],
@@ -29,6 +29,8 @@ def family(
         matrices: The dimension classes of rows and columns of each matrix.
     """
     ratio = {dim.name: float(dim.ratio) for dim in dims}
+    if isinstance(root, Rows):
+        return f"rows {root.dim}", (ratio[root.dim] ** -0.5,)
     if isinstance(root, str):
         rows, cols = matrices[root]
         return f"matrix {root}", ((ratio[cols] / ratio[rows]) ** 0.5,)

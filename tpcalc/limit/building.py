@@ -20,6 +20,7 @@ from tpcalc.limit.graph import (
     Noise,
     Number,
     Product,
+    Rows,
     ScalarApply,
     Start,
     graph_refs,
@@ -110,10 +111,16 @@ class Building:
 
     def root(self, base: Start | str) -> int:
         """The bit of a start vector (one of correlated ones: of all of them), or of a matrix."""
+        return self.bit(self.family(base))
+
+    def family(self, base: Start | Rows | str) -> str:
+        """What all fluctuations share that are drawn together."""
         if isinstance(base, str):
-            return self.bit(f"matrix {base}")
+            return f"matrix {base}"
+        if isinstance(base, Rows):
+            return f"rows {base.dim}"
         alone = self.program.group[base.group].cov is None
-        return self.bit(f"start {base.group} {base.index}" if alone else f"start {base.group}")
+        return f"start {base.group} {base.index}" if alone else f"start {base.group}"
 
     def _roots(self, node: LNode) -> int:
         """The random inputs that a node depends on, but for numbers that they only determine."""
@@ -123,7 +130,7 @@ class Building:
                 out |= self.roots[ref]
         if isinstance(node, Start):
             return out | self.root(node)
-        if isinstance(node, Fluctuation):
+        if isinstance(node, Fluctuation) and not isinstance(node.root, Rows):
             return out | self.root(node.root)
         if isinstance(node, Product):
             return out | self.root(node.matrix)

@@ -98,7 +98,7 @@ class Certainty:
         if isinstance(node, Product):
             return self._product(node) if known[node.vector] else NOWHERE
         if isinstance(node, Fluctuation):
-            spread = isinstance(node.root, str) or self.context.varies(node.root)
+            spread = not isinstance(node.root, Start) or self.context.varies(node.root)
             return EVERYWHERE if spread and all(known[v] for v in node.vectors) else NOWHERE
         if isinstance(node, Combine):
             return self._combined(node)

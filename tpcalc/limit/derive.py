@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
@@ -21,6 +22,7 @@ from tpcalc.limit.graph import (
     LNode,
     LRef,
     Noise,
+    Rows,
     Target,
     graph_refs,
     joined,
@@ -377,28 +379,28 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
     Raises:
         LimitError: Two fluctuations may be correlated.
     """
-    first: dict[tuple[int, int], Fluctuation] = {}  # (root, another that its vectors depend on)
-    found = [node for ref in needed if isinstance(node := context.nodes[ref], Fluctuation)]
-    roots = {context.root(node.root) for node in found}
-    for node in found:
-        own, below = context.root(node.root), 0
-        for vector in node.vectors:
-            below |= context.roots[vector]
-        for root in roots - {own}:
-            if not root & below:
-                continue
-            if (root, own) in first:
-                earlier = first[root, own]
-                raise LimitError(
-                    f"two fluctuating averages may be correlated: one of {_root(earlier)} with a "
-                    f"vector that depends on {_root(node)}, and one the other way round. This "
-                    "version draws fluctuations of different start vectors and matrices "
-                    "independently.",
-                    hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
-                    "the program at finite width with tp.simulate.",
-                )
-            first.setdefault((own, root), node)
+    kinds: dict[tuple[str, int, int], Fluctuation] = {}  # family, roots, what vectors depend on
+    for ref in needed:
+        node = context.nodes[ref]
+        if isinstance(node, Fluctuation):
+            below = 0
+            for vector in node.vectors:
+                below |= context.roots[vector]
+            own = below if isinstance(node.root, Rows) else context.root(node.root)
+            kinds.setdefault((context.family(node.root), own, below), node)
+    for (a, own, below), (b, other, under) in combinations(kinds, 2):
+        if a != b and (own & other or (own & under and other & below)):
+            one, two = (_root(kinds[key]) for key in ((a, own, below), (b, other, under)))
+            raise LimitError(
+                f"two fluctuating averages may be correlated: one of {one} with a vector that "
+                f"depends on {two}, and one the other way round. This version draws fluctuations "
+                "of different start vectors, matrices and functions independently.",
+                hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
+                "the program at finite width with tp.simulate.",
+            )
 
 
 def _root(node: Fluctuation) -> str:
+    if isinstance(node.root, Rows):
+        return "a function of start vectors"
     return node.root if isinstance(node.root, str) else f"{node.root.group}[{node.root.index}]"

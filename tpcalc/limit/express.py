@@ -25,6 +25,7 @@ from tpcalc.limit.graph import (
     Number,
     OuterExpect,
     Product,
+    Rows,
     ScalarApply,
     Start,
 )
@@ -162,8 +163,8 @@ class _Writer:
         if isinstance(node, Draw):
             return self._symbol(_scalar(node.name))
         if isinstance(node, Fluctuation):
-            base = _base(self.graph, node.root)
-            plain, tex, tag = zip(base, *(self._label(v) for v in node.vectors), strict=True)
+            labels = [*_bases(self.graph, node.root), *(self._label(v) for v in node.vectors)]
+            plain, tex, tag = zip(*labels, strict=True)
             tags = "<mo>,</mo>".join(tag)
             return self._symbol(
                 (
@@ -284,9 +285,11 @@ def _side(matrix: str, transpose: bool) -> tuple[str, str, str]:
     return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
 
 
-def _base(graph: LimitGraph, root: Start | str) -> tuple[str, str, str]:
+def _bases(graph: LimitGraph, root: Start | Rows | str) -> list[tuple[str, str, str]]:
     """What a fluctuation is linear in besides its vectors."""
-    return _side(root, False) if isinstance(root, str) else _start(graph, root)
+    if isinstance(root, Rows):
+        return []
+    return [_side(root, False) if isinstance(root, str) else _start(graph, root)]
 
 
 def _escape(text: str) -> str:

@@ -3,7 +3,8 @@
 ``n^(1/2) (1/d) sum u g`` is Gaussian where u is a centred start vector and g does not depend on
 it: given g, it is a sum over the entries of u. So is ``n^(1/2) (1/d) g^T What x``, a sum over the
 entries of W, where g holds no product ``W y`` and x no product ``W^T z``. Numbers may depend on u
-or on W: they tend to constants, and the average is 0 whatever these are.
+or on W: they tend to constants, and the average is 0 whatever these are. Coordinates of functions
+of start vectors alone are independent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, Fluctuation, LRef, Product, ScalarApply, Start
+from tpcalc.limit.graph import Apply, Combine, Fluctuation, LRef, Product, Rows, ScalarApply, Start
 from tpcalc.limit.pieces import collected
 
 __all__ = ["fluctuation"]
@@ -67,11 +68,31 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
             continue
         inner = _opened(context, term)
         if not inner or len(found) + len(left) + len(inner) > MOST:
-            return None
+            return _of_starts(context, piece, dim)
         left += inner
     if not found:
         return None
     return context.scalar_sum([_gaussian(context, term, place, dim) for term, place in found])
+
+
+def _of_starts(context: Context, piece: Piece, dim: str) -> LRef | None:
+    """The fluctuation of a function of start vectors alone: its coordinates are independent."""
+    loose = map(context.is_loose, (*piece.vectors, *piece.scalars))
+    if any(context.sides[v] for v in piece.vectors) or any(loose) or is_hidden(piece.fn):
+        return None
+    if not piece.vectors or not context.parity.zero_mean(piece.fn, piece.vectors):
+        return None
+    fn, keep_v, keep_s = piece.fn.compact()
+    vectors = tuple(piece.vectors[i] for i in keep_v)
+    part = Piece(ZERO, fn, vectors, tuple(piece.scalars[i] for i in keep_s))
+    return context.add(Fluctuation(Rows(dim), (_vector(context, part, dim),)), None)
+
+
+def _vector(context: Context, piece: Piece, dim: str) -> LRef:
+    """The node of a function of vectors."""
+    if piece.fn.expr == Var(0):
+        return piece.vectors[0]
+    return context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
 
 
 def _terms(fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]) -> list[_Term]:
@@ -188,8 +209,6 @@ def _gaussian(context: Context, term: _Term, place: int, dim: str) -> LRef:
 def _partner(context: Context, term: _Term, base: LRef, dim: str) -> LRef:
     """The vector of a product of vectors and functions; of none of them the constant 1."""
     rest = [part for part in term.rest if part[1]]
-    if not rest and len(term.vectors) == 1:
-        return term.vectors[0]
     vectors = list(term.vectors)
     scalars: list[LRef] = []
     factors: list[Expr] = [Var(i) for i in range(len(vectors))]
@@ -204,4 +223,4 @@ def _partner(context: Context, term: _Term, base: LRef, dim: str) -> LRef:
     fn = Fn(mul(factors), len(vectors), len(scalars))
     one = collected(Piece(ZERO, fn, tuple(vectors), tuple(scalars)))
     assert one is not None
-    return context.add(Apply(one.fn, one.vectors, one.scalars), dim)
+    return _vector(context, one, dim)

@@ -26,6 +26,7 @@ __all__ = [
     "Number",
     "OuterExpect",
     "Product",
+    "Rows",
     "ScalarApply",
     "Start",
     "Target",
@@ -97,16 +98,24 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """The coordinates of a dimension class, where no product makes one depend on another."""
+
+    dim: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fluctuation:
     """The Gaussian limit of n^(1/2) (1/d) sum u x, or of n^(1/2) (1/d) g^T What x, d the rows.
 
     Of members u, u' of a group that the vectors do not depend on: linear in x, with covariance
     Cov(u, u') E[Z^x Z^x'] / ratio (Hajjar et al., Lemma C.3). Of a matrix: linear in g and in x,
     with covariance E[Z^g Z^g'] E[Z^x Z^x'] cols / rows; g depends on no product W y, and x on no
-    product W^T z.
+    product W^T z. Of rows: the average of a function x of start vectors, E Z^x = 0, with
+    covariance E[Z^x Z^x'] / ratio.
     """
 
-    root: Start | str  # a centred start vector, or the name of a matrix
+    root: Start | Rows | str  # a centred start vector, or the name of a matrix
     vectors: tuple[LRef, ...]  # (x,), or (g, x)
 
 

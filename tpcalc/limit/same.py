@@ -16,6 +16,7 @@ from tpcalc.limit.graph import (
     LRef,
     Number,
     Product,
+    Rows,
     Start,
     renamed,
 )
@@ -88,6 +89,8 @@ def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
         base = plain.root if isinstance(plain, Fluctuation) else plain
         if isinstance(base, Start):
             key = (plain, groups[base.group])
+        elif isinstance(base, Rows):
+            key = (plain, ratios[base.dim])
         elif isinstance(base, Product | str):
             key = (plain, sides[base if isinstance(base, str) else base.matrix])
         dim = graph.vector_dim[ref]

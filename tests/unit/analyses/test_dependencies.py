@@ -184,7 +184,8 @@ def test_random_scalars_are_listed() -> None:
 def test_an_average_around_0_is_listed_without_a_law() -> None:
     def build(t: tp.Tracer) -> None:
         u, v = t.gaussian("u"), t.gaussian("v")
-        t.output("y", tp.n**0.5 * tp.mean(tp.tanh(u)) * tp.relu(v))
+        h = tp.n**-0.5 * (t.matrix("W") @ u)
+        t.output("y", tp.n**0.5 * tp.mean(tp.tanh(h)) * tp.relu(v))
 
     found = read(build)
     v, average = found["y"].on

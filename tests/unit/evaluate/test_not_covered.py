@@ -58,7 +58,9 @@ REFUSED: dict[str, tuple[Build, type[TpcalcError], str, str]] = {
         "outer",
     ),
     "fluctuates": (
-        lambda t, u, v, w: v + large * t.inner(tp.tanh(v), tp.tanh(w)) * w,
+        lambda t, u, v, w: (
+            v + large * t.inner(tp.tanh(small * (t.matrix("W") @ v)), tp.tanh(w)) * w
+        ),
         LimitError,
         "depends on an average whose expectation is 0 by symmetry",
         "lincomb",

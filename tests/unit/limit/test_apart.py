@@ -58,7 +58,7 @@ def test_products_with_matrices_leave_the_number_in_front() -> None:
         y = tp.n**-H * (second @ (z - s * u))
         t.output("apart", t.inner(v, v + tp.tanh(v) * y))
         t.output("square", t.inner(z - s * u, z))
-        odd = tp.n**H * tp.mean(tp.tanh(u) * tp.tanh(v))
+        odd = tp.n**H * tp.mean(tp.tanh(tp.n**-H * (first @ u)) * tp.tanh(v))
         t.output("lawless", t.inner(v, v + odd * tp.tanh(v) * y))
         t.output("inside", t.inner(v, tp.tanh(v + odd)))
 
@@ -74,5 +74,5 @@ def test_products_with_matrices_leave_the_number_in_front() -> None:
 
 def inside(t: tp.Tracer) -> None:
     u, v = t.gaussian("u"), t.gaussian("v")
-    s = tp.n**H * tp.mean(tp.tanh(u) * tp.tanh(t.gaussian("w")))
+    s = tp.n**H * tp.mean(tp.tanh(u) * tp.tanh(tp.n**-H * (t.matrix("W") @ u)))
     t.output("inside", t.inner(v, tp.tanh(v + s)))

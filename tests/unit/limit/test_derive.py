@@ -253,13 +253,14 @@ def test_a_vector_that_grows_is_noted() -> None:
 
 
 def test_an_average_that_is_zero_by_symmetry_is_not_raised() -> None:
-    """E tanh v tanh w = 0: n^(1/2) times the average fluctuates, and its law is not computed."""
+    """E tanh h tanh w = 0: n^(1/2) times the average fluctuates, and its law is not computed."""
 
     @tp.program
     def raised(t: tp.Tracer) -> None:
         v, w = t.gaussian("v"), t.gaussian("w")
-        t.output("sum", v + tp.n**0.5 * t.inner(tp.tanh(v), tp.tanh(w)) * w)
-        t.output("small", v + t.inner(tp.tanh(v), tp.tanh(w)) * w)
+        h = tp.n**-0.5 * (t.matrix("W") @ v)
+        t.output("sum", v + tp.n**0.5 * t.inner(tp.tanh(h), tp.tanh(w)) * w)
+        t.output("small", v + t.inner(tp.tanh(h), tp.tanh(w)) * w)
 
     with pytest.raises(LimitError, match="depends on an average"):
         tp.limit(raised, outputs=["sum"])

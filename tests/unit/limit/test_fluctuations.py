@@ -65,7 +65,18 @@ def correlated(t: tp.Tracer) -> None:
     t.output("other", raised(t, xs[0], tp.tanh(v)))
 
 
-@pytest.mark.parametrize("build", [biased, both_ends, rectangular, correlated])
+def curved(t: tp.Tracer) -> None:
+    """Functions of start vectors, of several at once, with the coordinates of another class."""
+    t.dim("m", 2)
+    u, v, w = (t.gaussian(name) for name in "uvw")
+    a, b = t.gaussian("a", dim="m"), t.gaussian("b", dim="m")
+    t.output("one", tp.n**H * t.mean(tp.tanh(u + v)))
+    t.output("two", raised(t, tp.tanh(u), tp.relu(v)))
+    t.output("three", raised(t, tp.tanh(v), tp.tanh(w)))
+    t.output("other", raised(t, tp.tanh(a), tp.tanh(b)))
+
+
+@pytest.mark.parametrize("build", [curved, biased, both_ends, rectangular, correlated])
 def test_joint_covariances(build: Callable[[tp.Tracer], None]) -> None:
     """At a width of 128, with a slack of 4/n for corrections of order 1/n."""
     program = tp.program(build).build()

@@ -105,11 +105,14 @@ def test_a_number_that_tends_to_a_jump_is_drawn() -> None:
         t.output("step", tp.step(mean))
         t.output("sign", tp.sign(mean))
 
-    found = tp.limit(vote, samples=2**6, replicates=256)
+    found = tp.limit(vote, samples=2**6, replicates=256, method="particles")
     step, sign = found["step"], found["sign"]
     assert step.random and set(step.draws) == {0.0, 1.0} and set(sign.draws) == {-1.0, 1.0}
     assert [2 * draw - 1 for draw in step.draws] == list(sign.draws)
     assert abs(step.value - 0.5) < 5 * 0.5 / math.sqrt(256)
+    drawn = tp.limit(vote)  # the Gaussian alone is drawn, more often
+    assert drawn["step"].z(0.5) < 5 and drawn["sign"].z(0.0) < 5
+    assert drawn.cov("step", "sign").z(0.5) < 5
 
 
 def test_a_kink_of_a_number_that_vanishes_is_drawn() -> None:

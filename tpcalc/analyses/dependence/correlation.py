@@ -28,7 +28,7 @@ def may_correlate(sets: Sets, a: LRef, b: LRef) -> bool:
         return one_side and sets.correlated(a, b)
     if isinstance(first, Fluctuation) and isinstance(second, Fluctuation):
         one, two = first.root, second.root
-        if isinstance(one, str) or isinstance(two, str):
+        if not isinstance(one, Start) or not isinstance(two, Start):
             return one == two and sets.correlated(a, b)
         shared = _covariance(sets, _weights(sets, one), _weights(sets, two))
         return shared != 0 and sets.correlated(a, b)

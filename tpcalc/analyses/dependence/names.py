@@ -75,9 +75,10 @@ class Names:
             return GaussianRow(node.name, "scalar", law)
         if isinstance(node, Fluctuation):
             *g, x = (self.vector(vector) for vector in node.vectors)
-            root = node.root if isinstance(node.root, str) else self._start(node.root)
-            law = f"limit of sqrt(n) times the average of {' '.join((*g, root, x))}, a Gaussian"
-            return GaussianRow(f"G({', '.join((root, *g, x))})", "scalar", law)
+            root = [self._start(node.root)] if isinstance(node.root, Start) else []
+            root = [node.root] if isinstance(node.root, str) else root
+            law = f"limit of sqrt(n) times the average of {' '.join((*g, *root, x))}, a Gaussian"
+            return GaussianRow(f"G({', '.join((*root, *g, x))})", "scalar", law)
         if isinstance(node, Noise):
             law = "sqrt(n) times an average of expectation 0; its law is not computed"
             return GaussianRow(f"average v{ref}", "average", law)

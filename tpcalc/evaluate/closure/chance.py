@@ -22,7 +22,9 @@ from tpcalc.limit.graph import (
     LNode,
     LRef,
     Product,
+    Rows,
     ScalarApply,
+    Start,
     graph_refs,
 )
 
@@ -256,9 +258,12 @@ class Chance(Generic[T]):
             return ([], []) if left == right else None
         assert isinstance(a, Fluctuation) and isinstance(b, Fluctuation)
         ratio = {dim.name: dim.ratio for dim in graph.dims}
-        if isinstance(a.root, str) or isinstance(b.root, str):
+        if not isinstance(a.root, Start) or not isinstance(b.root, Start):
             if a.root != b.root:
                 return None
+            if isinstance(a.root, Rows):
+                rate = [field.number(1 / ratio[a.root.dim])] if ratio[a.root.dim] != 1 else []
+                return rate, [(a.vectors[0], b.vectors[0])]
             rows, cols = next((row, col) for name, row, col in graph.matrices if name == a.root)
             values: list[Fraction | float] = [ratio[cols] / ratio[rows]]
         elif a.root.group != b.root.group:

@@ -6,7 +6,7 @@ nothing but these is drawn, a million times if need be, and all else is known to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import sqrt
 
 import numpy as np
@@ -51,9 +51,8 @@ class Joint:
             Unknown: It holds more than functions of Gaussian scalars.
         """
         values = self.samples((ref,))[ref]
-        mean, stderr = _mean(values.mean(axis=1))
-        spreads = values.std(axis=1, ddof=1)
-        std, std_error = _mean(spreads)
+        mean, stderr = _mean(values)
+        std, std_error = _mean(values, lambda own: own.std(axis=1))
         return Estimate(
             mean,
             stderr,
@@ -77,7 +76,7 @@ class Joint:
         """
         found = self.samples((left, right))
         a, b = (found[ref] - found[ref].mean(axis=1, keepdims=True) for ref in (left, right))
-        value, stderr = _mean((a * b).mean(axis=1) * SAMPLES / (SAMPLES - 1))
+        value, stderr = _mean(a * b)
         return Estimate(value, stderr, Method.PARTICLES, samples=SAMPLES, replicates=REPLICATES)
 
     def samples(self, refs: tuple[LRef, ...]) -> Mapping[LRef, Array]:
@@ -148,5 +147,10 @@ def _sharp(answer: Answer, scale: float = 1e-6) -> float:
     return value
 
 
-def _mean(values: Array) -> tuple[float, float]:
-    return float(np.mean(values)), float(np.std(values, ddof=1)) / sqrt(len(values))
+def _mean(
+    values: Array, statistic: Callable[[Array], Array] = lambda own: own.mean(axis=1)
+) -> tuple[float, float]:
+    """A statistic of replicates; its error is that of one sample at least, as points balance."""
+    own = statistic(values)
+    least = float(values.std()) / values.size
+    return float(own.mean()), max(float(own.std(ddof=1)) / sqrt(len(own)), least)
