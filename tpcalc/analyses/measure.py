@@ -100,7 +100,7 @@ def measure(
     values = _numbers(found)
     sizes: dict[str, dict[int, Values]] = {row.name: {} for row in found.table.rows}
     lost: dict[str, list[int]] = {}
-    programs = [found.program, _calm(found)]
+    programs = [_shown(found), _calm(found)]
     options: dict[str, Any] = {"values": values, "threads": threads, "memory_limit": memory_limit}
     for index, width in enumerate(asked):
         report = _part(progress, index, len(asked))
@@ -148,11 +148,19 @@ def _numbers(found: Orders) -> dict[str, Fraction]:
     return known
 
 
+def _shown(found: Orders) -> Program:
+    """The program with the outputs of the table: nothing after an explosion is run."""
+    names = {row.name for row in found.table.rows}
+    kept = tuple(output for output in found.program.outputs if output[0] in names)
+    return prune(replace(found.program, outputs=kept))
+
+
 def _calm(found: Orders) -> Program:
     """The program without the outputs that grow: where those overflow, the others are measured."""
+    program = _shown(found)
     at = {name: order.n.at(found.point) for name, order in found.items() if order.n is not None}
-    kept = tuple((name, ref) for name, ref in found.program.outputs if at.get(name, 1) <= 0)
-    return prune(replace(found.program, outputs=kept or found.program.outputs))
+    kept = tuple((name, ref) for name, ref in program.outputs if at.get(name, 1) <= 0)
+    return prune(replace(program, outputs=kept)) if kept else program
 
 
 def _part(progress: Progress | None, index: int, count: int) -> Progress | None:

@@ -18,7 +18,7 @@ from tpcalc.report.nonlinearity import (
     nonlinearity_tables,
 )
 from tpcalc.report.numbers import ERRORS
-from tpcalc.report.orders import order_tables, region_lines, solution_tables
+from tpcalc.report.orders import order_lines, order_tables, region_lines, solution_tables
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
 from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, signal_tables
@@ -138,7 +138,7 @@ def orders_group(table: OrderTable, most: int | None = None) -> Group:
         table: The orders.
         most: Rows shown of each table; all if None.
     """
-    notes = (*region_lines(table.region, table.point), *table.notes)
+    notes = (*order_lines(table), *table.notes)
     return _group(order_tables(table), notes, most)
 
 

@@ -24,6 +24,7 @@ from tpcalc.results.estimate import Estimate
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "Explosion",
     "FiniteRow",
     "FiniteTable",
     "Formula",
@@ -123,6 +124,29 @@ class VectorRow:
     second_moment: Estimate
     n_power: str = "0"
     formula: Formula | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explosion:
+    """The first step of a training run at which something grows with the width.
+
+    Args:
+        step: The step; 0 is the start.
+        fact: What grows, and how.
+
+    Example:
+        >>> Explosion(1, "f[1,0] grows like n^(1/2)").text
+        'After step 1 nothing is followed: something explodes there (f[1,0] grows like n^(1/2)).'
+    """
+
+    step: int
+    fact: str
+
+    @property
+    def text(self) -> str:
+        """What becomes of later steps."""
+        when = f"step {self.step}" if self.step else "the start"
+        return f"After {when} nothing is followed: something explodes there ({self.fact})."
 
 
 @dataclass(frozen=True, slots=True)
