@@ -146,7 +146,7 @@ layer 3; without this the first updates would not vanish
     bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)
-    run = replace(run, last=exploded and exploded.step)
+    run = replace(run, last=exploded.step if exploded else None)
     facts = reasons(decided, settled.moves, sizes, run)
     layers = tuple(layer_facts(settled.moves, sizes, run, layer) for layer in run.layers)
     rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
