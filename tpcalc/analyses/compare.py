@@ -126,6 +126,7 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
         tuple(dict.fromkeys(notes)),
         limit.uncovered,
         tuple(row for row in finite.rows if row.name in lost),
+        limit.exploded,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.analyses.verdict.ledger import DEPTHS, Ledger, particle_tests
-from tpcalc.analyses.verdict.sizes import Order, power
+from tpcalc.analyses.verdict.sizes import Order
 from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
@@ -157,14 +157,6 @@ def _explosion(ordered: Mapping[str, Order], ledger: Ledger) -> Explosion | None
 
     That h grows is harmless where it is normalised before a function reads it.
     """
-    read = ("f", "x", "h") if ledger.explosions else ("f", "x")
-    large = [
-        (key.step, f"{name} grows like {power(order.n)}")
-        for name, order in ordered.items()
-        if (key := order_key(name)).name in read
-        and key.step is not None
-        and order.status == "exact"
-        and order.n is not None
-        and (order.n.constant or 0) > 0
-    ]
-    return Explosion(*min(large, key=lambda found: found[0])) if large else None
+    exact = [(name, o.n.constant) for name, o in ordered.items() if o.status == "exact" and o.n]
+    sizes = [(name, power) for name, power in exact if power is not None]
+    return Explosion.first(sizes, ("f", "x", "h") if ledger.explosions else ("f", "x"))

@@ -100,6 +100,7 @@ def limit(table: LimitTable) -> dict[str, Any]:
         "scalars": [_scalar(row) for row in table.scalars],
         "vectors": [_vector(row) for row in table.vectors],
         "not_covered": [_uncovered(row) for row in table.uncovered],
+        "exploded": _exploded(table.exploded),
         "notes": table.notes,
     }
 
@@ -136,6 +137,7 @@ def comparison(table: Comparison) -> dict[str, Any]:
         "rows": rows,
         "slopes": [_slope(row) for row in table.slopes],
         "not_covered": [_uncovered(row) for row in table.uncovered],
+        "exploded": _exploded(table.exploded),
         "finite_alone": [_finite(row) for row in table.alone],
         "notes": table.notes,
     }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tpcalc.dsl import as_program
 from tpcalc.dsl.elementwise import expression
-from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.errors import EvaluationError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.notes import limit_notes
@@ -33,6 +33,7 @@ from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import (
     Estimate,
+    Explosion,
     Formula,
     LimitTable,
     NotCovered,
@@ -45,7 +46,9 @@ from tpcalc.results.provenance import provenance
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Limit", "LimitVector", "limit"]
+__all__ = ["GROWING", "Limit", "LimitVector", "limit"]
+
+GROWING = "growing"
 
 
 class Limit:
@@ -301,8 +304,9 @@ def limit(
         formulas: Whether the table holds formulas, or patterns of the names that get one;
             ``result[name].formula`` has them anyway.
         rescale: Whether scalars that vanish or explode are given after their power of n is taken
-            out (``n_power`` in the table), or patterns of the names that are. Without it what
-            vanishes is 0 and what explodes is refused; vectors are always given that way.
+            out (``n_power`` in the table), or patterns of the names that are; ``"growing"``: those
+            that explode. Without it what vanishes is 0 and what explodes is not covered; vectors
+            are always given that way.
         method: ``"auto"``: each expectation by a closed form where it has one, else by quadrature
             (one or two dimensions), else by particles, and each answer says which. ``"exact"``,
             ``"quadrature"``, ``"particles"``: that one alone.
@@ -331,14 +335,17 @@ def limit(
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
-    if not isinstance(rescale, bool):
+    if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
     program = _selected(source, outputs)
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}
     names = [name for name, _ in program.outputs]
-    rescaled = _matching(names, rescale)
+    rescaled = [] if rescale == GROWING else _matching(names, rescale)
     cover = derived(program, values, rescaled, tested(seed))
+    grown = [row.name for row in cover.uncovered if row.n_power] if rescale == GROWING else []
+    if grown:
+        cover = derived(program, values, grown, tested(seed))
     graph, lost = _with_means(cover)
     budget = Budget(
         2**14 if samples is None else samples,
@@ -380,7 +387,8 @@ def limit(
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
-    table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered)
+    exploded = _explosion([*scalars, *vectors], uncovered)
+    table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method)
 
 
@@ -413,6 +421,16 @@ def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:
         yield NotCovered(
             name, place, failure.term, error.message, error.hint or "", error.code, vector
         )
+
+
+def _explosion(
+    rows: Sequence[ScalarRow | VectorRow], uncovered: Sequence[NotCovered]
+) -> Explosion | None:
+    """What a training run reads that first grows; h is read by a function that is not covered."""
+    sizes = [(row.name, Fraction(row.n_power)) for row in rows]
+    sizes += [(row.name, Fraction(row.n_power)) for row in uncovered if row.n_power]
+    lost = any(isinstance(row.error, ScaleError) and not row.n_power for row in uncovered)
+    return Explosion.first(sizes, ("f", "x", "h") if lost else ("f", "x"))
 
 
 def _ordered(names: Sequence[str], rows: Sequence[NotCovered]) -> tuple[NotCovered, ...]:

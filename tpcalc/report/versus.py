@@ -28,9 +28,12 @@ def versus_lead(found: Contrast) -> str:
         found: The two.
     """
     left, right = found.left, found.right
+    ended = [
+        f" {card.name}: {card.check.exploded.text}" for card in (left, right) if card.check.exploded
+    ]
     return (
         f"{left.name}: {left.check.verdict}. {right.name}: {right.check.verdict}. Both are trained "
-        "on the same data with the same factors of the learning rates."
+        "on the same data with the same factors of the learning rates." + "".join(ended)
     )
 
 
