@@ -387,7 +387,7 @@ def limit(
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
-    exploded = _explosion([*scalars, *vectors], uncovered)
+    exploded = _explosion(names, [*scalars, *vectors], uncovered)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method)
 
@@ -424,11 +424,11 @@ def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:
 
 
 def _explosion(
-    rows: Sequence[ScalarRow | VectorRow], uncovered: Sequence[NotCovered]
+    names: Sequence[str], rows: Sequence[ScalarRow | VectorRow], uncovered: Sequence[NotCovered]
 ) -> Explosion | None:
     """What a training run reads that first grows; h is read by a function that is not covered."""
-    sizes = [(row.name, Fraction(row.n_power)) for row in rows]
-    sizes += [(row.name, Fraction(row.n_power)) for row in uncovered if row.n_power]
+    powers = {row.name: row.n_power for row in (*rows, *uncovered) if row.n_power}
+    sizes = [(name, Fraction(powers[name])) for name in names if name in powers]
     lost = any(isinstance(row.error, ScaleError) and not row.n_power for row in uncovered)
     return Explosion.first(sizes, ("f", "x", "h") if lost else ("f", "x"))
 
