@@ -116,8 +116,9 @@ def causes(found: Sequence[Line], kind: str = REFUSED) -> list[str]:
             for name in ("grid", "param", "act", "depth", "steps", "data", "bias", "loss")
         }
         out.append(
-            f"**{len(members)} cells, at `{term}`: {reason}**\n\n"
-            + "\n".join(f"- {name}: {text}" for name, text in seen.items())
+            f"**{len(members)} cell{'s' * (len(members) > 1)}, at `{term}`: {reason}**\n\n"
+            + "- "
+            + "; ".join(f"{name} {text}" for name, text in seen.items())
             + f"\n- the smallest: {_words(line['cell'])}: first `{first['outputs'][0]}` "
             + f"({len(first['outputs'])} of {line['outputs']} outputs) at `{first['node']}`, "
             + f"`{first['term']}`: {first['reason']}"
@@ -134,11 +135,13 @@ def _size(cell: Line) -> tuple[int, int, int]:
 
 
 def _operation(term: str) -> str:
-    return re.sub(r" ?%\d+.*| ?\(%.*\)", "", term) or "program"
+    found = re.match(r"\w+( \{.*?\}(?= \())?", term) if "%" in term else None
+    return found[0] if found else term or "the program"
 
 
 def _general(reason: str) -> str:
-    """A reason without the numbers that samples gave."""
+    """A reason without the numbers that samples gave, and without numbers of vectors."""
+    reason = re.sub(r"vector \d+", "a vector", reason)
     return re.sub(r"-?\d+(\.\d+(e[-+]?\d+)?|e[-+]?\d+)", "#", reason)
 
 
