@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.grids.cells import cells
-from tests.grids.examine import examine
+from tests.grids.examine import examine, kind
 from tests.grids.page import rewrite
 
 SECONDS = 240.0
@@ -48,7 +48,7 @@ def main() -> None:
             file.write(json.dumps(found[key]) + "\n")
     if chosen.out:
         rewrite(chosen.out, list(found.values()))
-    print(len(found), "of", len(cells()), dict(Counter(line["kind"] for line in found.values())))
+    print(len(found), "of", len(cells()), dict(Counter(map(kind, found.values()))))
 
 
 def _key(cell: dict[str, Any]) -> str:

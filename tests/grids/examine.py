@@ -14,7 +14,7 @@ from tests.grids.cells import Cell
 from tpcalc.errors import LimitError, ScaleError, TpcalcError
 from tpcalc.results import Key, NotCovered
 
-__all__ = ["BROKEN", "COVERED", "KINDS", "NUMBERS", "RISES", "examine"]
+__all__ = ["BROKEN", "COVERED", "KINDS", "NUMBERS", "RISES", "examine", "kind"]
 
 COVERED, REFUSED, RISES, EXPLODES, NUMBERS, BROKEN = ".", "K", "G", "X", "E", "!"
 KINDS = {
@@ -36,7 +36,7 @@ def examine(cell: Cell, seconds: float) -> dict[str, Any]:
         seconds: CPU time for its answer.
     """
     started = time.process_time()
-    found: dict[str, Any] = {"cell": asdict(cell), "outputs": 0, "kind": COVERED, "refused": []}
+    found: dict[str, Any] = {"cell": asdict(cell), "outputs": 0, "refused": []}
     try:
         with cpu_time(seconds):
             program = cell.program()
@@ -45,11 +45,10 @@ def examine(cell: Cell, seconds: float) -> dict[str, Any]:
             if any(kind_of(row) == NUMBERS for row in rows):
                 rows = _uncovered(program, {"threads": 1})
         found["refused"] = _grouped(rows)
-        found["kind"] = _kind(rows)
     except OutOfTime:
-        found |= {"kind": BROKEN, "note": f"no answer within {seconds:g} s of CPU time"}
+        found |= {"note": f"no answer within {seconds:g} s of CPU time"}
     except Exception:
-        found |= {"kind": BROKEN, "note": traceback.format_exc(limit=-6)}
+        found |= {"note": traceback.format_exc(limit=-6)}
     return found | {"seconds": round(time.process_time() - started, 2)}
 
 
@@ -70,16 +69,20 @@ def kind_of(row: NotCovered) -> str:
     return REFUSED if row.code in (LimitError.code, ScaleError.code) else NUMBERS
 
 
-def _kind(rows: tuple[NotCovered, ...]) -> str:
-    """That of the cell: what is lost in steps after a true explosion is no refusal."""
-    steps = [(_step(row), kind_of(row)) for row in rows]
-    first = min((step for step, kind in steps if kind in (RISES, EXPLODES)), default=None)
-    kinds = [kind for step, kind in steps if first is None or step <= first]
-    return next((kind for kind in (REFUSED, RISES, EXPLODES, NUMBERS) if kind in kinds), COVERED)
+def kind(line: Mapping[str, Any]) -> str:
+    """What became of a cell: from the step of a true explosion on, nothing is a refusal."""
+    if "note" in line:
+        return BROKEN
+    rows = [(_step(name), group["kind"]) for group in line["refused"] for name in group["outputs"]]
+    first = min((step for step, found in rows if found in (RISES, EXPLODES)), default=None)
+    kinds = [
+        found for step, found in rows if first is None or step < first or found in (RISES, EXPLODES)
+    ]
+    return next((one for one in (REFUSED, RISES, EXPLODES, NUMBERS) if one in kinds), COVERED)
 
 
-def _step(row: NotCovered) -> int:
-    return Key.of(row.name).step or 0
+def _step(name: str) -> int:
+    return Key.of(name).step or 0
 
 
 def _grouped(rows: tuple[NotCovered, ...]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.grids.cells import cells
-from tests.grids.examine import BROKEN, COVERED, KINDS, NUMBERS, REFUSED
+from tests.grids.examine import BROKEN, COVERED, KINDS, NUMBERS, REFUSED, kind
 from tpcalc.results import Key
 
 __all__ = ["causes", "rewrite", "tables"]
@@ -28,7 +28,7 @@ def rewrite(page: Path, found: Sequence[Line]) -> None:
 
 def tables(found: Sequence[Line]) -> str:
     """All tables, with what was run."""
-    total, kinds = len(cells()), Counter(line["kind"] for line in found)
+    total, kinds = len(cells()), Counter(map(kind, found))
     parts = [
         f"{len(found)} of {total} cells were run: "
         + ", ".join(
@@ -40,11 +40,11 @@ def tables(found: Sequence[Line]) -> str:
         lines = [line for line in found if line["cell"]["grid"] == grid]
         if lines:
             parts += [f"## {grid[0].upper()}{grid[1:]}", _grid(lines)]
-    for kind, title in (
+    for letter, title in (
         (REFUSED, "What is not covered, by cause"),
         (NUMBERS, "What is covered and has no number"),
     ):
-        rows = causes(found, kind)
+        rows = causes(found, letter)
         if rows:
             parts += [f"## {title}", *rows]
     broken = [f"- {_words(line['cell'])}: {_last(line)}" for line in found if _is(line, BROKEN)]
@@ -82,8 +82,8 @@ def _entry(lines: Sequence[Line], size: int) -> str:
     """What became of the cells of one entry: how many of each kind, ``.`` for all covered."""
     if not lines:
         return ""
-    counts = Counter(line["kind"] for line in lines)
-    words = [f"{counts[kind]}{kind}" for kind in KINDS if counts[kind]]
+    counts = Counter(map(kind, lines))
+    words = [f"{counts[letter]}{letter}" for letter in KINDS if counts[letter]]
     outputs = sum(_is(line, REFUSED) and any(_of_f(line)) for line in lines)
     if outputs:
         words.insert(1, f"({outputs}f)")
@@ -100,13 +100,13 @@ def _of_f(line: Line) -> Iterable[bool]:
     )
 
 
-def causes(found: Sequence[Line], kind: str = REFUSED) -> list[str]:
+def causes(found: Sequence[Line], letter: str = REFUSED) -> list[str]:
     """The causes of one kind, the most frequent first, each with its cells and the smallest one."""
     groups: dict[tuple[str, str], list[tuple[Line, Line]]] = defaultdict(list)
     for line in found:
-        if not _is(line, kind):
+        if not _is(line, letter):
             continue
-        first = next(group for group in line["refused"] if group["kind"] == kind)
+        first = next(group for group in line["refused"] if group["kind"] == letter)
         groups[_general(first["reason"]), _operation(first["term"])].append((line, first))
     out = []
     for (reason, term), members in sorted(groups.items(), key=lambda item: -len(item[1])):
@@ -126,8 +126,8 @@ def causes(found: Sequence[Line], kind: str = REFUSED) -> list[str]:
     return out
 
 
-def _is(line: Line, kind: str) -> bool:
-    return bool(line["kind"] == kind)
+def _is(line: Line, letter: str) -> bool:
+    return kind(line) == letter
 
 
 def _size(cell: Line) -> tuple[int, int, int]:
