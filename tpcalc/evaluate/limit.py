@@ -343,9 +343,8 @@ def limit(
     names = [name for name, _ in program.outputs]
     rescaled = [] if rescale == GROWING else _matching(names, rescale)
     cover = derived(program, values, rescaled, tested(seed))
-    grown = [row.name for row in cover.uncovered if row.n_power] if rescale == GROWING else []
-    if grown:
-        cover = derived(program, values, grown, tested(seed))
+    if rescale == GROWING:
+        cover = _rescaled(program, values, cover, seed)
     graph, lost = _with_means(cover)
     budget = Budget(
         2**14 if samples is None else samples,
@@ -421,6 +420,21 @@ def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:
         yield NotCovered(
             name, place, failure.term, error.message, error.hint or "", error.code, vector
         )
+
+
+def _rescaled(
+    program: Program, values: Mapping[str, Fraction] | None, cover: Cover, seed: int
+) -> Cover:
+    """The same with the scalars that grow after their power of n is taken out."""
+    powers = {row.name: row.n_power for row in cover.uncovered if row.n_power}
+    if not powers:
+        return cover
+    found = derived(program, values, powers, tested(seed))
+    rows = (
+        replace(row, bound=row.bound or f"O(n^({powers[row.name]}))") if row.name in powers else row
+        for row in found.uncovered
+    )
+    return replace(found, uncovered=tuple(rows))
 
 
 def _explosion(

@@ -9,6 +9,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.cli import payload
 from tpcalc.errors import ScaleError
+from tpcalc.report.notebook import limit_html
 from tpcalc.report.tables import exploded_line, limit_tables
 from tpcalc.results import Explosion, codec
 
@@ -47,6 +48,7 @@ def test_the_first_explosion_of_a_run(rescale: bool | str) -> None:
     assert codec.from_json(codec.to_json(table)) == table
     (line,) = exploded_line(table.exploded)
     assert line.startswith("Unstable: f[1,0] grows like n^(3/2) at step 1.")
+    assert limit_html(table).startswith("<p>Unstable: f[1,0] grows like n")
 
 
 def test_what_a_function_reads_is_the_explosion_where_it_is_not_homogeneous() -> None:
@@ -74,3 +76,12 @@ def test_a_comparison_divides_finite_networks_by_the_power() -> None:
     assert payload.comparison(found)["exploded"] == {"step": 1, "fact": "f[1,0] grows like n^(3/2)"}
     (row,) = (row for row in found.rows if row.name == "f[1,0]")
     assert row.z < 5 and row.limit_std is not None and row.limit_std > 0
+
+
+def test_what_has_no_law_after_rescaling_keeps_its_power() -> None:
+    program = tp.train(tp.ResNet(4, "relu", alpha=1), "standard", DATA, steps=1)
+    table = tp.limit(program, rescale="growing", samples=2**8, outputs=["f*", "x[2*"]).table
+    (row,) = table.uncovered
+    assert (row.name, row.n_power, row.bound) == ("f[1,0]", "", "O(n^(5/2))")
+    assert "f[1,0] is O(n^(5/2))" in row.text
+    assert table.exploded == Explosion(1, "x[2,1,0] grows like n^(1/2)")
