@@ -47,6 +47,7 @@ def test_a_report_says_first_that_it_is_unstable(tpcalc: Run, tmp_path: Path) ->
     assert text.count(LATER) == 1
 
 
+@pytest.mark.slow
 def test_beside_another_parameterization(tpcalc: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     found = tpcalc("report", *NET, *SMALL, "--versus", "standard", "--out", page)

@@ -139,14 +139,14 @@ def exploded_line(exploded: Explosion | None) -> tuple[str, ...]:
 def uncovered_table(found: LimitTable | Comparison) -> Table:
     """Outputs without a limit: where the calculus ends, and why; those of one cause in one row.
 
-    What is lost in steps after an explosion has that one cause.
+    What is lost in steps after an explosion for other causes than those before has that one cause.
     """
     head = (Cell("Names"), Cell("Node"), Cell("Term"), Cell("Reason"))
     causes: dict[tuple[str, str, str], list[str]] = {}
     end = found.exploded
     for row in found.uncovered:
         cause = (row.node, row.term, row.reason)
-        if end is not None and end.precedes(row.name):
+        if end is not None and end.precedes(row.name) and cause not in causes:
             cause = ("", "", f"it belongs to a step after the explosion at {end.when}: {end.fact}")
         causes.setdefault(cause, []).append(row.name)
     body = tuple(

@@ -11,7 +11,7 @@ from tpcalc.cli import payload
 from tpcalc.errors import ScaleError
 from tpcalc.report.notebook import limit_html
 from tpcalc.report.tables import exploded_line, limit_tables
-from tpcalc.results import Explosion, codec
+from tpcalc.results import Explosion, LimitTable, NotCovered, Provenance, codec
 
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
 
@@ -42,7 +42,7 @@ def test_what_grows_is_given_after_its_power_and_what_vanishes_is_0() -> None:
 
 @pytest.mark.parametrize("rescale", [False, "growing"])
 def test_the_first_explosion_of_a_run(rescale: bool | str) -> None:
-    table = tp.limit(trained("relu", "standard"), rescale=rescale, samples=2**8).table
+    table = tp.limit(trained("relu", "standard", 1), rescale=rescale, samples=2**8).table
     assert table.exploded == Explosion(1, "f[1,0] grows like n^(3/2)")
     assert payload.limit(table)["exploded"] == {"step": 1, "fact": "f[1,0] grows like n^(3/2)"}
     assert codec.from_json(codec.to_json(table)) == table
@@ -54,12 +54,26 @@ def test_the_first_explosion_of_a_run(rescale: bool | str) -> None:
 def test_what_a_function_reads_is_the_explosion_where_it_is_not_homogeneous() -> None:
     table = tp.limit(trained("tanh", "standard"), rescale="growing", samples=2**8).table
     assert table.exploded == Explosion(1, "h[2,1,0] grows like n^(1/2)")
-    lost = [row.name for row in table.uncovered]
     (shown,) = [one for one in limit_tables(table) if one.caption == "Not covered"]
-    later = [row for row in shown.rows if "[2," in row[0].text and "h[2,1" not in row[0].text]
-    (after,) = [row for row in shown.rows if "after the explosion at step 1" in row[3].text]
-    assert "f[2,0]" in after[0].text and "f[1,0]" not in after[0].text
-    assert len(shown.rows) < len(lost) and after in later
+    (row,) = shown.rows  # one cause, of both steps
+    assert "f[1,0]" in row[0].text and "f[2,0]" in row[0].text
+    assert "its argument explodes like n^(1/2)" in row[3].text
+
+
+def test_what_only_later_steps_lose_is_one_row() -> None:
+    """What an earlier step loses for the same cause names it still."""
+    names = ("h[2,1,0]", "h[2,2,0]", "x[1,2,0]", "f[2,0]")
+    nodes = ("%1", "%1", "%2", "%3")
+    rows = tuple(
+        NotCovered(name, node, "nonlin", f"the reason of {node}.")
+        for name, node in zip(names, nodes, strict=True)
+    )
+    end = Explosion(1, "f[1,0] grows like n^(3/2)")
+    (shown,) = limit_tables(LimitTable((), (), Provenance("0", "ab"), (), rows, end))
+    first, after = [[cell.text for cell in row] for row in shown.rows]
+    assert first == ["h[2,1,0], h[2,2,0]", "%1", "nonlin", "the reason of %1."]
+    text = "it belongs to a step after the explosion at step 1: f[1,0] grows like n^(3/2)"
+    assert after == ["x[1,2,0], f[2,0]", "", "", text]
 
 
 @pytest.mark.parametrize("param", ["mup", "ntk", "naive-ip"])
