@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import signal
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import tpcalc as tp
+from tests.clock import OutOfTime, cpu_time
 from tests.fuzz.judge import Claim, Heavy, Number, Pair, Size, Zero, doubt
 from tests.fuzz.networks import BIG, SMALL, sample
 from tests.fuzz.programs import ASSUMED, NETWORKS, build
@@ -27,10 +26,6 @@ FAMILIES = (*NETWORKS, *TRAININGS, *ASSUMED)
 SECONDS = 40.0
 SUSPECT, SURE = 4.0, 5.0  # standard errors: of a first doubt, and of its confirmation
 UNSURE = (Status.RARE, Status.TOLERANCE_NOT_REACHED)
-
-
-class OutOfTime(BaseException):
-    """Not an ``Exception``, so that nothing between here and the timer takes it for its own."""
 
 
 @dataclass
@@ -48,22 +43,6 @@ class Case:
     doubts: list[dict[str, str]] = field(default_factory=list)
     contradictions: list[dict[str, str]] = field(default_factory=list)
     note: str = ""
-
-
-@contextmanager
-def cpu_time(seconds: float) -> Iterator[None]:
-    """Raise ``OutOfTime`` in the block after so much CPU time."""
-
-    def stop(*_: object) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def examine(family: str, seed: int, seconds: float = SECONDS) -> Case:

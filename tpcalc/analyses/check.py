@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.analyses.facts import initial, is_stationary, layer_facts, reasons
+from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import far_query, generic, same_targets
 from tpcalc.analyses.meant import meant_for
@@ -58,11 +58,11 @@ def check(
 ) -> Verdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
 
-    Unstable: h or f explodes. Trivial: the outputs do not move. Kernel: they move, the features of
-    the last layer do not. Feature learning: both move. All of it at an input that is no training
-    sample. ``valid_for`` says ``"all t"`` where the orders of later steps are known to repeat those
-    of a step that was followed, with learning-rate exponents that no longer change, or where no
-    later step can change the verdict.
+    Unstable: h or f explodes; later steps are not followed. Trivial: the outputs do not move.
+    Kernel: they move, the features of the last layer do not. Feature learning: both move. All of it
+    at an input that is no training sample. ``valid_for`` says ``"all t"`` where the orders of later
+    steps are known to repeat those of a step that was followed, with learning-rate exponents that
+    no longer change, or where no later step can change the verdict.
 
     Args:
         architecture: The network.
@@ -145,6 +145,8 @@ layer 3; without this the first updates would not vanish
     given = generic(loss, (steps + 1) * batch) if data is None else data
     bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes
+    exploded = explosion(decided, run.probe)
+    run = replace(run, last=exploded.step if exploded else None)
     facts = reasons(decided, settled.moves, sizes, run)
     layers = tuple(layer_facts(settled.moves, sizes, run, layer) for layer in run.layers)
     rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
@@ -168,12 +170,13 @@ layer 3; without this the first updates would not vanish
             *meant_for(chosen, architecture),
             *_names_of(chosen, architecture),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
-            *((SAME_RATES,) if bound else ()),
+            *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),
             *(f"{name}: {ASSUMED}" for name in decided.assumed),
             *(("the data are generic: no two inputs are orthogonal",) if data is None else ()),
             *settled.ledger.explosions,
         ),
+        exploded,
     )
 
 

@@ -101,7 +101,7 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
     found = {(row.name, row.statistic, row.width): row.values for row in finite.rows}
     settings = dict(finite.provenance.settings)
     rounding = _ROUNDINGS * _ROUNDING.get(settings.get("dtype", "float64"), 2.0**-53)
-    notes = [*_unmatched(limit, finite)]
+    notes = [*finite.notes, *_unmatched(limit, finite)]
     quantities = _quantities(limit, notes)
     rows: list[ComparisonRow] = []
     slopes: list[SlopeRow] = []
@@ -126,6 +126,7 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
         tuple(dict.fromkeys(notes)),
         limit.uncovered,
         tuple(row for row in finite.rows if row.name in lost),
+        limit.exploded,
     )
 
 

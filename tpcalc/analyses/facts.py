@@ -10,9 +10,9 @@ from tpcalc.analyses.verdict.judge import Judgement
 from tpcalc.analyses.verdict.ledger import Answer
 from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.analyses.watched import Run
-from tpcalc.results import LayerFacts
+from tpcalc.results import Explosion, LayerFacts
 
-__all__ = ["initial", "is_stationary", "layer_facts", "reasons"]
+__all__ = ["explosion", "initial", "is_stationary", "layer_facts", "reasons"]
 
 Named = list[tuple[int, str]]  # layers, with the names of outputs
 Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
@@ -32,6 +32,20 @@ def initial(found: Judgement, sizes: Sizes, run: Run) -> str:
     return "vanishes" if small else "ok"
 
 
+def explosion(decided: Judgement, run: Probe) -> Explosion | None:
+    """Where something first grows with the width; None where nothing does, or it is open.
+
+    Args:
+        decided: The verdict.
+        run: The names of its outputs.
+    """
+    if decided.verdict != "unstable":
+        return None
+    (level,) = decided.deciding
+    what, grow = _what(run, level)
+    return Explosion(level.step, f"{what} {grow} like {level.order.words}")
+
+
 def layer_facts(moves: Moves, sizes: Sizes, run: Run, layer: int) -> LayerFacts:
     """What training does to a layer; of the output, f counts as its features.
 
@@ -43,6 +57,8 @@ def layer_facts(moves: Moves, sizes: Sizes, run: Run, layer: int) -> LayerFacts:
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
+    if not run.steps:
+        return LayerFacts(layer, None, None, None, None, "no update is followed")
     updates = {t: run.updates(layer, t) for t in run.steps}
     if layer > run.probe.depth:
         features = {t: run.probe.changes(t) for t in run.steps}
@@ -125,10 +141,10 @@ def _deciding(decided: Judgement, sizes: Sizes, run: Probe) -> list[str]:
     """The verdict in words."""
     if not decided.changes:
         (level,) = decided.deciding
-        what, grow = _what(run, level)
         when = f"at step {level.step}" if level.step else "at the start"
-        if level.holds:
-            return [f"{what} {grow} like {level.order.words} {when}"]
+        if found := explosion(decided, run):
+            return [f"{found.fact} {when}"]
+        what, _ = _what(run, level)
         size = f"{level.name} is {level.order.words}; {level.order.reason}"
         return [f"{what}: whether this explodes {when} is open ({size})"]
     until = "at step 1" if run.steps == 1 else f"at steps 1 to {run.steps}"

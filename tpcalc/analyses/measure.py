@@ -99,23 +99,28 @@ def measure(
     seed = checks.whole(seed, "seed", least=0)
     values = _numbers(found)
     sizes: dict[str, dict[int, Values]] = {row.name: {} for row in found.table.rows}
-    lost: dict[str, list[int]] = {}
-    programs = [found.program, _calm(found)]
-    options: dict[str, Any] = {"values": values, "threads": threads, "memory_limit": memory_limit}
-    for index, width in enumerate(asked):
-        report = _part(progress, index, len(asked))
-        for program in programs:
-            try:
-                table = simulate(program, [width], count, seed=seed, progress=report, **options)
-            except Exploded as error:
-                lost.setdefault(error.message, []).append(width)
-                continue
-            for row in table.rows:
-                size = _size(row)
-                if size is not None and np.all(np.isfinite(size)):
-                    sizes[row.name][width] = size
+    options: dict[str, Any] = {
+        "seed": seed,
+        "values": values,
+        "threads": threads,
+        "memory_limit": memory_limit,
+        "progress": progress,
+    }
+    notes: tuple[str, ...] = ()
+    for program in (_shown(found), _calm(found)):
+        missing = [n for n in asked if any(n not in size for size in sizes.values())]
+        if not missing:
             break
-    notes = [f"at width {', '.join(map(str, at))}: {text}" for text, at in lost.items()]
+        try:
+            table = simulate(program, missing, count, **options)
+        except Exploded as error:
+            notes = notes or (error.message,)
+            continue
+        notes = notes or table.notes
+        for row in table.rows:
+            size = _size(row)
+            if size is not None and np.all(np.isfinite(size)):
+                sizes[row.name].setdefault(row.width, size)
     settings = {
         **dict(found.table.provenance.settings),
         "widths": ",".join(map(str, asked)),
@@ -148,21 +153,19 @@ def _numbers(found: Orders) -> dict[str, Fraction]:
     return known
 
 
+def _shown(found: Orders) -> Program:
+    """The program with the outputs of the table: nothing after an explosion is run."""
+    names = {row.name for row in found.table.rows}
+    kept = tuple(output for output in found.program.outputs if output[0] in names)
+    return prune(replace(found.program, outputs=kept))
+
+
 def _calm(found: Orders) -> Program:
     """The program without the outputs that grow: where those overflow, the others are measured."""
+    program = _shown(found)
     at = {name: order.n.at(found.point) for name, order in found.items() if order.n is not None}
-    kept = tuple((name, ref) for name, ref in found.program.outputs if at.get(name, 1) <= 0)
-    return prune(replace(found.program, outputs=kept or found.program.outputs))
-
-
-def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
-    if progress is None:
-        return None
-
-    def report(fraction: float, text: str) -> None:
-        progress((index + fraction) / count, text)
-
-    return report
+    kept = tuple((name, ref) for name, ref in program.outputs if at.get(name, 1) <= 0)
+    return prune(replace(program, outputs=kept)) if kept else program
 
 
 def _size(row: FiniteRow) -> Values | None:

@@ -14,7 +14,8 @@ from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.orders.chamber import Region
 from tpcalc.program.program import Program
-from tpcalc.results import OrderRow, OrderTable, checks
+from tpcalc.results import Explosion, OrderRow, OrderTable, checks
+from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
 __all__ = ["Order", "Orders", "orders"]
@@ -31,7 +32,7 @@ class Orders(Mapping[str, Order]):
         found: By name of the output.
         region: Conditions on the symbols under which all of it holds.
         point: The sample point of the symbols.
-        table: The same as a record, for reports.
+        table: The same as a record, for reports; of a training run up to its first explosion.
         runs: The derivations behind it, by increasing depth.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4.
@@ -55,11 +56,13 @@ class Orders(Mapping[str, Order]):
         return len(self.found)
 
     def __str__(self) -> str:
+        shown = [(row.name, self.found[row.name]) for row in self.table.rows]
         lines = [
             f"{name} -> {order!r}" + ("" if order.status == "exact" else f" ({order.reason})")
-            for name, order in self.found.items()
+            for name, order in shown
         ]
-        return "\n".join([*lines, *(f"where {line}" for line in self.region.lines)])
+        ended = [self.table.exploded.text] if self.table.exploded else []
+        return "\n".join([*lines, *ended, *(f"where {line}" for line in self.region.lines)])
 
 
 def orders(
@@ -127,16 +130,33 @@ def orders(
     if lost and all(lost):
         raise next(row.error for row in lost if row is not None)
     ordered = ledger.orders
+    exploded = _explosion(ordered, ledger)
+    last = exploded.step if exploded else None
     settings = {
         "verify": str(verify),
         "budget": str(limit),
         "depth": str(ledger.depth),
     }
     table = OrderTable(
-        tuple(OrderRow(name, o.text, o.status, o.reason) for name, o in ordered.items()),
+        tuple(
+            OrderRow(name, o.text, o.status, o.reason)
+            for name, o in ordered.items()
+            if last is None or (order_key(name).step or 0) <= last
+        ),
         region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),
         provenance(source.digest, seed, settings, time.perf_counter() - started),
         (*ledger.explosions, *ledger.doubts),
+        exploded,
     )
     return Orders(source, ordered, region, point, table, ledger.runs)
+
+
+def _explosion(ordered: Mapping[str, Order], ledger: Ledger) -> Explosion | None:
+    """What a training run reads that first grows, at the first step where something does.
+
+    That h grows is harmless where it is normalised before a function reads it.
+    """
+    exact = [(name, o.n.constant) for name, o in ordered.items() if o.status == "exact" and o.n]
+    sizes = [(name, power) for name, power in exact if power is not None]
+    return Explosion.first(sizes, ("f", "x", "h") if ledger.explosions else ("f", "x"))

@@ -22,8 +22,8 @@ SMALL = 220  # nodes that a step needs: up to here a test costs little, and whol
 class Settled:
     """What is known of each step of a run; a step is settled before the next is looked at.
 
-    After the first step, a coefficient of a long program is tested only if something hangs on it
-    that earlier steps leave open.
+    Nothing is looked at after the step of an explosion. After the first step, a coefficient of a
+    long program is tested only if something hangs on it that earlier steps leave open.
 
     Args:
         run: The run.
@@ -47,6 +47,8 @@ class Settled:
             # First whether something explodes: the verdict then hangs on nothing later.
             exploded = exploded or bool(self.ledger.ask(run.probe.levels(step), grows, step).holds)
             self.ledger.settle(self._wanted(step, exploded), run.names(step))
+            if exploded and step:  # of a start that explodes, first updates are told all the same
+                break
             orders, sign = self.ledger.orders, self.sizes.chamber.sign
             for subject, names in run.subjects(step).items():
                 if any(stays(orders[name], sign) for name in names):

@@ -28,10 +28,12 @@ class Run:
     Args:
         probe: The run with everything that it watches.
         program: The same with the outputs that are asked.
+        last: The last step that is followed; None: all are.
     """
 
     probe: Probe
     program: Program
+    last: int | None = None
 
     @property
     def layers(self) -> range:
@@ -40,8 +42,8 @@ class Run:
 
     @property
     def steps(self) -> range:
-        """The steps t = 1..T."""
-        return range(1, self.probe.steps + 1)
+        """The steps t = 1..T that are followed."""
+        return range(1, (self.probe.steps if self.last is None else self.last) + 1)
 
     def updates(self, layer: int, step: int) -> tuple[str, ...]:
         """What update t - 1 adds to the preactivations of a layer at the query.

@@ -13,6 +13,7 @@ from tpcalc.results import (
     Comparison,
     Estimate,
     Experiment,
+    Explosion,
     FiniteRow,
     FiniteTable,
     Kernel,
@@ -99,6 +100,7 @@ def limit(table: LimitTable) -> dict[str, Any]:
         "scalars": [_scalar(row) for row in table.scalars],
         "vectors": [_vector(row) for row in table.vectors],
         "not_covered": [_uncovered(row) for row in table.uncovered],
+        "exploded": _exploded(table.exploded),
         "notes": table.notes,
     }
 
@@ -135,6 +137,7 @@ def comparison(table: Comparison) -> dict[str, Any]:
         "rows": rows,
         "slopes": [_slope(row) for row in table.slopes],
         "not_covered": [_uncovered(row) for row in table.uncovered],
+        "exploded": _exploded(table.exploded),
         "finite_alone": [_finite(row) for row in table.alone],
         "notes": table.notes,
     }
@@ -146,6 +149,7 @@ def orders(table: OrderTable) -> dict[str, Any]:
         "rows": [_order(row) for row in table.rows],
         "region": table.region,
         "point": dict(table.point),
+        "exploded": _exploded(table.exploded),
         "notes": table.notes,
     }
 
@@ -174,6 +178,7 @@ def check(found: Verdict) -> dict[str, Any]:
         "outputs": [_order(row) for row in found.outputs],
         "valid_for": found.valid_for,
         "steps": found.steps,
+        "exploded": _exploded(found.exploded),
         "region": found.region,
         "notes": found.notes,
     }
@@ -382,6 +387,10 @@ def _slope(row: SlopeRow) -> dict[str, Any]:
         "high": row.high,
         **_present(note=row.note or None),
     }
+
+
+def _exploded(found: Explosion | None) -> dict[str, Any] | None:
+    return None if found is None else {"step": found.step, "fact": found.fact}
 
 
 def _order(row: OrderRow) -> dict[str, Any]:

@@ -48,12 +48,16 @@ WATCHED = ("h", "x", "dh", "dx", "dW_x", "dB")
 def limit_of(
     model: Model, formulas: Sequence[str] = (), given: Mapping[str, float] | None = None
 ) -> LimitTable:
-    """The limits of a model, with formulas of the outputs whose names fit a pattern."""
-    from tpcalc.evaluate.limit import limit
+    """The limits of a model, with formulas of the outputs whose names fit a pattern.
+
+    Scalars that explode are given after their power of n is taken out.
+    """
+    from tpcalc.evaluate.limit import GROWING, limit
 
     chosen = model.study.limit.model_dump(exclude_none=True)
+    chosen |= {"formulas": formulas, "given": given, "rescale": GROWING}
     with progress_bar("limit") as progress:
-        found = limit(model.program, **chosen, formulas=formulas, given=given, progress=progress)
+        found = limit(model.program, **chosen, progress=progress)
     return found.table
 
 

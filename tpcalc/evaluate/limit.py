@@ -19,6 +19,7 @@ from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.given import conditioned, fixed
+from tpcalc.evaluate.growing import GROWING, explosion, rescaled_growth
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -46,7 +47,7 @@ from tpcalc.results.provenance import provenance
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Limit", "LimitVector", "limit"]
+__all__ = ["GROWING", "Limit", "LimitVector", "limit"]
 
 
 class Limit:
@@ -344,8 +345,9 @@ def limit(
         formulas: Whether the table holds formulas, or patterns of the names that get one;
             ``result[name].formula`` has them anyway.
         rescale: Whether scalars that vanish or explode are given after their power of n is taken
-            out (``n_power`` in the table), or patterns of the names that are. Without it what
-            vanishes is 0 and what explodes is refused; vectors are always given that way.
+            out (``n_power`` in the table), or patterns of the names that are; ``"growing"``: those
+            that explode. Without it what vanishes is 0 and what explodes is not covered; vectors
+            are always given that way.
         method: ``"auto"``: each expectation by a closed form where it has one, else by quadrature
             (one or two dimensions), else by particles, and each answer says which. ``"exact"``,
             ``"quadrature"``, ``"particles"``: that one alone.
@@ -374,14 +376,16 @@ def limit(
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
-    if not isinstance(rescale, bool):
+    if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
     program, asked = fixed(_selected(source, outputs), source, given or {})
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}
     names = [name for name, _ in program.outputs]
-    rescaled = _matching(names, rescale)
+    rescaled = [] if rescale == GROWING else _matching(names, rescale)
     cover = derived(program, values, rescaled, tested(seed))
+    if rescale == GROWING:
+        cover = rescaled_growth(program, values, cover, seed)
     graph, lost = _with_means(cover)
     for name, number in asked.items():
         graph = conditioned(graph, name, number)
@@ -425,7 +429,8 @@ def limit(
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
-    table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered)
+    exploded = explosion(names, [*scalars, *vectors], uncovered)
+    table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method, given)
 
 

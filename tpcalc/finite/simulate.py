@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tpcalc.dsl import as_program
-from tpcalc.errors import UnknownName
+from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.lazy import run_lazy
+from tpcalc.finite.overflow import before_overflow
 from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.program.program import Program
 from tpcalc.results import FiniteRow, FiniteTable, checks
@@ -56,14 +55,15 @@ def simulate(
         progress: Called with a fraction and a text.
 
     Returns:
-        All outputs by name, width and seed.
+        All outputs by name, width and seed. Where numbers leave the floating-point range, the
+        outputs before that are there, and a note names the first one that is not.
 
     Raises:
         UsageError: An argument that is of the wrong kind or out of range; no width, or one twice.
         UnknownName: A backend, or a symbol that the program does not have.
         MissingBackend: ``dense`` without torch.
         OutOfMemory: A network does not fit; said before it runs.
-        Exploded: Numbers left the floating-point range.
+        Exploded: Numbers left the floating-point range before any output, at all widths.
 
     Example:
         >>> from tpcalc.dsl import program
@@ -94,6 +94,8 @@ def simulate(
         dim_sizes(found.dims, width)
     started = time.perf_counter()
     rows: list[FiniteRow] = []
+    overflows: dict[str, list[int]] = {}
+    error: Exploded | None = None
     for index, width in enumerate(widths):
         report = _part(progress, index, len(widths))
         options: dict[str, Any] = {
@@ -101,23 +103,34 @@ def simulate(
             "memory_limit": memory_limit,
             "progress": report,
         }
-        results: dict[tuple[str, str], NDArray[np.float64]]
         numbers = [seed + k for k in range(seeds)]
         if backend == "lazy":
-            results = run_lazy(found, width, numbers, threads=threads, **options)
+            run = partial(run_lazy, width=width, seeds=numbers, threads=threads, **options)
         else:
             from tpcalc.finite.dense import run_dense
 
-            results = run_dense(found, width, numbers, dtype=dtype, device=device, **options)
+            options |= {"dtype": dtype, "device": device}
+            run = partial(run_dense, width=width, seeds=numbers, **options)
+        results, lost = before_overflow(run, found)
+        if lost is not None:
+            overflows.setdefault(lost.name, []).append(width)
+            error = lost.error
         rows.extend(
             FiniteRow(name, statistic, width, tuple(float(v) for v in array))
             for (name, statistic), array in results.items()
         )
+    if error is not None and not rows:
+        raise error
     settings = {"backend": backend, "seeds": str(seeds)}
     if backend == "dense":
         settings.update({"device": device, "dtype": dtype})
     record = provenance(found.digest, seed, settings, time.perf_counter() - started)
-    return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record)
+    notes = tuple(
+        f"at width {', '.join(map(str, at))}: numbers leave the floating-point range at {name}; "
+        "it and the outputs after it have none there"
+        for name, at in overflows.items()
+    )
+    return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record, notes)
 
 
 def _part(progress: Progress | None, index: int, count: int) -> Progress | None:

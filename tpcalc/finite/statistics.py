@@ -22,6 +22,7 @@ _WIDTHS = 3
 _RANGE = 4
 # Relative errors below this are rounding of numbers that are equal.
 _ROUNDING = 1e-12
+_LARGE = 1e70
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,10 @@ def summary(values: Sequence[float], *, random: bool = False) -> Estimate:
             f"{broken} of {len(array)} seeds have no finite value.",
             hint="They exploded: lower the learning rate or the width's power in front of it.",
         )
-    center = float(np.mean(array))
+    scale = _scale(array)
+    center = float(np.mean(array / scale)) * scale
     # Equal numbers may differ from their mean in the last bit; they have no spread.
-    std = 0.0 if np.ptp(array) == 0 else float(np.std(array, ddof=1))
+    std = 0.0 if np.ptp(array) == 0 else float(np.std(array / scale, ddof=1)) * scale
     return Estimate(
         value=float(array[0]) if std == 0 else center,
         stderr=std / math.sqrt(len(array)),
@@ -158,11 +160,13 @@ def _logarithms(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Logarithms of the sizes and their standard errors."""
     counts = np.array([len(array) for array in arrays])
+    scales = np.array([_scale(array) for array in arrays])
+    arrays = [array / scale for array, scale in zip(arrays, scales, strict=True)]
     if of == "mean":
         means = np.array([abs(np.mean(array)) for array in arrays])
         stds = np.array([np.std(array, ddof=1) for array in arrays])
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.log(means), stds / np.sqrt(counts) / means
+            return np.log(means) + np.log(scales), stds / np.sqrt(counts) / means
     squares = np.array([np.mean(array**2) for array in arrays])
     with np.errstate(divide="ignore", invalid="ignore"):
         # The variance of a mean square from few seeds is itself so noisy that a width could get
@@ -170,7 +174,13 @@ def _logarithms(
         # the law only changes scale, so it is pooled over them.
         relative = np.array([np.var(array**2, ddof=1) for array in arrays]) / squares**2
         pooled = np.sum(relative * (counts - 1)) / np.sum(counts - 1)
-        return np.log(squares) / 2, np.sqrt(pooled / counts) / 2
+        return np.log(squares) / 2 + np.log(scales), np.sqrt(pooled / counts) / 2
+
+
+def _scale(array: NDArray[np.float64]) -> float:
+    """What numbers are divided by so that their fourth powers are in the floating-point range."""
+    largest = float(np.max(np.abs(array)))
+    return largest if largest > _LARGE else 1.0
 
 
 def _fit(

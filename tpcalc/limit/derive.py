@@ -53,6 +53,19 @@ TOGETHER = (
 )
 
 
+class Grows(ScaleError):
+    """A scalar that explodes and has a limit after its power of n is taken out."""
+
+    def __init__(self, name: str, power: Fraction) -> None:
+        self.power = power
+        super().__init__(
+            f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
+            "its moment vanishes.",
+            hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
+            "rescale=True) gives the limit after n^(-power).",
+        )
+
+
 @dataclass(frozen=True)
 class Cover:
     """What the calculus says of the outputs of a program.
@@ -220,6 +233,8 @@ def _settled(
         return _target(context, series[ref], name, rescaled)
     except NeedsMore:
         return not_covered(context, series, name) if last else None
+    except Grows as error:
+        return replace(refused(context, name, ref, error), n_power=str(error.power))
     except (LimitError, ScaleError) as error:
         return refused(context, name, ref, error)
 
@@ -255,12 +270,7 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
     power, node = _number(lead[0]), lead[1]
     if not rescaled:
         if power > 0:
-            raise ScaleError(
-                f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
-                "its moment vanishes.",
-                hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
-                "rescale=True) gives the limit after n^(-power).",
-            )
+            raise Grows(name, power)
         if power < 0:
             return Target(power, None)
     _check_noise(context, node)

@@ -87,7 +87,7 @@ def compose(
     return Content(
         title=report.title,
         summary=" ".join(part for part in parts if part),
-        verdict=judge(report, traces) if _numeric(report) else judge_exponents(report),
+        verdict=_verdict(report, traces),
         model=tuple((str(key), str(value)) for key, value in report.model.items()),
         words=report.program_words,
         program="\n".join(lines[:PROGRAM_LINES]),
@@ -97,6 +97,18 @@ def compose(
         sections=_sections(report, traces, most_rows, drawn),
         notes=_notes(report),
     )
+
+
+def _verdict(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
+    """What the box at the head says: of a network that explodes, that it does."""
+    if not _numeric(report):
+        return judge_exponents(report)
+    agreement = judge(report, traces)
+    if report.check is None or report.check.exploded is None:
+        return agreement
+    found = judge_exponents(report)
+    reasons = (*found.reasons, report.check.exploded.text, f"{agreement.headline}.")
+    return Verdict(found.level, found.headline, (*reasons, *agreement.reasons))
 
 
 def _numeric(report: ReportInput) -> bool:
@@ -138,7 +150,7 @@ def _sections(
         )
     )
     if report.limit is not None and report.limit.uncovered:
-        lost = uncovered_table(report.limit.uncovered)
+        lost = uncovered_table(report.limit)
         found.append(Section("uncovered", "Not covered", _UNCOVERED, shown(lost)))
     found.append(Section("provenance", "Provenance", "", shown(provenance(report))))
     return tuple(section for section in found if section.tables or section.key in drawn)

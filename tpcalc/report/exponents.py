@@ -17,7 +17,7 @@ from tpcalc.report.nonlinearity import (
     nonlinearity_summary,
     nonlinearity_tables,
 )
-from tpcalc.report.orders import order_tables, region_lines, solution_tables
+from tpcalc.report.orders import order_lines, order_tables, region_lines, solution_tables
 from tpcalc.report.record import KINDS, ReportInput
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
@@ -83,7 +83,7 @@ def _theorems(report: ReportInput) -> Iterable[ExponentPart]:
 def _orders(report: ReportInput) -> Iterable[ExponentPart]:
     if (orders := report.orders) is not None:
         lead = "A size is a power of the width n; bounds are marked as such."
-        lead = " ".join((lead, *region_lines(orders.region, orders.point)))
+        lead = " ".join((lead, *order_lines(orders)))
         tables = order_tables(orders)
         yield ExponentPart("orders", "Orders", lead, tables, orders.notes, orders.provenance)
 

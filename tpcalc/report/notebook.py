@@ -16,7 +16,7 @@ from tpcalc.report.nonlinearity import (
     nonlinearity_tables,
 )
 from tpcalc.report.numbers import ERRORS, typeset
-from tpcalc.report.orders import order_tables, region_lines, solution_tables
+from tpcalc.report.orders import order_lines, order_tables, region_lines, solution_tables
 from tpcalc.report.phase_plot import drawable, phase_svg
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
@@ -27,6 +27,7 @@ from tpcalc.report.tables import (
     alone_tables,
     bounded,
     comparison_table,
+    exploded_line,
     finite_table,
     limit_tables,
     slope_table,
@@ -87,7 +88,7 @@ def limit_html(table: LimitTable) -> str:
         >>> "0 ± 1×10<sup>−4</sup>" in limit_html(LimitTable((row,), (), Provenance("0", "ab")))
         True
     """
-    text = "".join(map(_html, limit_tables(table)))
+    text = _lines(exploded_line(table.exploded)) + "".join(map(_html, limit_tables(table)))
     return text + (_lines((ERRORS,)) if bounded(gather(table, None, None)) else "")
 
 
@@ -97,7 +98,7 @@ def finite_html(table: FiniteTable) -> str:
     Args:
         table: The finite networks.
     """
-    return _html(finite_table(table))
+    return _html(finite_table(table)) + _lines(table.notes)
 
 
 def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> str:
@@ -109,7 +110,8 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
     """
     tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
     tables += [slope_table(comparison.slopes)] if comparison.slopes else []
-    return "".join(map(_html, (*tables, *alone_tables(comparison))))
+    shown = "".join(map(_html, (*tables, *alone_tables(comparison))))
+    return _lines(exploded_line(comparison.exploded)) + shown
 
 
 def orders_html(table: OrderTable) -> str:
@@ -119,7 +121,7 @@ def orders_html(table: OrderTable) -> str:
         table: The orders.
     """
     tables = "".join(map(_html, order_tables(table)))
-    return tables + _lines(region_lines(table.region, table.point))
+    return tables + _lines(order_lines(table))
 
 
 def check_html(found: Verdict) -> str:

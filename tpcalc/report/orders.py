@@ -11,7 +11,7 @@ from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.results import Key, OrderRow, OrderTable, Solution
 from tpcalc.results.orders import order_key
 
-__all__ = ["order_tables", "region_lines", "row_tables", "size", "solution_tables"]
+__all__ = ["order_lines", "order_tables", "region_lines", "row_tables", "size", "solution_tables"]
 
 _LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
 _HIDDEN = ("h", "x", "dh", "dx")
@@ -63,6 +63,16 @@ def region_lines(region: Sequence[str], point: Sequence[tuple[str, str]]) -> tup
         values = ", ".join(f"{name} = {value}" for name, value in point)
         lines.append(f"Comparisons were decided at {values}.")
     return tuple(lines)
+
+
+def order_lines(table: OrderTable) -> tuple[str, ...]:
+    """Where the orders of a table hold, and up to which step they are followed.
+
+    Args:
+        table: The orders.
+    """
+    ended = (table.exploded.text,) if table.exploded else ()
+    return (*ended, *region_lines(table.region, table.point))
 
 
 def order_tables(table: OrderTable) -> tuple[Table, ...]:
@@ -148,12 +158,20 @@ def _where(letter: str, place: Place | None) -> str:
 
 
 def _bounds(rows: Iterable[OrderRow]) -> Table:
-    head = (Cell("Name"), number("Size"), Cell("Why no more is known"))
-    return Table(
-        "Upper bounds",
-        head,
-        tuple((name(row.name), number(size(row.n, row.status)), Cell(row.reason)) for row in rows),
+    """Bounds with their reasons; those of one size and reason in one row."""
+    head = (Cell("Names"), number("Size"), Cell("Why no more is known"))
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        groups.setdefault((size(row.n, row.status), row.reason), []).append(row.name)
+    body = tuple(
+        (
+            name(names[0]) if len(names) == 1 else Cell(", ".join(names), "sentence"),
+            number(bound),
+            Cell(reason),
+        )
+        for (bound, reason), names in groups.items()
     )
+    return Table("Upper bounds", head, body)
 
 
 def _one_by_one(rows: Sequence[OrderRow], caption: str) -> Table:

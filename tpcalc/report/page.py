@@ -130,6 +130,9 @@ def write(report: ReportInput, path: str | Path) -> Path:
 
 
 def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure]:
+    end = report.limit.exploded if report.limit is not None else None
+    if end is not None:  # numbers of later steps leave no room for earlier ones
+        traces = tuple(trace for trace in traces if not end.precedes(trace.name))
     found = {
         "phases": phase_figure(report.phases) if report.phases is not None else None,
         "kernel": kernel_figure(report.kernel) if report.kernel is not None else None,

@@ -68,17 +68,24 @@ def check_tables(found: Verdict) -> tuple[Table, ...]:
     facts = (
         ("Verdict", found.verdict + (f" ({found.status})" if found.status else "")),
         ("Valid for", found.valid_for),
-        ("Steps followed", str(found.steps)),
+        ("Steps followed", _followed(found)),
         ("Network at the start", at_start(found)),
         ("Stationary start", "yes" if found.stationary_start else "no"),
     )
     body = tuple((Cell(left), Cell(right)) for left, right in facts)
-    tables = [Table("What was decided", (Cell("Fact"), Cell("Answer")), body)]
+    note = found.exploded.text if found.exploded else ""
+    tables = [Table("What was decided", (Cell("Fact"), Cell("Answer")), body, note)]
     if found.layers:
         tables.append(_layers(found.layers))
     tables += row_tables(found.updates, "Updates: order of what each adds to its preactivation")
     tables += row_tables(found.outputs, "Outputs and their changes")
     return tuple(tables)
+
+
+def _followed(found: Verdict) -> str:
+    if found.exploded is None or found.exploded.step >= found.steps:
+        return str(found.steps)
+    return f"{found.exploded.step} of {found.steps}"
 
 
 def _layers(layers: Sequence[LayerFacts]) -> Table:

@@ -20,11 +20,11 @@ from tpcalc.report.traces import Trace, gather
 from tpcalc.results import (
     Comparison,
     ComparisonRow,
+    Explosion,
     FiniteTable,
     Key,
     LimitTable,
     Method,
-    NotCovered,
     SlopeRow,
 )
 
@@ -35,6 +35,7 @@ __all__ = [
     "alone_tables",
     "bounded",
     "comparison_table",
+    "exploded_line",
     "finite_table",
     "limit_cell",
     "limit_tables",
@@ -130,16 +131,33 @@ def limit_tables(table: LimitTable) -> tuple[Table, ...]:
     if means:
         made.append(_vector_limits(means, squares))
     if table.uncovered:
-        made.append(uncovered_table(table.uncovered))
+        made.append(uncovered_table(table))
     return tuple(made)
 
 
-def uncovered_table(rows: Iterable[NotCovered]) -> Table:
-    """Outputs without a limit: where the calculus ends, and why; those of one cause in one row."""
+def exploded_line(exploded: Explosion | None) -> tuple[str, ...]:
+    """What to know first of the limits of a training run that explodes."""
+    if exploded is None:
+        return ()
+    when = f"at {exploded.when}"
+    return (
+        f"Unstable: {exploded.fact} {when}. What grows is shown after its power of n is taken out.",
+    )
+
+
+def uncovered_table(found: LimitTable | Comparison) -> Table:
+    """Outputs without a limit: where the calculus ends, and why; those of one cause in one row.
+
+    What is lost in steps after an explosion for other causes than those before has that one cause.
+    """
     head = (Cell("Names"), Cell("Node"), Cell("Term"), Cell("Reason"))
     causes: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows:
-        causes.setdefault((row.node, row.term, row.reason), []).append(row.name)
+    end = found.exploded
+    for row in found.uncovered:
+        cause = (row.node, row.term, row.reason)
+        if end is not None and end.precedes(row.name) and cause not in causes:
+            cause = ("", "", f"it belongs to a step after the explosion at {end.when}: {end.fact}")
+        causes.setdefault(cause, []).append(row.name)
     body = tuple(
         (Cell(", ".join(names), "sentence"), name(node), name(term), Cell(reason, "sentence"))
         for (node, term, reason), names in causes.items()
@@ -151,7 +169,7 @@ def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
     """What a comparison holds of outputs without a limit: why, and their finite values."""
     if not comparison.uncovered:
         return ()
-    made = [uncovered_table(comparison.uncovered)]
+    made = [uncovered_table(comparison)]
     if comparison.alone:
         shown = _finite(
             "Finite networks alone", FiniteTable(comparison.alone, (), 0, "", comparison.provenance)

@@ -18,7 +18,7 @@ from tpcalc.report.nonlinearity import (
     nonlinearity_tables,
 )
 from tpcalc.report.numbers import ERRORS
-from tpcalc.report.orders import order_tables, region_lines, solution_tables
+from tpcalc.report.orders import order_lines, order_tables, region_lines, solution_tables
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
 from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, signal_tables
@@ -28,6 +28,7 @@ from tpcalc.report.tables import (
     alone_tables,
     bounded,
     comparison_table,
+    exploded_line,
     finite_table,
     limit_tables,
     slope_table,
@@ -39,6 +40,7 @@ from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import (
     Comparison,
     Experiment,
+    Explosion,
     FiniteTable,
     Kernel,
     LimitTable,
@@ -97,7 +99,7 @@ def limit_group(table: LimitTable, most: int | None = None) -> Group:
         True
     """
     errors = (ERRORS,) if bounded(gather(table, None, None)) else ()
-    return _group(limit_tables(table), (*errors, *table.notes), most)
+    return _group(limit_tables(table), (*errors, *table.notes), most, _first(table.exploded))
 
 
 def finite_group(table: FiniteTable, most: int | None = None) -> Group:
@@ -128,7 +130,7 @@ def comparison_group(
     if comparison.slopes:
         tables.append(slope_table(comparison.slopes))
     tables += alone_tables(comparison)
-    return _group(tables, comparison.notes, most)
+    return _group(tables, comparison.notes, most, _first(comparison.exploded))
 
 
 def orders_group(table: OrderTable, most: int | None = None) -> Group:
@@ -138,7 +140,7 @@ def orders_group(table: OrderTable, most: int | None = None) -> Group:
         table: The orders.
         most: Rows shown of each table; all if None.
     """
-    notes = (*region_lines(table.region, table.point), *table.notes)
+    notes = (*order_lines(table), *table.notes)
     return _group(order_tables(table), notes, most)
 
 
@@ -248,6 +250,12 @@ def experiment_group(found: Experiment, most: int | None = None) -> Group:
     """
     lead = _lead(judge_experiment(found), experiment_summary(found))
     return _group(experiment_tables(found), found.notes, most, lead)
+
+
+def _first(exploded: Explosion | None) -> list[Text]:
+    from rich.text import Text
+
+    return [Text(line, style=_LEVELS["bad"]) for line in exploded_line(exploded)]
 
 
 def _lead(said: Judgement, summary: str) -> list[Text]:

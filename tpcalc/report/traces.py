@@ -150,14 +150,16 @@ def _simulated(rows: list[FiniteRow], centre: Measure | None, power: str) -> lis
 
 def _point(width: int, values: list[float], centre: Measure | None) -> Point:
     seeds = len(values)
-    mean = math.fsum(values) / seeds if all(map(math.isfinite, values)) else math.nan
+    mean = math.nan
+    if all(map(math.isfinite, values)):
+        mean = math.fsum(value / seeds for value in values)  # a sum of them may be too large
     if seeds == 1 or math.isnan(mean):
         sd = math.nan
     else:
-        sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (seeds - 1))
+        sd = math.hypot(*(value - mean for value in values)) / math.sqrt(seeds - 1)
     rms = None
     if centre is not None and centre.sd is None and math.isfinite(mean):
-        rms = math.sqrt(math.fsum((value - centre.value) ** 2 for value in values) / seeds)
+        rms = math.hypot(*(value - centre.value for value in values)) / math.sqrt(seeds)
     return Point(width, Measure(mean, sd / math.sqrt(seeds), "finite"), sd, rms, seeds)
 
 

@@ -134,7 +134,7 @@ def _random_answer(limits: list[Trace], inputs: tuple[str, ...]) -> str:
             parts.append(f"{_limit_text(trace)} ({where})")
         else:
             centre = with_power(mean_of(measure), trace.n_power)
-            sd = spread(measure.sd, measure.sd_error)
+            sd = with_power(spread(measure.sd, measure.sd_error), trace.n_power)
             parts.append(f"mean {centre} and standard deviation {sd} ({where})")
     if len(final) > _NAMED:
         parts.append(f"{len(final) - _NAMED} more (see the table)")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tpcalc.report.labels import symbol
-from tpcalc.report.numbers import measured, with_power
+from tpcalc.report.numbers import count, measured, with_power
 from tpcalc.report.orders import size
 from tpcalc.report.regimes import at_start
 from tpcalc.report.tables import Cell, Table, name
@@ -18,6 +18,7 @@ __all__ = ["versus_lead", "versus_tables"]
 
 _LONG = 60  # letters from which on the cells of a row are broken into lines
 _INPUTS = "f[t,i]: after t steps, at the i-th input of that step; inputs are counted from 0."
+_WIDEST = "At the largest width that has finite numbers: mean over seeds ± one standard error."
 _ABOUT = "–: the theorem is not about this parameterization."
 
 
@@ -28,9 +29,12 @@ def versus_lead(found: Contrast) -> str:
         found: The two.
     """
     left, right = found.left, found.right
+    ended = [
+        f" {card.name}: {card.check.exploded.text}" for card in (left, right) if card.check.exploded
+    ]
     return (
         f"{left.name}: {left.check.verdict}. {right.name}: {right.check.verdict}. Both are trained "
-        "on the same data with the same factors of the learning rates."
+        "on the same data with the same factors of the learning rates." + "".join(ended)
     )
 
 
@@ -48,9 +52,10 @@ def versus_tables(found: Contrast) -> tuple[Table, ...]:
         ("Orders of updates and outputs", _updates(left.check), _updates(right.check), True),
         ("Orders of features and gradients", _orders(left), _orders(right), True),
         ("Limits", _limits(left), _limits(right), True),
+        ("Finite networks", _finite(left), _finite(right), True),
         ("Theorems", _theorems(left), _theorems(right), True),
     )
-    notes = {"Limits": _INPUTS, "Theorems": _ABOUT}
+    notes = {"Limits": _INPUTS, "Finite networks": _WIDEST, "Theorems": _ABOUT}
     made = [
         replace(
             _table(caption, (found.left.name, found.right.name), (mine, other), names),
@@ -123,6 +128,17 @@ def _limits(card: Card) -> dict[str, str]:
         if trace.key.name == "f" and trace.limit is not None:
             text = measured(trace.limit, symbol(trace.key))
             made[trace.name] = text if text == "0" else with_power(text, trace.n_power)
+    return made
+
+
+def _finite(card: Card) -> dict[str, str]:
+    """Outputs of the widest networks, before any power of n is taken out."""
+    made = {}
+    for trace in gather(None, card.finite, None):
+        if trace.key.name == "f" and trace.points:
+            widest = trace.points[-1]
+            text = measured(widest.mean, symbol(trace.key))
+            made[trace.name] = f"{text} (n = {count(widest.width)})"
     return made
 
 

@@ -56,6 +56,7 @@ from tpcalc.results.signal import Signal as Signal
 from tpcalc.results.signal import Survival as Survival
 from tpcalc.results.tables import Comparison as Comparison
 from tpcalc.results.tables import ComparisonRow as ComparisonRow
+from tpcalc.results.tables import Explosion as Explosion
 from tpcalc.results.tables import FiniteRow as FiniteRow
 from tpcalc.results.tables import FiniteTable as FiniteTable
 from tpcalc.results.tables import Formula as Formula

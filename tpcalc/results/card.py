@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpcalc.results.orders import OrderTable, Verdict
-from tpcalc.results.tables import LimitTable, ScalarRow
+from tpcalc.results.tables import FiniteTable, LimitTable, ScalarRow
 from tpcalc.results.theorem import Theorems
 
 __all__ = ["Card", "Contrast"]
@@ -22,6 +22,7 @@ class Card:
         orders: Orders of features and gradients over the steps.
         limit: Limits of the outputs.
         theorems: What is proved of it elsewhere.
+        finite: Networks of finite width, where some were run.
 
     Example:
         >>> parts = (("nothing moves",), (), (), (), "all t", 3, ())
@@ -37,6 +38,7 @@ class Card:
     orders: OrderTable | None = None
     limit: LimitTable | None = None
     theorems: Theorems | None = None
+    finite: FiniteTable | None = None
 
     def __str__(self) -> str:
         found = self.check

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tpcalc.results.tables import Key, Provenance
+from tpcalc.results.tables import Explosion, Key, Provenance
 
 __all__ = [
     "LayerFacts",
@@ -95,11 +95,12 @@ class OrderTable:
     """Orders of the outputs of a program.
 
     Args:
-        rows: In the order of the outputs.
+        rows: In the order of the outputs, up to the step of the first explosion.
         region: Conditions on the symbols, all of which hold where the formulas do.
         point: The values of the symbols at which comparisons were decided.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        exploded: The first explosion of a training run; later steps have no rows.
 
     Example:
         >>> row = OrderRow("f[0,0]", "1/2 - a", "exact")
@@ -113,6 +114,7 @@ class OrderTable:
     point: tuple[tuple[str, str], ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    exploded: Explosion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,11 @@ class Verdict:
         updates: Orders of the contributions of updates, ``dW_x``.
         outputs: Orders of f and of the changes of f and of the last features.
         valid_for: ``"all t"``, or the steps that were followed (``"t<=3"``).
-        steps: The steps that were followed.
+        steps: The steps that were asked for.
         region: Conditions on the symbols under which all of this holds.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        exploded: The first explosion; later steps are not followed.
 
     Example:
         >>> fact = "the update of layer 3 is of size n^(-1/2)"
@@ -183,6 +186,7 @@ class Verdict:
     region: tuple[str, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    exploded: Explosion | None = None
 
 
 @dataclass(frozen=True, slots=True)

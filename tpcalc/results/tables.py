@@ -9,7 +9,9 @@ the last layer with several outputs), ``dB[l,t]`` (``dB[l,t,k]``): l the layer (
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tpcalc.errors import (
     EvaluationError,
@@ -24,6 +26,7 @@ from tpcalc.results.estimate import Estimate
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "Explosion",
     "FiniteRow",
     "FiniteTable",
     "Formula",
@@ -126,6 +129,52 @@ class VectorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Explosion:
+    """The first step of a training run at which something grows with the width.
+
+    Args:
+        step: The step; 0 is the start.
+        fact: What grows, and how.
+
+    Example:
+        >>> Explosion(1, "f[1,0] grows like n^(1/2)").text
+        'After step 1 nothing is followed: something explodes there (f[1,0] grows like n^(1/2)).'
+    """
+
+    step: int
+    fact: str
+
+    @staticmethod
+    def first(sizes: Iterable[tuple[str, Fraction]], read: Container[str]) -> Explosion | None:
+        """The first quantity that grows, by step.
+
+        Args:
+            sizes: Names of quantities and their powers of n.
+            read: Which kinds count; what is normalised before it is read may grow.
+        """
+        grown = [
+            (key.step, f"{name} grows like n^({power})")
+            for name, power in sizes
+            if power > 0 and (key := Key.of(name)).name in read and key.step is not None
+        ]
+        return Explosion(*min(grown, key=lambda one: one[0])) if grown else None
+
+    @property
+    def text(self) -> str:
+        """What becomes of later steps."""
+        return f"After {self.when} nothing is followed: something explodes there ({self.fact})."
+
+    @property
+    def when(self) -> str:
+        """Its step in words."""
+        return f"step {self.step}" if self.step else "the start"
+
+    def precedes(self, name: str) -> bool:
+        """Whether a quantity belongs to a later step."""
+        return (Key.of(name).step or 0) > self.step
+
+
+@dataclass(frozen=True, slots=True)
 class NotCovered:
     """An output without a limit in this calculus.
 
@@ -138,6 +187,7 @@ class NotCovered:
         code: Of the error that says so.
         vector: Whether the output is a vector.
         bound: All that is known of its size.
+        n_power: The power of n with which it grows, where there is a limit after it is taken out.
 
     Example:
         >>> NotCovered("y", "%2 (y)", "nonlin {x0**(-1)} (%1)", "it has no mean.").text
@@ -152,6 +202,7 @@ class NotCovered:
     code: str = LimitError.code
     vector: bool = False
     bound: str = ""
+    n_power: str = ""
 
     @property
     def text(self) -> str:
@@ -175,13 +226,27 @@ class NotCovered:
 
 @dataclass(frozen=True, slots=True)
 class LimitTable:
-    """All limits asked for, in the order of the program's outputs; then what has none."""
+    """All limits asked for, in the order of the program's outputs; then what has none.
+
+    Args:
+        scalars: Of scalars.
+        vectors: Of vectors.
+        provenance: What they were computed from and with.
+        notes: What a reader should know besides.
+        uncovered: Outputs without a limit.
+        exploded: The first explosion of a training run.
+
+    Example:
+        >>> LimitTable((), (), Provenance("0", "ab")).exploded is None
+        True
+    """
 
     scalars: tuple[ScalarRow, ...]
     vectors: tuple[VectorRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
     uncovered: tuple[NotCovered, ...] = ()
+    exploded: Explosion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +325,8 @@ class SlopeRow:
 class Comparison:
     """A limit beside finite networks.
 
-    ``uncovered`` are the outputs without a limit; ``alone`` is what finite networks say of them.
+    ``uncovered`` are the outputs without a limit; ``alone`` is what finite networks say of them;
+    ``exploded`` is the first explosion of a training run.
     """
 
     rows: tuple[ComparisonRow, ...]
@@ -269,3 +335,4 @@ class Comparison:
     notes: tuple[str, ...] = field(default=())
     uncovered: tuple[NotCovered, ...] = ()
     alone: tuple[FiniteRow, ...] = ()
+    exploded: Explosion | None = None

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import tpcalc as tp
 from tpcalc.errors import Exploded, OutOfMemory, StudyError, UnknownName
+from tpcalc.finite import statistics
+from tpcalc.program.program import prune
 
 DATA = tp.Samples(((0.6, -0.3),), ((1.0,),))
 
@@ -29,10 +34,38 @@ def test_threads_do_not_matter() -> None:
     assert values(tables[0], "f[3,0]") == values(tables[1], "f[3,0]")
 
 
-def test_a_step_that_explodes_is_said() -> None:
-    with pytest.raises(Exploded, match="range") as error:
-        tp.simulate(program(lr=1e60, steps=12), widths=[64], seeds=1)
-    assert "learning rate" in str(error.value)
+def test_a_step_that_explodes_is_said_and_leaves_earlier_ones() -> None:
+    table = tp.simulate(program(lr=1e60, steps=12), widths=[64, 128], seeds=2)
+    (note,) = table.notes
+    assert note.startswith("at width 64, 128: numbers leave the floating-point range at ")
+    names = dict.fromkeys(row.name for row in table.rows)
+    lost = note.partition(" range at ")[2].partition(";")[0]
+    assert "f[0,0]" in names and lost not in names and "f[12,0]" not in names
+    assert all(np.isfinite(row.values).all() for row in table.rows)
+    with pytest.raises(Exploded, match="learning rate"):
+        tp.simulate(prune_to(program(lr=1e60, steps=12), "f[12,0]"), widths=[64], seeds=1)
+
+
+def prune_to(whole: tp.Program, name: str) -> tp.Program:
+    return prune(replace(whole, outputs=((name, whole.ref(name)),)))
+
+
+def test_large_numbers_have_errors() -> None:
+    """Squares of what is in the floating-point range may not be."""
+
+    @tp.program
+    def large(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        t.output("large", tp.n**100 * t.inner(v, v))
+
+    table = tp.simulate(large, widths=[64, 128, 256], seeds=8)
+    found = tp.compare(tp.limit(large, rescale=True), table)
+    assert all(0 < row.stderr < 1 for row in found.rows)
+    plain = [statistics.summary(row.values) for row in table.rows]
+    for one, row in zip(plain, found.rows, strict=True):
+        assert one.stderr / one.value == pytest.approx(row.stderr / row.mean, rel=1e-9)
+    fit = statistics.slope([64, 128, 256], [row.values for row in table.rows])
+    assert fit.value == pytest.approx(100, abs=0.5)
 
 
 def test_memory_is_said_beforehand() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,7 +80,7 @@ def report(
             finite=finite,
             comparison=found,
             input_names=opened.input_names,
-            **_answers(card, other),
+            **_answers(replace(card, finite=finite) if card else None, other),
         ),
         out,
     )
@@ -123,12 +124,12 @@ def _answers(card: Card | None, other: Card | None) -> dict[str, Any]:
 
 
 def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
-    """The card of the other parameterization, with the limits of the same outputs.
+    """The card of the other parameterization, with limits and networks of the same outputs.
 
     Raises:
         UsageError: The model has no parameterization, is not trained, or has this one.
     """
-    from tpcalc.cli.runs import card_of, limit_of
+    from tpcalc.cli.runs import card_of, limit_of, networks_of
     from tpcalc.study import Flag, open_model
 
     if opened.network is None or not opened.study.training.steps:
@@ -143,7 +144,7 @@ def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
         raise UsageError(
             f"--versus: both parameterizations are {versus}.", hint="Name another one."
         )
-    return card_of(second.network, limit_of(second))
+    return replace(card_of(second.network, limit_of(second)), finite=networks_of(second))
 
 
 def _agreement(found: Comparison) -> str:

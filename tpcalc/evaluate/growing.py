@@ -1,0 +1,43 @@
+"""Outputs that grow: their limits after the power of n is taken out, and where it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.errors import ScaleError
+from tpcalc.evaluate.settle import tested
+from tpcalc.limit.derive import Cover
+from tpcalc.limit.derive import cover as derived
+from tpcalc.program.program import Program
+from tpcalc.results import Explosion, NotCovered, ScalarRow, VectorRow
+
+__all__ = ["GROWING", "explosion", "rescaled_growth"]
+
+GROWING = "growing"
+
+
+def rescaled_growth(
+    program: Program, values: Mapping[str, Fraction] | None, cover: Cover, seed: int
+) -> Cover:
+    """The same with the scalars that grow after their power of n is taken out."""
+    powers = {row.name: row.n_power for row in cover.uncovered if row.n_power}
+    if not powers:
+        return cover
+    found = derived(program, values, powers, tested(seed))
+    rows = (
+        replace(row, bound=row.bound or f"O(n^({powers[row.name]}))") if row.name in powers else row
+        for row in found.uncovered
+    )
+    return replace(found, uncovered=tuple(rows))
+
+
+def explosion(
+    names: Sequence[str], rows: Sequence[ScalarRow | VectorRow], uncovered: Sequence[NotCovered]
+) -> Explosion | None:
+    """What a training run reads that first grows; h is read by a function that is not covered."""
+    powers = {row.name: row.n_power for row in (*rows, *uncovered) if row.n_power}
+    sizes = [(name, Fraction(powers[name])) for name in names if name in powers]
+    lost = any(isinstance(row.error, ScaleError) and not row.n_power for row in uncovered)
+    return Explosion.first(sizes, ("f", "x", "h") if lost else ("f", "x"))
