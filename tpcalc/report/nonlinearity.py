@@ -134,8 +134,8 @@ def _layers(found: Nonlinearity) -> Table:
     rows = tuple(_layer(row) for row in found.layers)
     note = (
         "q, c: second moments of one and of two inputs; LBIAS = sqrt(q / (q - c)); √g: root mean "
-        "square of derivatives; own NLC: of the activation alone; NLC: from the input to the "
-        f"layer. {SETTLED}"
+        "square of derivatives; own NLC: of the activation alone, or of batch norm in a "
+        f"finite batch; NLC: from the input to the layer. {SETTLED}"
     )
     return Table("Layers in the limit of infinite width", tuple(map(Cell, head)), rows, note)
 

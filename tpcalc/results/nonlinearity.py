@@ -27,7 +27,8 @@ class LayerRow:
         log_gradient: log g, of the mean square of derivatives along Gaussian changes of the
             input; JACF tends to sqrt(g).
         bias: LBIAS, sqrt(q / (q - c)).
-        own: Of an activation, its coefficient as a function of the layer that it reads.
+        own: Of an activation or of batch norm in a finite batch, its coefficient as a function of
+            the layer that it reads.
         total: The coefficient of the layer as a function of the input.
     """
 
@@ -100,7 +101,7 @@ class PathRow:
     Args:
         layers: The numbers of its layers.
         weight: Its weight; those of all paths add up to 1.
-        product: The product of the squared coefficients of its activations.
+        product: The product of the squared coefficients of its layers.
     """
 
     layers: tuple[int, ...]

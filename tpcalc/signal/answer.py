@@ -18,7 +18,7 @@ from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
 from tpcalc.signal.notation import described
-from tpcalc.signal.operations import Activation, SharedBias
+from tpcalc.signal.operations import Activation, BatchNorm, SharedBias
 from tpcalc.signal.program import program_of
 from tpcalc.signal.stability import Stability, stability
 from tpcalc.signal.state import State, logarithm
@@ -144,7 +144,9 @@ def _rows(graph: LayerGraph, states: tuple[State, ...]) -> tuple[LayerRow, ...]:
 
 def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate | None:
     layer = graph.layers[index]
-    if not isinstance(layer.operation, Activation):
+    operation = layer.operation
+    bent = isinstance(operation, BatchNorm) and operation.batch is not None
+    if not (bent or isinstance(operation, Activation)):
         return None
     return coefficient(states[layer.parents[0]], states[index])
 
