@@ -79,7 +79,7 @@ class FixedPoint:
 
     square: Estimate
     slope: Estimate
-    kind: Literal["stable", "unstable", "marginal"]
+    kind: Literal["stable", "unstable", "marginal", "stable from below", "stable from above"]
 
 
 @dataclass(frozen=True, slots=True)
