@@ -53,6 +53,8 @@ class Facts:
         value_at_zero: f(0).
         slope_at_zero: f'(0), or None where f has no derivative at 0.
         least: A number that f is nowhere below.
+        period: A P with f(z + P) = f(z), where there is one; kinks of all periods are declared as
+            far as an average is to see them.
     """
 
     parity: Parity = "none"
@@ -62,6 +64,7 @@ class Facts:
     value_at_zero: float = 0.0
     slope_at_zero: float | None = None
     least: float = -inf
+    period: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
