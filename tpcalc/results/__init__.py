@@ -50,6 +50,7 @@ from tpcalc.results.signal import Curve as Curve
 from tpcalc.results.signal import EdgePoint as EdgePoint
 from tpcalc.results.signal import FixedPoint as FixedPoint
 from tpcalc.results.signal import JacobianRow as JacobianRow
+from tpcalc.results.signal import LengthDrift as LengthDrift
 from tpcalc.results.signal import Scale as Scale
 from tpcalc.results.signal import Signal as Signal
 from tpcalc.results.signal import Survival as Survival

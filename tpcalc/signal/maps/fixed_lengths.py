@@ -107,7 +107,7 @@ def fixed_lengths(
         return _change(at, many(at))
 
     points = (_point(found, one, slope) for found in crossings(change, known))
-    return Lengths(tuple(points), False, bool(known.value[-1] > 0))
+    return Lengths(tuple(points), False, bool(sign[np.flatnonzero(sign)[-1]] > 0))
 
 
 def _changes(many: Callable[[Array], Computed]) -> Changes:
