@@ -23,8 +23,10 @@ from tpcalc.results.experiment import Setting as Setting
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.nonlinearity import LayerRow as LayerRow
+from tpcalc.results.nonlinearity import MeasuredEnd as MeasuredEnd
 from tpcalc.results.nonlinearity import MeasuredRow as MeasuredRow
 from tpcalc.results.nonlinearity import MeasuredValue as MeasuredValue
+from tpcalc.results.nonlinearity import NoiseReach as NoiseReach
 from tpcalc.results.nonlinearity import Nonlinearity as Nonlinearity
 from tpcalc.results.nonlinearity import PathRow as PathRow
 from tpcalc.results.orders import LayerFacts as LayerFacts

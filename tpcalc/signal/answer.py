@@ -11,7 +11,7 @@ from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
 from tpcalc.results import Estimate, Method
-from tpcalc.results.nonlinearity import LayerRow, Nonlinearity, PathRow
+from tpcalc.results.nonlinearity import LayerRow, NoiseReach, Nonlinearity, PathRow
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.conditions import findings, grouped
 from tpcalc.signal.graph import LayerGraph, propagate
@@ -26,6 +26,8 @@ from tpcalc.signal.state import State, logarithm
 __all__ = ["nonlinearity"]
 
 ROUNDING = 1e-14
+USUAL = 1000  # width, where none was asked
+FORMATS = (("rounding of 32-bit floats", 1e-7), ("rounding of 64-bit floats", 1e-16))
 
 
 def nonlinearity(
@@ -81,7 +83,9 @@ def nonlinearity(
         steady = stability(graph, states)
         notes += _stability_notes(steady, sampling)
     rows = _rows(graph, states)
-    measured = () if sampling is None else measure_layers(graph, rows, sampling, progress)
+    measured, ends = (
+        ((), ()) if sampling is None else measure_layers(graph, rows, sampling, progress)
+    )
     if sampling is not None:
         notes.append(
             "Means over seeds carry the standard error of the mean; networks of a width n differ "
@@ -109,7 +113,22 @@ def nonlinearity(
             _settings(sampling),
             perf_counter() - began,
         ),
+        ends=ends,
+        reaches=_reaches(steady, sampling),
     )
+
+
+def _reaches(steady: Stability | None, sampling: Sampling | None) -> tuple[NoiseReach, ...]:
+    """Where noise of lengths has grown to their size: that of widths, and of number formats.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.6.
+    """
+    if steady is None:
+        return ()
+    widths = sampling.widths if sampling else (USUAL,)
+    noises = [(f"networks of width {width}", width**-0.5) for width in widths]
+    found = (NoiseReach(text, size, steady.reach(size)) for text, size in (*noises, *FORMATS))
+    return tuple(found)
 
 
 def _settings(sampling: Sampling | None) -> dict[str, str]:
