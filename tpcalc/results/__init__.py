@@ -73,3 +73,4 @@ from tpcalc.results.theorem import Claim as Claim
 from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
 from tpcalc.results.theorem import Theorems as Theorems
+from tpcalc.results.theorem import confirmed as confirmed
