@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from math import exp
 from time import perf_counter
 
 from tpcalc.errors import StudyError
@@ -21,7 +20,7 @@ from tpcalc.signal.notation import described
 from tpcalc.signal.operations import Activation, BatchNorm, SharedBias
 from tpcalc.signal.program import program_of
 from tpcalc.signal.stability import Stability, stability
-from tpcalc.signal.state import State, logarithm
+from tpcalc.signal.state import State, exponential, logarithm
 
 __all__ = ["nonlinearity"]
 
@@ -171,9 +170,7 @@ def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate |
 
 
 def _bias(state: State) -> Estimate:
-    total = logarithm(state.square) - logarithm(state.gap)
-    value = exp(total.value / 2)
-    return Estimate(value, value * (exp(total.error / 2) - 1), total.method)
+    return exponential((logarithm(state.square) - logarithm(state.gap)) * 0.5).estimate()
 
 
 def _of_program(graph: LayerGraph, seed: int) -> tuple[State, ...]:
