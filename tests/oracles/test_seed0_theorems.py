@@ -9,7 +9,9 @@ import pytest
 from oracles.seed0_data import XI0, XI1, XI2
 
 import tpcalc as tp
-from tpcalc.results import Theorem
+from tpcalc.report.theorems import answer_table
+from tpcalc.results import Provenance, Theorem, Theorems
+from tpcalc.results.codec import from_json, to_json
 from tpcalc.theorems.integrable.predicates.collapse import collapse
 from tpcalc.theorems.integrable.predicates.degenerate import degenerate
 from tpcalc.theorems.integrable.predicates.features import feature_learning, kernel_evolution
@@ -91,8 +93,11 @@ def test_S0_19_case10_11_sizes_at_naive_rates(depth: int, bias: str, first: list
 
 
 def test_S0_19_case8_the_rates_of_ip_llr() -> None:
-    """Case 8: every update of order one, at p = 2 within the hypotheses, at p = 1 beside them."""
-    for act, p, answer in (("relu^2", 2, "holds"), ("relu", 1, "outside")):
+    """Case 8: every update of order one, at p = 2 within the hypotheses, at p = 1 beside them.
+
+    At step 2 the program of relu^2 has bounds alone.
+    """
+    for act, p, answer in (("relu^2", 2, "not confirmed"), ("relu", 1, "outside")):
         found = llr_necessary(
             tp.MLP(3, act, bias="first"), f"ip-llr:{p}", DATA, lr=0.1, loss="linear"
         )
@@ -261,3 +266,15 @@ def test_S0_25_smoothness_is_needed() -> None:
     assert derived(found)["the limit of f_1"] == "same graph"
     assert derived(found)["the limit of f_2"] == "different"
     assert not found.differs and "gate is shut" in found.notes[0]
+
+
+def test_hypotheses_that_are_met_are_no_confirmation() -> None:
+    """relu^3 within ip-llr:3: what is derived of step 2 is a bound, and the answer says so."""
+    found = llr_necessary(tp.MLP(3, "relu^3"), "ip-llr:3", DATA, lr=0.1, loss="linear")
+    assert not found.missing and not found.differs
+    assert found.answer == "not confirmed" and not found
+    assert found.open and all(claim.agrees is None for claim in found.open)
+    assert "hypotheses met, not confirmed by the program" in str(found)
+    table = answer_table(Theorems((found,), Provenance("0", "ab")))
+    assert found.open[0].derived in table.rows[0][3].text
+    assert from_json(to_json(found)) == found

@@ -77,7 +77,7 @@ def test_S4_39_case27_table_A1(
     assert states[-1].bias == pytest.approx(bias, rel=1e-3 if bias > 100 else 1e-4)
     assert abs(log10(found.value / measured)) < 0.05
     assert states[-1].bias == pytest.approx(lbias, rel=0.16)
-    assert path_nlc(graph) == pytest.approx(found.value, rel=1e-8)
+    assert path_nlc(graph).value == pytest.approx(found.value, rel=1e-8)
 
 
 def test_S4_39_architectures_of_the_study_are_drawn_and_have_a_coefficient() -> None:

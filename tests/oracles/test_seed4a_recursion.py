@@ -131,7 +131,7 @@ def test_S4_24_29_case14_three_way_addition() -> None:
     assert last.gap.value == pytest.approx(5.25, abs=1e-9)
     assert last.gradient == pytest.approx(6.42817114, abs=1e-7)
     assert nlc(graph).value == pytest.approx(1.10653222, abs=1e-7)
-    assert path_nlc(graph) == pytest.approx(nlc(graph).value, rel=1e-10)
+    assert path_nlc(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
 
 
 def residual(norm: Operation) -> LayerGraph:
@@ -160,7 +160,7 @@ def test_S4_24_29_case15_16_residual(norm: Operation, numbers: Sequence[float]) 
     found = [last.gap.value, last.gradient, nlc(graph).value, last.bias]
     assert found == pytest.approx(numbers, abs=1e-6)
     assert found[2] == pytest.approx(numbers[2], abs=1e-8)
-    assert path_nlc(graph) == pytest.approx(nlc(graph).value, rel=1e-10)
+    assert path_nlc(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
 
 
 def test_S4_34_case18_relu_of_many_depths() -> None:

@@ -55,6 +55,8 @@ class Facts:
         least: A number that f is nowhere below.
         tame: Whether f is positive and log(1/f) grows at most linearly, so that 1/f of a Gaussian
             has all moments.
+        period: A P with f(z + P) = f(z), where there is one; kinks of all periods are declared as
+            far as an average is to see them.
     """
 
     parity: Parity = "none"
@@ -65,6 +67,7 @@ class Facts:
     slope_at_zero: float | None = None
     least: float = -inf
     tame: bool = False
+    period: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,13 @@ from tpcalc.report.numbers import SETTLED, count, plain, score, settled
 from tpcalc.report.tables import Cell, Table, number, z_cell
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Estimate
-from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, Nonlinearity
+from tpcalc.results.nonlinearity import (
+    LayerRow,
+    MeasuredEnd,
+    MeasuredRow,
+    MeasuredValue,
+    Nonlinearity,
+)
 
 __all__ = [
     "ends_of",
@@ -74,6 +80,7 @@ def judge_nonlinearity(found: Nonlinearity) -> Verdict:
     fate = _fate(found)
     lines = tuple(f"Not met: {rule}." for rule, holds in found.guidelines if not holds)
     lines += tuple(sentence for _, sentence in fate)
+    lines += tuple(_end(each, found) for each in found.ends)
     if found.stability == "unstable":
         lines = (*lines, f"{_STABLE['unstable'][:-1]} (by up to {plain(found.amplification, 3)}).")
     headline = f"NLC {plain(found.nlc.value, 4)}"
@@ -84,6 +91,14 @@ def judge_nonlinearity(found: Nonlinearity) -> Verdict:
     elif not lines and found.nlc.value >= _LINEAR:
         headline += f", between 1 and {_NONLINEAR:g}, where networks were found to do best"
     return Verdict("warn" if lines else "good", headline, lines)
+
+
+def _end(end: MeasuredEnd, found: Nonlinearity) -> str:
+    """How far networks of a width were measured."""
+    return (
+        f"At width {count(end.width)} networks end before the output: {end.reason[:-1]}. Layers up "
+        f"to {end.last} of {found.layers[-1].index} are measured."
+    )
 
 
 def _fate(found: Nonlinearity) -> list[tuple[str, str]]:
@@ -125,7 +140,7 @@ def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
         found: The answer.
     """
     tables = [_layers(found), _by_layer(found), _widths(found), _paths(found)]
-    tables += [_rules(found), _conditions(found)]
+    tables += [_reaches(found), _rules(found), _conditions(found)]
     return tuple(table for table in tables if table is not None and table.rows)
 
 
@@ -134,8 +149,8 @@ def _layers(found: Nonlinearity) -> Table:
     rows = tuple(_layer(row) for row in found.layers)
     note = (
         "q, c: second moments of one and of two inputs; LBIAS = sqrt(q / (q - c)); √g: root mean "
-        "square of derivatives; own NLC: of the activation alone; NLC: from the input to the "
-        f"layer. {SETTLED}"
+        "square of derivatives; own NLC: of the activation alone, or of batch norm in a "
+        f"finite batch; NLC: from the input to the layer. {SETTLED}"
     )
     return Table("Layers in the limit of infinite width", tuple(map(Cell, head)), rows, note)
 
@@ -254,6 +269,22 @@ def _route(layers: tuple[int, ...]) -> str:
         else:
             runs.append([layer])
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
+
+
+def _reaches(found: Nonlinearity) -> Table | None:
+    if all(each.layer is None for each in found.reaches):
+        return None
+    rows = tuple(
+        (
+            Cell(each.cause),
+            number(plain(each.noise, 3)),
+            number("nowhere" if each.layer is None else str(each.layer)),
+        )
+        for each in found.reaches
+    )
+    head = (Cell("Noise of"), number("Of the length"), number("As large from layer"))
+    note = "By how deviations of the input's length grow; the mean-field prediction ends there."
+    return Table("From which layer noise outgrows lengths", head, rows, note)
 
 
 def _rules(found: Nonlinearity) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tpcalc.report.numbers import SETTLED, plain, settled
 from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.verdict import Verdict
-from tpcalc.results import EdgePoint, Estimate, Scale, Signal
+from tpcalc.results import EdgePoint, Estimate, LengthDrift, Scale, Signal
 
 __all__ = [
     "SignalSection",
@@ -21,7 +21,13 @@ __all__ = [
 
 _REACH = 6.0  # depth scales of correlations that trained networks were found to bear
 _GROWTH = math.log(1e4)
+_EVERY = 0.5  # the error of c* where every correlation stays
 _SAME = 1e-9  # of the weights of an edge of chaos
+_ENDS = {
+    "any": "",
+    "0": ", in the limit of small lengths",
+    "infinity": ", in the limit of large lengths",
+}
 _HEADLINES = {
     "ordered": "Ordered phase: inputs become alike",
     "edge of chaos": "At the edge of chaos",
@@ -65,13 +71,22 @@ def signal_lead(found: Signal) -> str:
     Args:
         found: The answer.
     """
-    if found.rank == 1:
-        return "Numbers are those of infinite width, at the start of training."
-    w, b = (plain(value) for value in found.effective)
-    return (
-        f"A rank of {found.rank:g} N makes the variances act like σ_w² = {w} and σ_b² = {b} in a "
-        "network of full rank. Numbers are those of infinite width, at the start of training."
-    )
+    lines = []
+    if found.rank < 1:
+        w, b = (plain(value) for value in found.effective)
+        lines.append(
+            f"A rank of {found.rank:g} N makes the variances act like σ_w² = {w} and σ_b² = {b} in "
+            "a network of full rank."
+        )
+    lines.append("Numbers are those of infinite width, at the start of training.")
+    if found.drift is not None:
+        lines.append(
+            "No length is a fixed point: correlations and spectra are those of signals divided by "
+            f"their lengths{_ENDS[found.drift.end]}."
+        )
+    elif found.unstable:
+        lines.append(f"They hold for inputs of the length q = {plain(found.length.value)} alone.")
+    return " ".join(lines)
 
 
 def judge_signal(found: Signal) -> Verdict:
@@ -80,10 +95,41 @@ def judge_signal(found: Signal) -> Verdict:
     Args:
         found: The answer.
     """
+    if found.drift is not None:
+        return _adrift(found, found.drift)
     reasons = (*_depth_lines(found), _gradient_line(found), *_edge_lines(found))
+    if found.unstable:
+        q = plain(found.length.value)
+        said = f"The length q = {q} is an unstable fixed point: lengths that miss it move away."
+        return Verdict(
+            "warn", f"{_HEADLINES[found.phase]}, at an unstable length", (said, *reasons)
+        )
     far = found.phase == "edge of chaos" or found.depth <= _REACH * found.correlation_scale.layers
     fine = far and abs(found.gradient.value) <= _GROWTH
     return Verdict("good" if fine else "warn", _HEADLINES[found.phase], reasons)
+
+
+def _adrift(found: Signal, drift: LengthDrift) -> Verdict:
+    """Lengths that grow or shrink from layer to layer."""
+    excess, end = drift.growth.value - 1, _ENDS[drift.end]
+    settles = abs(excess) <= drift.growth.stderr
+    if settles:
+        way = "shrink" if drift.end == "0" else "grow"
+        headline = f"At the edge of chaos: lengths {way}, slower than exponentially"
+        lines = [f"Second moments {way} by a factor that tends to 1{end}."]
+    else:
+        way = "shrink" if excess < 0 else "grow"
+        headline = f"Lengths {way}: by the factor {plain(drift.growth.value, 4)} a layer"
+        lines = [
+            f"Over {_count(found.depth)} second moments {way} by the factor "
+            f"{_power(drift.whole.value / math.log(10))}{end}; so do squared gradients on their "
+            f"way back. σ_w² = {plain(drift.kept.value)} keeps them."
+        ]
+    apart = "are at the edge of chaos: their correlations tend to 1 like a power of the depth."
+    if found.correlation.stderr > _EVERY:
+        apart = "keep their correlations: the layers are linear."
+    lines += [f"Signals divided by their lengths {apart}", *_edge_lines(found)]
+    return Verdict("good" if settles else "warn", headline, tuple(lines))
 
 
 def signal_tables(found: Signal) -> tuple[Table, ...]:
@@ -143,16 +189,20 @@ def _gradient_line(found: Signal) -> str:
 
 def _edge_lines(found: Signal) -> tuple[str, ...]:
     """Variances at the edge of chaos do not keep a network there where lengths leave it."""
+    outward = found.drift is not None and found.drift.end == "infinity"
     left = [
         plain(point.square.value)
         for point in found.edges
-        if point.kind == "unstable" and abs(found.weights / point.weights.value - 1) < _SAME
+        if abs(found.weights / point.weights.value - 1) < _SAME
+        and (point.kind == "unstable" or (outward and point.square.value == 0))
     ]
-    if found.phase == "edge of chaos" or not left:
+    stays = found.phase == "edge of chaos" and found.drift is None
+    if stays or not left:
         return ()
+    end = "" if found.drift is not None else f", to q* = {plain(found.length.value)}"
     return (
         f"The variances are those of the edge of chaos at q = {', '.join(left)}, but lengths move "
-        f"away from there, to q* = {plain(found.length.value)}.",
+        f"away from there{end}.",
     )
 
 
@@ -172,12 +222,22 @@ def _power(exponent: float) -> str:
 
 
 def _scales(found: Signal) -> Table:
-    rows = [
+    lengths = [
         ("Length q*", settled(found.length), "second moment of a preactivation, fixed by a layer"),
         ("Input |x|²/N", settled(found.start), "mean square of an input at which lengths start so"),
-        ("χ", settled(found.chi), "slope of the correlation map at 1; growth of squared gradients"),
-        ("Correlation c*", settled(found.correlation), "to which correlations of two inputs tend"),
         ("ξ_q", _layers(found.length_scale), "layers over which a difference from q* falls to 1/e"),
+    ]  # fmt: skip
+    if found.drift is not None:
+        lengths = [
+            ("Growth of q", settled(found.drift.growth), f"by layer{_ENDS[found.drift.end]}"),
+            ("ln q", settled(found.drift.whole), "the logarithm of its growth over all layers"),
+            ("σ_w² that keeps q", settled(found.drift.kept), "weights with which lengths stay"),
+            ("ξ_q", _layers(found.length_scale), "layers over which q falls to 1/e, or grows by e"),
+        ]  # fmt: skip
+    rows = [
+        *lengths,
+        ("χ", settled(found.chi), _chi_words(found)),
+        ("Correlation c*", settled(found.correlation), "to which correlations of two inputs tend"),
         ("ξ_c", _layers(found.correlation_scale), "the same for a difference from c*"),
         ("ξ_Δ", _layers(found.gradient_scale), _gradient_words(found)),
         ("ln gradient", settled(found.gradient), "the logarithm of their growth over all layers"),
@@ -187,6 +247,12 @@ def _scales(found: Signal) -> Table:
         (Cell(name), number(value), Cell(words, "sentence")) for name, value, words in rows
     )
     return Table("Fixed points and depth scales", head, body, SETTLED)
+
+
+def _chi_words(found: Signal) -> str:
+    if found.drift is not None:
+        return "growth of squared gradients; over that of q: slope of the correlation map at 1"
+    return "slope of the correlation map at 1; growth of squared gradients"
 
 
 def _gradient_words(found: Signal) -> str:

@@ -89,11 +89,12 @@ def _lengths(found: Signal) -> Panel:
     legend = (
         _entry("next layer", "line", "limit"),
         _entry("no change", "dash", "muted"),
-        _entry("q*", "point", "good"),
+        *(() if found.drift else (_entry("q*", "point", "good"),)),
     )
-    words = (
-        f"Length map: q of the next layer against q; fixed point {plain(found.length.value, 4)}."
-    )
+    end = f"fixed point {plain(found.length.value, 4)}"
+    if found.drift is not None:
+        end = f"no fixed point, factor {plain(found.drift.growth.value, 4)}"
+    words = f"Length map: q of the next layer against q; {end}."
     return Panel("Length map", words, "q", legend)
 
 
@@ -104,7 +105,7 @@ def _draw_lengths(axes: Axes, found: Signal) -> None:
     for point in found.fixed_points:
         if point.square.value <= curve.x[-1]:
             _point(axes, point.square.value, point.square.value, "good", point.kind != "unstable")
-    if not found.fixed_points:
+    if not found.fixed_points and found.drift is None:
         _point(axes, q, q, "good", True)
     _span(axes, 0.0, curve.x[-1], 0.0, max(*curve.y, curve.x[-1]))
     axes.set_ylabel("q, next layer")

@@ -32,6 +32,9 @@ def theorem_lead(found: Theorems) -> str:
         return "No theorem that is known here is about this network."
     applied = [row for row in found.rows if row.answer != "outside"]
     text = f"{len(applied)} of {len(found.rows)} theorems apply to this network."
+    open_rows = [row.name for row in found.rows if row.answer == "not confirmed"]
+    if open_rows:
+        text += f" Of {', '.join(open_rows)} the program does not confirm all that is stated."
     differing = [row.name for row in found.rows if row.differs]
     if differing:
         return f"{text} Its program contradicts what is stated in {', '.join(differing)}."
@@ -104,7 +107,9 @@ def _answer(row: Theorem) -> Cell:
 
 
 def _why(row: Theorem) -> str:
-    """The hypotheses that fail; where none does, that all are met, or the notes."""
+    """The hypotheses that fail, or what is open; where there is neither, the notes."""
     if row.missing:
         return "; ".join(f"{each.text}: {each.found}" for each in row.missing)
+    if row.answer == "not confirmed":
+        return "; ".join(f"{each.text}: derived is {each.derived}" for each in row.open)
     return "; ".join(row.notes) or "all hypotheses are met"

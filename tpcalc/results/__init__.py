@@ -24,8 +24,10 @@ from tpcalc.results.experiment import Setting as Setting
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.nonlinearity import LayerRow as LayerRow
+from tpcalc.results.nonlinearity import MeasuredEnd as MeasuredEnd
 from tpcalc.results.nonlinearity import MeasuredRow as MeasuredRow
 from tpcalc.results.nonlinearity import MeasuredValue as MeasuredValue
+from tpcalc.results.nonlinearity import NoiseReach as NoiseReach
 from tpcalc.results.nonlinearity import Nonlinearity as Nonlinearity
 from tpcalc.results.nonlinearity import PathRow as PathRow
 from tpcalc.results.orders import LayerFacts as LayerFacts
@@ -51,6 +53,7 @@ from tpcalc.results.signal import Curve as Curve
 from tpcalc.results.signal import EdgePoint as EdgePoint
 from tpcalc.results.signal import FixedPoint as FixedPoint
 from tpcalc.results.signal import JacobianRow as JacobianRow
+from tpcalc.results.signal import LengthDrift as LengthDrift
 from tpcalc.results.signal import Scale as Scale
 from tpcalc.results.signal import Signal as Signal
 from tpcalc.results.signal import Survival as Survival
@@ -72,3 +75,4 @@ from tpcalc.results.theorem import Claim as Claim
 from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
 from tpcalc.results.theorem import Theorems as Theorems
+from tpcalc.results.theorem import confirmed as confirmed

@@ -8,7 +8,16 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = ["LayerRow", "MeasuredRow", "MeasuredValue", "Nonlinearity", "PathRow", "Route"]
+__all__ = [
+    "LayerRow",
+    "MeasuredEnd",
+    "MeasuredRow",
+    "MeasuredValue",
+    "NoiseReach",
+    "Nonlinearity",
+    "PathRow",
+    "Route",
+]
 
 Route = Literal["recursion", "program"]
 
@@ -27,7 +36,8 @@ class LayerRow:
         log_gradient: log g, of the mean square of derivatives along Gaussian changes of the
             input; JACF tends to sqrt(g).
         bias: LBIAS, sqrt(q / (q - c)).
-        own: Of an activation, its coefficient as a function of the layer that it reads.
+        own: Of an activation or of batch norm in a finite batch, its coefficient as a function of
+            the layer that it reads.
         total: The coefficient of the layer as a function of the input.
     """
 
@@ -94,13 +104,43 @@ class MeasuredRow:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredEnd:
+    """Networks of a width whose numbers leave the range of their format.
+
+    Args:
+        width: The width n.
+        last: The last layer that was measured.
+        reason: What ended it: the layer, and why.
+    """
+
+    width: int
+    last: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseReach:
+    """From which layer on noise of lengths is as large as the lengths.
+
+    Args:
+        cause: Where the noise comes from.
+        noise: Its size over the length of the input.
+        layer: The layer; None where it stays below in all of them.
+    """
+
+    cause: str
+    noise: float
+    layer: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class PathRow:
     """A path from the input to the output.
 
     Args:
         layers: The numbers of its layers.
         weight: Its weight; those of all paths add up to 1.
-        product: The product of the squared coefficients of its activations.
+        product: The product of the squared coefficients of its layers.
     """
 
     layers: tuple[int, ...]
@@ -129,6 +169,8 @@ class Nonlinearity:
         seeds: How many networks of each width.
         notes: What a reader should know besides.
         provenance: What it was computed from and with.
+        ends: Widths whose networks leave the range of their number format, and where.
+        reaches: From which layer on the noise of a width, or rounding, is as large as lengths.
 
     Source: Schoenherr, The nonlinearity coefficient, chapters 4 and 5.
     """
@@ -147,6 +189,8 @@ class Nonlinearity:
     seeds: int
     notes: tuple[str, ...]
     provenance: Provenance
+    ends: tuple[MeasuredEnd, ...] = ()
+    reaches: tuple[NoiseReach, ...] = ()
 
     @property
     def widths(self) -> tuple[int, ...]:

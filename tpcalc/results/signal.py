@@ -10,7 +10,16 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = ["Curve", "EdgePoint", "FixedPoint", "JacobianRow", "Scale", "Signal", "Survival"]
+__all__ = [
+    "Curve",
+    "EdgePoint",
+    "FixedPoint",
+    "JacobianRow",
+    "LengthDrift",
+    "Scale",
+    "Signal",
+    "Survival",
+]
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
 Kind = Literal["length", "correlation", "edge", "scale", "dynamics", "gradient", "variance"]
@@ -79,7 +88,25 @@ class FixedPoint:
 
     square: Estimate
     slope: Estimate
-    kind: Literal["stable", "unstable", "marginal"]
+    kind: Literal["stable", "unstable", "marginal", "stable from below", "stable from above"]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthDrift:
+    """Lengths that no layer keeps: each multiplies second moments by one factor.
+
+    Args:
+        growth: The factor, of second moments and of squared gradients.
+        whole: The logarithm of that of all layers.
+        end: ``"any"``: so for every length; ``"0"``, ``"infinity"``: for small or large ones, to
+            which the others come.
+        kept: The variance of the weights with which such lengths stay.
+    """
+
+    growth: Estimate
+    whole: Estimate
+    end: Literal["any", "0", "infinity"]
+    kept: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +212,8 @@ class Signal:
         rank: Rank over width of the weights.
         family: The law of the weights.
         depth: The number of layers.
-        phase: What becomes of correlations: ``"ordered"``: inputs become alike; ``"chaotic"``:
+        phase: What becomes of correlations (of signals divided by their lengths, where these settle
+            nowhere): ``"ordered"``: inputs become alike; ``"chaotic"``:
             inputs that are nearly alike part; ``"edge of chaos"``: neither, within the error.
         fixed_points: All lengths that a layer leaves as they are.
         length: q*, the one that the rest is about.
@@ -202,8 +230,10 @@ class Signal:
         edges: Points of the edge of chaos with these biases.
         edge_note: Why there is none, or how far it is.
         curves: What is drawn.
-        notes: What a reader should know besides.
         provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+        drift: How lengths grow or shrink, where no length is a fixed point; then ``length`` and
+            what is about it are those of signals divided by their lengths.
 
     Source: Schoenholz et al., Deep information propagation; On the initialisation of wide low-rank
         feedforward neural networks.
@@ -233,6 +263,13 @@ class Signal:
     curves: tuple[Curve, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    drift: LengthDrift | None = None
+
+    @property
+    def unstable(self) -> bool:
+        """Whether ``length`` is a fixed point that lengths move away from."""
+        kinds = [p.kind for p in self.fixed_points if p.square.value == self.length.value]
+        return kinds == ["unstable"]
 
     @property
     def effective(self) -> tuple[float, float]:

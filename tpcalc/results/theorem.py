@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from tpcalc.results.tables import Provenance
 from tpcalc.sources import Source
 
-__all__ = ["Answer", "Claim", "Hypothesis", "Theorem", "Theorems"]
+__all__ = ["Answer", "Claim", "Hypothesis", "Theorem", "Theorems", "confirmed"]
 
-Answer = Literal["holds", "does not hold", "outside"]
+Answer = Literal["holds", "not confirmed", "does not hold", "outside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class Claim:
     derived: str
     agrees: bool | None = None
 
+    @property
+    def open(self) -> bool:
+        """Whether the program was asked, and neither confirms nor contradicts it."""
+        return bool(self.stated and self.derived) and self.agrees is None
+
     def __str__(self) -> str:
         return self._text("stated")
 
@@ -70,6 +76,9 @@ class Theorem:
         title: What it says, in one line.
         source: Where it is proved.
         answer: ``"holds"``: its hypotheses are met, and what it states of the network is so;
+            ``"not confirmed"``: they are met, but of something that it states the program gives no
+            more than a bound, or nothing (printed as "hypotheses met, not confirmed by the
+            program");
             ``"does not hold"``: they are met, and the network has not the property that it is about
             (printed as "does not hold here": the theorem itself stands), or the program contradicts
             what it states ("refuted by the program"); ``"outside"``: a hypothesis is not met, so
@@ -110,6 +119,11 @@ class Theorem:
         """Whether something that is derived contradicts what is stated."""
         return any(claim.agrees is False for claim in self.claims)
 
+    @property
+    def open(self) -> tuple[Claim, ...]:
+        """The statements that the program was asked about and leaves open."""
+        return tuple(claim for claim in self.claims if claim.open)
+
     def __bool__(self) -> bool:
         return self.answer == "holds"
 
@@ -118,6 +132,8 @@ class Theorem:
         """The answer as it is printed: which of its meanings ``"does not hold"`` has here."""
         if self.answer == "outside":
             return "outside its hypotheses"
+        if self.answer == "not confirmed":
+            return "hypotheses met, not confirmed by the program"
         if self.answer == "does not hold":
             return "refuted by the program" if self.differs else "does not hold here"
         return self.answer
@@ -134,6 +150,21 @@ class Theorem:
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = __str__
+
+
+def confirmed(claims: Iterable[Claim]) -> Answer:
+    """What a theorem answers whose hypotheses are met, and whose property the network has.
+
+    Args:
+        claims: What it states.
+
+    Example:
+        >>> confirmed([Claim("f_1", "order one", "at most order one")])
+        'not confirmed'
+        >>> confirmed([Claim("f_1", "order one", "order one", True)])
+        'holds'
+    """
+    return "not confirmed" if any(claim.open for claim in claims) else "holds"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from math import exp
 from time import perf_counter
 
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
 from tpcalc.results import Estimate, Method
-from tpcalc.results.nonlinearity import LayerRow, Nonlinearity, PathRow
+from tpcalc.results.nonlinearity import LayerRow, NoiseReach, Nonlinearity, PathRow
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.conditions import findings, grouped
 from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
 from tpcalc.signal.notation import described
-from tpcalc.signal.operations import Activation, SharedBias
+from tpcalc.signal.operations import Activation, BatchNorm, SharedBias
 from tpcalc.signal.program import program_of
 from tpcalc.signal.stability import Stability, stability
-from tpcalc.signal.state import State, logarithm
+from tpcalc.signal.state import State, exponential, logarithm
 
 __all__ = ["nonlinearity"]
 
 ROUNDING = 1e-14
+USUAL = 1000  # width, where none was asked
+FORMATS = (("rounding of 32-bit floats", 1e-7), ("rounding of 64-bit floats", 1e-16))
 
 
 def nonlinearity(
@@ -81,7 +82,9 @@ def nonlinearity(
         steady = stability(graph, states)
         notes += _stability_notes(steady, sampling)
     rows = _rows(graph, states)
-    measured = () if sampling is None else measure_layers(graph, rows, sampling, progress)
+    measured, ends = (
+        ((), ()) if sampling is None else measure_layers(graph, rows, sampling, progress)
+    )
     if sampling is not None:
         notes.append(
             "Means over seeds carry the standard error of the mean; networks of a width n differ "
@@ -109,7 +112,22 @@ def nonlinearity(
             _settings(sampling),
             perf_counter() - began,
         ),
+        ends=ends,
+        reaches=_reaches(steady, sampling),
     )
+
+
+def _reaches(steady: Stability | None, sampling: Sampling | None) -> tuple[NoiseReach, ...]:
+    """Where noise of lengths has grown to their size: that of widths, and of number formats.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.6.
+    """
+    if steady is None:
+        return ()
+    widths = sampling.widths if sampling else (USUAL,)
+    noises = [(f"networks of width {width}", width**-0.5) for width in widths]
+    found = (NoiseReach(text, size, steady.reach(size)) for text, size in (*noises, *FORMATS))
+    return tuple(found)
 
 
 def _settings(sampling: Sampling | None) -> dict[str, str]:
@@ -144,15 +162,15 @@ def _rows(graph: LayerGraph, states: tuple[State, ...]) -> tuple[LayerRow, ...]:
 
 def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate | None:
     layer = graph.layers[index]
-    if not isinstance(layer.operation, Activation):
+    operation = layer.operation
+    bent = isinstance(operation, BatchNorm) and operation.batch is not None
+    if not (bent or isinstance(operation, Activation)):
         return None
     return coefficient(states[layer.parents[0]], states[index])
 
 
 def _bias(state: State) -> Estimate:
-    total = logarithm(state.square) - logarithm(state.gap)
-    value = exp(total.value / 2)
-    return Estimate(value, value * (exp(total.error / 2) - 1), total.method)
+    return exponential((logarithm(state.square) - logarithm(state.gap)) * 0.5).estimate()
 
 
 def _of_program(graph: LayerGraph, seed: int) -> tuple[State, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, isfinite, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.errors import UsageError
+from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, UsageError
 from tpcalc.results import Estimate, Method, Status
-from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue
+from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, MeasuredValue
 from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.network import network_of
 from tpcalc.signal.operations import BatchNorm, Input
@@ -63,7 +63,7 @@ def measure_layers(
     rows: Sequence[LayerRow],
     sampling: Sampling,
     progress: Callable[[float, str], None] | None = None,
-) -> tuple[MeasuredRow, ...]:
+) -> tuple[tuple[MeasuredRow, ...], tuple[MeasuredEnd, ...]]:
     """Every layer of random networks, beside the limit.
 
     Args:
@@ -72,23 +72,55 @@ def measure_layers(
         sampling: Which networks, on which inputs.
         progress: Called with the share that is done, and what is being done.
 
+    Returns:
+        The layers; and for widths where they leave the range of numbers how far they were measured.
+
     Raises:
         MissingBackend: No torch.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.3 (figures 5.8 to 5.14).
     """
     found: list[MeasuredRow] = []
+    ends: list[MeasuredEnd] = []
     for place, width in enumerate(sampling.widths):
         networks: list[tuple[LayerMetrics, ...]] = []
-        for index in range(sampling.seeds):
-            networks.append(_network(graph, width, sampling.seed + index, sampling))
+        part, why = graph, ""
+        while len(networks) < sampling.seeds:
+            seed = sampling.seed + len(networks)
+            try:
+                networks.append(_network(part, width, seed, sampling))
+            except (MissingBackend, OutOfMemory):
+                raise
+            except EvaluationError as error:
+                why = why or f"{error.where or 'a layer'}: {error.message}"
+                part = _measurable(part, width, seed, sampling)
             if progress is not None:
-                done = place + (index + 1) / sampling.seeds
+                done = place + len(networks) / sampling.seeds
                 progress(done / len(sampling.widths), f"width {width}")
-        for row in rows:
+        if why:
+            ends.append(MeasuredEnd(width, part.last, why))
+        for row in rows[: part.last + 1]:
             layers = [metrics[row.index] for metrics in networks]
             found.append(MeasuredRow(width, row.index, _values(layers, row, sampling.seed)))
-    return tuple(found)
+    return tuple(found), tuple(ends)
+
+
+def _measurable(graph: LayerGraph, width: int, seed: int, sampling: Sampling) -> LayerGraph:
+    """The longest beginning of a graph whose numbers stay in range, by halving."""
+    low, high = 0, graph.last
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _network(_beginning(graph, middle), width, seed, sampling)
+        except EvaluationError:
+            high = middle
+        else:
+            low = middle
+    return _beginning(graph, low)
+
+
+def _beginning(graph: LayerGraph, last: int) -> LayerGraph:
+    return LayerGraph(graph.layers[: last + 1])
 
 
 def _network(
@@ -109,7 +141,14 @@ def _network(
         sampling.device,
         sampling.dtype,
     )
-    return layer_metrics(network, x, batch=_batch(graph), draws=sampling.draws, seed=seed)
+    found = layer_metrics(network, x, batch=_batch(graph), draws=sampling.draws, seed=seed)
+    for own in found:
+        if not isfinite(own.gaussianity.kurtosis.value):
+            raise EvaluationError(
+                "fourth powers of its neurons leave the range of float64.",
+                where=f"layer {own.layer}",
+            )
+    return found
 
 
 def _batch(graph: LayerGraph) -> int | None:

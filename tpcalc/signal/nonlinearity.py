@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import exp
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.results import Estimate
 from tpcalc.signal.graph import LayerGraph, propagate
-from tpcalc.signal.operations import Activation, Addition
-from tpcalc.signal.state import State, logarithm
+from tpcalc.signal.operations import Addition
+from tpcalc.signal.state import State, exponential, logarithm, ratio
 
 __all__ = ["WeightedPath", "coefficient", "heaviest_paths", "nlc", "path_nlc"]
 
@@ -31,11 +32,9 @@ def nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
         >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense, Input
-        >>> relu = Activation(lookup("relu").fn.expr)
-        >>> round(nlc(chain(Input(1, 0), [Dense(2), relu])).value, 9)
+        >>> from tpcalc.signal.operations import Activation, Dense, Input
+        >>> round(nlc(chain(Input(1, 0), [Dense(2), Activation.named("relu")])).value, 9)
         1.211173896
     """
     last = graph.last if end is None else end
@@ -53,13 +52,18 @@ def coefficient(start: State, end: State) -> Estimate:
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
     """
-    total = end.log_gradient - start.log_gradient + logarithm(start.gap) - logarithm(end.gap)
-    value = exp(total.value / 2)
-    return Estimate(value, value * (exp(total.error / 2) - 1), total.method)
+    return exponential(_log_square(start, end) * 0.5).estimate()
 
 
-def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> float:
-    """The same by the paths from m to l: an average of products over their activations.
+def _log_square(start: State, end: State) -> Bounded:
+    return end.log_gradient - start.log_gradient + logarithm(start.gap) - logarithm(end.gap)
+
+
+def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
+    """The same by the paths from m to l: an average of products over their layers.
+
+    Dense layers and biases have the coefficient 1, and so has batch norm in an infinite batch; in
+    a batch of B inputs its square is (B - 2) / (B - 3).
 
     Args:
         graph: The layers.
@@ -74,28 +78,19 @@ def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> float
     Example:
         >>> from tpcalc.signal.graph import chain
         >>> from tpcalc.signal.operations import Dense, Input
-        >>> path_nlc(chain(Input(1, 0), [Dense(2)]))
-        1.0
+        >>> from tpcalc.signal.operations import BatchNorm
+        >>> round(path_nlc(chain(Input(1, 0), [Dense(2), BatchNorm(6)])).value ** 2, 12)
+        1.333333333333
     """
     last = graph.last if end is None else end
     _check(graph, start, last)
     states = propagate(graph)
-    found = {start: 1.0}
+    found = {start: Bounded(1.0)}
     for index in range(start + 1, last + 1):
-        layer = graph.layers[index]
-        known = [found.get(parent, 0.0) for parent in layer.parents]
-        if isinstance(layer.operation, Addition):
-            shares = zip(layer.operation.weights, layer.parents, known, strict=True)
-            found[index] = sum(
-                float(w) ** 2 * _share(states[parent], states[index]) * own
-                for w, parent, own in shares
-            )
-        elif isinstance(layer.operation, Activation):
-            (parent,) = layer.parents
-            found[index] = known[0] * _single(states[parent], states[index])
-        else:
-            found[index] = known[0] if known else 0.0
-    return float(found[last] ** 0.5)
+        steps = _steps(graph, states, index)
+        parts = (found[p] * weight * factor for p, weight, factor in steps if p in found)
+        found[index] = sum(parts, Bounded(0.0))
+    return found[last].root().estimate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,7 @@ class WeightedPath:
     Args:
         layers: The numbers of its layers.
         weight: Its weight; those of all paths add up to 1.
-        product: The product of the squared coefficients of its activations.
+        product: The product of the squared coefficients of its layers.
     """
 
     layers: tuple[int, ...]
@@ -136,7 +131,7 @@ def heaviest_paths(
 
     Example:
         >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense, Input
+        >>> from tpcalc.signal.operations import Activation, Dense, Input
         >>> graph = chain(Input(1, 0), [Dense(1), Activation.named("tanh"), Dense(1)])
         >>> first, second = heaviest_paths(graph.then(Addition((1, 0.5)), 1, 3))
         >>> first.layers, second.layers, round(first.weight + second.weight, 12)
@@ -147,31 +142,30 @@ def heaviest_paths(
     states = propagate(graph)
     found: dict[int, list[WeightedPath]] = {start: [WeightedPath((start,), 1.0, 1.0)]}
     for index in range(start + 1, last + 1):
-        layer = graph.layers[index]
-        own: list[WeightedPath] = []
-        for place, parent in enumerate(layer.parents):
-            weight, factor = 1.0, 1.0
-            if isinstance(layer.operation, Addition):
-                w = float(layer.operation.weights[place])
-                weight = w * w * _share(states[parent], states[index])
-            elif isinstance(layer.operation, Activation):
-                factor = _single(states[parent], states[index])
-            own += [
-                WeightedPath((*path.layers, index), path.weight * weight, path.product * factor)
-                for path in found.get(parent, [])
-            ]
+        own = [
+            WeightedPath(
+                (*path.layers, index), path.weight * weight.value, path.product * factor.value
+            )
+            for parent, weight, factor in _steps(graph, states, index)
+            for path in found.get(parent, [])
+        ]
         # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
         found[index] = sorted(own, key=lambda path: -path.part)[:count]
     return tuple(found[last])
 
 
-def _share(part: State, whole: State) -> float:
-    return exp(logarithm(part.gap).value - logarithm(whole.gap).value)
-
-
-def _single(before: State, after: State) -> float:
-    slope = after.log_gradient.value - before.log_gradient.value
-    return exp(slope) * _share(before, after)
+def _steps(
+    graph: LayerGraph, states: tuple[State, ...], index: int
+) -> Iterator[tuple[int, Bounded, Bounded]]:
+    """The layers that one reads, each with its weight in it and its squared coefficient."""
+    layer, own = graph.layers[index], states[index]
+    for place, parent in enumerate(layer.parents):
+        before = states[parent]
+        if isinstance(layer.operation, Addition):
+            w = bounded(layer.operation.weights[place])
+            yield parent, w * w * ratio(before.gap, own.gap), Bounded(1.0)
+        else:
+            yield parent, Bounded(1.0), exponential(_log_square(before, own))
 
 
 def _check(graph: LayerGraph, start: int, last: int) -> None:

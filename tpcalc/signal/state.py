@@ -82,7 +82,8 @@ def exponential(number: Bounded) -> Bounded:
         1.0
     """
     found = exp(number.value)
-    return Bounded(found, found * expm1(number.error), number.method)
+    exact = number.value == 0 == number.error
+    return Bounded(found, 0.0 if exact else found * (expm1(number.error) + EPS), number.method)
 
 
 def ratio(over: Bounded, under: Bounded) -> Bounded:

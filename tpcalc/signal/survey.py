@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from tpcalc.catalog.activation import Activation
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr
 from tpcalc.results import (
     Curve,
@@ -18,12 +18,14 @@ from tpcalc.results import (
     Estimate,
     FixedPoint,
     JacobianRow,
+    LengthDrift,
     Method,
     Signal,
     Survival,
     checks,
 )
 from tpcalc.results.provenance import provenance
+from tpcalc.signal.drift import Drift, drift
 from tpcalc.signal.maps.curves import (
     correlation_curve,
     correlation_step,
@@ -33,6 +35,7 @@ from tpcalc.signal.maps.curves import (
 )
 from tpcalc.signal.maps.edge import edges
 from tpcalc.signal.maps.layer_map import LayerMap
+from tpcalc.signal.maps.roots import rate, scale
 from tpcalc.signal.spectra.finite import finite_moments
 from tpcalc.signal.spectra.singular_values import PADDED, singular_values, slope_variance
 from tpcalc.signal.spectra.spectrum import FAMILIES
@@ -43,6 +46,7 @@ STARTS = (0.2, 0.5, 0.8)
 """Correlations of the first layer from which they are followed."""
 
 FOLLOWED, DONE, LEFT = 300, 1e-7, 0.01
+TOP = 2.5  # the largest length drawn where there is no fixed point
 WIDTH = 1000  # of the network whose finite-width moments are told
 RANKS = 40
 
@@ -71,7 +75,7 @@ def survey(
 
     Raises:
         StudyError: Negative variances, a rank of 0 or above the width, an unknown family.
-        EvaluationError: Lengths diverge or vanish.
+        EvaluationError: Lengths diverge or vanish faster than by a factor for each layer.
 
     Source: Poole et al., Exponential expressivity in deep neural networks through transient chaos;
         Schoenholz et al., Deep information propagation; On the initialisation of wide low-rank
@@ -87,15 +91,18 @@ def survey(
     tau, layers = found.fn.expr, checks.whole(depth, "depth", least=1)
     if family not in FAMILIES:
         raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(FAMILIES)}.")
-    layer = LayerMap(tau, weights, biases, rank)
-    if layer.every_length:
-        layer = replace(layer, square=1.0)
-    points, reason = _edges(tau, layer)
+    given = LayerMap(tau, weights, biases, rank, square=1.0)
+    moving = drift(given)
+    layer = moving.scaled if moving else given
+    growth = moving.growth if moving else Bounded(1.0)
+    points, reason = _edges(tau, given)
     survival, dynamics = _survival(layer, layers)
-    curves = [length_curve(layer), correlation_curve(layer), *dynamics]
-    curves += [*_edge_curves(layer), *_scale_curves(layer)]
-    curves += [_gradients(layer, layers), *_variances(layer, layers)]
-    log_growth = singular_values(layer, family, layers).log_mean
+    top = TOP if moving else None
+    curves = [length_curve(given, top=top), correlation_curve(layer), *dynamics]
+    curves += [*_edge_curves(tau, layer), *_scale_curves(given)]
+    chi = layer.chi * growth
+    curves += [_gradients(chi, layers), *_variances(layer, layers)]
+    log_growth = singular_values(layer, family, layers).log_mean - rate(growth) * layers
     made = {"activation": found.text, "weights": f"{weights:g}", "biases": f"{biases:g}"}
     made |= {"rank": f"{rank:g}", "family": family, "depth": str(layers)}
     return Signal(
@@ -108,15 +115,15 @@ def survey(
         phase=layer.phase,
         fixed_points=tuple(
             FixedPoint(point.square.estimate(), point.slope.estimate(), point.kind)
-            for point in layer.fixed_points
+            for point in given.fixed_points
         ),
         length=layer.fixed_point.estimate(),
         start=layer.start.estimate(),
-        chi=layer.chi.estimate(),
+        chi=chi.estimate(),
         correlation=layer.stable_correlation.estimate(),
-        length_scale=layer.length_scale,
+        length_scale=scale(growth) if moving else layer.length_scale,
         correlation_scale=layer.correlation_scale,
-        gradient_scale=layer.gradient_scale,
+        gradient_scale=scale(chi),
         gradient=log_growth.estimate(),
         survival=survival,
         nonzero=singular_values(layer, family, layers).nonzero,
@@ -125,8 +132,17 @@ def survey(
         edge_note=reason,
         curves=tuple(curves),
         provenance=provenance(tau.text, None, made, time.perf_counter() - begun),
-        notes=_notes(layer, family, layers),
+        notes=_notes(layer, moving is not None, family, layers),
+        drift=_drifting(moving, layers),
     )
+
+
+def _drifting(moving: Drift | None, depth: int) -> LengthDrift | None:
+    if moving is None:
+        return None
+    kept = bounded(moving.scaled.weights) + Bounded(0.0, 4 * EPS * moving.scaled.weights)
+    whole = -rate(moving.growth) * depth
+    return LengthDrift(moving.growth.estimate(), whole.estimate(), moving.end, kept.estimate())
 
 
 def _edges(tau: Expr, layer: LayerMap) -> tuple[tuple[EdgePoint, ...], str]:
@@ -179,11 +195,11 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
     return tuple(found), curves
 
 
-def _edge_curves(layer: LayerMap) -> list[Curve]:
+def _edge_curves(tau: Expr, layer: LayerMap) -> list[Curve]:
     """The edge of chaos around the layer, where there is one."""
     q = layer.fixed_point.value
     try:
-        found = edge_curve(layer.tau, layer.rank, min(1e-4, q / 10), max(10.0, 4 * q), 160)
+        found = edge_curve(tau, layer.rank, min(1e-4, q / 10), max(10.0, 4 * q), 160)
     except EvaluationError:
         return []
     return [found.curve]
@@ -202,12 +218,12 @@ def _scale_curves(layer: LayerMap) -> list[Curve]:
     return [Curve("scale", "rate of correlations", weights, rates, found.error)]
 
 
-def _gradients(layer: LayerMap, depth: int) -> Curve:
+def _gradients(chi: Bounded, depth: int) -> Curve:
     """log10 of the mean squared gradient of each layer, as a share of that of the last."""
-    growth = log(layer.chi.value) / log(10)
+    growth = log(chi.value) / log(10)
     places = tuple(float(place) for place in range(1, depth + 1))
     values = tuple(growth * (depth - place) for place in places)
-    error = depth * layer.chi.error / layer.chi.value / log(10)
+    error = depth * chi.error / chi.value / log(10)
     return Curve("gradient", "squared gradient", places, values, error)
 
 
@@ -246,22 +262,22 @@ def _jacobian(layer: LayerMap, depth: int) -> tuple[JacobianRow, ...]:
     return tuple(rows)
 
 
-def _notes(layer: LayerMap, family: str, depth: int) -> tuple[str, ...]:
+def _notes(layer: LayerMap, moving: bool, family: str, depth: int) -> tuple[str, ...]:
     found = []
-    if layer.every_length:
+    if layer.every_length and not moving:
         found.append("Every length is a fixed point; numbers are those of q = 1.")
     if len(layer.fixed_points) > 1:
         named = ", ".join(
             f"{point.square.value:.6g} ({point.kind})" for point in layer.fixed_points
         )
         found.append(f"Lengths have several fixed points: {named}.")
-    if layer.phase == "edge of chaos":
+    if layer.phase == "edge of chaos" and not moving:
         found.append(
             "chi is 1 within its error. At the edge of chaos correlations tend to c* like a power "
             "of the depth, and a depth scale is no number of layers."
         )
-        if layer.stable_correlation.error > 0.5:
-            found.append("Every correlation is a fixed point: the layers are linear.")
+    if layer.phase == "edge of chaos" and layer.stable_correlation.error > 0.5:
+        found.append("Every correlation is a fixed point: the layers are linear.")
     found.append(
         "Squared gradients and squared singular values are means over networks, for a backward "
         "pass with weights of its own; a typical deep network lies below its mean."

@@ -76,7 +76,7 @@ def test_linear_layers_have_the_coefficient_1() -> None:
     layers = [Dense(1.7), Bias(0.3), LayerNorm(), Dense(0.2), BatchNorm(), Bias(1.0)]
     graph = chain(Input(1.3, 0.4), layers)
     assert nlc(graph).value == pytest.approx(1, abs=1e-12)
-    assert path_nlc(graph) == pytest.approx(1, abs=1e-12)
+    assert path_nlc(graph).value == pytest.approx(1, abs=1e-12)
 
 
 def test_S4_28_the_coefficient_is_a_product_along_bottlenecks() -> None:

@@ -269,9 +269,11 @@ def test_S0_28_conditions_on_the_start(scales: str, stable: bool, nontrivial: bo
     found = {theorem.name: theorem for theorem in told}
     for name, wanted in (("stable_init", stable), ("nontrivial_init", nontrivial)):
         theorem = found[name]
-        assert bool(theorem) is wanted and theorem.answer != "outside"
-        assert not theorem.differs
         (claim,) = theorem.claims
+        # What the verdict says of a start that explodes leaves open whether it vanishes elsewhere.
+        words = ("not confirmed" if claim.open else "holds") if wanted else "does not hold"
+        assert theorem.answer == words and bool(theorem) is (words == "holds")
+        assert not theorem.differs
         assert claim.agrees or not (stable and nontrivial)
 
 

@@ -9,8 +9,8 @@ from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.functions import Atom, Facts
 from tpcalc.sources import Source
 
-# Kinks are declared as far as a Gaussian with a standard deviation of 10 amplitudes reaches. Wider
-# ones meet more of them, and there quadrature says what it misses.
+# Kinks are declared as far as a Gaussian with a standard deviation of 10 amplitudes reaches. Under
+# wider ones every phase is as likely, and one period tells all.
 DECLARED = 64
 
 
@@ -44,6 +44,7 @@ def square_wave(amplitude: Fraction) -> Atom:
         growth=Fraction(0),
         value_at_zero=1.0,
         slope_at_zero=0.0,
+        period=4 * a,
     )
     return Atom("square_wave", evaluate, None, facts, (amplitude,), display)
 
@@ -74,6 +75,7 @@ def sawtooth(amplitude: Fraction) -> Atom:
         kinks=_kinks(amplitude),
         growth=Fraction(0),
         slope_at_zero=1.0,
+        period=4 * a,
     )
     return Atom("sawtooth", evaluate, square_wave(amplitude), facts, (amplitude,), display)
 

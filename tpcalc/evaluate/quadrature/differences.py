@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tpcalc.evaluate.quadrature.adaptive import EPS, Effort, Integrals, Sampled, integrate
+from tpcalc.evaluate.quadrature.adaptive import EPS, Effort, Integrals, Sampled, Work, integrate
 from tpcalc.evaluate.quadrature.families import Index
 from tpcalc.evaluate.quadrature.nodes import Array, gauss_legendre
 from tpcalc.evaluate.quadrature.one_dimension import FIRST, PEAK
@@ -19,6 +19,7 @@ NARROW = 0.5  # of the smallest unit: a difference over less is an integral of t
 PIECES = (10, 7)  # nodes of that integral on each side of a kink, and of the rule that judges it
 BLOCK = 2**19
 PANELS = 8
+WORK = 10**5  # panels for each pair of scales
 INNER = Effort(tolerance=1e-13, rounds=24, most=256)
 OUTER = Effort(tolerance=4e-13, rounds=30, most=512)
 
@@ -49,13 +50,17 @@ def difference_integrals(whole: Difference, reach: float) -> Integrals:
     Args:
         whole: The differences.
         reach: Values of s and t beyond it are left out.
+
+    Returns:
+        The integrals, infinite where they take too many panels.
     """
     count = len(whole.spread)
+    effort = INNER._replace(work=Work(WORK * count))
 
     def integrand(cover: Panels) -> Sampled:
         size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS * PIECES[0]))
         parts = [
-            _outer_values(whole, reach, cover.at(slice(start, start + size)))
+            _outer_values(whole, reach, effort, cover.at(slice(start, start + size)))
             for start in range(0, len(cover.problem), size)
         ]
         return Sampled(
@@ -80,10 +85,12 @@ def _outer_bends(whole: Difference) -> Bends:
     return Bends(place, first, np.zeros_like(place), base)
 
 
-def _outer_values(whole: Difference, reach: float, cover: Panels) -> Sampled:
+def _outer_values(whole: Difference, reach: float, effort: Effort, cover: Panels) -> Sampled:
     points = gauss_legendre().points
     half = 0.5 * (cover.upper - cover.lower)
     offsets = (0.5 * (cover.upper + cover.lower))[:, None] + half[:, None] * points
+    if effort.work is not None and effort.work.done:
+        return Sampled(*np.full((2, *offsets.shape), np.inf))
     s = cover.anchor[:, None] + offsets
     front = PEAK * np.exp(-0.5 * s * s)
     problem = np.repeat(cover.problem, s.shape[1])
@@ -98,7 +105,7 @@ def _outer_values(whole: Difference, reach: float, cover: Panels) -> Sampled:
     limits = panels(bends, np.zeros((1, len(shift))), reach)
     limits = limits.at(~((limits.anchor == 0.0) & (limits.upper <= 0.0)))  # even in t
     nothing = np.zeros(len(shift))
-    found = integrate(integrand, limits, nothing, None, INNER)
+    found = integrate(integrand, limits, nothing, None, effort)
     value, error = found.value.reshape(s.shape), found.error.reshape(s.shape)
     return Sampled(front * value, front * error)
 
@@ -175,11 +182,13 @@ def _near(slope: Shape, anchor: Array, shift: Array, y: Array, points: int) -> A
     low = -y
     for high in [*(np.clip((k - anchor) - shift, -y, y) for k in kinks), y]:
         width = high - low
-        if np.any(width > 0):
-            middle, half = 0.5 * (high + low), 0.5 * width
+        rows = np.flatnonzero((width > 0).any(axis=1))
+        if rows.size:
+            middle, half = 0.5 * (high + low)[rows], 0.5 * width[rows]
+            base, moved = anchor[rows], shift[rows]
             for node, weight in zip(nodes, weights, strict=True):
                 # A node on a kink itself stands for a piece of no length.
-                values = slope.values(anchor + (shift + (middle + node * half)))
-                total += np.where(width > 0, half * weight * values, 0.0)
+                values = slope.values(base + (moved + (middle + node * half)))
+                total[rows] += np.where(half > 0, half * weight * values, 0.0)
         low = high
     return total

@@ -11,9 +11,10 @@ from tpcalc.evaluate.computed import Computed
 from tpcalc.evaluate.quadrature.adaptive import EPS, Integrals
 from tpcalc.evaluate.quadrature.carried import Carried
 from tpcalc.evaluate.quadrature.differences import Difference, difference_integrals
+from tpcalc.evaluate.quadrature.expectation import expectation
 from tpcalc.evaluate.quadrature.families import Family, beyond, distinct, family
 from tpcalc.evaluate.quadrature.hermite import expand
-from tpcalc.evaluate.quadrature.layer import Pair, direct_gap, prepared
+from tpcalc.evaluate.quadrature.layer import LARGE, Pair, direct_gap, prepared
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.one_dimension import REACH, WHOLE
 from tpcalc.evaluate.quadrature.shape import Shape
@@ -43,7 +44,8 @@ def gap(factor: Expr, q: Any, delta: Any) -> Computed:
 
     Returns:
         Values with bounds on their errors. These are of relative size 1e-10 at most where f has
-        a derivative or jumps; where its slope is unbounded they grow as delta falls.
+        a derivative or jumps; where its slope is unbounded they grow as delta falls. They are
+        infinite where f bends too often for its average to be found in a second or two.
 
     Raises:
         EvaluationError: The numbers are no variances, or quadrature does not take this function.
@@ -91,13 +93,16 @@ def carried_gap(factor: Expr, q: float, delta: float) -> Carried:
     found = direct_gap(pair, q, delta)
     if found is not None:
         return found
+    value, error = gap(factor, q, delta)
+    if not np.isfinite(error):
+        raise EvaluationError(
+            f"{factor.text} bends too often for an average over inputs of the variance {q:.3g}.",
+            hint="Take smaller variances, or an activation with fewer kinks.",
+        )
     more, shift = q * (1.0 + MOVE), delta * (1.0 - MOVE)
-    value, error = gap(factor, np.array([q, more, q]), np.array([delta, delta, shift]))
-    by_variance, by_gap = (
-        (value[1] - value[0]) / (more - q),
-        (value[0] - value[2]) / (delta - shift),
-    )
-    return Carried(float(value[0]), float(error[0]), float(by_variance), float(by_gap))
+    wider, nearer = gap(factor, np.array([more, q]), np.array([delta, shift])).value
+    by_variance, by_gap = (wider - value) / (more - q), (value - nearer) / (delta - shift)
+    return Carried(float(value), float(error), float(by_variance), float(by_gap))
 
 
 def _pair(factor: Expr) -> Pair:
@@ -132,6 +137,8 @@ def _general(function: Shape, slope: Shape | None, q: Array, delta: Array) -> tu
     base = None if slope is None else family(slope, np.zeros(len(spread)), spread)
     if base is not None and base.shape.smooth:
         value[todo], error[todo] = _by_series(base, place, q[todo], delta[todo])
+    else:
+        value[todo], error[todo] = _by_products(function.expr, q[todo], delta[todo])
     left = ~(error[todo] <= ENOUGH * value[todo])
     todo, place = todo[left], place[left]
     if todo.size:
@@ -166,6 +173,21 @@ def _by_series(slope: Family, place: Any, q: Array, delta: Array) -> tuple[Array
         error = delta * lacking[place] + 16.0 * EPS * value
         if (error <= ENOUGH * value).all():
             break
+    return value, error
+
+
+def _by_products(factor: Expr, q: Array, delta: Array) -> tuple[Array, Array]:
+    """As a difference of averages, which costs little and loses nothing where the gap is large."""
+    value, error = np.zeros(len(q)), np.full(len(q), np.inf)
+    for place in np.flatnonzero(delta > LARGE * q):
+        variance, product = q[place], q[place] - delta[place] * np.array([0.0, 1.0])
+        found = expectation(
+            (factor, factor), [0.0, 0.0], [[variance, product], [product, variance]]
+        )
+        if found is not None:
+            value[place] = found.value[0] - found.value[1]
+            rounding = EPS * (np.abs(found.value).sum() + value[place] * variance / delta[place])
+            error[place] = np.broadcast_to(found.error, 2).sum() + rounding
     return value, error
 
 

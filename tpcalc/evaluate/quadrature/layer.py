@@ -29,8 +29,10 @@ from tpcalc.evaluate.quadrature.kink import centre, kink_gap, kink_moments
 from tpcalc.evaluate.quadrature.lattice import lattice_gap, lattice_moments
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.shape import Shape, shape
+from tpcalc.evaluate.quadrature.waves import Wave, wave, wave_gap, wave_moments
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
+from tpcalc.functions.period import period
 
 __all__ = ["Pair", "direct_gap", "layer_moments", "prepared"]
 
@@ -48,6 +50,7 @@ class Pair(NamedTuple):
         slope: Its derivative; None where that is no function.
         smooth: Whether neither has a kink.
         line: The function as a broken line, where it is one.
+        wave: One period of it, where it has one.
         centre: The only place where both vary, with all kinks; None where there are several.
         closed: Whether E f'(u) f'(v) has a closed form.
     """
@@ -56,6 +59,7 @@ class Pair(NamedTuple):
     slope: Shape | None
     smooth: bool = False
     line: BrokenLine | None = None
+    wave: Wave | None = None
     centre: float | None = None
     closed: bool = False
 
@@ -79,7 +83,8 @@ def prepared(factor: Expr) -> Pair | None:
         return Pair(function, None)
     smooth = function.smooth and slope.smooth
     line, middle = broken_line(function, slope), centre(function, slope)
-    return Pair(function, slope, smooth, line, middle, exact.supported((expr, expr)))
+    turn = None if line is None else wave(line, period(factor))
+    return Pair(function, slope, smooth, line, turn, middle, exact.supported((expr, expr)))
 
 
 @lru_cache(maxsize=4096)
@@ -108,6 +113,8 @@ def layer_moments(factor: Expr, q: float) -> Moments | None:
             found = lattice_moments(function, slope, q)
         elif pair.line is not None:
             found = broken_moments(pair.line, q)
+        if found is None and pair.wave is not None:
+            found = wave_moments(pair.wave, q)
         if found is None and pair.centre is not None:
             found = kink_moments(function, slope, pair.centre, q)
     return found
@@ -150,7 +157,8 @@ def _on_lattice(pair: Pair, q: float, delta: float) -> Carried | None:
 
 
 def _on_line(pair: Pair, q: float, delta: float) -> Carried | None:
-    return broken_gap(pair.line, q, delta) if pair.line else None
+    found = broken_gap(pair.line, q, delta) if pair.line else None
+    return wave_gap(pair.wave, q, delta) if found is None and pair.wave else found
 
 
 def _by_sides(pair: Pair, q: float, delta: float) -> Carried | None:

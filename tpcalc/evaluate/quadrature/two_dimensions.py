@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.evaluate.quadrature.adaptive import Effort, Integrals, Sampled, integrate
+from tpcalc.evaluate.quadrature.adaptive import Effort, Integrals, Sampled, Work, integrate
 from tpcalc.evaluate.quadrature.geometry import Plane
 from tpcalc.evaluate.quadrature.nodes import Array, gauss_legendre
 from tpcalc.evaluate.quadrature.one_dimension import (
@@ -29,6 +29,7 @@ BLOCK = 2**18  # values of the second function held at a time
 INNER = Effort(tolerance=1e-13, rounds=24, most=256)
 OUTER = Effort(tolerance=4e-13, rounds=24, most=256)
 PANELS = 8  # typical number of inner panels
+WORK = 2 * 10**5  # inner panels for each pair
 
 
 def plane_integrals(
@@ -43,12 +44,16 @@ def plane_integrals(
         powers: The coefficients of P, of shape (degree in z + 1, degree in w + 1, n).
         scale: For each pair a size that its error is small against.
         reach: Values of z and w beyond it are left out.
+
+    Returns:
+        The integrals, infinite where they take too many panels.
     """
+    effort = INNER._replace(work=Work(WORK * len(scale)))
     outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
     origin = np.stack([pair.u0])
 
     def integrand(cover: Panels) -> Sampled:
-        return _in_blocks(first, second, pair, powers, scale, reach, cover)
+        return _in_blocks(first, second, pair, powers, scale, reach, effort, cover)
 
     with np.errstate(all="ignore"):
         cover = panels(_joined(line_bends(outer), _projected(second, pair)), origin, reach)
@@ -88,13 +93,14 @@ def _in_blocks(
     powers: Array,
     scale: Array,
     reach: float,
+    effort: Effort,
     cover: Panels,
 ) -> Sampled:
     size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS))
     values, doubt = [], []
     for start in range(0, len(cover.problem), size):
         part = cover.at(slice(start, start + size))
-        found = _outer_values(first, second, pair, powers, scale, reach, part)
+        found = _outer_values(first, second, pair, powers, scale, reach, effort, part)
         values.append(found.values)
         doubt.append(found.doubt)
     return Sampled(np.concatenate(values), np.concatenate(doubt))
@@ -107,11 +113,14 @@ def _outer_values(
     powers: Array,
     scale: Array,
     reach: float,
+    effort: Effort,
     cover: Panels,
 ) -> Sampled:
     outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
     z, front = sampled(outer, cover)
     front *= PEAK * np.exp(-0.5 * z * z)
+    if effort.work is not None and effort.work.done:
+        return Sampled(*np.full((2, *z.shape), np.inf))
     problem = np.repeat(cover.problem, z.shape[1])
     here, flat = z.ravel(), pair.at(problem)
     centre = flat.v0 + flat.sv * flat.rho * here
@@ -126,7 +135,7 @@ def _outer_values(
         return Sampled(values, 0.0)
 
     limits = panels(line_bends(inner), inner.offset, reach)
-    found = integrate(integrand, limits, enough, None, INNER)
+    found = integrate(integrand, limits, enough, None, effort)
     value, error = found.value.reshape(z.shape), found.error.reshape(z.shape)
     return Sampled(front * value, np.abs(front) * error)
 

@@ -121,7 +121,8 @@ def excess_kurtosis(second: Array, fourth: Array, count: int) -> Array:
     if count < 4:
         return np.zeros_like(second)
     n = float(count)
-    ratio = np.divide(fourth, second**2, out=np.zeros_like(fourth), where=second > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.divide(fourth, second**2, out=np.zeros_like(fourth), where=second > 0)
     below = (n - 2) * (n - 3)
     found = (n + 1) * (n - 1) / below * ratio - 3 * (n - 1) ** 2 / below
     return np.where(second > 0, found, 0.0)

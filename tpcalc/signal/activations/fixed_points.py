@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,9 @@ from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
 from tpcalc.signal.activations.averages import Values
 from tpcalc.signal.activations.length import LengthKernel
 from tpcalc.signal.activations.reach import longest
+from tpcalc.signal.crossings import Changes, Crossing, crossings
+from tpcalc.signal.maps.roots import log_root
+from tpcalc.signal.state import logarithm
 
 __all__ = ["Iteration"]
 
@@ -26,6 +28,7 @@ SMALLEST, LARGEST, PER_DECADE = -3, 3, 20
 SAME = 1e-11  # relative difference of L(lambda) and lambda that counts as none
 EDGE = 1e-9  # |slope - 1| that counts as none
 STEP = 1e-2
+SHORTEST = 1e-30
 _WHOLE = 0.03  # how near to a whole number a measured power has to be
 _WORDS: dict[tuple[float, float], Kind] = {
     (1.0, -1.0): "stable",
@@ -70,92 +73,98 @@ class Iteration:
         Raises:
             EvaluationError: E tau^2 does not exist.
         """
-        grid, sign = self._signs
+        known = self._known
+        sign = known.sign
         if not sign.any():
             return LengthMap(self.normalized, "identity", ())
-        points = [*self._at_zero(sign), *self._positive(grid, sign)]
-        notes = []
+        found = [self._point(each) for each in crossings(self.change, known)]
+        points = [*self._at_zero(sign), *(point for point, _ in found)]
+        notes = [note for _, note in found if note]
         if sign[0] == 0:
-            end = grid[np.flatnonzero(sign)[0]]
+            end = known.at[np.flatnonzero(sign)[0]]
             notes.append(f"below {end:.2g} the kernel is the identity up to rounding")
         label = _label(points, float(sign[-1]))
         return LengthMap(self.normalized, label, tuple(points), tuple(notes))
 
-    def change(self, lengths: Array) -> tuple[Array, Array]:
-        """log(L(lambda) / lambda), with bounds on the errors.
+    def change(self, lengths: Array) -> Changes:
+        """log(L(lambda) / lambda), and up to where it counts as none.
 
         Args:
             lengths: The lambdas.
         """
-        at = np.atleast_1d(np.asarray(lengths, dtype=np.float64))
-        return self._change(at, self._kernel.lengths(at))
+        return self._change(lengths, self._kernel.lengths(lengths))
 
-    def _change(self, at: Array, found: Values) -> tuple[Array, Array]:
+    def _change(self, at: Array, found: Values) -> Changes:
         with np.errstate(all="ignore"):
             value = np.log(found.value / self._unit.value / at)
             error = found.error / found.value + self._unit.error / self._unit.value
-        return value, np.where(found.known, error, np.inf)
+        return Changes(at, value, np.where(found.known, np.maximum(8 * error, SAME), np.inf))
 
     @cached_property
-    def _signs(self) -> tuple[Array, Array]:
-        """A grid of lengths, and whether the kernel makes them longer."""
-        grid, lengths = _on_grid(self.tau)
-        value, error = self._change(grid, lengths)
-        known = np.isfinite(value) & np.isfinite(error)
-        if not known.any():
+    def _known(self) -> Changes:
+        """The change on a grid of lengths, down to where it is what it is beside 0."""
+        found = _finite(self._change(*_on_grid(self.tau)))
+        if not found.at.size:
             raise EvaluationError(
                 "E tau(s)^2 does not exist for any Gaussian s.",
                 hint="The activation grows too fast, or is not defined on the whole line.",
             )
-        grid, value, error = grid[known], value[known], error[known]
-        same = np.abs(value) <= np.maximum(8 * error, SAME)
-        return grid, np.where(same, 0.0, np.sign(value))
+        if self._below_all * found.sign[0] < 0:
+            short = np.geomspace(SHORTEST, found.at[0], PER_DECADE * 10, endpoint=False)
+            found = _finite(self.change(short)).merged(found)
+        return found
 
-    def _positive(self, grid: Array, sign: Array) -> Iterable[LengthPoint]:
-        """Changes of sign, and single places where the kernel touches the identity."""
-        places = np.flatnonzero(sign)
-        for left, right in pairwise(places):
-            if right == left + 1 and sign[left] == sign[right]:
-                continue
-            if right == left + 1:
-                root = self._root(float(grid[left]), float(grid[right]))
-            elif right == left + 2:
-                root = float(grid[left + 1])
-            else:  # the identity on a stretch
-                root = float(np.sqrt(grid[left + 1] * grid[right - 1]))
-            yield self._point(root, float(sign[left]), float(sign[right]))
+    @cached_property
+    def _below_all(self) -> float:
+        """Whether the shortest lengths grow (1) or shrink (-1); 0 where that is not known."""
+        kernel = self._kernel
+        if kernel.at_zero > 0:
+            return 1.0
+        slope = kernel.slope_at_zero
+        if slope is None:
+            return 0.0
+        excess = slope / self._unit.value - 1
+        return 0.0 if abs(excess) <= EDGE else float(np.sign(excess))
 
-    def _root(self, low: float, high: float) -> float:
-        from scipy.optimize import brentq
-
-        found = brentq(
-            lambda u: float(self.change(np.exp(u))[0][0]),
-            np.log(low),
-            np.log(high),
-            xtol=1e-15,
-            rtol=1e-14,
-        )
-        return float(np.exp(found))
-
-    def _point(self, root: float, below: float, above: float) -> LengthPoint:
-        slope = self._kernel.stability([root]).at(0)
-        value, error = (float(part[0]) for part in self.change(root))
+    def _point(self, found: Crossing) -> tuple[LengthPoint, str]:
+        """A fixed point, and what cannot be told of it."""
+        length = self._root(found)
+        slope = self._slope(length)
         marginal = abs(slope.value - 1) <= max(EDGE, slope.error)
-        off = 0.0
-        if not (self.normalized and root == 1.0):
-            off = root * ((abs(value) + error) / max(abs(slope.value - 1), EDGE) + 4e-16)
-        kind = _WORDS[below, above]
+        kind, note = _WORDS[found.below, found.above], ""
+        if not marginal:
+            by_slope: Kind = "stable" if slope.value < 1 else "unstable"
+            if by_slope != kind:
+                note = f"another fixed point is within rounding of {length.value:.6g}"
+            kind = by_slope
         rate = ""
         if kind != "unstable":
             side = -STEP if kind != "stable from above" else STEP
-            rate = self._marginal(root, side) if marginal else _rate(slope)
-        status = Status.EXACT if off == 0 else Status.CONVERGED
-        method = Method.EXACT if off == 0 else Method.QUADRATURE
-        return LengthPoint(Estimate(root, off, method, status), slope.estimate(), kind, rate)
+            rate = self._marginal(length.value, side) if marginal else _rate(slope)
+        return LengthPoint(length.estimate(), slope.estimate(), kind, rate), note
+
+    def _root(self, found: Crossing) -> Bounded:
+        if self.normalized and found.low < 1.0 < found.high and found.place is not None:
+            return Bounded(1.0)
+        if found.below == found.above:
+            place = found.place or (found.low * found.high) ** 0.5
+            return Bounded(place, max(place - found.low, found.high - place), Method.QUADRATURE)
+        return replace(log_root(self._one, found.low, found.high), method=Method.QUADRATURE)
+
+    def _slope(self, at: Bounded) -> Bounded:
+        """The slope at a fixed point that may be off."""
+        ends = np.array([at.value, at.value - at.error, at.value + at.error])
+        found = self._kernel.stability(ends[: 3 if at.error else 1])
+        moved = float(np.abs(found.value - found.value[0]).max())
+        return found.at(0) + Bounded(0.0, moved)
+
+    def _one(self, length: float) -> Bounded:
+        value = self._kernel.lengths([length]).at(0) / (self._unit * length)
+        return logarithm(value)
 
     def _marginal(self, root: float, side: float) -> str:
         """The rate at which a marginal point is reached, by how the change grows beside it."""
-        value, _ = self.change(root * np.exp(side * np.array([1.0, 2.0])))
+        value = self.change(root * np.exp(side * np.array([1.0, 2.0]))).value
         power = float(np.log2(abs(value[1] / value[0])))
         return _power_rate(power - 1)
 
@@ -177,10 +186,10 @@ class Iteration:
 
     def _slow(self) -> str:
         """The rate at which 0 is reached where the slope is 1 there."""
-        value, error = self.change(np.array([1.0, 2.0, 4.0]) * STEP)
-        if (np.abs(value) <= np.maximum(8 * error, SAME))[0]:
+        found = self.change(np.array([1.0, 2.0, 4.0]) * STEP)
+        if found.sign[0] == 0:
             return "slower than any power of M"
-        return _power_rate(float(np.log2(value[1] / value[0])))
+        return _power_rate(float(np.log2(found.value[1] / found.value[0])))
 
 
 @lru_cache(maxsize=8)
@@ -190,6 +199,11 @@ def _on_grid(tau: Expr) -> tuple[Array, Values]:
     count = round(PER_DECADE * (np.log10(top) - SMALLEST))
     grid = np.unique(np.append(np.geomspace(10.0**SMALLEST, top, count + 1), 1.0))
     return grid, LengthKernel(tau).lengths(grid)
+
+
+def _finite(found: Changes) -> Changes:
+    kept = np.isfinite(found.value) & np.isfinite(found.doubt)
+    return Changes(*(part[kept] for part in found))
 
 
 def _rate(slope: Bounded) -> str:

@@ -120,12 +120,13 @@ def edge_curve(
     )
 
 
-def length_curve(layer: LayerMap, points: int = 121) -> Curve:
+def length_curve(layer: LayerMap, points: int = 121, top: float | None = None) -> Curve:
     """The length map from 0 to well above its fixed point.
 
     Args:
         layer: The layer.
         points: How many.
+        top: The largest length, where there is no fixed point.
 
     Example:
         >>> from tpcalc.catalog.activations import lookup
@@ -133,7 +134,7 @@ def length_curve(layer: LayerMap, points: int = 121) -> Curve:
         >>> [round(q, 9) for q in (*found.x, *found.y)]
         [0.0, 1.25, 2.5, 0.5, 1.125, 1.75]
     """
-    q = np.linspace(0.0, 2.5 * layer.fixed_point.value, points)
+    q = np.linspace(0.0, 2.5 * layer.fixed_point.value if top is None else top, points)
     q[0] = 1e-12 * q[-1]
     found = layer.lengths(q)
     q[0], value = 0.0, np.where(np.arange(points) == 0, np.round(found.value, 9), found.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tpcalc.errors import EvaluationError, StudyError
-from tpcalc.evaluate.bounded import Bounded
+from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.evaluate.computed import Computed
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -94,13 +95,16 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
     for i, j in pairwise(kept):
         if sign[i] != sign[j]:
             q = log_root(lambda q: _biases(kernels, Bounded(q)) - wanted, grid[i], grid[j])
-            points.append(_point(kernels, q, gamma))
+            points.append(_asked(_point(kernels, q, gamma), biases))
     if not points:
         sure = found.value[found.value > found.error] / gamma
-        some = f"between {sure.min():.3g} and {sure.max():.3g}" if sure.size else "of no variance"
+        hint = "There is none with other biases either: chi is below 1 at all fixed points."
+        if sure.size:
+            hint = f"There is one for biases between {sure.min():.3g} and {sure.max():.3g}."
+        elif _straight(tau):
+            hint = "There is one for biases of no variance."
         raise EvaluationError(
-            f"there is no edge of chaos with biases of the variance {biases:g}.",
-            hint=f"There is one for biases {some}.",
+            f"there is no edge of chaos with biases of the variance {biases:g}.", hint=hint
         )
     return tuple(points)
 
@@ -186,6 +190,11 @@ def _point(kernels: Kernels, q: Bounded, rank: float, every: bool = False) -> Ed
     exact = Bounded(max(biases.value, 0.0), biases.error, biases.method)
     whole, part = _shared(weights, rank), _shared(exact, rank)
     return EdgePoint(q.estimate(), whole, part, every, kind)
+
+
+def _asked(point: EdgePoint, biases: float) -> EdgePoint:
+    """The point with the biases that were asked for, which its q has but for rounding."""
+    return replace(point, biases=bounded(float(biases)).estimate())
 
 
 def _shared(number: Bounded, rank: float) -> Estimate:

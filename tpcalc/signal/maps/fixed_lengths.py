@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.computed import Computed
+from tpcalc.signal.crossings import Changes, Crossing, crossings
 from tpcalc.signal.maps.roots import log_root
 
 __all__ = ["FixedLength", "Lengths", "fixed_lengths"]
@@ -19,7 +19,8 @@ __all__ = ["FixedLength", "Lengths", "fixed_lengths"]
 Array = Any
 SMALLEST, HIGHEST = 1e-12, (1e12, 1e6, 1e3, 30.0)
 BY_TENFOLD = 12  # points of the grid
-FINER, NEAR = 48, 0.1  # a second grid where the map comes so near to the identity and turns away
+
+Kind = Literal["stable", "unstable", "marginal", "stable from below", "stable from above"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class FixedLength:
 
     square: Bounded
     slope: Bounded
-    kind: Literal["stable", "unstable", "marginal"]
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +59,17 @@ class Lengths:
             start: The length.
         """
         stable = [point for point in self.points if point.kind != "unstable"]
-        if not stable:
-            return None
-        between = [p.square.value for p in self.points if p.kind == "unstable"]
-        free = [
-            p
-            for p in stable
-            if not any(min(start, p.square.value) < b < max(start, p.square.value) for b in between)
-        ]
-        return min(free or stable, key=lambda p: abs(np.log(p.square.value / start)))
+        free = [point for point in stable if self._free(start, point)]
+        near = free or stable
+        return min(near, key=lambda p: abs(np.log(p.square.value / start)), default=None)
+
+    def _free(self, start: float, point: FixedLength) -> bool:
+        """Whether nothing keeps lengths from getting there."""
+        end = point.square.value
+        if point.kind == ("stable from above" if start < end else "stable from below"):
+            return start == end
+        low, high = min(start, end), max(start, end)
+        return not any(low < each.square.value < high for each in self.points)
 
 
 def fixed_lengths(
@@ -95,21 +98,19 @@ def fixed_lengths(
         >>> [(round(p.square.value, 9), p.kind) for p in found.points], found.every
         ([(1.0, 'stable')], False)
     """
-    grid, value, error = _mapped(many)
-    change = value - grid
-    grow = bool(change[-1] > 0)
-    sign = np.where(np.abs(change) <= error, 0, np.sign(change))
+    known = _changes(many)
+    sign = known.sign
     if not sign.any():
         return Lengths((), True, False)
-    points = []
-    for start, end in _brackets(many, grid, change / grid, sign):
-        root = log_root(lambda q: one(q) * (1 / q) - 1.0, start, end)
-        tangent = slope(root)
-        points.append(FixedLength(root, tangent, _kind(tangent)))
-    return Lengths(tuple(points), False, grow)
+
+    def change(at: Array) -> Changes:
+        return _change(at, many(at))
+
+    points = (_point(found, one, slope) for found in crossings(change, known))
+    return Lengths(tuple(points), False, bool(sign[np.flatnonzero(sign)[-1]] > 0))
 
 
-def _mapped(many: Callable[[Array], Computed]) -> tuple[Array, Array, Array]:
+def _changes(many: Callable[[Array], Computed]) -> Changes:
     """The map on the longest grid on which it is finite."""
     for highest in HIGHEST:
         count = round(BY_TENFOLD * np.log10(highest / SMALLEST)) + 1
@@ -125,28 +126,30 @@ def _mapped(many: Callable[[Array], Computed]) -> tuple[Array, Array, Array]:
         good = np.isfinite(found.value) & np.isfinite(error)
         last = len(grid) if good.all() else int(np.argmin(good))
         if last > 1:
-            return grid[:last], found.value[:last], error[:last]
+            return _change(grid[:last], Computed(found.value[:last], error[:last]))
     raise EvaluationError("lengths leave the floating-point range in one layer.")
 
 
-def _brackets(
-    many: Callable[[Array], Computed], grid: Array, ratio: Array, sign: Array
-) -> list[tuple[float, float]]:
-    """Neighbours between which the map crosses the identity."""
-    kept = np.flatnonzero(sign)
-    found = [(grid[i], grid[j]) for i, j in pairwise(kept) if sign[i] != sign[j]]
-    size = np.abs(ratio)
-    turns = (size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] < NEAR)
-    for k in np.flatnonzero(turns) + 1:
-        if not sign[k - 1] == sign[k] == sign[k + 1] != 0:
-            continue
-        finer = np.geomspace(grid[k - 1], grid[k + 1], FINER)
-        signs = np.sign(many(finer).value - finer)
-        found += [(finer[i], finer[i + 1]) for i in range(FINER - 1) if signs[i] != signs[i + 1]]
-    return sorted((float(low), float(high)) for low, high in found)
+def _change(at: Array, found: Computed) -> Changes:
+    with np.errstate(all="ignore"):
+        return Changes(at, np.log(found.value / at), found.error / found.value)
 
 
-def _kind(slope: Bounded) -> Literal["stable", "unstable", "marginal"]:
+def _point(
+    found: Crossing, one: Callable[[float], Bounded], slope: Callable[[Bounded], Bounded]
+) -> FixedLength:
+    if found.below == found.above:
+        place = found.place or (found.low * found.high) ** 0.5
+        root = Bounded(place, max(place - found.low, found.high - place), one(place).method)
+        return FixedLength(
+            root, slope(root), "stable from below" if found.below > 0 else "stable from above"
+        )
+    root = log_root(lambda q: one(q) * (1 / q) - 1.0, found.low, found.high)
+    tangent = slope(root)
+    return FixedLength(root, tangent, _kind(tangent))
+
+
+def _kind(slope: Bounded) -> Kind:
     size = abs(slope.value)
     if abs(size - 1) <= slope.error:
         return "marginal"

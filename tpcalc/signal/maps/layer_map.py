@@ -52,7 +52,8 @@ class LayerMap:
         rank: Rank over width of the weights, gamma: they are C A, C with orthonormal columns, A
             with the variance sigma_w^2 / fan-in, biases in the span of C. Both variances then
             count gamma times.
-        square: The length q that is meant where every one is a fixed point.
+        square: The length q that is meant where every one is a fixed point; where fixed points are
+            unstable alone, the one nearest to it is meant.
 
     Raises:
         StudyError: A variance, a rank or a length that is none.
@@ -140,11 +141,17 @@ class LayerMap:
         """Whether every length is a fixed point."""
         return self._found.every
 
+    @property
+    def grow(self) -> bool:
+        """Whether the longest lengths that were looked at grow."""
+        return self._found.grow
+
     @cached_property
     def fixed_point(self) -> Bounded:
         """q*, the stable fixed point of the length map above 0.
 
-        Of several it is the one to which lengths of 1 tend, or else the nearest to 1.
+        Of several it is the one to which lengths of 1 tend, or else the nearest to 1. Where none is
+        stable, it is the one nearest to ``square``.
 
         Raises:
             EvaluationError: Lengths diverge, vanish, or stay what they are.
@@ -154,6 +161,10 @@ class LayerMap:
         found = self._found.reached()
         if found is not None:
             return found.square
+        if self.square is not None and self.fixed_points:
+            named = self.square
+            points = [point.square for point in self.fixed_points]
+            return min(points, key=lambda q: abs(np.log(q.value / named)))
         raise EvaluationError(
             f"lengths have no stable fixed point above 0: {self._why()}.",
             hint="Change the variances; edge_of_chaos gives those of a fixed point of its own.",

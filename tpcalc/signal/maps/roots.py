@@ -51,8 +51,9 @@ def rate(slope: Bounded) -> Bounded:
     size = abs(slope.value)
     if size <= slope.error:
         return Bounded(inf, 0.0 if slope.value == 0 == slope.error else inf, slope.method)
-    error = -log1p(-slope.error / size) + EPS
-    return Bounded(-log(size) + 0.0, error, slope.method)
+    found = -log(size) + 0.0
+    error = -log1p(-slope.error / size) + EPS * max(1.0, abs(found))
+    return Bounded(found, error, slope.method)
 
 
 def scale(slope: Bounded) -> Scale:

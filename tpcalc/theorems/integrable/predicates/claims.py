@@ -13,7 +13,7 @@ from tpcalc.analyses.orders import orders
 from tpcalc.analyses.verdict.sizes import power
 from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.program import Program, prune
-from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict
+from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict, confirmed
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.theorems.integrable.predicates.case import Case
 from tpcalc.theorems.integrable.predicates.setting import (
@@ -288,5 +288,7 @@ def answered(
         stated = tuple(claims(case))
         if spared:
             said.insert(0, SUPPORTED.format(case.activation.degree))
-    answer: Answer = "outside" if missing else "holds" if holds(case) else "does not hold"
+    answer: Answer = "outside"
+    if not missing:
+        answer = confirmed(stated) if holds(case) else "does not hold"
     return Theorem(name, title, paper(item), answer, hypotheses, stated, tuple(said))

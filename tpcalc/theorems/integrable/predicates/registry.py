@@ -145,7 +145,7 @@ def applicable(
     if not case.plain:
         return ()
     found = [theorem for each in PREDICATES.values() if (theorem := _told(each, case)) is not None]
-    order = ("holds", "does not hold", "outside")
+    order = ("holds", "not confirmed", "does not hold", "outside")
     return tuple(sorted(found, key=lambda theorem: order.index(theorem.answer)))
 
 
