@@ -59,12 +59,12 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
         dim: The dimension class of the average.
     """
     left = _terms(piece.fn, piece.vectors, piece.scalars)
-    found: list[tuple[_Term, int]] = []
+    found: list[tuple[_Term, LRef, int]] = []
     while left:
         term = left.pop()
-        place = _base(context, term)
-        if place is not None:
-            found.append((term, place))
+        base = _base(context, term)
+        if base is not None:
+            found.append((term, *base))
             continue
         inner = _opened(context, term)
         if not inner or len(found) + len(left) + len(inner) > MOST:
@@ -72,7 +72,7 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
         left += inner
     if not found:
         return None
-    return context.scalar_sum([_gaussian(context, term, place, dim) for term, place in found])
+    return context.scalar_sum([_gaussian(context, *one, dim) for one in found])
 
 
 def _of_starts(context: Context, piece: Piece, dim: str) -> LRef | None:
@@ -155,44 +155,58 @@ def _opened(context: Context, term: _Term) -> list[_Term] | None:
     return None
 
 
-def _base(context: Context, term: _Term) -> int | None:
-    """The place of a vector that the others are independent of, in one order for all averages."""
+def _base(context: Context, term: _Term) -> tuple[LRef, int] | None:
+    """The node that the other vectors are independent of, and its place: one for equal averages.
+
+    Start vectors come first. With g of start vectors alone ``g.(W u)`` is ``u.(W^T g)``, and u is
+    that node.
+    """
     if any(is_hidden(fn) for fn, _, _ in term.rest):  # a gate may be decided by the vector itself
         return None
     below = [vector for _, vectors, _ in term.rest for vector in vectors]
-    found: list[tuple[int, int]] = []
+    found: list[tuple[bool, int, LRef, int]] = []
     for place, vector in enumerate(term.vectors):
         node = context.nodes[vector]
         others = [*term.vectors[:place], *term.vectors[place + 1 :], *below]
-        if isinstance(node, Start):
-            own = context.root(node)
-            centred = context.program.group[node.group].mean[node.index] == 0
+        through = isinstance(node, Product) and not any(context.sides[other] for other in others)
+        inner = node.vector if isinstance(node, Product) and through else vector
+        start = context.nodes[inner]
+        if isinstance(start, Start):
+            own = context.root(start)
+            centred = context.program.group[start.group].mean[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
-                found.append((0, place))
-        elif isinstance(node, Product) and node.matrix not in context.orthogonal:
+                found.append((False, own, inner, place))
+        if isinstance(node, Product) and node.matrix not in context.orthogonal:
             own = context.side(node.matrix, node.transpose)
             back = context.side(node.matrix, not node.transpose)
             held = any(own & context.sides[other] for other in others)
             if not held and not back & context.sides[node.vector]:
-                found.append((context.root(node.matrix), place))
-    return min(found)[1] if found else None
+                found.append((True, context.root(node.matrix), vector, place))
+    return min(found)[2:] if found else None
 
 
-def _gaussian(context: Context, term: _Term, place: int, dim: str) -> LRef:
-    """The scalar of a term, by the place of the vector that the others are independent of."""
-    node = context.nodes[term.vectors[place]]
+def _gaussian(context: Context, term: _Term, base: LRef, place: int, dim: str) -> LRef:
+    """The scalar of a term, by the node that the others are independent of, and its place."""
+    node, start = context.nodes[term.vectors[place]], context.nodes[base]
     others = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
     partner = _partner(context, others, term.vectors[place], dim)
     number = term.number
-    if isinstance(node, Start):
-        found = Fluctuation(node, (partner,))
-    else:
-        assert isinstance(node, Product)
-        found = Fluctuation(node.matrix, (partner, node.vector))
-        if node.transpose:  # an average over the columns of a sum over the entries
-            ratio = {dim.name: dim.ratio for dim in context.program.dims}
+    if isinstance(node, Product):
+        other = context.dims[node.vector]
+        assert other is not None
+        if isinstance(start, Start):
+            back = Product(node.matrix, not node.transpose, partner)
+            found = Fluctuation(start, (context.add(back, other),))
+        elif node.transpose:
             found = Fluctuation(node.matrix, (node.vector, partner))
-            number *= ratio[context.dims[node.vector] or ""] / ratio[dim]
+        else:
+            found = Fluctuation(node.matrix, (partner, node.vector))
+        if isinstance(start, Start) or node.transpose:  # an average over the other side
+            ratio = {dim.name: dim.ratio for dim in context.program.dims}
+            number *= ratio[other] / ratio[dim]
+    else:
+        assert isinstance(start, Start)
+        found = Fluctuation(start, (partner,))
     fixed = [part for part in term.rest if not part[1]]
     scalars = [*term.scalars, context.add(found, None)]
     factors: list[Expr] = [const(number), *(Par(i) for i in range(len(scalars)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from agree import agree
 
@@ -12,6 +13,7 @@ import tpcalc as tp
 from tpcalc.errors import LimitError, NotDifferentiable, ScaleError, UnknownName
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Fluctuation, Product
+from tpcalc.results import Estimate, Method
 
 DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (-1.0,)))
 
@@ -164,31 +166,44 @@ def test_deep_programs_do_not_recurse() -> None:
 
 
 def test_averages_that_are_one_number_are_not_drawn_twice() -> None:
-    """u.(W v) and v.(W^T u) are equal; independent draws would say E fg = 0."""
+    """u.(W v) and v.(W^T u) are equal, and written with one root; q.phi(k) and k.phi(q) are not.
+
+    Independent draws would say E ab = 0.
+    """
 
     @tp.program
     def both_ways(t: tp.Tracer) -> None:
         u, v, w = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
         f = tp.n**0.5 * t.inner(u, tp.n**-0.5 * (w @ v))
         g = tp.n**0.5 * t.inner(v, tp.n**-0.5 * (w.T @ u))
-        t.output("ff", f * f)
-        t.output("fg", f * g)
+        q, k = (tp.n**-0.5 * (m @ tp.relu(u)) for m in (w, t.matrix("V")))
+        a, b = tp.n**0.5 * t.inner(q, tp.tanh(k)), tp.n**0.5 * t.inner(k, tp.tanh(q))
+        t.output("f", f)
+        t.output("g", g)
+        t.output("aa", a * a)
+        t.output("ab", a * b)
 
+    found = tp.limit(both_ways, outputs=["f", "g"])
+    assert found.cov("f", "g").value == found.cov("f", "f").value == 1
     with pytest.raises(LimitError, match="may be correlated"):
         derive(both_ways.build())
-    # One of them alone is fine.
-    assert tp.limit(both_ways, outputs=["ff"], samples=2**6)["ff"].z(1.0) < 5
+    # One of them alone is fine: E q^2 tanh(k)^2.
+    one = tp.limit(both_ways, outputs=["aa"])["aa"]
+    q, k = np.sqrt(0.5) * np.random.default_rng(0).standard_normal((2, 10**6))
+    drawn = q**2 * np.tanh(k) ** 2
+    agree(one, Estimate(float(drawn.mean()), float(drawn.std() / 1e3), Method.FINITE))
 
 
 @pytest.mark.parametrize("apart", [True, False])
 def test_draws_that_may_be_correlated_are_given_with_a_note(apart: bool) -> None:
-    """u.(W v) and v.(W^T u) are drawn apart; mean(u) and mean(2 u) are one draw, once and twice."""
+    """q.phi(k) and k.phi(q) are drawn apart; mean(u) and mean(2 u) are one draw, once and twice."""
 
     @tp.program
     def two(t: tp.Tracer) -> None:
-        u, v, w = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
-        t.output("f", tp.n**0.5 * (t.inner(u, tp.n**-0.5 * (w @ v)) if apart else t.mean(u)))
-        other = t.inner(v, tp.n**-0.5 * (w.T @ u)) if apart else t.moment(lambda z: 2 * z, u)
+        u = t.gaussian("u")
+        q, k = (tp.n**-0.5 * (t.matrix(name) @ u) for name in "QK")
+        t.output("f", tp.n**0.5 * (t.inner(q, tp.sign(k)) if apart else t.mean(u)))
+        other = t.inner(k, tp.sign(q)) if apart else t.moment(lambda z: 2 * z, u)
         t.output("g", tp.n**0.5 * other)
 
     found = tp.limit(two, samples=2**6)
