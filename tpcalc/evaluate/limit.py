@@ -379,7 +379,7 @@ def limit(
         "storage": storage,
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
+    notes = (*program.notes, *limit_notes(graph, scalars, draws, found.rare), *cover.notes)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered)
     return Limit(program, graph, found.budget, table, values, method)
 

@@ -98,6 +98,16 @@ class Program:
         return {ref: name for name, ref in reversed(self.outputs)}
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its numbers should know of its start vectors."""
+        return tuple(
+            f"the covariance of {group.name} was given with the smallest eigenvalue "
+            f"{-group.moved:.3g}; that is within rounding of its entries, and it counts as 0"
+            for group in self.groups
+            if group.moved
+        )
+
+    @property
     def symbols(self) -> frozenset[str]:
         """The symbols in its powers of n, and ``"L"`` where there are powers of the depth."""
         found: set[str] = set()
