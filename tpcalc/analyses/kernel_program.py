@@ -11,6 +11,7 @@ from tpcalc.analyses.kernel_errors import dependence_note
 from tpcalc.analyses.kernel_found import Found
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
+from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Numeric
 from tpcalc.evaluate.entries import Entries
@@ -44,7 +45,7 @@ def program_kernel(
         progress: Called with a fraction and a text.
 
     Raises:
-        UsageError: It has no scalar outputs.
+        UsageError: It has no scalar outputs, or averages alone.
         UnknownName: It has no such weights.
         EvaluationError: The method does not give the kernels.
     """
@@ -56,6 +57,7 @@ def program_kernel(
         )
     parameters = _parameters(program, trained) if "ntk" in kinds else []
     entries = Entries(tangent_of_program(program, names, parameters, kinds))
+    still = _deterministic(entries, names, kinds)
     numeric = Numeric(chosen(method))
     count = len(names)
     places: list[Place] = [
@@ -82,7 +84,39 @@ def program_kernel(
             hint="Use method='auto'.",
         )
     independent, notes = _independence(entries, matrices.get("ntk"), numeric)
+    notes = (*program.notes, *still, *notes)
     return Found(matrices, least, worst, None, independent, notes, {"outputs": ", ".join(names)})
+
+
+def _deterministic(entries: Entries, names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
+    """A note on outputs whose rows are 0 because they are averages: their limit is a number.
+
+    Raises:
+        UsageError: All outputs are such.
+    """
+    targets, random = dict(entries.graph.targets), random_nodes(entries.graph)
+
+    def still(i: int) -> bool:
+        output, step = targets.get(f"f[{i},0]"), targets.get(f"ntk[{i},0,{i},0]")
+        moves = step is not None and step.power >= 0
+        return not moves and (output is None or output.node not in random)
+
+    found = [name for i, name in enumerate(names) if still(i)]
+    if not found:
+        return ()
+    vanishing = {"nngp": "no variance at the start", "ntk": "no move in a step of training"}
+    why = (
+        f"{', '.join(found[:6])}{', ...' if len(found) > 6 else ''}: in the limit there is "
+        f"{' and '.join(vanishing[kind] for kind in kinds)}, as of an average, whose limit is a "
+        "number"
+    )
+    if len(found) == len(names):
+        raise UsageError(
+            f"no output of the program has a kernel. {why}.",
+            hint="Outputs of a network are sums with weights of their own, such as tp.n**0.5 * "
+            "t.inner(v, x); limits of averages are what tp.limit gives.",
+        )
+    return (f"rows of 0 are of {why}",)
 
 
 def _parameters(program: Program, trained: Sequence[str] | None) -> list[Ref]:

@@ -107,6 +107,39 @@ def test_program_without_scalar_outputs() -> None:
         tp.kernel(vectors)
 
 
+@tp.program
+def averages(t: tp.Tracer) -> None:
+    x = tp.n**-0.5 * (t.matrix("W") @ t.gaussian("z"))
+    t.output("mean", tp.mean(tp.tanh(x)))
+    t.output("square", tp.mean(x * x))
+
+
+@tp.program
+def sum_and_average(t: tp.Tracer) -> None:
+    x = tp.n**-0.5 * (t.matrix("W") @ t.gaussian("z"))
+    t.output("f", tp.n**0.5 * t.inner(t.gaussian("v"), x))
+    t.output("square", tp.mean(x * x))
+
+
+@pytest.mark.parametrize("kinds", [("nngp",), ("ntk",), ("nngp", "ntk")])
+def test_averages_have_no_kernel(kinds: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"no output .* has a kernel. mean, square: in the limit"):
+        tp.kernel(averages, kinds=kinds)
+    found = tp.kernel(sum_and_average, kinds=kinds)
+    assert "rows of 0 are of square: in the limit" in found.notes[0]
+    matrix = found.nngp if found.nngp is not None else found.ntk
+    assert matrix is not None and matrix[0, 0] > 0 and not matrix[1].any()
+
+
+def test_a_network_that_is_0_has_a_kernel() -> None:
+    @tp.program
+    def nothing(t: tp.Tracer) -> None:
+        t.output("f", tp.n**0.5 * t.inner(t.gaussian("v"), tp.tanh(0 * t.gaussian("z"))))
+
+    found = tp.kernel(nothing)
+    assert found.ntk is not None and found.ntk[0, 0] == 0 and found.notes == ()
+
+
 def test_outputs_of_another_size() -> None:
     @tp.program
     def grows(t: tp.Tracer) -> None:
