@@ -29,7 +29,8 @@ from tpcalc.report.tables import (
     comparison_table,
     finite_table,
     limit_tables,
-    slope_table,
+    slope_tables,
+    unfitted,
 )
 from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.traces import gather
@@ -108,8 +109,8 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
         limit: The limits, whose methods tell a sampled zero from an exact one.
     """
     tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
-    tables += [slope_table(comparison.slopes)] if comparison.slopes else []
-    return "".join(map(_html, (*tables, *alone_tables(comparison))))
+    tables += [*slope_tables(comparison.slopes), *alone_tables(comparison)]
+    return "".join(map(_html, tables)) + _lines(unfitted(comparison.slopes))
 
 
 def orders_html(table: OrderTable) -> str:

@@ -30,7 +30,8 @@ from tpcalc.report.tables import (
     comparison_table,
     finite_table,
     limit_tables,
-    slope_table,
+    slope_tables,
+    unfitted,
     worst,
 )
 from tpcalc.report.theorems import answer_table, contradictions, theorem_lead
@@ -124,11 +125,9 @@ def comparison_group(
     if most is not None and len(rows) > most:
         caption = f"The {most} largest differences of {len(rows)}"
         rows = worst(comparison, most)
-    tables = [comparison_table(rows, caption, limit)]
-    if comparison.slopes:
-        tables.append(slope_table(comparison.slopes))
+    tables = [comparison_table(rows, caption, limit), *slope_tables(comparison.slopes)]
     tables += alone_tables(comparison)
-    return _group(tables, comparison.notes, most)
+    return _group(tables, (*comparison.notes, *unfitted(comparison.slopes)), most)
 
 
 def orders_group(table: OrderTable, most: int | None = None) -> Group:
