@@ -163,15 +163,9 @@ def _compared(comparison: Comparison, limit: LimitTable | None) -> tuple[Table, 
 
 
 def _lead(comparison: Comparison) -> str:
-    text = (
-        "z is the difference between the mean over seeds and the limit, in combined standard "
-        "errors."
-    )
-    if any(row.limit_std is not None for row in comparison.rows):
-        text += (
-            " Where the limit is random, z compares means; the standard deviations stand beside."
-        )
-    return " ".join([text, *unfitted(comparison.slopes)])
+    drawn = any(row.limit_std is not None for row in comparison.rows)
+    text = "Where the limit is random, z compares means; the standard deviations stand beside."
+    return " ".join([text] * drawn + [*unfitted(comparison.slopes)])
 
 
 def _fitted(tables: Iterable[Table | None], most_rows: int) -> tuple[Shown, ...]:

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tpcalc.report.labels import index, quantity, symbol
-from tpcalc.report.numbers import Measure, count, mean_of, measured, score, spread, with_power
+from tpcalc.report.numbers import (
+    Measure,
+    count,
+    mean_of,
+    measured,
+    score,
+    scores,
+    spread,
+    with_power,
+)
 from tpcalc.report.traces import Trace, gather
 from tpcalc.results import (
     Comparison,
@@ -214,9 +223,9 @@ def comparison_table(
         limit: The limits themselves, which know how their numbers were found.
     """
     known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
-    shown = []
+    shown, seeds = [], 0
     for row in rows:
-        key = Key.of(row.name)
+        seeds, key = max(seeds, row.seeds), Key.of(row.name)
         sign = symbol(key) if row.statistic == "value" else ""
         trace = known.get((row.name, row.statistic))
         known_limit = trace.limit if trace else None
@@ -247,7 +256,7 @@ def comparison_table(
         number("Finite, mean over seeds"),
         number("z"),
     )
-    return Table(caption, head, tuple(shown))
+    return Table(caption, head, tuple(shown), scores(seeds) if seeds else "")
 
 
 def worst(comparison: Comparison, most: int = 8) -> tuple[ComparisonRow, ...]:
