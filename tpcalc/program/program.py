@@ -9,7 +9,16 @@ from functools import cached_property
 
 from tpcalc.errors import UnknownName
 from tpcalc.program.check import Checker
-from tpcalc.program.nodes import Dim, Group, Node, Ref, Scale
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    Node,
+    Ref,
+    Scale,
+)
 from tpcalc.program.rename import rename
 from tpcalc.program.typing import Type, node_refs
 
@@ -28,6 +37,7 @@ class Program:
         nodes: The nodes; a node refers to earlier ones by index.
         outputs: Named results, in order.
         where: For each node the user's source line, or None. Not part of equality.
+        unused: Names of inputs that were declared and that no output needs. Not part of equality.
 
     Example:
         >>> from tpcalc.program.nodes import InputScalar
@@ -42,6 +52,7 @@ class Program:
     nodes: tuple[Node, ...]
     outputs: tuple[tuple[str, Ref], ...]
     where: tuple[str | None, ...] = field(default=(), compare=False, repr=False)
+    unused: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def types(self) -> tuple[Type, ...]:
@@ -70,6 +81,18 @@ class Program:
     def group(self) -> Mapping[str, Group]:
         """Gaussian groups by name."""
         return {group.name: group for group in self.groups}
+
+    @cached_property
+    def inputs(self) -> Mapping[str, Ref]:
+        """Matrices, scalars and start vectors by name, those of a family as ``name[index]``."""
+        found: dict[str, Ref] = {}
+        for ref, node in enumerate(self.nodes):
+            if isinstance(node, InputMatrix | InputScalar):
+                found[node.name] = ref
+            elif isinstance(node, InputVector):
+                size = len(self.group[node.group].mean)
+                found[node.group if size == 1 else f"{node.group}[{node.index}]"] = ref
+        return found
 
     @cached_property
     def output(self) -> Mapping[str, Ref]:
