@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -119,6 +120,18 @@ def sum_and_average(t: tp.Tracer) -> None:
     x = tp.n**-0.5 * (t.matrix("W") @ t.gaussian("z"))
     t.output("f", tp.n**0.5 * t.inner(t.gaussian("v"), x))
     t.output("square", tp.mean(x * x))
+
+
+@pytest.mark.parametrize(
+    ("act", "depth", "counts"), [("gelu", 12, (4, 16, 64)), ("tanh", 2, (4, 12, 24))]
+)
+def test_more_inputs_state_no_smaller_error(act: str, depth: int, counts: tuple[int, ...]) -> None:
+    inputs = np.random.default_rng(0).normal(size=(64, 16))
+    net = tp.MLP(depth, act, weight_variance=1.96, bias_variance=0.01)
+    errors = [tp.kernel(net, inputs[:count]).error for count in counts]
+    # Integrals that are evaluated together share nodes, which moves errors in the last digits.
+    assert all(more >= 0.999 * fewer for fewer, more in itertools.pairwise(errors))
+    assert errors[-1] > errors[0]
 
 
 @pytest.mark.parametrize("kinds", [("nngp",), ("ntk",), ("nngp", "ntk")])
