@@ -47,9 +47,9 @@ ORDERS = OrderTable(
 )
 MEASURED = OrderTable(
     (
-        OrderRow("f[0,0]", "-1/2", "exact", "parity", -0.52, -0.6, -0.44),
-        OrderRow("f[1,0]", "0", "exact", "", -0.31, -0.4, -0.22),
-        OrderRow("h[1,0,0]", "0", "upper", "parity", -0.5, -0.55, -0.45),
+        OrderRow("f[0,0]", "-1/2", "exact", "parity", -0.52, -0.6, -0.44, agrees=True),
+        OrderRow("f[1,0]", "0", "exact", "", -0.31, -0.4, -0.22, agrees=False),
+        OrderRow("h[1,0,0]", "0", "upper", "parity", -0.5, -0.55, -0.45, agrees=True),
         OrderRow("h[2,0,0]", "a", "exact", "", 0.1, 0.0, 0.2),
         OrderRow("x[1,0,0]", "-oo", "exact", "", note="identically 0"),
     ),

@@ -33,7 +33,7 @@ def test_S0_26_case32() -> None:
     value = found["f[1,1]"]
     assert value.stderr < 1e-3
     agree(value, 1.12019)
-    assert value.z(0.93499) > 20
+    assert value.z(0.93499) > 5 and value.value - 0.93499 > 20 * value.stderr
     agree(found["h[2,1,1]"].second_moment, 2.46993)
 
 

@@ -15,6 +15,7 @@ from tpcalc.analyses.generic import far_query, generic
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.results import Verdict
 
@@ -120,12 +121,27 @@ def test_S0_33_trap_T1(depth: int, act: str, verdict: str, moved: list[str]) -> 
         assert found.facts[0].startswith("layer 3: its updates contribute at most n^(-1/2)")
 
 
+@pytest.mark.parametrize(
+    "network",
+    [*(MLP(depth, "tanh", "all") for depth in (1, 2, 3)), ResNet(2, "tanh", bias_variance=1)],
+    ids=["mlp-1", "mlp-2", "mlp-3", "resnet"],
+)
+def test_all_parameters_of_mup_move_by_order_one(network: MLP | ResNet) -> None:
+    """Tensor Programs V, Table 3: hidden biases are scaled as input weights, all of them move."""
+    found = check(network, "mup", steps=1)
+    assert found.verdict == "feature-learning"
+    biased = [entry.name for entry in found.updates if entry.name.startswith("dB")]
+    assert len(biased) == (network.depth if isinstance(network, ResNet) else network.depth + 1)
+    assert {(entry.n, entry.status) for entry in found.updates} == {("0", "exact")}
+
+
 def test_S0_2_case42() -> None:
     """Yang-Hu muP in its own words is muP; with b = 1 between it is Naive-IP."""
     first = "abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"
     assert [str(t) for t in equivalent_gauge(first, "mup", 3).theta] == ["1/2"] * 4
     second = "abc:-1/2,0,1/2;1/2,1,1/2;0,0,0"
-    assert equivalent_gauge(second, "naive-ip", 3).same
+    assert "a + b of biases in layer 2" in equivalent_gauge(first, "mup", 3, biases=True).text
+    assert equivalent_gauge(second, "naive-ip", 3, biases=True).same
     assert not equivalent_gauge(second, "mup", 3).same
     note = "at this depth it is the parameterization naive-ip, in another gauge"
     assert note in check(MLP(3, "relu"), second, steps=1).notes

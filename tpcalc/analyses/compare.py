@@ -25,6 +25,7 @@ from tpcalc.results import (
     SlopeRow,
     VectorRow,
 )
+from tpcalc.results.score import normal_score
 
 if TYPE_CHECKING:
     from tpcalc.evaluate.limit import Limit
@@ -60,7 +61,8 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
     """Compare the limit of a program with the same program at finite widths.
 
     For each result and width: the mean over seeds, and its distance from the limit in combined
-    standard errors (a size, without sign). For each result: the log-log slope in n of the root mean
+    standard errors (a size, without sign; those of few seeds are reduced to those of a Gaussian, by
+    the tail of Student's t). For each result: the log-log slope in n of the root mean
     square over seeds of finite - limit. A result that stays random in the limit is compared by its
     mean, and both standard deviations are reported. What the limit does not cover keeps its finite
     values, and the reason. Where a power of n was taken out of a limit,
@@ -83,7 +85,7 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
         >>> rows = (FiniteRow("c", "value", 64, (0.5, 1.1)),)
         >>> row = compare(table, FiniteTable(rows, (64,), 2, "lazy", of)).rows[0]
         >>> print(f"{row.mean:.1f} ± {row.stderr:.1f}, z = {row.z:.2f}")
-        0.8 ± 0.3, z = 0.67
+        0.8 ± 0.3, z = 0.49
     """
     limit = _table(limit)
     if not isinstance(finite, FiniteTable):
@@ -220,13 +222,16 @@ def _row(
 
 
 def _distance(limit: Estimate, mean: Estimate, rounding: float) -> float:
-    """The difference in combined standard errors, to which the rounding of the run is added."""
+    """The difference in combined standard errors, to which the rounding of the run is added.
+
+    Of few seeds they are reduced to those of a Gaussian.
+    """
     gap = abs(limit.value - mean.value)
     noise = rounding * max(abs(limit.value), abs(mean.value))
     if limit.stderr == 0 and mean.stderr == 0:
         # Neither side has an error: they agree up to rounding, or no number of errors joins them.
         return 0.0 if gap <= noise else math.inf
-    return gap / math.hypot(limit.stderr, mean.stderr, noise)
+    return normal_score(gap, limit.error, mean.error, (noise, math.inf))
 
 
 def _slope(quantity: _Quantity, by_width: Mapping[int, Values], rounding: float) -> SlopeRow:

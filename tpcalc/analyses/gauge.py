@@ -40,7 +40,11 @@ class Gauge:
 
 
 def equivalent_gauge(
-    a: Parameterization | str, b: Parameterization | str, depth: int, optimizer: str = "sgd"
+    a: Parameterization | str,
+    b: Parameterization | str,
+    depth: int,
+    optimizer: str = "sgd",
+    biases: bool = False,
 ) -> Gauge:
     """Whether two parameterizations are the same up to the gauge, and the change between them.
 
@@ -49,6 +53,7 @@ def equivalent_gauge(
         b: Another.
         depth: Number of hidden layers L.
         optimizer: ``"sgd"`` or ``"adam"``: whether steps grow with the gradient.
+        biases: Whether the networks have biases, whose exponents count then.
 
     Raises:
         UsageError: Another optimizer.
@@ -71,7 +76,7 @@ def equivalent_gauge(
     adam = optimizer == "adam"
     for step in range(STEPS):
         tables = [
-            _invariants(found.exponents(depth, step), scale, adam)
+            _invariants(found.exponents(depth, step), scale, adam, biases)
             for found, scale in zip((first, second), scales, strict=True)
         ]
         if tables[0] != tables[1]:
@@ -131,12 +136,13 @@ def _scales(found: Parameterization, depth: int) -> tuple[Ex, ...]:
 
 
 def _invariants(
-    row: Exponents, scale: tuple[Ex, ...], adam: bool
+    row: Exponents, scale: tuple[Ex, ...], adam: bool, biases: bool
 ) -> list[tuple[str, tuple[object, ...]]]:
     """What no change of gauge moves: a + b, and c - 2 b or, for Adam, c - b."""
     found: list[tuple[str, tuple[object, ...]]] = []
     kept = "c - b" if adam else "c - 2 b"
-    for what, weights, rates in (("", row.a, row.c), (" of biases", row.bias_a, row.bias_c)):
+    parts = [("", row.a, row.c), (" of biases", row.bias_a, row.bias_c)]
+    for what, weights, rates in parts[: 1 + biases]:
         if adam:  # the ac form has c - 2 b
             rates = tuple(c + b for c, b in zip(rates, scale, strict=True))
         found += [(f"a + b{what}", weights), (f"{kept}{what}", rates)]

@@ -102,7 +102,7 @@ def run_chain(
 def _is_plain(net: MLP) -> bool:
     """Whether the loops know its biases, and its variances as factors that all layers share."""
     shared = not isinstance(net.weight_variance, tuple) and net.variances == "factors"
-    return shared and net.bias in ("none", "hidden")
+    return shared and net.weight_rate == net.bias_rate == 1 and net.bias in ("none", "hidden")
 
 
 def _variance(net: MLP | ResNet) -> float:

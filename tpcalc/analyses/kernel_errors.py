@@ -25,14 +25,14 @@ Array = NDArray[np.float64]
 COINCIDENT = 0.99  # correlation of inputs above which they nearly coincide
 PROBES = 16  # pairs of each kind
 FOLLOWED = (
-    "errors were followed through the layers for {} pairs of inputs, the most and the least "
-    "correlated among them, and for the diagonal"
+    "errors were followed through the layers for {} pairs of inputs, those of the largest and "
+    "smallest correlations and sizes, and for the diagonal"
 )
 ALONE = (
     "errors of covariances could not be followed through the layers: the error is that of single "
     "integrals, for {} pairs of inputs and the diagonal"
 )
-MOST = 1024  # inputs that pairs are chosen from
+MOST = 1024  # inputs that pairs are chosen from, besides the largest and smallest
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Checked:
 def check_entries(
     task: Network, matrices: dict[str, Array], methods: tuple[Method, ...]
 ) -> Checked:
-    """Follow errors for the most and least correlated pairs, some others, and the diagonal.
+    """Follow errors for the pairs of extreme correlations and sizes, and for the diagonal.
 
     Args:
         task: The network with its inputs.
@@ -127,7 +127,7 @@ def _own(task: Network, inputs: Inputs, kind: str, k: int) -> Any:
 def _diagonal_error(
     task: Network, matrices: dict[str, Array], kinds: Sequence[str], numeric: Numeric
 ) -> float:
-    places = np.unique(np.linspace(0, len(task.left.rows) - 1, PROBES).astype(int))
+    places = _some(task.left)
     inputs = task.left.at(places)
     squares, tokens = inputs.squares, range(inputs.rows.shape[1])
     rounding = np.finfo(float).eps * np.sqrt(inputs.rows.shape[2])
@@ -145,43 +145,43 @@ def _diagonal_error(
     return worst
 
 
+def _some(inputs: Inputs) -> Any:
+    """The first inputs, and the largest and smallest of all: more, where inputs are added."""
+    order = np.argsort(_sizes(inputs), kind="stable")
+    first = np.arange(min(MOST, len(order)))
+    return np.unique(np.concatenate([first, order[:PROBES], order[-PROBES:]]))
+
+
+def _sizes(inputs: Inputs) -> Array:
+    found: Array = np.linalg.norm(inputs.rows.reshape(len(inputs.rows), -1), axis=1)
+    return found
+
+
 def _pairs(left: Inputs, right: Inputs, *, same: bool) -> tuple[Any, Any, Array]:
-    """Pairs of different inputs: the most correlated, the most opposite, and others."""
-    draws = np.random.default_rng(0)
-    rows, columns = (
-        np.sort(draws.permutation(len(inputs.rows))[:MOST]) for inputs in (left, right)
-    )
+    """Pairs of different inputs: the most correlated and opposite, the largest and smallest.
+
+    They are extremes, towards which errors grow, so that those of more inputs are no better.
+    """
+    rows, columns = _some(left), _some(right)
+    sizes = [_sizes(inputs)[places] for inputs, places in ((left, rows), (right, columns))]
     a, b = (
-        _unit(inputs.rows[places].reshape(len(places), -1))
-        for inputs, places in ((left, rows), (right, columns))
+        inputs.rows[places].reshape(len(places), -1) / np.where(size > 0, size, 1.0)[:, None]
+        for inputs, places, size in ((left, rows, sizes[0]), (right, columns, sizes[1]))
     )
     correlation = a @ b.T
     if same:
         correlation[rows[:, None] == columns[None, :]] = np.nan
-    order = np.argsort(correlation, axis=None)
+    order = np.argsort(correlation, axis=None, kind="stable")
     order = order[: np.count_nonzero(~np.isnan(correlation))]
     if not len(order):
         correlation = np.ones_like(correlation)
         order = np.arange(correlation.size)
     below = order[correlation.ravel()[order] <= COINCIDENT]
-    chosen = np.unique(
-        np.concatenate(
-            [
-                order[-PROBES:],
-                below[-PROBES:],
-                order[:PROBES],
-                draws.choice(order, min(PROBES, len(order)), replace=False),
-            ]
-        )
-    )
+    large = order[np.argsort(np.outer(*sizes).ravel()[order], kind="stable")]
+    ends = [order[-PROBES:], below[-PROBES:], order[:PROBES], large[-PROBES:], large[:PROBES]]
+    chosen = np.unique(np.concatenate(ends))
     i, j = np.unravel_index(chosen, correlation.shape)
     return rows[i], columns[j], correlation.ravel()[chosen]
-
-
-def _unit(rows: Array) -> Array:
-    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: Array = rows / np.where(sizes > 0, sizes, 1.0)
-    return found
 
 
 def _compared(

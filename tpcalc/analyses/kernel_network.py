@@ -24,8 +24,10 @@ from tpcalc.evaluate.entries import Entries
 from tpcalc.evaluate.sampled import Place, sampled
 from tpcalc.evaluate.tiles import Inputs, tiled
 from tpcalc.orders import Ex
+from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.tangent import tangent_of_model
 from tpcalc.passes.unroll import Model, Parameter
+from tpcalc.program.program import Program
 from tpcalc.results import Method, checks
 
 __all__ = ["Network", "network"]
@@ -61,7 +63,7 @@ class Network:
         """Of the forward program of one input."""
         if isinstance(self.architecture, Hashable):
             return _digest(self.architecture, self.exponents)
-        return _model(self.architecture, self.exponents).program.digest
+        return _started(self.architecture, self.exponents).digest
 
     @cached_property
     def pair(self) -> Entries:
@@ -184,7 +186,12 @@ def _model(architecture: Architecture, exponents: Parameterization) -> Model:
 @lru_cache(maxsize=64)
 def _digest(architecture: Architecture, exponents: Parameterization) -> str:
     """Of the forward program: printing it takes as long as a small kernel."""
-    return _model(architecture, exponents).program.digest
+    return _started(architecture, exponents).digest
+
+
+def _started(architecture: Architecture, exponents: Parameterization) -> Program:
+    model = _model(architecture, exponents)
+    return started_at_zero(model.program, model.zeros)
 
 
 def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:

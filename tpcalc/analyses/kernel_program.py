@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,24 +12,26 @@ from tpcalc.analyses.kernel_errors import dependence_note
 from tpcalc.analyses.kernel_found import Found
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
+from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Numeric
 from tpcalc.evaluate.entries import Entries
 from tpcalc.evaluate.sampled import Place, sampled
 from tpcalc.passes.tangent import tangent_of_program
-from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, Kind, Ref
+from tpcalc.program.nodes import InputScalar, Kind, Node, Ref
 from tpcalc.program.program import Program
 from tpcalc.results import Method, checks
 
-__all__ = ["program_kernel"]
+__all__ = ["Trained", "program_kernel"]
 
 Array = NDArray[np.float64]
+Trained = Sequence[str] | Mapping[str, Fraction | float]
 
 
 def program_kernel(
     program: Program,
     kinds: Sequence[str],
-    trained: Sequence[str] | None,
+    trained: Trained | None,
     method: str,
     seed: int,
     progress: Callable[[float, str], None] | None,
@@ -38,13 +41,14 @@ def program_kernel(
     Args:
         program: The program.
         kinds: Of ``"nngp"``, ``"ntk"``.
-        trained: Names of trained matrices, start vectors and random scalars; None: all.
+        trained: Names of trained matrices, start vectors and scalars, or these with a rate for
+            each; None: all that are random.
         method: As of ``tp.kernel``.
         seed: Of particles.
         progress: Called with a fraction and a text.
 
     Raises:
-        UsageError: It has no scalar outputs.
+        UsageError: It has no scalar outputs, or averages alone.
         UnknownName: It has no such weights.
         EvaluationError: The method does not give the kernels.
     """
@@ -54,8 +58,9 @@ def program_kernel(
             "the program has no scalar outputs; a kernel is between scalars f_i.",
             hint="Name them with t.output.",
         )
-    parameters = _parameters(program, trained) if "ntk" in kinds else []
-    entries = Entries(tangent_of_program(program, names, parameters, kinds))
+    rates = _rates(program, trained) if "ntk" in kinds else {}
+    entries = Entries(tangent_of_program(program, names, list(rates), kinds, rates))
+    still = _deterministic(entries, names, kinds)
     numeric = Numeric(chosen(method))
     count = len(names)
     places: list[Place] = [
@@ -82,24 +87,60 @@ def program_kernel(
             hint="Use method='auto'.",
         )
     independent, notes = _independence(entries, matrices.get("ntk"), numeric)
+    notes = (*program.notes, *still, *notes)
     return Found(matrices, least, worst, None, independent, notes, {"outputs": ", ".join(names)})
 
 
-def _parameters(program: Program, trained: Sequence[str] | None) -> list[Ref]:
-    """The trained inputs of a program."""
-    own: dict[str, Ref] = {}
-    for ref, node in enumerate(program.nodes):
-        if isinstance(node, InputMatrix) or (isinstance(node, InputScalar) and node.std != 0):
-            own[node.name] = ref
-        elif isinstance(node, InputVector):
-            size = len(program.group[node.group].mean)
-            own[node.group if size == 1 else f"{node.group}[{node.index}]"] = ref
+def _deterministic(entries: Entries, names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
+    """A note on outputs whose rows are 0 because they are averages: their limit is a number.
+
+    Raises:
+        UsageError: All outputs are such.
+    """
+    targets, random = dict(entries.graph.targets), random_nodes(entries.graph)
+
+    def still(i: int) -> bool:
+        output, step = targets.get(f"f[{i},0]"), targets.get(f"ntk[{i},0,{i},0]")
+        moves = step is not None and step.power >= 0
+        return not moves and (output is None or output.node not in random)
+
+    found = [name for i, name in enumerate(names) if still(i)]
+    if not found:
+        return ()
+    vanishing = {"nngp": "no variance at the start", "ntk": "no move in a step of training"}
+    why = (
+        f"{', '.join(found[:6])}{', ...' if len(found) > 6 else ''}: in the limit there is "
+        f"{' and '.join(vanishing[kind] for kind in kinds)}, as of an average, whose limit is a "
+        "number"
+    )
+    if len(found) == len(names):
+        raise UsageError(
+            f"no output of the program has a kernel. {why}.",
+            hint="Outputs of a network are sums with weights of their own, such as tp.n**0.5 * "
+            "t.inner(v, x); limits of averages are what tp.limit gives.",
+        )
+    return (f"rows of 0 are of {why}",)
+
+
+def _rates(program: Program, trained: Trained | None) -> dict[Ref, Fraction | float]:
+    """The trained inputs of a program, each with its rate; those that no output needs count 0."""
+    own = program.inputs
     if trained is None:
-        return list(own.values())
-    for name in (asked := checks.names(trained, "trained")):
-        if name not in own:
-            raise UnknownName("matrix, start vector or random scalar", name, list(own))
-    return [own[name] for name in asked]
+        return {ref: Fraction(1) for ref in own.values() if not _is_given(program.nodes[ref])}
+    if not isinstance(trained, Mapping):
+        trained = dict.fromkeys(checks.names(trained, "trained"), Fraction(1))
+    found: dict[Ref, Fraction | float] = {}
+    for name, rate in trained.items():
+        if name in own:
+            found[own[name]] = checks.real(rate, f"the rate of {name}")
+        elif name not in program.unused:
+            known = (*own, *program.unused)
+            raise UnknownName("matrix, start vector or random scalar", name, known)
+    return found
+
+
+def _is_given(node: Node) -> bool:
+    return isinstance(node, InputScalar) and node.std == 0
 
 
 def _relative(matrix: Array, error: Array) -> float:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.analyses.kernel_network import network
-from tpcalc.analyses.kernel_program import program_kernel
+from tpcalc.analyses.kernel_program import Trained, program_kernel
 from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.dsl import as_program
-from tpcalc.errors import UnknownName, UsageError
+from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.program.program import Program
 from tpcalc.results import Kernel, checks
@@ -26,6 +26,12 @@ __all__ = ["kernel"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float, str], None]
+STANDARD = (
+    "In the standard parameterization with one learning rate for all widths every hidden layer "
+    "adds its width to the tangent kernel. That of networks with d inputs and finite widths n_1, "
+    "..., n_L is tp.kernel(tp.MLP(..., variances='initial', weight_rate=(d, n_1, ..., n_L)), X); "
+    "with rates that fall like 1/n it is parameterization='standard:1'."
+)
 
 
 def kernel(
@@ -36,7 +42,7 @@ def kernel(
     *,
     parameterization: Parameterization | str = "ntk",
     layers: Sequence[int] | None = None,
-    trained: Sequence[str] | None = None,
+    trained: Trained | None = None,
     scale: float | None = None,
     method: str = "auto",
     seed: int = 0,
@@ -60,8 +66,9 @@ def kernel(
         kinds: ``"nngp"``, ``"ntk"``, or both.
         parameterization: Exponents a_l of the weights and c_l of the learning rates.
         layers: The layers that are trained (1 to L + 1); None: all.
-        trained: Of a program the names of the trained matrices, start vectors and random scalars;
-            None: all of them.
+        trained: Of a program the names of the trained matrices, start vectors and scalars, or
+            these with a factor of the learning rate for each (``{"W": 64, "v": 1}``); None: all
+            that are random.
         scale: The factor of inner products of inputs at the first layer; None: 1/d (of a token of
             d features), as NNGP and NTK are usually given. Training programs have 1.
         method: As of ``tp.limit``; ``"particles"`` and what falls back on them are for small sets.
@@ -104,8 +111,13 @@ def kernel(
             raise UsageError("trained names inputs of a program; of a network give layers.")
         exponents = find_parameterization(parameterization)
         task = network(model, X, X2, exponents, layers, scale, wanted)
-        with np.errstate(all="ignore"):  # what is not finite is refused by the record
-            found = task.answer(method, seed, threads, progress)
+        try:
+            with np.errstate(all="ignore"):  # what is not finite is refused by the record
+                found = task.answer(method, seed, threads, progress)
+        except ScaleError as error:
+            if exponents.name != "standard":
+                raise
+            raise ScaleError(error.message, where=error.where, hint=STANDARD) from None
         factor = f"inner products of inputs times {task.left.scale:.6g}"
         words = f"{model.words}; {exponents.text}; {factor}"
         digest = task.digest

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.analyses.dominance import dominance
 from tpcalc.analyses.orders import Orders
 from tpcalc.errors import Exploded, ScaleError, UsageError
 from tpcalc.finite.simulate import simulate
@@ -35,8 +36,8 @@ LAST = 4
 ROUNDING = 1e-13
 # Two numbers that are printed with two digits differ if they are apart by more.
 SHOWN = 0.01
-# Sizes over seeds of what fluctuates around 0 scatter by 0.76 of their mean (a Gaussian).
-SCATTERED = 0.5
+# Of an interval, and of all judgements of a table together.
+LEVEL = 0.95
 
 Values = NDArray[np.float64]
 Sizes = Mapping[int, Values]
@@ -69,7 +70,8 @@ def measure(
 
     Returns:
         The table of orders with slopes, their 95 % intervals, and notes: where a slope lies beside
-        an exact order, or above an upper bound, and where it still drifts.
+        an exact order, or above an upper bound (``agrees`` is False then, at 95 % for all rows
+        together), from which width on it would not, and where it still drifts.
 
     Raises:
         ScaleError: A symbol without a number.
@@ -121,6 +123,8 @@ def measure(
             size = _size(row)
             if size is not None and np.all(np.isfinite(size)):
                 sizes[row.name].setdefault(row.width, size)
+    level = 1 - (1 - LEVEL) / max(len(found.table.rows), 1)  # Bonferroni
+    rows = tuple(_Measured(row, sizes, len(asked), level).row for row in found.table.rows)
     settings = {
         **dict(found.table.provenance.settings),
         "widths": ",".join(map(str, asked)),
@@ -130,10 +134,24 @@ def measure(
     seconds = found.table.provenance.seconds + time.perf_counter() - started
     return replace(
         found.table,
-        rows=tuple(_Measured(row, sizes, len(asked)).row for row in found.table.rows),
+        rows=rows,
         provenance=provenance(found.program.digest, seed, settings, seconds),
-        notes=(*found.table.notes, *notes),
+        notes=(*found.table.notes, *_counted(rows, level), *notes),
     )
+
+
+def _counted(rows: Sequence[OrderRow], level: float) -> list[str]:
+    """How a table of many slopes is read."""
+    judged = [row for row in rows if row.agrees is not None]
+    if len(judged) < 2:
+        return []
+    beside = [row.name for row in judged if not row.agrees]
+    names = f": {', '.join(beside[:6])}{', ...' if len(beside) > 6 else ''}" if beside else ""
+    return [
+        f"{len(judged) - len(beside)} of {len(judged)} slopes agree with their orders{names}; by "
+        f"chance one interval of 95 % in twenty misses, so that of {100 * level:.4g} % (95 % for "
+        "all rows) decides"
+    ]
 
 
 def _numbers(found: Orders) -> dict[str, Fraction]:
@@ -169,10 +187,13 @@ def _calm(found: Orders) -> Program:
 
 
 def _size(row: FiniteRow) -> Values | None:
-    """The size of an output in each network: of a vector the root of its second moment."""
+    """The size of an output in each network: of a vector the root of its second moment.
+
+    That of a scalar keeps its sign.
+    """
     values = np.asarray(row.values, dtype=np.float64)
     if row.statistic == "value":
-        return np.abs(values)
+        return values
     return np.sqrt(values) if row.statistic == "second_moment" else None
 
 
@@ -183,6 +204,7 @@ class _Measured:
     derived: OrderRow
     sizes: Mapping[str, Sizes]
     widths: int
+    level: float
 
     @property
     def row(self) -> OrderRow:
@@ -192,11 +214,13 @@ class _Measured:
         if missing:
             return replace(self.derived, note=missing)
         fit = _fit(mine, self._power)
-        notes = [fit.reason, self._beyond(mine)]
-        if fit.value is not None:
-            notes = [self._verdict(fit, mine), self._drift(fit, mine), self._beyond(mine)]
-        note = "; ".join(filter(None, notes))
-        return replace(self.derived, slope=fit.value, low=fit.low, high=fit.high, note=note)
+        if fit.value is None:
+            note = "; ".join(filter(None, [fit.reason, self._beyond(mine)]))
+            return replace(self.derived, note=note)
+        agrees, words = self._judged(fit, mine)
+        note = "; ".join(filter(None, [words, self._drift(fit, mine), self._beyond(mine)]))
+        row = replace(self.derived, slope=fit.value, low=fit.low, high=fit.high)
+        return replace(row, note=note, agrees=agrees)
 
     @property
     def _power(self) -> float:
@@ -221,34 +245,41 @@ class _Measured:
             return ""
         return f"of the {len(mine)} widths up to {max(mine)}: beyond, not all numbers are finite"
 
-    def _verdict(self, fit: Slope, mine: Sizes) -> str:
-        """Where the interval and the derived order disagree, and typical sizes with it.
+    def _judged(self, fit: Slope, mine: Sizes) -> tuple[bool, str]:
+        """Whether slope and derived order agree, and words where they do not.
 
         A mean square of few seeds hangs on the largest of them; where tails are heavy, logarithms
         tell what its interval cannot know.
         """
         if self.derived.n in ("oo", "-oo"):
-            return "" if self.derived.n == "oo" else "derived to be identically 0, measured not 0"
-        intervals = [fit, _typical(mine)]
-        low = min(found.low for found in intervals if found.low is not None)
-        high = max(found.high for found in intervals if found.high is not None)
-        exact = self.derived.status == "exact"
-        kind = "exponent" if exact else "bound"
-        if low > self._power + SHOWN:
-            return f"measured slope above the derived {kind}"
-        if exact and high < self._power - SHOWN:
-            return f"measured slope below the derived {kind}"
-        assert fit.low is not None and fit.high is not None
-        if fit.low > self._power + SHOWN or (exact and fit.high < self._power - SHOWN):
-            return f"the interval excludes {self.derived.n}; {self._scattered(mine)}"
-        return ""
+            zero = self.derived.n == "-oo"
+            return not zero, "derived to be identically 0, measured not 0" if zero else ""
+        beside = self._beside(fit)
+        if not beside:
+            return True, ""
+        why = dominance(mine, self._power)
+        if not self._beside(_fit(mine, self._power, self.level)):
+            one = f"its own interval excludes {self.derived.n}, that for all rows does not"
+            return True, "; ".join(filter(None, [one, why]))
+        typical = _typical(mine, self.level)
+        if typical.low is None or self._beside(typical) == beside:
+            kind = "exponent" if self.derived.status == "exact" else "bound"
+            words = [f"measured slope {beside} the derived {kind}", why]
+        else:
+            words = [
+                f"the interval excludes {self.derived.n}",
+                why or "take larger n or more seeds",
+            ]
+        return False, "; ".join(filter(None, words))
 
-    def _scattered(self, mine: Sizes) -> str:
-        """Why an interval may miss: what tends to 0 by a higher power is still the larger part."""
-        size = mine[min(mine)]
-        if float(np.std(size)) > SCATTERED * float(np.mean(size)):
-            return "the limit is small beside the fluctuations at these widths; take larger n"
-        return "take larger n, or more seeds"
+    def _beside(self, fit: Slope) -> str:
+        """Where an interval lies that excludes the derived order; a bound has none below it."""
+        if fit.low is None or fit.high is None:
+            return ""
+        if fit.low > self._power + SHOWN:
+            return "above"
+        below = self.derived.status == "exact" and fit.high < self._power - SHOWN
+        return "below" if below else ""
 
     def _drift(self, fit: Slope, mine: Sizes) -> str:
         """The slope of the widest networks where it is not that of all."""
@@ -266,28 +297,28 @@ class _Measured:
         return f"it drifts: {local.value:.2f} +- {half:.2f} over the widths {last[0]} to {last[-1]}"
 
 
-def _fit(sizes: Sizes, power: float) -> Slope:
+def _fit(sizes: Sizes, power: float, level: float = LEVEL) -> Slope:
     """The slope; what a known power explains is taken out first, as squares would overflow."""
     widths = sorted(sizes)
     with np.errstate(divide="ignore"):
-        scaled = [np.exp(np.log(sizes[n]) - power * math.log(n)).tolist() for n in widths]
-    fit = slope(widths, scaled)
+        scaled = [np.exp(np.log(np.abs(sizes[n])) - power * math.log(n)).tolist() for n in widths]
+    fit = slope(widths, scaled, level=level)
     if fit.value is None or fit.low is None or fit.high is None:
         return fit
     return Slope(fit.value + power, fit.low + power, fit.high + power)
 
 
-def _typical(sizes: Sizes) -> Slope:
-    """The slope of the mean logarithm over seeds, with its 95 % interval."""
+def _typical(sizes: Sizes, level: float) -> Slope:
+    """The slope of the mean logarithm over seeds, with its interval."""
     from scipy.stats import linregress, t
 
     x = np.concatenate([np.full(len(size), math.log(width)) for width, size in sizes.items()])
     with np.errstate(divide="ignore"):
-        y = np.log(np.concatenate(list(sizes.values())))
+        y = np.log(np.abs(np.concatenate(list(sizes.values()))))
     if not np.all(np.isfinite(y)):
         return Slope(reason="a size is 0")
     line = linregress(x, y)
-    half = float(t.ppf(0.975, len(x) - 2)) * float(line.stderr)
+    half = float(t.ppf((1 + level) / 2, len(x) - 2)) * float(line.stderr)
     return Slope(float(line.slope), float(line.slope) - half, float(line.slope) + half)
 
 

@@ -102,6 +102,12 @@ contribute order one, the output would grow like n^(1/2) at the next step
             f"is {checked(architecture).words}.",
             hint="tp.check takes residual networks; tp.orders takes any program.",
         )
+    if not architecture.complete:
+        raise UsageError(
+            f"learning rates are solved for weights that are drawn and trained, not for those of "
+            f"{architecture.words}.",
+            hint="tp.check takes weights that start at 0 or are not trained.",
+        )
     kept = _kept(symbolic)
     for name, value in (("multipliers", multipliers), ("verify", verify)):
         if not isinstance(value, bool):

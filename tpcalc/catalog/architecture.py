@@ -33,9 +33,9 @@ __all__ = [
     "deviation",
     "named",
     "root",
+    "row_of",
     "spread",
     "variance_of",
-    "variances_of",
 ]
 
 Number = Fraction | float
@@ -235,8 +235,8 @@ def variance_of(value: Any, name: str, where: str) -> Fraction:
     return found
 
 
-def variances_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[Fraction, ...]:
-    """A variance for all layers, or one for each of them; a row of equal ones is one for all.
+def row_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[Fraction, ...]:
+    """A number for all layers, or one for each; none below 0; equal ones are one for all.
 
     Args:
         value: A number, its text, a sequence of them, or a text with commas.
@@ -245,25 +245,26 @@ def variances_of(value: Any, layers: int, name: str, where: str) -> Fraction | t
         where: The architecture, for messages.
 
     Raises:
-        StudyError: No number, not above 0, or a row of another length.
+        StudyError: No number, one below 0, or a row of another length.
 
     Example:
-        >>> variances_of("2, 1/2", 2, "weight_variance", "MLP")
+        >>> row_of("2, 1/2", 2, "weight_variance", "MLP")
         (Fraction(2, 1), Fraction(1, 2))
-        >>> variances_of([2, 2], 2, "weight_variance", "MLP")
+        >>> row_of([2, 2], 2, "weight_variance", "MLP")
         Fraction(2, 1)
     """
     if isinstance(value, str) and "," in value:
         value = value.split(",")
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return variance_of(value, name, where)
-    found = tuple(variance_of(part, name, where) for part in value)
-    if len(found) != layers:
+    single = isinstance(value, str) or not isinstance(value, Sequence)
+    found = tuple(_number(part, name, where) for part in ((value,) if single else value))
+    if not single and len(found) != layers:
         raise StudyError(
-            f"{name} has {len(found)} variances; there are {layers} hidden layers.",
+            f"{name} has {len(found)} numbers; there are {layers} layers that it is for.",
             where=where,
-            hint="Give one number for all hidden layers, or one for each.",
+            hint="Give one number for all of them, or one for each.",
         )
+    if min(found) < 0:
+        raise StudyError(f"{name} is {value}.", where=where, hint="It is 0 or larger.")
     return found[0] if len(set(found)) == 1 else found
 
 

@@ -71,7 +71,8 @@ class Writer:
         self.data: tuple[Ref, ...] = ()
         self.outputs: list[Ref] = []
         self.parameters: list[Parameter] = []
-        self._slowed: dict[tuple[int, bool], Number] = {}
+        self._rated: dict[tuple[int, bool], Number] = {}
+        self._zeros: set[str] = set()
         self.watched: list[Watch] = []
         self.contributions: list[Contribution] = []
 
@@ -86,6 +87,7 @@ class Writer:
             tuple(self.parameters),
             tuple(self.watched),
             tuple(self.contributions),
+            frozenset(self._zeros),
         )
 
     def datum(self, count: int) -> tuple[Ref, ...]:
@@ -120,18 +122,26 @@ class Writer:
         self.parameters.extend(self._parameter(ref, layer, bias) for ref in refs)
         return refs
 
-    def slowed(self, layer: int, weights: Number, biases: Number) -> None:
-        """From here on, divide the learning rates of a layer: factors in front become initial ones.
+    def rated(self, layer: int, weights: Number, biases: Number) -> None:
+        """From here on, multiply the learning rates of a layer.
 
         Args:
             layer: The layer.
-            weights: What divides those of its weights.
-            biases: What divides those of its biases.
+            weights: What multiplies those of its weights.
+            biases: What multiplies those of its biases.
         """
-        self._slowed[layer, False], self._slowed[layer, True] = weights, biases
+        self._rated[layer, False], self._rated[layer, True] = weights, biases
+
+    def at_zero(self, name: str) -> None:
+        """Let weights start at 0.
+
+        Args:
+            name: Of a matrix, of a group of vectors, or of a scalar.
+        """
+        self._zeros.add(name)
 
     def _parameter(self, ref: Ref, layer: int, bias: bool) -> Parameter:
-        return Parameter(ref, layer, bias, 1 / self._slowed.get((layer, bias), Fraction(1)))
+        return Parameter(ref, layer, bias, self._rated.get((layer, bias), Fraction(1)))
 
     def matrix(self, layer: int) -> Ref:
         """The weights of a hidden layer.
@@ -306,5 +316,5 @@ class Writer:
             k: The number of the output.
         """
         bias = self.builder.add(InputScalar(f"b{layer}[{k}]", Fraction(0), Fraction(1)))
-        self.parameters.append(Parameter(bias, layer, bias=True))
+        self.parameters.append(self._parameter(bias, layer, True))
         return self.builder.add(ScalarFn(SUM, (f, self.scaled(bias, -self.bias_a[-1]))))

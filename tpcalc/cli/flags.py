@@ -223,6 +223,20 @@ NETWORK = _options(
             "V",
         ),
         (
+            "--weight-rate",
+            "model.weight_rate",
+            str,
+            "Factor of the learning rates of an mlp's weights; also one for each layer.",
+            "R[,R...]",
+        ),
+        (
+            "--bias-rate",
+            "model.bias_rate",
+            str,
+            "The same for its biases.",
+            "R[,R...]",
+        ),
+        (
             "--input-variance",
             "model.input_variance",
             str,

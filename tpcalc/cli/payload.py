@@ -402,7 +402,7 @@ def _order(row: OrderRow) -> dict[str, Any]:
     }
     if row.slope is not None or row.note:
         shown |= {"slope": row.slope, "low": row.low, "high": row.high}
-        shown |= _present(note=row.note or None)
+        shown |= _present(agrees=row.agrees, note=row.note or None)
     return shown
 
 

@@ -30,25 +30,29 @@ def mean_of(given: Any, names: Sequence[str]) -> tuple[Number, ...]:
     )
 
 
-def covariance_of(given: Any, names: Sequence[str]) -> Rows | None:
+def covariance_of(given: Any, names: Sequence[str]) -> tuple[Rows | None, float]:
     """The covariance between the vectors (of one coordinate); None stands for the identity.
 
     A singular one is fine (two equal vectors, a vector of zeros). Entries that differ from their
-    mirror image by rounding are averaged.
+    mirror image by rounding are averaged, and eigenvalues that rounding made negative are 0.
 
     Args:
         given: Rows of numbers, or an array.
         names: The names of the vectors.
+
+    Returns:
+        The rows, and how far below 0 the smallest eigenvalue was where it is beyond the rounding
+        of float64.
 
     Raises:
         TraceError: It has another shape, is not symmetric, or has a negative eigenvalue.
 
     Example:
         >>> covariance_of([[1, 1], [1, 1]], ["a", "b"])[0]
-        (Fraction(1, 1), Fraction(1, 1))
+        ((Fraction(1, 1), Fraction(1, 1)), (Fraction(1, 1), Fraction(1, 1)))
     """
     if given is None:
-        return None
+        return None, 0.0
     size = len(names)
     given_rows = [_entries(row, "a row of the covariance") for row in _entries(given, "cov")]
     if len(given_rows) != size or any(len(row) != size for row in given_rows):
@@ -64,12 +68,12 @@ def covariance_of(given: Any, names: Sequence[str]) -> Rows | None:
         ]
         for a, row in zip(names, given_rows, strict=True)
     ]
-    slack = _slack(given)
-    _symmetrise(rows, names, slack)
-    rows = _semidefinite(rows, slack)
+    epsilon = _epsilon(given, rows)
+    _symmetrise(rows, names, max(1e-9, 64 * epsilon))
+    rows, moved = _semidefinite(rows, epsilon)
     if all(rows[i][j] == (i == j) for i in range(size) for j in range(size)):
-        return None
-    return tuple(tuple(row) for row in rows)
+        return None, 0.0
+    return tuple(tuple(row) for row in rows), moved
 
 
 def _entries(given: Any, what: str) -> list[Any]:
@@ -78,10 +82,15 @@ def _entries(given: Any, what: str) -> list[Any]:
     return given.tolist() if hasattr(given, "tolist") else list(given)
 
 
-def _slack(given: Any) -> float:
-    """How far rounding may have moved an entry, relative to the largest one."""
-    coarse = getattr(getattr(given, "dtype", None), "itemsize", 8) < 8
-    return 1e-5 if coarse else 1e-9
+def _epsilon(given: Any, rows: list[list[Number]]) -> float:
+    """The rounding of the entries: that of their type, or single where all are single numbers."""
+    import numpy as np
+
+    size = getattr(getattr(given, "dtype", None), "itemsize", 8)
+    array = np.array(rows, dtype=float)
+    with np.errstate(over="ignore"):
+        single = (array.astype(np.float32) == array).all()
+    return {1: 2.0**-3, 2: 2.0**-7}.get(size, 2.0**-23 if single or size < 8 else 2.0**-52)
 
 
 def _symmetrise(rows: list[list[Number]], names: Sequence[str], slack: float) -> None:
@@ -99,21 +108,22 @@ def _symmetrise(rows: list[list[Number]], names: Sequence[str], slack: float) ->
             rows[i][j] = rows[j][i] = (above + below) / 2
 
 
-def _semidefinite(rows: list[list[Number]], slack: float) -> list[list[Number]]:
+def _semidefinite(rows: list[list[Number]], epsilon: float) -> tuple[list[list[Number]], float]:
     """The covariance without negative eigenvalues, if rounding alone can have made them."""
     import numpy as np
 
-    array = np.array([[float(entry) for entry in row] for row in rows])
+    array = np.array(rows, dtype=float)
     spectrum, basis = np.linalg.eigh(array)
     lowest, largest = float(spectrum[0]), float(np.abs(spectrum).max())
-    if lowest < -slack * largest:
+    slack = max(1e-9 * largest, epsilon * len(rows) * float(np.trace(array)))
+    if lowest < -slack:
         raise misuse(
             "the covariance is not positive semidefinite: its smallest eigenvalue is "
-            f"{lowest:.3g}.",
+            f"{lowest:.3g}, and rounding of its entries explains {-slack:.2g} at most.",
             "No Gaussian vector has it. A matrix of inner products never has a negative one.",
         )
     if lowest >= -1e-12 * largest:
-        return rows  # as it was given, so that exact entries stay exact
+        return rows, 0.0  # as it was given, so that exact entries stay exact
     kept = (basis * np.maximum(spectrum, 0)) @ basis.T
     nearest: list[list[Number]] = ((kept + kept.T) / 2).tolist()
-    return nearest
+    return nearest, -lowest

@@ -111,8 +111,9 @@ class Tracer:
         Args:
             names: Their names.
             mean: One number for each; 0 if not given.
-            cov: The covariance between them, rows or an array; singular ones are fine. The identity
-                if not given.
+            cov: The covariance between them, rows or an array; singular ones are fine, and what
+                rounding put below 0 (the rounding of single precision where all entries are of it)
+                counts as 0, which answers note. The identity if not given.
             dim: Their dimension class; ``n`` if not given.
 
         Returns:
@@ -132,7 +133,7 @@ class Tracer:
         if not taken:
             return []
         title = taken[0] if len(taken) == 1 else f"{taken[0]}..{taken[-1]}"
-        group = Group(title, where, mean_of(mean, taken), covariance_of(cov, taken))
+        group = Group(title, where, mean_of(mean, taken), *covariance_of(cov, taken))
         refs = self._recorder.group(group, taken)
         return [Vector(self._recorder, where, ref) for ref in refs]
 

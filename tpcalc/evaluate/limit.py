@@ -428,7 +428,7 @@ def limit(
         "storage": storage,
     }
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = (*limit_notes(graph, scalars, draws, found.rare), *cover.notes)
+    notes = (*program.notes, *limit_notes(graph, scalars, draws, found.rare), *cover.notes)
     exploded = explosion(names, [*scalars, *vectors], uncovered)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method, given)

@@ -27,7 +27,7 @@ _LARGE = 1e70
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A log-log slope with its 95 % interval; all None where it cannot be fitted.
+    """A log-log slope with its interval; all None where it cannot be fitted.
 
     Args:
         value: The slope.
@@ -86,7 +86,11 @@ def summary(values: Sequence[float], *, random: bool = False) -> Estimate:
 
 
 def slope(
-    widths: Sequence[int], values_by_width: Sequence[Sequence[float]], *, of: Size = "rms"
+    widths: Sequence[int],
+    values_by_width: Sequence[Sequence[float]],
+    *,
+    of: Size = "rms",
+    level: float = 0.95,
 ) -> Slope:
     """The power of n in the size of a quantity, by weighted least squares of logarithms.
 
@@ -98,9 +102,10 @@ def slope(
         widths: The widths, at least three, over a factor of at least four.
         values_by_width: For each width the values over seeds.
         of: ``"rms"``: the root mean square over seeds; ``"mean"``: the absolute value of the mean.
+        level: The confidence of the interval.
 
     Returns:
-        The slope with its 95 % interval, or the reason why there is none.
+        The slope with its interval, or the reason why there is none.
 
     Raises:
         UsageError: Not one list of values for each width.
@@ -135,7 +140,7 @@ def slope(
         at = widths[int(np.argmax(errors <= _ROUNDING))]
         return Slope(reason=f"it does not vary over seeds at width {at}")
     freedom = sum(len(array) - 1 for array in arrays)
-    return _fit(np.log(np.asarray(widths, dtype=np.float64)), logs, errors, freedom)
+    return _fit(np.log(np.asarray(widths, dtype=np.float64)), logs, errors, freedom, level)
 
 
 def _refusal(widths: Sequence[int], arrays: Sequence[NDArray[np.float64]]) -> str:
@@ -184,7 +189,11 @@ def _scale(array: NDArray[np.float64]) -> float:
 
 
 def _fit(
-    x: NDArray[np.float64], y: NDArray[np.float64], errors: NDArray[np.float64], freedom: int
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    freedom: int,
+    level: float,
 ) -> Slope:
     from scipy.stats import t
 
@@ -192,8 +201,8 @@ def _fit(
     center = float(np.sum(weights * x) / np.sum(weights))
     spread = float(np.sum(weights * (x - center) ** 2))
     value = float(np.sum(weights * (x - center) * y) / spread)
-    level = float(np.sum(weights * y) / np.sum(weights))
-    residuals = y - level - value * (x - center)
+    height = float(np.sum(weights * y) / np.sum(weights))
+    residuals = y - height - value * (x - center)
     birge = math.sqrt(float(np.sum(weights * residuals**2)) / (len(x) - 2))
-    half = float(t.ppf(0.975, freedom)) * max(1.0, birge) / math.sqrt(spread)
+    half = float(t.ppf((1 + level) / 2, freedom)) * max(1.0, birge) / math.sqrt(spread)
     return Slope(value, value - half, value + half)

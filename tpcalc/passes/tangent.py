@@ -7,16 +7,18 @@ The neural tangent kernel of outputs f and f' is the sum over trained parameters
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from types import MappingProxyType
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.unroll import Model, Parameter
 from tpcalc.program.nodes import (
     Group,
@@ -184,7 +186,10 @@ def tangent_of_model(
             if entering is not None and a in left.adjoints and b in right.adjoints:
                 part = kernel.inner(refs[i][left.adjoints[a]], refs[j][right.adjoints[b]])
                 out.output(f"data[{p},{q},{place}]", kernel.rated(part, entering))
-    finished = out.finish(keep_unused=False)
+    entered = (model.program.nodes[ref] for ref in columns)
+    still = any(isinstance(node, InputVector) and node.group in model.zeros for node in entered)
+    zeros = model.zeros | ({DATA} if still else set())
+    finished = started_at_zero(out.finish(keep_unused=False), zeros)
     return TangentProgram(finished, copies, len(model.inputs), len(model.outputs))
 
 
@@ -193,6 +198,7 @@ def tangent_of_program(
     outputs: Sequence[str],
     parameters: Sequence[Ref],
     kinds: Collection[str] = KINDS,
+    rates: Mapping[Ref, Fraction | float] = MappingProxyType({}),
 ) -> TangentProgram:
     """The kernel between the scalar outputs of one program.
 
@@ -201,6 +207,7 @@ def tangent_of_program(
         outputs: Names of scalar outputs; output i is f_i.
         parameters: The trained inputs: matrices, start vectors, random scalars.
         kinds: As of ``tangent_of_model``.
+        rates: Factors of their learning rates where they are not 1.
 
     Returns:
         A program with outputs ``f[i,0]`` and ``ntk[i,0,j,0]``.
@@ -210,8 +217,8 @@ def tangent_of_program(
     builder = Builder.copy(replace(program, outputs=()))
     refs = [program.ref(name) for name in outputs]
     gradients = _gradients(builder, refs, parameters, kinds)
-    trained = [Parameter(ref, 0) for ref in parameters]
-    kernel = _Kernel(builder, trained, lambda parameter: (Fraction(1), as_ex(0)))
+    trained = [Parameter(ref, 0, rate=rates.get(ref, Fraction(1))) for ref in parameters]
+    kernel = _Kernel(builder, trained, lambda parameter: (parameter.rate, as_ex(0)))
     if "nngp" in kinds:
         for i, ref in enumerate(refs):
             builder.output(f"f[{i},0]", ref)

@@ -21,6 +21,7 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.contribution import Contribution, Contributions
 from tpcalc.passes.instance import Instance
+from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.weights import Form, Weights
 from tpcalc.program.nodes import InputScalar, Ref, ScalarFn
 from tpcalc.program.program import Builder, Program
@@ -66,6 +67,7 @@ class Model:
         parameters: What is trained.
         watch: Intermediate vectors that get names in the unrolled program.
         contributions: What the last update of some parameters adds to a node, with names as well.
+        zeros: Names of the matrices, groups and scalars among the parameters that start at 0.
     """
 
     program: Program
@@ -74,6 +76,7 @@ class Model:
     parameters: tuple[Parameter, ...]
     watch: tuple[Watch, ...] = ()
     contributions: tuple[Contribution, ...] = ()
+    zeros: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ def unroll(
         if step == steps and not any(w.gradient and keep(w.gradient) for w in model.watch):
             break
         _backward_step(builder, model, template, schedule, copies[: len(batch)], step, keep)
-    return builder.finish(keep_unused=False)
+    return started_at_zero(builder.finish(keep_unused=False), model.zeros)
 
 
 def _name_forward(

@@ -6,7 +6,7 @@ written out in ``Scale``; nothing else carries one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
@@ -60,12 +60,15 @@ class Group:
         dim: The dimension class of all members.
         mean: One entry for each member.
         cov: The covariance between members (of one coordinate), rows as tuples. None: identity.
+        moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
+            rounding of the data put it and ``cov`` is the nearest covariance. Not part of equality.
     """
 
     name: str
     dim: str
     mean: tuple[Fraction | float, ...]
     cov: tuple[tuple[Fraction | float, ...], ...] | None = None
+    moved: float = field(default=0.0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

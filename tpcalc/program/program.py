@@ -9,7 +9,16 @@ from functools import cached_property
 
 from tpcalc.errors import UnknownName
 from tpcalc.program.check import Checker
-from tpcalc.program.nodes import Dim, Group, Node, Ref, Scale
+from tpcalc.program.nodes import (
+    Dim,
+    Group,
+    InputMatrix,
+    InputScalar,
+    InputVector,
+    Node,
+    Ref,
+    Scale,
+)
 from tpcalc.program.rename import rename
 from tpcalc.program.typing import Type, node_refs
 
@@ -28,6 +37,7 @@ class Program:
         nodes: The nodes; a node refers to earlier ones by index.
         outputs: Named results, in order.
         where: For each node the user's source line, or None. Not part of equality.
+        unused: Names of inputs that were declared and that no output needs. Not part of equality.
 
     Example:
         >>> from tpcalc.program.nodes import InputScalar
@@ -42,6 +52,7 @@ class Program:
     nodes: tuple[Node, ...]
     outputs: tuple[tuple[str, Ref], ...]
     where: tuple[str | None, ...] = field(default=(), compare=False, repr=False)
+    unused: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def types(self) -> tuple[Type, ...]:
@@ -72,6 +83,18 @@ class Program:
         return {group.name: group for group in self.groups}
 
     @cached_property
+    def inputs(self) -> Mapping[str, Ref]:
+        """Matrices, scalars and start vectors by name, those of a family as ``name[index]``."""
+        found: dict[str, Ref] = {}
+        for ref, node in enumerate(self.nodes):
+            if isinstance(node, InputMatrix | InputScalar):
+                found[node.name] = ref
+            elif isinstance(node, InputVector):
+                size = len(self.group[node.group].mean)
+                found[node.group if size == 1 else f"{node.group}[{node.index}]"] = ref
+        return found
+
+    @cached_property
     def output(self) -> Mapping[str, Ref]:
         """Outputs by name."""
         return dict(self.outputs)
@@ -96,6 +119,16 @@ class Program:
     def _output_of(self) -> Mapping[Ref, str]:
         """The first output that names each node."""
         return {ref: name for name, ref in reversed(self.outputs)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of its numbers should know of its start vectors."""
+        return tuple(
+            f"the covariance of {group.name} was given with the smallest eigenvalue "
+            f"{-group.moved:.3g}; that is within rounding of its entries, and it counts as 0"
+            for group in self.groups
+            if group.moved
+        )
 
     @property
     def symbols(self) -> frozenset[str]:

@@ -73,6 +73,7 @@ def rename(program: Program, keep: Sequence[bool]) -> Program:
         tuple(nodes),
         tuple((name, new_index[ref]) for name, ref in program.outputs),
         tuple(where),
+        (*program.unused, *(name for name, ref in program.inputs.items() if not keep[ref])),
     )
     types = tuple(type_ for type_, kept in zip(program.types, keep, strict=True) if kept)
     renamed.__dict__["types"] = types  # a type does not depend on indices

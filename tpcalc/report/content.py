@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from tpcalc.report.exponents import exponent_parts, judge_exponents, summarize_exponents
 from tpcalc.report.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
 from tpcalc.report.record import ReportInput
-from tpcalc.report.tables import Cell, Table, comparison_table, slope_table, uncovered_table, worst
+from tpcalc.report.tables import (
+    Cell,
+    Table,
+    comparison_table,
+    slope_tables,
+    uncovered_table,
+    unfitted,
+    worst,
+)
 from tpcalc.report.traces import Trace
 from tpcalc.report.verdict import Verdict, judge, summary
 from tpcalc.results import Comparison, Formula, LimitTable, ScalarRow, VectorRow
@@ -158,7 +166,7 @@ def _sections(
 
 def _compared(comparison: Comparison, limit: LimitTable | None) -> tuple[Table, ...]:
     rows = comparison.rows
-    tables = [slope_table(comparison.slopes)] if _fitted_slopes(comparison) else []
+    tables = list(slope_tables(comparison.slopes))
     if len(rows) > _FOLDED:
         title = f"The {_WORST} largest differences of {len(rows)}"
         tables.append(comparison_table(worst(comparison, _WORST), title, limit))
@@ -167,22 +175,9 @@ def _compared(comparison: Comparison, limit: LimitTable | None) -> tuple[Table, 
 
 
 def _lead(comparison: Comparison) -> str:
-    text = (
-        "z is the difference between the mean over seeds and the limit, in combined standard "
-        "errors."
-    )
-    if any(row.limit_std is not None for row in comparison.rows):
-        text += (
-            " Where the limit is random, z compares means; the standard deviations stand beside."
-        )
-    if comparison.slopes and not _fitted_slopes(comparison):
-        reasons = dict.fromkeys(slope.note for slope in comparison.slopes if slope.note)
-        text += f" No slopes were fitted: {'; '.join(reasons) or 'too few widths'}."
-    return text
-
-
-def _fitted_slopes(comparison: Comparison) -> bool:
-    return any(slope.slope is not None for slope in comparison.slopes)
+    drawn = any(row.limit_std is not None for row in comparison.rows)
+    text = "Where the limit is random, z compares means; the standard deviations stand beside."
+    return " ".join([text] * drawn + [*unfitted(comparison.slopes)])
 
 
 def _fitted(tables: Iterable[Table | None], most_rows: int) -> tuple[Shown, ...]:

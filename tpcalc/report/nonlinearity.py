@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import exp, expm1
 
-from tpcalc.report.numbers import SETTLED, count, plain, score, settled
+from tpcalc.report.numbers import SETTLED, count, plain, score, scores, settled
 from tpcalc.report.tables import Cell, Table, number, z_cell
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Estimate
@@ -194,8 +194,8 @@ def _by_layer(found: Nonlinearity) -> Table | None:
         f"Networks of width {count(width)}, {found.seeds} seeds",
         (*map(Cell, head), Cell("NKURT"), Cell("LCV")),
         tuple(rows),
-        "Means over seeds with their standard errors. z: difference from the limit in combined "
-        "standard errors; the bias of finite width is not in them.",
+        f"Means over seeds with their standard errors. {scores(found.seeds)} The bias of finite "
+        "width is not in them.",
     )
 
 

@@ -30,7 +30,8 @@ from tpcalc.report.tables import (
     exploded_line,
     finite_table,
     limit_tables,
-    slope_table,
+    slope_tables,
+    unfitted,
 )
 from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.traces import gather
@@ -109,8 +110,8 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
         limit: The limits, whose methods tell a sampled zero from an exact one.
     """
     tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
-    tables += [slope_table(comparison.slopes)] if comparison.slopes else []
-    shown = "".join(map(_html, (*tables, *alone_tables(comparison))))
+    tables += [*slope_tables(comparison.slopes), *alone_tables(comparison)]
+    shown = "".join(map(_html, tables)) + _lines(unfitted(comparison.slopes))
     return _lines(exploded_line(comparison.exploded)) + shown
 
 

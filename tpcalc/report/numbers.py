@@ -18,6 +18,7 @@ __all__ = [
     "measured",
     "plain",
     "score",
+    "scores",
     "settled",
     "spread",
     "superscript",
@@ -293,6 +294,18 @@ def score(z: float) -> str:
     if abs(z) >= 1e5:
         return plain(z, 2)
     return _fixed(z, 0 if abs(z) >= 100 else 1)
+
+
+def scores(seeds: int) -> str:
+    """What z is, of means over so many seeds.
+
+    Args:
+        seeds: How many.
+    """
+    return (
+        f"z: difference from the limit in combined standard errors over {count(seeds)} seeds, "
+        "reduced to those of a Gaussian with the same tail (Student's t)."
+    )
 
 
 def count(number: int) -> str:

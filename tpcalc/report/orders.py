@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 from tpcalc.report.labels import index, symbol
 from tpcalc.report.tables import Cell, Table, name, number
@@ -189,7 +188,7 @@ def _slopes(rows: Sequence[OrderRow]) -> Table:
     remarks = any(row.note for row in rows)
     body = []
     for row in rows:
-        tone = "warn" if _beside(row) else ""
+        tone = "warn" if row.agrees is False else ""
         known = row.low is not None and row.high is not None
         line = (
             name(row.name),
@@ -204,17 +203,6 @@ def _slopes(rows: Sequence[OrderRow]) -> Table:
         (*head, Cell("Remark")) if remarks else head,
         tuple(body),
     )
-
-
-def _beside(row: OrderRow) -> bool:
-    """Whether a slope and its interval exclude the exponent; a bound excludes nothing below it."""
-    try:
-        n = float(Fraction(row.n))
-    except (ValueError, ZeroDivisionError):
-        return False
-    if row.low is None or row.high is None:
-        return False
-    return row.low > n or (row.status == "exact" and row.high < n)
 
 
 def solution_tables(solution: Solution) -> tuple[Table, ...]:

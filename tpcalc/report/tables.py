@@ -13,6 +13,7 @@ from tpcalc.report.numbers import (
     measured,
     over_seeds,
     score,
+    scores,
     spread,
     with_power,
 )
@@ -42,8 +43,9 @@ __all__ = [
     "missed_note",
     "name",
     "number",
-    "slope_table",
+    "slope_tables",
     "uncovered_table",
+    "unfitted",
     "worst",
     "z_cell",
 ]
@@ -240,9 +242,9 @@ def comparison_table(
         limit: The limits themselves, which know how their numbers were found.
     """
     known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
-    shown = []
+    shown, seeds = [], 0
     for row in rows:
-        key = Key.of(row.name)
+        seeds, key = max(seeds, row.seeds), Key.of(row.name)
         sign = symbol(key) if row.statistic == "value" else ""
         trace = known.get((row.name, row.statistic))
         known_limit = trace.limit if trace else None
@@ -273,7 +275,7 @@ def comparison_table(
         number("Finite, mean over seeds"),
         number("z"),
     )
-    return Table(caption, head, tuple(shown))
+    return Table(caption, head, tuple(shown), scores(seeds) if seeds else "")
 
 
 def worst(comparison: Comparison, most: int = 8) -> tuple[ComparisonRow, ...]:
@@ -285,15 +287,26 @@ def worst(comparison: Comparison, most: int = 8) -> tuple[ComparisonRow, ...]:
     return tuple(sorted(comparison.rows, key=size, reverse=True)[:most])
 
 
-def slope_table(slopes: Iterable[SlopeRow]) -> Table:
-    """Fitted exponents of the error in n."""
+def slope_tables(slopes: Iterable[SlopeRow]) -> tuple[Table, ...]:
+    """Fitted exponents of the error in n; no table where none was fitted."""
     fitted = tuple(slopes)
+    if all(slope.slope is None for slope in fitted):
+        return ()
     remarks = any(slope.note for slope in fitted)
     rows = tuple(_slope_row(slope, remarks) for slope in fitted)
     head = [Cell("Quantity"), number("Step"), number("Input"), number("Slope")]
     head += [number("95 % interval"), *([Cell("Remark")] if remarks else [])]
     caption = "Slope of log |finite − limit| (root mean square over seeds) against log n"
-    return Table(caption, tuple(head), rows)
+    return (Table(caption, tuple(head), rows),)
+
+
+def unfitted(slopes: Iterable[SlopeRow]) -> tuple[str, ...]:
+    """Why there is no table of slopes."""
+    rows = tuple(slopes)
+    if not rows or slope_tables(rows):
+        return ()
+    reasons = dict.fromkeys(slope.note for slope in rows if slope.note)
+    return (f"No slopes were fitted: {'; '.join(reasons) or 'too few widths'}.",)
 
 
 def _slope_row(slope: SlopeRow, remarks: bool) -> tuple[Cell, ...]:

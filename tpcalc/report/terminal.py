@@ -31,7 +31,8 @@ from tpcalc.report.tables import (
     exploded_line,
     finite_table,
     limit_tables,
-    slope_table,
+    slope_tables,
+    unfitted,
     worst,
 )
 from tpcalc.report.theorems import answer_table, contradictions, theorem_lead
@@ -126,11 +127,10 @@ def comparison_group(
     if most is not None and len(rows) > most:
         caption = f"The {most} largest differences of {len(rows)}"
         rows = worst(comparison, most)
-    tables = [comparison_table(rows, caption, limit)]
-    if comparison.slopes:
-        tables.append(slope_table(comparison.slopes))
+    tables = [comparison_table(rows, caption, limit), *slope_tables(comparison.slopes)]
     tables += alone_tables(comparison)
-    return _group(tables, comparison.notes, most, _first(comparison.exploded))
+    notes = (*comparison.notes, *unfitted(comparison.slopes))
+    return _group(tables, notes, most, _first(comparison.exploded))
 
 
 def orders_group(table: OrderTable, most: int | None = None) -> Group:

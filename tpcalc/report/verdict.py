@@ -169,10 +169,10 @@ def _agreement(comparison: Comparison, inputs: tuple[str, ...]) -> str:
     top = max(rows, key=_size)
     where = sentence(Key.of(top.name), top.statistic, inputs)
     width = f"Networks of width {count(top.width)}"
-    scope = f"max over {_counted(len(rows), 'comparison')}: z = {score(top.z)}, {where}"
+    scope = f"over {_counted(len(rows), 'comparison')}: {where}"
     if _size(top) <= _AGREE:
-        return f"{width} agree with the limit within {score(_size(top))} standard errors ({scope})."
-    return f"{width} differ from the limit by up to {score(_size(top))} standard errors ({scope})."
+        return f"{width} agree with the limit within z = {score(_size(top))} ({scope})."
+    return f"{width} differ from the limit by up to z = {score(_size(top))} ({scope})."
 
 
 def _doubts(report: ReportInput, traces: tuple[Trace, ...]) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ def _slopes(slopes: tuple[SlopeRow, ...]) -> str:
 
 def _exceeding(number: int) -> str:
     verb = "exceeds" if number == 1 else "exceed"
-    return f"{_counted(number, 'difference')} {verb} 5 standard errors"
+    return f"{_counted(number, 'difference')} {verb} z = 5"
 
 
 def _counted(number: int, word: str) -> str:

@@ -30,7 +30,7 @@ class EquivalenceRow:
         left: The limit of the first program, where it was computed; of a vector E Z^2, or E Z where
             that is further apart.
         right: That of the second.
-        z: Their distance in combined standard errors.
+        z: Their distance in combined standard errors, as of ``Estimate.z``.
 
     Example:
         >>> EquivalenceRow("f[1,0]", (1e-15,), True, None, "same graph").relation

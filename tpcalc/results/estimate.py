@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from tpcalc.results.score import normal_score
+
 __all__ = ["Estimate", "Method", "Status", "spread_error"]
 
 ROUNDING = 1e-9  # relative: the error of a closed form that six digits do not show
@@ -70,14 +72,25 @@ class Estimate:
         """Whether the scalar itself is random in the limit."""
         return self.std is not None
 
+    @property
+    def error(self) -> tuple[float, float]:
+        """The standard error with its degrees of freedom, infinitely many where it is a bound."""
+        sampled = self.method in (Method.PARTICLES, Method.FINITE) and self.replicates > 1
+        return self.stderr, self.replicates - 1 if sampled else math.inf
+
     def z(self, other: Estimate | float) -> float:
-        """Distance to another number in combined standard errors (infinite if both are exact)."""
-        value, stderr = (other.value, other.stderr) if isinstance(other, Estimate) else (other, 0.0)
+        """Distance to another number in combined standard errors (infinite if both are exact).
+
+        Standard errors from few replicates are uncertain themselves: it is the number of standard
+        errors of a Gaussian with the same tail as Student's t.
+        """
+        value, error = (
+            (other.value, other.error) if isinstance(other, Estimate) else (other, (0.0, math.inf))
+        )
         gap = abs(self.value - value)
-        spread = math.hypot(self.stderr, stderr)
         if gap <= 1e-12 * max(abs(self.value), abs(value), 1.0):
             return 0.0
-        return round(gap / spread, 12) if spread > 0 else math.inf
+        return round(normal_score(gap, self.error, error), 12)
 
     def __str__(self) -> str:
         if self.std is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from tpcalc.results.estimate import Estimate
+from tpcalc.results.score import normal_score
 from tpcalc.results.tables import Provenance
 
 __all__ = [
@@ -69,9 +71,14 @@ class MeasuredValue:
 
     @property
     def z(self) -> float | None:
-        """The difference in combined standard errors; None where nothing was uncertain."""
-        error = float((self.mean.stderr**2 + self.limit.stderr**2) ** 0.5)
-        return (self.mean.value - self.limit.value) / error if error > 0 else None
+        """The signed difference in combined standard errors; None where nothing was uncertain.
+
+        Reduced to those of a Gaussian, as ``Estimate.z``.
+        """
+        if self.mean.stderr == self.limit.stderr == 0:
+            return None
+        gap = self.mean.value - self.limit.value
+        return math.copysign(normal_score(abs(gap), self.mean.error, self.limit.error), gap)
 
     @property
     def relative(self) -> float:

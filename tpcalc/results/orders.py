@@ -74,6 +74,8 @@ class OrderRow:
         low: Lower end of its 95 % interval.
         high: Upper end of it.
         note: Why there is no slope, or what to know of it.
+        agrees: Whether the slope agrees with n at 95 %, all slopes of the table counted; None
+            where there is none.
 
     Example:
         >>> OrderRow("h[2,0,0]", "-1/2", "exact").n
@@ -88,6 +90,7 @@ class OrderRow:
     low: float | None = None
     high: float | None = None
     note: str = ""
+    agrees: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

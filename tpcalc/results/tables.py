@@ -291,7 +291,11 @@ class FiniteTable:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRow:
-    """Limit against one width. ``z`` is the difference in combined standard errors."""
+    """Limit against one width.
+
+    ``z`` is the difference in combined standard errors, reduced to those of a Gaussian with the
+    same tail where they are from few seeds (Student's t).
+    """
 
     name: str
     statistic: str

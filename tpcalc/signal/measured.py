@@ -188,6 +188,7 @@ def _over_seeds(values: Sequence[Estimate], limit: Estimate, seed: int) -> Measu
         Method.FINITE,
         Status.CONVERGED,
         samples=len(numbers),
+        replicates=len(numbers),
         seed=seed,
     )
     return MeasuredValue(mean, spread, limit)

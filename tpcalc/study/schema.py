@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from tpcalc.catalog.architecture import bias_variance_of, variance_of
+from tpcalc.catalog.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.catalog.values import exact
 from tpcalc.errors import TpcalcError
 from tpcalc.study import names
@@ -55,16 +55,18 @@ def _power_of_two(samples: int) -> int:
     return samples
 
 
-def _variances(value: Any) -> None:
+def _rows(value: Any, name: str, where: str) -> None:
     parts = value.split(",") if isinstance(value, str) else value
     for part in parts if isinstance(parts, list) else [parts]:
-        variance_of(part, name="the variance", where="model.weight_variance")
+        row_of(part, 1, name, where)
 
 
 _Rows = list[list[_Finite]]
 # Numbers or their texts ("9/4"), which stay exact.
 # Of one layer or of all; how many there are is checked with the network.
-_Weights = Annotated[Any, known(_variances)]
+_Weights = Annotated[Any, known(partial(_rows, name="the variance", where="model.weight_variance"))]
+_WeightRates = Annotated[Any, known(partial(_rows, name="the rate", where="model.weight_rate"))]
+_BiasRates = Annotated[Any, known(partial(_rows, name="the rate", where="model.bias_rate"))]
 _Inputs = Annotated[
     Any, known(partial(variance_of, name="the variance", where="model.input_variance"))
 ]
@@ -93,6 +95,8 @@ class ModelPart(_Part):
         weight_variance: Of the weights of hidden layers; of an mlp one for each, if they differ.
         bias_variance: Of the biases of hidden layers.
         variances: Whether they are factors in front of weights and biases or initial ones.
+        weight_rate: Factors of the learning rates of an mlp's weights, one or one for each layer.
+        bias_rate: Those of its biases.
         input_variance: Of the input weights of a recurrent network.
         norm: Whether preactivations are normalised.
         alpha: The power of 1/L in front of a residual block.
@@ -109,6 +113,8 @@ class ModelPart(_Part):
     weight_variance: _Weights = None
     bias_variance: _Biases = None
     variances: Literal["factors", "initial"] = "factors"
+    weight_rate: _WeightRates = None
+    bias_rate: _BiasRates = None
     input_variance: _Inputs = None
     norm: Literal["none", "layer"] = "none"
     alpha: _Power = None

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from tpcalc.analyses.compare import compare
 from tpcalc.errors import EvaluationError, ProgramError, UsageError
@@ -46,23 +48,34 @@ def networks(values: dict[tuple[str, str, int], list[float]], **settings: str) -
     return FiniteTable(rows, widths, seeds, "dense", about(**settings))
 
 
+def score(gap: float, known: float, found: float, freedom: int) -> float:
+    """The Gaussian score of a difference, one error known and one with so many degrees of freedom.
+
+    Welch and Satterthwaite, and the tails of both laws from scipy.
+    """
+    whole = math.hypot(known, found)
+    tail = student.sf(gap / whole, freedom * (whole / found) ** 4)
+    return float(-norm.ppf(tail))
+
+
 def test_scalar_by_hand() -> None:
     found = compare(
         limits(scalar("f[1,0]", 2.0, 0.3)), networks({("f[1,0]", "value", 64): [2.0, 3.0, 4.0]})
     )
     (row,) = found.rows
-    # Mean 3, standard deviation 1, standard error 1/sqrt(3); z = 1/sqrt(0.09 + 1/3).
+    # Mean 3, standard deviation 1, standard error 1/sqrt(3) with 2 degrees of freedom.
     assert (row.name, row.statistic, row.width, row.seeds) == ("f[1,0]", "value", 64, 3)
     assert (row.limit, row.limit_stderr, row.mean) == (2.0, 0.3, 3.0)
     assert row.stderr == pytest.approx(3**-0.5)
-    assert row.z == pytest.approx(1 / math.sqrt(0.09 + 1 / 3), rel=1e-12)
+    assert row.z == pytest.approx(score(1, 0.3, 3**-0.5, 2), rel=1e-9)
+    assert row.z < 1 / math.sqrt(0.09 + 1 / 3)
     assert row.limit_std is None and row.finite_std == pytest.approx(1.0)
 
 
 def test_distance_has_no_sign() -> None:
     table = networks({("c", "value", 8): [0.0, 1.0]})
     above, below = (compare(limits(scalar("c", c)), table).rows[0] for c in (1.5, -0.5))
-    assert above.z == below.z == pytest.approx(2.0)
+    assert above.z == below.z == pytest.approx(score(1, 0, 0.5, 1))
 
 
 def test_vectors_by_both_moments_in_the_order_of_the_limit_and_the_widths() -> None:
@@ -81,7 +94,7 @@ def test_vectors_by_both_moments_in_the_order_of_the_limit_and_the_widths() -> N
         ("h[1,0,0]", "second_moment", 64),
         ("h[1,0,0]", "second_moment", 256),
     ]
-    assert found.rows[1].z == pytest.approx(10.0)
+    assert found.rows[1].z == pytest.approx(score(1, 0, 0.1, 1))
     assert found.rows[3].z == pytest.approx(0.0, abs=1e-12)
 
 
@@ -89,7 +102,7 @@ def test_random_scalars_compare_means_and_report_both_spreads() -> None:
     values = {("f", "value", width): [-1.0, 1.0, 3.0] for width in (64, 128, 256)}
     found = compare(limits(scalar("f", 0.0, 0.5, std=1.8)), networks(values))
     row = found.rows[0]
-    assert row.z == pytest.approx(1 / math.hypot(0.5, 2 / math.sqrt(3)))
+    assert row.z == pytest.approx(score(1, 0.5, 2 / math.sqrt(3), 2))
     assert (row.limit_std, row.finite_std) == (1.8, 2.0)
     (line,) = found.slopes
     assert line.slope is None and "random in the limit" in line.note
@@ -111,7 +124,8 @@ def test_powers_of_n_are_taken_out_of_finite_values() -> None:
     )
     assert [row.mean for row in found.rows] == pytest.approx([2.0, 2.0, 5.0])
     assert [row.stderr for row in found.rows] == pytest.approx([1.0, 1.0, 1.0])
-    assert [row.z for row in found.rows] == pytest.approx([0.0, 1.0, 1.0], abs=1e-12)
+    one = score(1, 0, 1, 1)
+    assert [row.z for row in found.rows] == pytest.approx([0.0, one, one], abs=1e-12)
     assert "compared after division by n^(-1/2): c." in found.notes
 
 
@@ -185,7 +199,27 @@ def test_two_zeros_agree() -> None:
 
 def test_tiny_numbers_are_told_apart() -> None:
     table = networks({("c", "value", 8): [2e-20, 3e-20, 4e-20]})
-    assert compare(limits(scalar("c", 1e-20)), table).rows[0].z == pytest.approx(2 * 3**0.5)
+    (row,) = compare(limits(scalar("c", 1e-20)), table).rows
+    assert row.z == pytest.approx(score(2, 0, 3**-0.5, 2))
+
+
+def test_two_seeds_are_no_certainty() -> None:
+    """A standard error of two seeds is small by chance: 39 of them are one case in 61."""
+    (row,) = compare(limits(scalar("c", 0.0)), networks({("c", "value", 8): [38.0, 40.0]})).rows
+    assert 39 * row.stderr == row.mean and row.z == pytest.approx(2.40, abs=0.005)
+    many = [38.0, 40.0] * 500
+    (row,) = compare(limits(scalar("c", 0.0)), networks({("c", "value", 8): many})).rows
+    assert row.z > 70
+
+
+def test_scores_of_few_seeds_are_those_of_a_gaussian() -> None:
+    """Of Gaussian seeds at any number, 1 in 20 is beyond 1.96 (4 standard errors of 4000 cases)."""
+    for seeds in (2, 3, 8):
+        draws = np.random.default_rng(seeds).normal(size=(4000, seeds))
+        values = {(f"c{i}", "value", 8): row.tolist() for i, row in enumerate(draws)}
+        found = compare(limits(*(scalar(f"c{i}", 0.0) for i in range(4000))), networks(values))
+        beyond = sum(row.z > 1.96 for row in found.rows) / 4000
+        assert abs(beyond - 0.05) < 4 * (0.05 * 0.95 / 4000) ** 0.5
 
 
 def test_exploded_seeds_and_limits_are_left_out_with_a_note() -> None:

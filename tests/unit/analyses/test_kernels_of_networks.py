@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -105,6 +106,51 @@ def test_program_without_scalar_outputs() -> None:
 
     with pytest.raises(UsageError, match="no scalar outputs"):
         tp.kernel(vectors)
+
+
+@tp.program
+def averages(t: tp.Tracer) -> None:
+    x = tp.n**-0.5 * (t.matrix("W") @ t.gaussian("z"))
+    t.output("mean", tp.mean(tp.tanh(x)))
+    t.output("square", tp.mean(x * x))
+
+
+@tp.program
+def sum_and_average(t: tp.Tracer) -> None:
+    x = tp.n**-0.5 * (t.matrix("W") @ t.gaussian("z"))
+    t.output("f", tp.n**0.5 * t.inner(t.gaussian("v"), x))
+    t.output("square", tp.mean(x * x))
+
+
+@pytest.mark.parametrize(
+    ("act", "depth", "counts"), [("gelu", 12, (4, 16, 64)), ("tanh", 2, (4, 12, 24))]
+)
+def test_more_inputs_state_no_smaller_error(act: str, depth: int, counts: tuple[int, ...]) -> None:
+    inputs = np.random.default_rng(0).normal(size=(64, 16))
+    net = tp.MLP(depth, act, weight_variance=1.96, bias_variance=0.01)
+    errors = [tp.kernel(net, inputs[:count]).error for count in counts]
+    # Integrals that are evaluated together share nodes, which moves errors in the last digits.
+    assert all(more >= 0.999 * fewer for fewer, more in itertools.pairwise(errors))
+    assert errors[-1] > errors[0]
+
+
+@pytest.mark.parametrize("kinds", [("nngp",), ("ntk",), ("nngp", "ntk")])
+def test_averages_have_no_kernel(kinds: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match=r"no output .* has a kernel. mean, square: in the limit"):
+        tp.kernel(averages, kinds=kinds)
+    found = tp.kernel(sum_and_average, kinds=kinds)
+    assert "rows of 0 are of square: in the limit" in found.notes[0]
+    matrix = found.nngp if found.nngp is not None else found.ntk
+    assert matrix is not None and matrix[0, 0] > 0 and not matrix[1].any()
+
+
+def test_a_network_that_is_0_has_a_kernel() -> None:
+    @tp.program
+    def nothing(t: tp.Tracer) -> None:
+        t.output("f", tp.n**0.5 * t.inner(t.gaussian("v"), tp.tanh(0 * t.gaussian("z"))))
+
+    found = tp.kernel(nothing)
+    assert found.ntk is not None and found.ntk[0, 0] == 0 and found.notes == ()
 
 
 def test_outputs_of_another_size() -> None:

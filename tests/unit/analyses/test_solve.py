@@ -156,8 +156,10 @@ def test_multipliers() -> None:
 
 
 def test_biases_take_the_rates_of_their_weights_where_they_share_powers() -> None:
-    found = solve(MLP(2, "relu", "all"), "mup", steps=1, verify=False)
+    found = solve(MLP(2, "relu", "all"), "ac:0,1/2,1;-1", steps=1, verify=False)
     assert found.steps[0].bias_c == found.steps[0].c == ("-1", "-1", "-1")
+    found = solve(MLP(2, "relu", "all"), "mup", steps=1, verify=False)  # b of order one
+    assert (found.steps[0].bias_c, found.steps[0].c) == (("-1", "-1", "0"), ("-1",) * 3)
     found = solve(MLP(2, "relu", "first"), "naive-ip", steps=1, verify=False)
     assert found.steps[0].bias_c == found.steps[0].c[:1]
     assert solve(MLP(2, "relu"), "naive-ip", steps=1, verify=False).steps[0].bias_c == ()

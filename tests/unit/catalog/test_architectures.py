@@ -269,7 +269,9 @@ def test_default_variances_change_no_program() -> None:
 BAD = [
     (lambda: tp.MLP(0), "depth is 0; it must be at least 1"),
     (lambda: tp.MLP(2, weight_variance=-1), "weight_variance is -1"),
-    (lambda: tp.MLP(2, weight_variance=0), "weight_variance is 0"),
+    (lambda: tp.MLP(2, weight_variance=0), "A factor 0 cuts the layer off"),
+    (lambda: tp.MLP(2, weight_rate=(1, 2)), "weight_rate has 2 numbers; there are 3 layers"),
+    (lambda: tp.MLP(2, bias_rate=-1), "bias_rate is -1"),
     (lambda: tp.MLP(2, weight_variance="much"), "weight_variance must be a number, not 'much'"),
     (lambda: tp.MLP(2, weight_variance=float("nan")), "weight_variance must be a number"),
     (lambda: tp.MLP(2, bias_variance=-0.1), "bias_variance is -0.1"),

@@ -59,7 +59,7 @@ def test_one_variance_for_each_layer_is_followed() -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [((2, 3, 4), "3 variances"), ("2,-1", "-1"), ((2, "a"), "a")],
+    [((2, 3, 4), "3 numbers"), ("2,-1", "-1"), ((2, "a"), "a")],
 )
 def test_rows_that_do_not_fit_are_refused(given: object, said: str) -> None:
     with pytest.raises(StudyError, match=said):

@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from tpcalc.dsl import Tracer, program
 from tpcalc.errors import TraceError
+from tpcalc.evaluate.limit import limit
 from tpcalc.program.nodes import Group, InputVector
 from tpcalc.program.program import Program
 
@@ -93,6 +94,37 @@ def test_rounding_is_averaged_away() -> None:
     group = traced(lambda t: t.gaussians(["a", "b"], cov=cov)).groups[0]
     assert group.cov is not None
     assert group.cov[0][1] == group.cov[1][0] == pytest.approx(0.5)
+
+
+def single(shift: float) -> Any:
+    """A Gram matrix of rank 3 in single precision, and so far below."""
+    rows = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    return rows @ rows.T - np.float32(shift) * np.eye(5, dtype=np.float32)
+
+
+@pytest.mark.parametrize("store", [np.asarray, lambda c: c.astype(float), lambda c: c.tolist()])
+def test_the_rounding_of_single_precision_is_moved_and_told(store: Callable[[Any], Any]) -> None:
+    names, cov = list("abcde"), store(single(0))
+    found = traced(lambda t: t.gaussians(names, cov=cov))
+    lowest = np.linalg.eigvalsh(np.asarray(cov, dtype=float))[0]
+    assert found.groups[0].moved == pytest.approx(-lowest) and lowest < 0
+    (note,) = found.notes
+    assert f"smallest eigenvalue {lowest:.3g}" in note
+    assert note in limit(found, outputs=["v0"]).table.notes
+    kept = np.array(found.groups[0].cov, dtype=float)
+    assert np.linalg.eigvalsh(kept)[0] >= -1e-14
+    assert np.abs(kept - np.asarray(cov)).max() <= -2 * lowest
+
+
+def test_what_rounding_does_not_explain_is_refused() -> None:
+    """Twenty times single precision can do here: 2^-23 times 5 times the trace is 7.7e-6."""
+    with pytest.raises(TraceError, match=r"eigenvalue is -0.00015.* explains -7.7e-06 at most"):
+        traced(lambda t: t.gaussians(list("abcde"), cov=single(1.5e-4)))
+    double = np.random.default_rng(0).normal(size=(5, 3))
+    shifted = double @ double.T - 1e-6 * np.eye(5)
+    with pytest.raises(TraceError, match="not positive semidefinite"):
+        traced(lambda t: t.gaussians(list("abcde"), cov=shifted))
+    assert traced(lambda t: t.gaussians(list("abcde"), cov=double @ double.T)).notes == ()
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,16 @@ def test_slopes_show_interval_or_reason(report: ReportInput) -> None:
     assert re.search(r"f +0 +0 +random in the limit", text)
 
 
+def test_slopes_that_two_widths_do_not_give_are_one_note(report: ReportInput) -> None:
+    assert report.comparison is not None
+    reason = "2 widths; a slope needs at least 3"
+    slopes = tuple(SlopeRow(f"f[{t},0]", "value", None, None, None, reason) for t in range(3))
+    found = replace(report.comparison, slopes=slopes)
+    for text in (printed(comparison_group(found)), comparison_html(found)):
+        assert text.count("a slope needs") == 1 and "95 % interval" not in text
+        assert f"No slopes were fitted: {reason}." in text
+
+
 def test_a_narrow_terminal_loses_no_number(report: ReportInput) -> None:
     assert report.comparison is not None
     text = printed(comparison_group(replace(report.comparison, slopes=())), width=80)

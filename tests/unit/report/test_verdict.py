@@ -48,7 +48,7 @@ def test_agreement(report: ReportInput) -> None:
     assert (found.level, found.headline) == ("good", "Finite networks agree with the limit")
     assert f"{len(widest)} comparisons" in found.reasons[0]
     assert f"the largest |z| is {largest:.1f}" in found.reasons[0]
-    assert f"agree with the limit within {largest:.1f} standard errors" in words(report)
+    assert f"agree with the limit within z = {largest:.1f} (over" in words(report)
 
 
 def test_summary_names_the_last_outputs(report: ReportInput) -> None:
@@ -68,7 +68,7 @@ def test_a_difference_that_shrinks_is_a_finite_width_effect(report: ReportInput)
         "warn",
         "Finite networks approach the limit, but have not reached it",
     )
-    assert found.reasons[1].startswith("1 difference exceeds 5 standard errors at width 4096")
+    assert found.reasons[1].startswith("1 difference exceeds z = 5 at width 4096")
 
 
 @pytest.mark.parametrize(

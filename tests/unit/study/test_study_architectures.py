@@ -28,6 +28,10 @@ CASES: list[tuple[dict[str, Any], Architecture]] = [
     ({"depth": 3, "bias": "hidden"}, tp.MLP(3, bias="hidden")),
     ({"architecture": "resnet"}, tp.ResNet(3)),
     (
+        {"depth": 2, "weight_variance": "2,0", "variances": "initial", "weight_rate": "2,512,256"},
+        tp.MLP(2, weight_variance=(2, 0), variances="initial", weight_rate=(2, 512, 256)),
+    ),
+    (
         {"architecture": "resnet", "depth": 4, "alpha": 1, "bias_variance": 2, "norm": "layer"},
         tp.ResNet(4, alpha=1, bias_variance=2, norm="layer"),
     ),
@@ -115,7 +119,7 @@ def test_blocks_and_tokens_stand_in_words_and_formulas() -> None:
         ({"architecture": "resnet", "bias": "all"}, "model.bias: resnet has no bias"),
         ({"architecture": "resnet", "length": 2}, "model.length: resnet has no length"),
         ({"outputs": "all"}, "model.outputs: mlp has no outputs"),
-        ({"weight_variance": -1}, "model.weight_variance: the variance is -1. A variance is"),
+        ({"weight_variance": -1}, "model.weight_variance: the variance is -1. It is 0 or"),
         (
             {"weight_variance": [2, {}]},
             r"model.weight_variance: the variance must be a number, not {}",

@@ -13,8 +13,8 @@ from tpcalc.catalog.architecture import (
     chosen,
     named,
     root,
+    row_of,
     spread,
-    variances_of,
 )
 from tpcalc.catalog.writer import Writer
 from tpcalc.errors import StudyError
@@ -59,7 +59,12 @@ class MLP:
     The standard deviations sigma_w and sigma_b of the hidden layers are factors in front of the
     trained w^l and b^l, so that an update of W^l carries sigma_w^2; or initial ones, which only
     the entries at the start have. The latter is the former with a learning rate divided by the
-    variance, and that is how it is written.
+    variance, and that is how it is written; initial ones may be 0.
+
+    Learning rates have factors of their own, ``weight_rate`` and ``bias_rate``. With the widths of
+    a network, ``variances="initial", weight_rate=(d, n_1, ..., n_L)``, the tangent kernel in NTK
+    parameterization is that of the standard one at these widths, where weights and biases have one
+    rate. (A kernel divides inputs by d^(1/2); training does not, and has 1 in place of d.)
 
     Args:
         depth: Number of hidden layers L, at least 1.
@@ -71,7 +76,11 @@ class MLP:
             the L hidden layers (a sequence, or a text with commas).
         bias_variance: sigma_b^2 of the hidden layers; None: 1 where there are biases. A number
             above 0 gives all hidden layers biases where ``bias`` is ``"none"``; 0 means none.
+            With ``"initial"`` 0 lets all biases there are start at 0, the readout's too.
         variances: ``"factors"``: in front of trained weights; ``"initial"``: of their start alone.
+        weight_rate: Factors of the learning rates of the weights: a number or its text, or one for
+            each of the layers 1..L+1; 0: not trained.
+        bias_rate: Those of the biases.
         norm: ``"layer"``: the preactivations of each layer are centred and divided by their
             standard deviation over the coordinates, x^l = act(LN(h^l)); ``"none"``: they are not.
 
@@ -81,7 +90,9 @@ class MLP:
         TraceError: An activation that is not a function of an expression.
 
     Source: Hajjar, Chizat, Giraud, equation (2.1); Jacot, Gabriel, Hongler, section 3, for the
-        factors; Ba, Kiros, Hinton, Layer normalization, equation (3).
+        factors; Sohl-Dickstein, Novak, Schoenholz, Lee, On the infinite width limit of neural
+        networks with a standard parameterization (2001.07301), for widths as rates; Ba, Kiros,
+        Hinton, Layer normalization, equation (3).
 
     Example:
         >>> MLP(2, "relu").words
@@ -97,6 +108,8 @@ class MLP:
     bias_variance: Fraction | float | str | None = None
     norm: str = "none"
     variances: str = "factors"
+    weight_rate: Fraction | float | str | Sequence[Fraction | float | str] = Fraction(1)
+    bias_rate: Fraction | float | str | Sequence[Fraction | float | str] = Fraction(1)
     _activation: Expr = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -104,19 +117,30 @@ class MLP:
         bias = chosen(self.bias, "bias", BIASES, "MLP")
         chosen(self.norm, "norm", NORMS, "MLP")
         chosen(self.variances, "variances", VARIANCES, "MLP")
-        weights = variances_of(self.weight_variance, depth, "weight_variance", "MLP")
+        weights = row_of(self.weight_variance, depth, "weight_variance", "MLP")
         biases = bias_variance_of(self.bias_variance, "MLP")
-        if biases == 0 and bias != "none":
-            raise StudyError(
-                f"bias_variance is 0, and bias is {bias!r}.",
-                where="MLP",
-                hint="Biases of variance 0 are none: leave bias out.",
-            )
+        if self.variances == "factors":
+            if 0 in (weights if isinstance(weights, tuple) else (weights,)):
+                raise StudyError(
+                    f"weight_variance is {self.weight_variance}.",
+                    where="MLP",
+                    hint="A factor 0 cuts the layer off for good; weights that start at 0 and are "
+                    "trained have variances='initial'.",
+                )
+            if biases == 0 and bias != "none":
+                raise StudyError(
+                    f"bias_variance is 0, and bias is {bias!r}.",
+                    where="MLP",
+                    hint="Biases with a factor 0 are none: leave bias out. Biases that start at 0 "
+                    "and are trained have variances='initial'.",
+                )
         values = {
             "depth": depth,
             "bias": "hidden" if biases and bias == "none" else bias,
             "weight_variance": weights,
             "bias_variance": biases,
+            "weight_rate": row_of(self.weight_rate, depth + 1, "weight_rate", "MLP"),
+            "bias_rate": row_of(self.bias_rate, depth + 1, "bias_rate", "MLP"),
             "_activation": activation_of(self.act, "MLP"),
         }
         for name, value in values.items():
@@ -125,8 +149,18 @@ class MLP:
     @property
     def weight_variances(self) -> tuple[Fraction, ...]:
         """The variances of the weights of the layers 1..L."""
-        found = variances_of(self.weight_variance, self.depth, "weight_variance", "MLP")
-        return found if isinstance(found, tuple) else (found,) * self.depth
+        return _every(self.weight_variance, self.depth)
+
+    @property
+    def rates(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """The factors of the learning rates of weights and biases of the layers 1..L+1."""
+        return tuple(
+            zip(
+                _every(self.weight_rate, self.depth + 1),
+                _every(self.bias_rate, self.depth + 1),
+                strict=True,
+            )
+        )
 
     @property
     def activation(self) -> Expr:
@@ -167,8 +201,26 @@ class MLP:
         return (
             f"a network of {layers} with {normalised}{named(self.act)}, {biases[self.bias]}"
             f"{spread(self.weight_variance, self.bias_variance)}"
-            f"{' at the start' if self.variances == 'initial' else ''}"
+            f"{' at the start' if self.variances == 'initial' else ''}{self._rated}"
         )
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of its weights are drawn at the start and trained."""
+        shifted = biased_layers(self.bias, self.depth)
+        rates = [rate for rate, _ in self.rates] + [self.rates[layer - 1][1] for layer in shifted]
+        drawn = 0 not in self.weight_variances and (self.bias_variance != 0 or not self.biased)
+        return drawn and all(rate != 0 for rate in rates)
+
+    @property
+    def _rated(self) -> str:
+        """Factors of learning rates as the end of a sentence."""
+        said = ""
+        for what, rates in (("weight", self.weight_rate), ("bias", self.bias_rate)):
+            if rates != 1 and (what == "weight" or self.biased):
+                row = rates if isinstance(rates, tuple) else (rates,)
+                said += f", {what} rates times {', '.join(map(str, row))}"
+        return said
 
     def model(
         self,
@@ -199,21 +251,28 @@ class MLP:
         Source: Hajjar, Chizat, Giraud, equation (2.1); section 5.1 for the means.
         """
         spreads = self.weight_variances
-        biased = Fraction(self.bias_variance or 1)
+        biased = Fraction(1) if self.bias_variance is None else Fraction(self.bias_variance)
         initial = self.variances == "initial"
         if initial and mean:  # the factor in front multiplies the mean too
             mean = (
-                *(m / root(v) for m, v in zip(mean, spreads, strict=False)),
+                *(m / root(v or 1) for m, v in zip(mean, spreads, strict=False)),
                 *mean[self.depth :],
             )
         writer = Writer("MLP", self.depth, a, bias_a, mean)
         inputs = writer.datum(dimension)
-        biases = root(biased)
+        # Weights that start at 0 have no factor, and are put at 0 after the backward pass.
+        biases = root(biased or 1)
         x = -1
         for layer, variance in enumerate(spreads, start=1):
-            weights = root(variance)
+            weights = root(variance or 1)
+            faster, shift = self.rates[layer - 1]
             if initial:
-                writer.slowed(layer, variance, biased)
+                faster, shift = faster / (variance or 1), shift / (biased or 1)
+            writer.rated(layer, faster, shift)
+            if variance == 0:
+                writer.at_zero(f"W{layer}")
+            if biased == 0:
+                writer.at_zero(f"b{layer}")
             if layer == 1:
                 terms = writer.of_data(inputs, writer.group("W1", dimension, 1), weights)
             else:
@@ -223,6 +282,7 @@ class MLP:
             h = writer.total(terms)
             x = writer.activated(layer, h, self._activation, self.norm)
             writer.contributes(layer, h)
+        writer.rated(self.depth + 1, *self.rates[-1])
         for k in range(outputs):
             self._output(writer, k, outputs, x)
         return writer.model()
@@ -232,8 +292,15 @@ class MLP:
         f = writer.output(writer.readout(layer, k, outputs), x)
         if self.bias == "all":
             f = writer.shifted(f, layer, k)
+            if self.bias_variance == 0:
+                writer.at_zero(f"b{layer}[{k}]")
         writer.contributes(layer, f, "" if outputs == 1 else f",{k}", first)
         writer.outputs.append(f)
+
+
+def _every(value: object, layers: int) -> tuple[Fraction, ...]:
+    """A checked row, spread over the layers."""
+    return value if isinstance(value, tuple) else (Fraction(str(value)),) * layers
 
 
 ENTRY = ArchitectureFamily(

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.catalog.parameterization import Exponents, ParameterizationFamily, layers, shared
+from tpcalc.catalog.parameterization import Exponents, ParameterizationFamily, layers
 from tpcalc.orders import as_ex
 from tpcalc.sources import Source
 
 
 def exponents(depth: int, step: int) -> Exponents:
-    """The table of muP: a = (0, 1/2, ..., 1/2, 1), c = -1.
+    """The table of muP: a = (0, 1/2, ..., 1/2, 1), c = -1; biases 0 with rates (-1, ..., -1, 0).
 
-    Source: Hajjar, Chizat, Giraud, section 2.2; Yang and Hu, Definition 5.1 after Remark 2.1.
+    A hidden bias is a vector as the input weights are, and an output's bias is a number: all are
+    of order one and move by order one.
+
+    Source: Hajjar, Chizat, Giraud, section 2.2; Yang and Hu, Definition 5.1 after Remark 2.1; for
+        biases Yang, Hu and others, Tensor Programs V (2203.03466), Table 3.
     """
     zero, half, one = as_ex(0), as_ex(Fraction(1, 2)), as_ex(1)
-    return shared(layers(depth, zero, half, one), layers(depth, -one, -one, -one))
+    return Exponents(
+        layers(depth, zero, half, one),
+        layers(depth, -one, -one, -one),
+        layers(depth, zero, zero, zero),
+        layers(depth, -one, -one, zero),
+    )
 
 
 ENTRY = ParameterizationFamily(

@@ -154,4 +154,4 @@ def _agreement(found: Comparison) -> str:
     widest = max(row.width for row in found.rows)
     rows = [row for row in found.rows if row.width == widest]
     close = sum(row.z <= 3 for row in rows)
-    return f"width {widest}: {close} of {len(rows)} numbers within 3 standard errors of the limit"
+    return f"width {widest}: {close} of {len(rows)} numbers within z = 3 of the limit"

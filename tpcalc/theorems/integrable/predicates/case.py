@@ -60,7 +60,8 @@ class Case:
     @property
     def plain(self) -> bool:
         """Whether it is the fully connected network of equation (2.1)."""
-        return isinstance(self.architecture, MLP) and self.architecture.norm == "none"
+        net = self.architecture
+        return isinstance(net, MLP) and net.norm == "none" and net.complete
 
     @property
     def bias(self) -> str:
@@ -162,6 +163,11 @@ class Case:
             found.append(
                 "the initial variances of the weights are not 1, as in the statement: constant "
                 "factors of the layers, which change no exponent"
+            )
+        rates = self.architecture.rates if isinstance(self.architecture, MLP) else ()
+        if any(rate != 1 for pair in rates for rate in pair):
+            found.append(
+                "layers have factors of their own in front of the learning rate of the statement"
             )
         return tuple(found)
 
