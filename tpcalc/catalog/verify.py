@@ -103,19 +103,18 @@ def _least(activation: Activation) -> Iterator[str]:
 
 
 def _tame(activation: Activation) -> Iterator[str]:
-    """Whether log(1/f) stays below a line: it does not steepen over the grid."""
+    """Whether log(1/f) stays below a line: its slope settles far out."""
     import numpy as np
 
     if not activation.facts.tame:
         return
-    far = max(abs(_grid(activation)))
     for sign in (-1.0, 1.0):
-        values = _values(activation, sign * far * np.array([0.5, 0.75, 1.0]))
+        values = _values(activation, sign * np.array([16.0, 24.0, 32.0]))
         if values.min() <= 0:
             yield f"declared tame, found {values.min()}"
             return
         first, second = np.diff(-np.log(values))
-        if second > max(first, 0.0) * (1 + 1e-9) + 1e-9:
+        if second > max(first, 0.0) + 1e-3:
             yield f"declared tame, log(1/f) steepens from {first} to {second}"
 
 

@@ -59,12 +59,12 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
         dim: The dimension class of the average.
     """
     left = _terms(piece.fn, piece.vectors, piece.scalars)
-    found: list[tuple[_Term, LRef, int]] = []
+    found: list[tuple[_Term, list[_Base]]] = []
     while left:
         term = left.pop()
-        base = _base(context, term)
-        if base is not None:
-            found.append((term, *base))
+        bases = _bases(context, term)
+        if bases:
+            found.append((term, bases))
             continue
         inner = _opened(context, term)
         if not inner or len(found) + len(left) + len(inner) > MOST:
@@ -155,16 +155,19 @@ def _opened(context: Context, term: _Term) -> list[_Term] | None:
     return None
 
 
-def _base(context: Context, term: _Term) -> tuple[LRef, int] | None:
-    """The node that the other vectors are independent of, and its place: one for equal averages.
+_Base = tuple[LRef, int]  # a vector that the others of a term are independent of, or that below
+# its product, and the place of the one or the other
 
-    Start vectors come first. With g of start vectors alone ``g.(W u)`` is ``u.(W^T g)``, and u is
-    that node.
+
+def _bases(context: Context, term: _Term) -> list[_Base]:
+    """What the other vectors are independent of: start vectors first, then products in order.
+
+    With g of start vectors alone ``g.(W u)`` is ``u.(W^T g)``, too.
     """
     if any(is_hidden(fn) for fn, _, _ in term.rest):  # a gate may be decided by the vector itself
-        return None
+        return []
     below = [vector for _, vectors, _ in term.rest for vector in vectors]
-    found: list[tuple[bool, int, LRef, int]] = []
+    found: list[tuple[int, int, LRef, int]] = []
     for place, vector in enumerate(term.vectors):
         node = context.nodes[vector]
         others = [*term.vectors[:place], *term.vectors[place + 1 :], *below]
@@ -175,38 +178,48 @@ def _base(context: Context, term: _Term) -> tuple[LRef, int] | None:
             own = context.root(start)
             centred = context.program.group[start.group].mean[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
-                found.append((False, own, inner, place))
+                found.append((2 if through else 0, place, inner, place))
         if isinstance(node, Product) and node.matrix not in context.orthogonal:
             own = context.side(node.matrix, node.transpose)
             back = context.side(node.matrix, not node.transpose)
             held = any(own & context.sides[other] for other in others)
             if not held and not back & context.sides[node.vector]:
-                found.append((True, context.root(node.matrix), vector, place))
-    return min(found)[2:] if found else None
+                found.append((1, context.root(node.matrix), vector, place))
+    return [base[2:] for base in sorted(found)]
 
 
-def _gaussian(context: Context, term: _Term, base: LRef, place: int, dim: str) -> LRef:
-    """The scalar of a term, by the node that the others are independent of, and its place."""
-    node, start = context.nodes[term.vectors[place]], context.nodes[base]
-    others = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
-    partner = _partner(context, others, term.vectors[place], dim)
-    number = term.number
-    if isinstance(node, Product):
-        other = context.dims[node.vector]
+def _chosen(
+    context: Context, term: _Term, bases: list[_Base], dim: str
+) -> tuple[Fluctuation, Fraction]:
+    """The fluctuation of a term, with a factor: one that is there already, else the first."""
+    found = []
+    for base, place in bases:
+        vector, start = context.nodes[term.vectors[place]], context.nodes[base]
+        others = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
+        partner = _partner(context, others, term.vectors[place], dim)
+        if not isinstance(vector, Product):
+            assert isinstance(start, Start)
+            found.append((Fluctuation(start, (partner,)), Fraction(1)))
+            continue
+        other = context.dims[vector.vector]
         assert other is not None
+        ratio = {dim.name: dim.ratio for dim in context.program.dims}
+        share = ratio[other] / ratio[dim]  # of averages over the other side
         if isinstance(start, Start):
-            back = Product(node.matrix, not node.transpose, partner)
-            found = Fluctuation(start, (context.add(back, other),))
-        elif node.transpose:
-            found = Fluctuation(node.matrix, (node.vector, partner))
+            back = Product(vector.matrix, not vector.transpose, partner)
+            if back in context.known or not found:
+                found.append((Fluctuation(start, (context.add(back, other),)), share))
+        elif vector.transpose:
+            found.append((Fluctuation(vector.matrix, (vector.vector, partner)), share))
         else:
-            found = Fluctuation(node.matrix, (partner, node.vector))
-        if isinstance(start, Start) or node.transpose:  # an average over the other side
-            ratio = {dim.name: dim.ratio for dim in context.program.dims}
-            number *= ratio[other] / ratio[dim]
-    else:
-        assert isinstance(start, Start)
-        found = Fluctuation(start, (partner,))
+            found.append((Fluctuation(vector.matrix, (partner, vector.vector)), Fraction(1)))
+    return next((one for one in found if one[0] in context.known), found[0])
+
+
+def _gaussian(context: Context, term: _Term, bases: list[_Base], dim: str) -> LRef:
+    """The scalar of a term."""
+    found, share = _chosen(context, term, bases, dim)
+    number = term.number * share
     fixed = [part for part in term.rest if not part[1]]
     scalars = [*term.scalars, context.add(found, None)]
     factors: list[Expr] = [const(number), *(Par(i) for i in range(len(scalars)))]

@@ -8,6 +8,7 @@ __all__ = ["normal_score"]
 
 # Degrees of freedom from which on Student's t is a Gaussian to the digits that are printed.
 MANY = 1e4
+TINY = 1e-280  # chances below leave the floats
 
 
 def normal_score(gap: float, *errors: tuple[float, float]) -> float:
@@ -36,13 +37,16 @@ def normal_score(gap: float, *errors: tuple[float, float]) -> float:
     freedom = 1 / sum(parts) if sum(parts) > 1 / MANY else math.inf
     if t == 0 or freedom == math.inf:
         return t
-    from scipy.special import ndtri_exp
+    from scipy.special import ndtri, ndtri_exp, stdtr
 
+    chance = float(stdtr(freedom, -t))
+    if chance > TINY:
+        return float(-ndtri(chance))
     return float(-ndtri_exp(_log_tail(t, freedom)))
 
 
 def _log_tail(t: float, freedom: float) -> float:
-    """The logarithm of the chance that Student's t is above t > 0."""
+    """The logarithm of the chance that Student's t is above a large t."""
     from scipy.special import betaln, hyp2f1
 
     # Half the incomplete beta function, as a series that stays finite where the chance is not a
