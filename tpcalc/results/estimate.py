@@ -120,8 +120,8 @@ def spread_error(values: Sequence[float]) -> float:
         values: The numbers, at least two.
 
     Example:
-        >>> round(spread_error([-1.0, 0.0, 0.0, 1.0]), 3)
-        0.204
+        >>> round(spread_error([-1.0, 0.0, 0.0, 1.0]), 2)
+        0.23
     """
     count = len(values)
     mean = sum(values) / count

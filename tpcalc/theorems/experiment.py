@@ -129,7 +129,7 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
         >>> rate_growth(Setting("relu", "ip-llr", 3, 64)).words
         ('constant', 'constant', 'constant', 'constant')
         >>> rate_growth(Setting("tanh", "ip-llr", 3, 64)).words
-        ('constant', 'constant', '>= n^(1/2)', '>= n^(1/2)')
+        ('constant', 'constant', 'n^(1/2)', '>= n^(1/2)')
     """
     own = lookup(setting.parameterization)
     added = [Fraction(0)] * (setting.depth + 1)

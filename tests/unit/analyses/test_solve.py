@@ -129,7 +129,7 @@ def test_networks_without_one_rule_for_all_depths(network: MLP, table: str, mess
 @pytest.mark.parametrize(
     ("act", "table", "message"),
     [
-        ("tanh", "naive-ip", "with tanh no learning rate is known"),
+        ("tanh", "naive-ip", "uniform pattern not proved"),
         ("gelu", "naive-ip", "gelu"),
         ("linear", "naive-ip", "as at L = 3 no power c_4"),
         ("relu", "ac:0,1/4,1;0", "it takes a_l >= 1/2"),

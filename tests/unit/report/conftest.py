@@ -199,8 +199,7 @@ def random_output() -> ReportInput:
     """An output that is random in the limit: standard deviation 1.25."""
     noise = random.Random(3)
     scalars = tuple(
-        ScalarRow(f"f[{t},0]", particles(0.003, 0.012, std=1.25, draws=(1.25, -1.25) * 32))
-        for t in range(3)
+        ScalarRow(f"f[{t},0]", particles(0.003, 0.012, std=1.25, std_error=0.11)) for t in range(3)
     )
     limit = LimitTable(scalars, (), origin(0.4))
     rows = tuple(

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpcalc.report.numbers import Measure, duration, measured, plain, score, spread, typeset
+from tpcalc.report.numbers import (
+    Measure,
+    duration,
+    measured,
+    over_seeds,
+    plain,
+    score,
+    spread,
+    typeset,
+)
 from tpcalc.results import Estimate, Method, Status
 
 ANY = st.floats(allow_nan=False, allow_infinity=False)
@@ -128,8 +137,9 @@ def test_random_scalars_and_missed_targets_say_so() -> None:
 
 
 def test_spread_carries_its_sampling_error() -> None:
-    assert spread(2.0, 51) == "2.00 ± 0.20"
-    assert spread(math.nan, 9) == spread(1.0, 1) == "?"
+    assert spread(2.0, 0.2) == over_seeds(2.0, 51) == "2.00 ± 0.20"
+    assert spread(math.nan, 0.1) == over_seeds(1.0, 1) == "?"
+    assert spread(2.0, None) == spread(2.0, 1e-12) == "2"
 
 
 @pytest.mark.parametrize(
