@@ -326,6 +326,21 @@ def _pieces(activation: Activation) -> Iterator[str]:
         yield f"at {z[point]:.4f} the pieces make {found[point]}, the value is {here[point]}"
 
 
+def _near_zero(activation: Activation) -> Iterator[str]:
+    """Whether the sum that stands for a function near 0 is off by terms of a higher order."""
+    import numpy as np
+
+    near = getattr(activation.function, "near_zero", None)
+    if near is None:
+        return
+    for order in (1, 2, 3):
+        for z in (-0.01, 0.01):
+            made = float(evaluate(Fn(near(Var(0), order), 1), [np.array(z)]))
+            gap = abs(made - float(_values(activation, [z])[0]))
+            if gap > 10 * abs(z) ** (order + 1) + 1e-14:
+                yield f"at {z} the sum of order {order} is off by {gap:.2g}"
+
+
 _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "value_at_zero": _value,
     "slope_at_zero": _slope,
@@ -338,4 +353,5 @@ _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "derivative": _derivative,
     "sympy": _display,
     "pieces": _pieces,
+    "near_zero": _near_zero,
 }

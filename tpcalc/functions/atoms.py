@@ -92,6 +92,8 @@ class Atom:
             products of ``step, normal_cdf, normal_pdf, exp, sin, cos``, powers and constants, from
             which Gaussian expectations follow in closed form. None where there is no such form,
             and for these functions themselves.
+        near_zero: ``near_zero(z, order)``: of a function with a kink at 0 a sum of smooth and
+            homogeneous functions that agrees with it there up to terms of a higher order.
 
     Raises:
         TraceError: The name is not an identifier, so that a printed program could not be read back.
@@ -110,6 +112,7 @@ class Atom:
     params: tuple[Number | Degree, ...] = ()
     sympy: Callable[[Any], Any] | None = field(default=None, repr=False)
     pieces: Callable[[Expr], Expr] | None = field(default=None, repr=False)
+    near_zero: Callable[[Expr, int], Expr] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         readable = self.name.isidentifier() and not keyword.iskeyword(self.name)

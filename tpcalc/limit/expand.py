@@ -178,6 +178,12 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
     """Taylor's formula about 0 for an argument that vanishes: f(0) + f'(0) z + ..."""
     atom, ranking = expr.atom, setting.ranking
     lead = inner.terms[0][0]
+    if atom.near_zero is not None:
+        order, least = 1, 0 if atom.facts.value_at_zero else 1
+        while order < MOST and not _is_deep(times(Fraction(order + 1 - least), lead), setting):
+            order += 1
+        near = expand(atom.near_zero(HERE, order), {HERE: inner}, setting)
+        return summed([near, Series((), Rest(times(Fraction(order + 1), lead)))], setting)
     kinked = 0.0 in atom.facts.kinks
     if kinked and atom.derivative is None:
         raise ScaleError(
@@ -218,7 +224,7 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
         power_ = times(Fraction(order + step), lead)
         first = order if first is None and value != 0 else first
         below = times(Fraction(order + step - (first or 0)), lead)
-        deep = ranking.chamber.sign(plus(below, ranking.depth)) < 0
+        deep = _is_deep(below, setting)
         if first is not None and (deep or (kinked and order >= 1)):
             pieces.append(Series((), Rest(power_)))
             return summed(pieces, setting)
@@ -233,6 +239,11 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
         where=setting.where,
         hint="Multiply the argument by a power of n that makes it of order one.",
     )
+
+
+def _is_deep(power: Power, setting: Setting) -> bool:
+    """Whether what is smaller by a power is not followed."""
+    return setting.ranking.chamber.sign(plus(power, setting.ranking.depth)) < 0
 
 
 def _derivative_at_zero(function: Expr, parity: str, order: int) -> Fraction | float:

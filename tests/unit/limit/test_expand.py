@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import tpcalc as tp
 from tpcalc.catalog.activations import atom
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
@@ -175,3 +176,32 @@ def test_a_function_of_what_vanishes_tends_to_its_value_at_zero() -> None:
     found = expand(atom("sigmoid")(X), {X: Series((), Rest(-HALF))}, setting(Fraction(1), True))
     assert [(power, value(part, [])) for power, part in found.terms] == [(0, 0.5)]
     assert found.rest == Rest(-HALF)
+
+
+# What is left of the slope of 1 for z < 0, and the factor in front.
+SELU = (1.6732632423543772, 1.0507009873554805)
+SHAPES = {"elu": (1.0, 1.0), "elu:1/2": (0.5, 1.0), "selu": SELU}
+
+
+@pytest.mark.parametrize("act", list(SHAPES))
+def test_a_kink_at_0_of_what_vanishes(act: str) -> None:
+    """elu(z) near 0: alpha (e^z - 1), and for z > 0 what makes it z, by powers of relu."""
+    alpha, scale = SHAPES[act]
+    function = {"elu": tp.elu, "elu:1/2": tp.elu(Fraction(1, 2)), "selu": tp.selu}[act]
+
+    @tp.program
+    def kink(t: tp.Tracer) -> None:
+        v = t.gaussian("v")
+        small = tp.n**-0.5 * v
+        t.output("mean", tp.n * t.mean(function(small) + function(-small)))
+        t.output("odd", tp.n**0.5 * t.inner(function(small), v))
+        t.output("y", function(small))
+
+    found = tp.limit(kink)
+    if alpha == 1:  # f(z) + f(-z) = alpha z^2 / 2 + ...
+        assert found["mean"].value == pytest.approx(0.5, abs=1e-9)
+    else:  # the slopes differ: it is of size n^(-1/2), and the limit grows
+        assert [row.name for row in found.table.uncovered] == ["mean"]
+    slopes = scale * (1 + alpha) / 2  # E v^2 1_{v > 0} = 1/2
+    assert found["odd"].value == pytest.approx(slopes, rel=1e-4)
+    assert found["y"].n_power == "-1/2"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import factorial
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.exp import EXP
+from tpcalc.catalog.activations.relu import RELU
+from tpcalc.catalog.activations.relu_pow import relu_pow
 from tpcalc.catalog.activations.step import STEP
 from tpcalc.functions import Atom, Expr, Facts
 from tpcalc.sources import Source
@@ -32,6 +35,23 @@ def _pieces(z: Expr, alpha: Fraction | float) -> Expr:
 
 def _slope_pieces(z: Expr, alpha: Fraction | float) -> Expr:
     return STEP(z) + alpha * EXP(z) * STEP(-z)
+
+
+def _near_zero(z: Expr, order: int, alpha: Fraction | float) -> Expr:
+    """Alpha (exp(z) - 1), and what it takes for z > 0 to make it z, by powers of relu."""
+    found = alpha * (EXP(z) - 1) + (1 - alpha) * RELU(z)
+    for k in range(2, order + 1):
+        found = found - alpha * Fraction(1, factorial(k)) * relu_pow(Fraction(k))(z)
+    return found
+
+
+def _slope_near_zero(z: Expr, order: int, alpha: Fraction | float) -> Expr:
+    """The derivative of that."""
+    found = alpha * EXP(z) + (1 - alpha) * STEP(z)
+    for k in range(1, order + 1):
+        power = RELU if k == 1 else relu_pow(Fraction(k))
+        found = found - alpha * Fraction(1, factorial(k)) * power(z)
+    return found
 
 
 def _rational(value: Fraction) -> Any:
@@ -70,6 +90,7 @@ def elu_slope(alpha: Fraction) -> Atom:
         (alpha,),
         display,
         lambda z: _slope_pieces(z, alpha),
+        lambda z, order: _slope_near_zero(z, order, alpha),
     )
 
 
@@ -96,6 +117,7 @@ def elu(alpha: Fraction) -> Atom:
         (alpha,),
         display,
         lambda z: _pieces(z, alpha),
+        lambda z, order: _near_zero(z, order, alpha),
     )
 
 
@@ -118,6 +140,7 @@ SELU_SLOPE = Atom(
     facts=Facts(kinks=(0.0,), growth=Fraction(0), value_at_zero=SELU_SCALE * SELU_ALPHA),
     sympy=_sympy_selu_slope,
     pieces=lambda z: SELU_SCALE * _slope_pieces(z, SELU_ALPHA),
+    near_zero=lambda z, order: SELU_SCALE * _slope_near_zero(z, order, SELU_ALPHA),
 )
 SELU = Atom(
     "selu",
@@ -126,6 +149,7 @@ SELU = Atom(
     facts=Facts(kinks=(0.0,), growth=Fraction(1)),
     sympy=_sympy_selu,
     pieces=lambda z: SELU_SCALE * _pieces(z, SELU_ALPHA),
+    near_zero=lambda z, order: SELU_SCALE * _near_zero(z, order, SELU_ALPHA),
 )
 
 ELU_SOURCE = Source(
