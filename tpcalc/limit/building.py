@@ -51,6 +51,7 @@ class Building:
     bits: dict[str, int] = field(default_factory=dict)
     known: dict[LNode, LRef] = field(default_factory=dict)
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
+    families: set[str] = field(default_factory=set)  # of fluctuations
     parity: Parity = field(init=False)
     # Ratios of rows and columns of each Haar matrix.
     orthogonal: dict[str, tuple[Fraction, Fraction]] = field(init=False)
@@ -130,6 +131,8 @@ class Building:
                 out |= self.roots[ref]
         if isinstance(node, Start):
             return out | self.root(node)
+        if isinstance(node, Fluctuation):
+            self.families.add(self.family(node.root))
         if isinstance(node, Fluctuation) and not isinstance(node.root, Rows):
             return out | self.root(node.root)
         if isinstance(node, Product):

@@ -61,7 +61,7 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
     left = _terms(piece.fn, piece.vectors, piece.scalars)
     found: list[tuple[_Term, list[_Base]]] = []
     while left:
-        term = left.pop()
+        term = _scaled(context, left.pop())
         bases = _bases(context, term)
         if bases:
             found.append((term, bases))
@@ -139,6 +139,17 @@ def _products(fn: Fn) -> tuple[Parsed, ...]:
     return tuple(found)
 
 
+def _scaled(context: Context, term: _Term) -> _Term:
+    """A term with the numbers of vectors that are multiples of others in front."""
+    for place, vector in enumerate(term.vectors):
+        node = context.nodes[vector]
+        if isinstance(node, Combine) and len(node.vectors) == 1:
+            scalars = tuple(scalar for scalar in node.scalars if scalar is not None)
+            inner = _Term(node.numbers[0], scalars, node.vectors, ())
+            return _scaled(context, term.times(inner, place))
+    return term
+
+
 def _opened(context: Context, term: _Term) -> list[_Term] | None:
     """A term with one of its vectors multiplied out; None: none is a sum or a product."""
     for place, vector in enumerate(term.vectors):
@@ -162,7 +173,8 @@ _Base = tuple[LRef, int]  # a vector that the others of a term are independent o
 def _bases(context: Context, term: _Term) -> list[_Base]:
     """What the other vectors are independent of: start vectors first, then products in order.
 
-    With g of start vectors alone ``g.(W u)`` is ``u.(W^T g)``, too.
+    Of products those come first whose matrix is a root already: fewer of two roots may be
+    correlated. With g of start vectors alone ``g.(W u)`` is ``u.(W^T g)``, too.
     """
     if any(is_hidden(fn) for fn, _, _ in term.rest):  # a gate may be decided by the vector itself
         return []
@@ -178,13 +190,14 @@ def _bases(context: Context, term: _Term) -> list[_Base]:
             own = context.root(start)
             centred = context.program.group[start.group].mean[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
-                found.append((2 if through else 0, place, inner, place))
+                found.append((3 if through else 0, place, inner, place))
         if isinstance(node, Product) and node.matrix not in context.orthogonal:
             own = context.side(node.matrix, node.transpose)
             back = context.side(node.matrix, not node.transpose)
             held = any(own & context.sides[other] for other in others)
             if not held and not back & context.sides[node.vector]:
-                found.append((1, context.root(node.matrix), vector, place))
+                rank = 1 if context.family(node.matrix) in context.families else 2
+                found.append((rank, context.root(node.matrix), vector, place))
     return [base[2:] for base in sorted(found)]
 
 
