@@ -19,10 +19,10 @@ def setting(act: str, width: int = 16, steps: int = 1) -> Setting:
 
 
 def test_runs_are_kept_where_the_calculus_does_not_cover_a_network() -> None:
-    found = trained([setting("selu", steps=2)], DATA, trials=1)
+    found = trained([setting("even_tanh", steps=2)], DATA, trials=1)
     assert len(found.runs[0].accuracies) == 1
     ((text, sentence),) = found.predicted
-    assert text == "ip-llr, selu" and sentence.startswith(
+    assert text == "ip-llr, even_tanh" and sentence.startswith(
         "not covered: the size of dW_x[1,1,1] is not known"
     )
     assert (found.growth, found.vanishing, found.theorems) == ((), (), ())
