@@ -23,7 +23,7 @@ def test_runs_are_kept_where_the_calculus_does_not_cover_a_network() -> None:
     assert len(found.runs[0].accuracies) == 1
     ((text, sentence),) = found.predicted
     assert text == "ip-llr, even_tanh" and sentence.startswith(
-        "not covered: the size of dW_x[1,1,1] is not known"
+        "not covered: the size of dW_x[3,1,1] is not known"
     )
     assert (found.growth, found.vanishing, found.theorems) == ((), (), ())
 
