@@ -109,7 +109,11 @@ def _value(
         shape = (len(values[node.rows[0]]), len(x))
         return np.broadcast_to(block, shape) @ x / len(x)
     if isinstance(node, ScalarFn):
-        return float(evaluate(node.fn, [], get(node.scalars)))
+        numbers, count = get(node.scalars), len(node.scalars)
+        found = float(evaluate(node.fn, [], numbers))
+        parts = node.fn.expr.terms if isinstance(node.fn.expr, Add) else ()
+        sizes = [abs(float(evaluate(Fn(part, 0, count), [], numbers))) for part in parts]
+        return 0.0 if sizes and abs(found) <= ROUNDING * max(sizes) else found
     if isinstance(node, Scale):
         assert node.depth_power.constant == 0
         return values[node.of] * float(width) ** float(node.n_power.constant or 0)
