@@ -190,7 +190,7 @@ def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
         "    for _ in range(150):\n        x = tp.n**'-1/2' * (W @ tp.tanh(x))\n"
         "    t.output('size', tp.mean(x * x))\n    print('built', flush=True)\n"
     )
-    words = ("--method", "particles", "--particles", 2**16, "--replicates", 64)
+    words = ("--method", "particles", "--particles", 2**16, "--replicates", 192)
     with started("limit", f"{path}:long", *words) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "built\n"

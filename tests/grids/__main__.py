@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import time
 from collections import Counter
 from dataclasses import asdict
@@ -37,7 +38,9 @@ def main() -> None:
     }
     part, parts = (int(number) for number in chosen.share.split("/"))
     end = time.monotonic() + 60 * chosen.minutes
-    for cell in cells()[part - 1 :: parts]:
+    wanted = list(cells())
+    random.Random(0).shuffle(wanted)  # a run that is stopped has seen some of all
+    for cell in wanted[part - 1 :: parts]:
         if time.monotonic() > end:
             break
         key = _key(asdict(cell))

@@ -13,7 +13,6 @@ __all__ = ["ACTS", "Cell", "cells"]
 
 ACTS = ("relu", "gelu", "tanh", "elu", "erf", "relu^2")
 CONSTANT = "ip:gamma"  # the rates of the first step of ip-llr at every step
-# Those that refused most come first, so that a run that is stopped has seen them.
 PARAMS = (
     "ip-llr", "naive-ip", "ip-bias", "ip-non-centered", "mup", "ntk", "ip:-1", CONSTANT, "standard",
 )  # fmt: skip
@@ -79,7 +78,7 @@ class Cell:
 
 
 def cells() -> tuple[Cell, ...]:
-    """All cells, those of relu first, and short runs of the others before long ones."""
+    """All cells."""
     one = [
         Cell("one output", act, *rest)
         for param in PARAMS
@@ -106,5 +105,4 @@ def cells() -> tuple[Cell, ...]:
         for act in ("relu", "gelu", "tanh")
         for steps, loss in product((1, 2), ("mse", "linear"))
     ]
-    found = (*resnet, *norm, *two, *one)
-    return tuple(sorted(found, key=lambda cell: 0 if cell.act == "relu" else cell.steps))
+    return (*resnet, *norm, *two, *one)

@@ -132,3 +132,37 @@ def test_a_class_without_samples_stays_exactly_0() -> None:
     for step in range(5):
         assert str(found[f"f[{step},0,{absent}]"]) == "0 (exact)"
     assert found[f"f[4,0,{(absent + 1) % 3}]"].value != 0
+
+
+# -- layers that are one number on all coordinates: 24 networks of width 65536 -------------------
+
+ROW0, ROW1 = (1.0, 0.5, -0.5, 0.25, 0.0, 1.0), (-0.5, 1.0, 0.75, 0.0, 0.5, -0.25)
+
+
+def test_a_layer_that_is_one_number_keeps_its_gates() -> None:
+    """Preactivations of IP-non-centered are numbers in layer 2; the weights of all layers move."""
+    data = tp.Samples((ROW0, ROW1), ((1.0, 0.0), (0.0, 1.0)))
+    found = tp.limit(tp.train(tp.MLP(3, "relu"), "ip-non-centered", data, steps=2, batch=2))
+    agree(found["f[1,0,0]"], known(0.247813, 0.0014))
+    agree(found["f[2,0,0]"], known(0.709670, 0.0014))
+    agree(found["f[2,1,1]"], known(0.696749, 0.00061))
+    for name, square in (
+        ("dh[1,1,0]", known(0.0428857, 0.00019)),
+        ("dh[1,2,1]", known(0.0715402, 0.00054)),
+    ):
+        assert found[name].n_power == "-1"
+        agree(found[name].second_moment, square)
+
+
+def test_a_layer_that_is_one_negative_number_is_shut() -> None:
+    """All gates of layer 2 are shut at step 2: outputs and gradients are 0 in every network."""
+    data = tp.Samples((ROW0, ROW1), ((1.0,), (-1.0,)))
+    program = tp.train(tp.MLP(3, "relu"), "ip-non-centered", data, steps=2)
+    found = tp.limit(program)
+    agree(found["f[1,0]"], known(1.05342, 0.0014))
+    agree(found["h[2,2,0]"].second_moment, known(2.10896, 0.036))
+    assert str(found["f[2,0]"]) == "0 (exact)"
+    for name in ("x[2,2,0]", "h[3,2,0]", "dh[3,2,0]", "dx[1,2,0]"):
+        assert found[name].second_moment.value == 0
+    networks = tp.simulate(program, widths=[4096], seeds=3)
+    assert all(v == 0 for row in networks.rows if row.name == "f[2,0]" for v in row.values)

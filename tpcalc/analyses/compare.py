@@ -104,6 +104,10 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
     settings = dict(finite.provenance.settings)
     rounding = _ROUNDINGS * _ROUNDING.get(settings.get("dtype", "float64"), 2.0**-53)
     notes = [*finite.notes, *_unmatched(limit, finite)]
+    if held := dict(limit.provenance.settings).get("given"):
+        notes.append(
+            f"the limit is that of networks with {held}; finite ones are all that there are"
+        )
     quantities = _quantities(limit, notes)
     rows: list[ComparisonRow] = []
     slopes: list[SlopeRow] = []

@@ -33,7 +33,7 @@ def dominance(values: Mapping[int, Array], power: float) -> str:
         >>> found = {n: 0.1 + rng.normal(size=200) / n**0.5 for n in (16, 32, 64, 128)}
         >>> print(dominance(found, 0))
         at width 16 the leading term is 0.097, and 0.25 beside it falls faster by n^(-1/2): it \
-takes n >= 970 until that is a third of it
+takes roughly n >= 970 until that is a third of it
     """
     widths = np.array(sorted(values))
     first = float(widths[0])
@@ -50,7 +50,7 @@ takes n >= 970 until that is a third of it
     needed = _up(first * PART**2 * found[1] / found[0])
     return (
         f"at width {first:.0f} the leading term is {leading:.2g}, and {beside:.2g} beside it falls "
-        f"faster by n^(-1/2): it takes n >= {needed} until that is a third of it"
+        f"faster by n^(-1/2): it takes roughly n >= {needed} until that is a third of it"
     )
 
 

@@ -118,6 +118,19 @@ def _tame(activation: Activation) -> Iterator[str]:
             yield f"declared tame, log(1/f) steepens from {first} to {second}"
 
 
+def _period(activation: Activation) -> Iterator[str]:
+    import numpy as np
+
+    period = activation.facts.period
+    if period is None:
+        return
+    grid = _grid(activation)
+    gap = np.abs(_values(activation, grid + period) - _values(activation, grid))
+    place = int(np.argmax(gap))
+    if not (period > 0 and gap[place] <= 1e-9):
+        yield f"declared the period {period}, values {gap[place]:.2g} apart at {grid[place]:.3f}"
+
+
 def _slope(activation: Activation) -> Iterator[str]:
     import numpy as np
 
@@ -346,6 +359,7 @@ _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "slope_at_zero": _slope,
     "least": _least,
     "tame": _tame,
+    "period": _period,
     "parity": _parity,
     "homogeneity": _homogeneity,
     "kinks": _kinks,

@@ -366,7 +366,7 @@ def _finite(row: FiniteRow) -> dict[str, Any]:
         **_key(row.name),
         "statistic": row.statistic,
         "width": row.width,
-        "mean": statistics.fmean(row.values),
+        "mean": statistics.mean(row.values),  # a sum of them may be too large
         "stderr": spread / math.sqrt(count),
         "std": spread,
         "seeds": count,

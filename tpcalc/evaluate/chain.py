@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.joint import Joint
 from tpcalc.evaluate.closure.numeric import METHODS, WORST, Answer, Numeric, Work
 from tpcalc.evaluate.closure.symbolic import Symbolic
-from tpcalc.limit.graph import LimitGraph, LRef
+from tpcalc.limit.graph import LimitGraph, LRef, restricted
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["ZERO", "Chain", "chosen", "refuse"]
+__all__ = ["ZERO", "Chain", "chosen", "refuse", "together"]
 
 ROUNDING = 2.0**-50
 ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
@@ -47,6 +47,26 @@ def chosen(method: str) -> tuple[Method, ...]:
     if method == "auto":
         return METHODS
     return tuple(known for known in METHODS if known.value == method)
+
+
+def together(graph: LimitGraph, names: Sequence[str]) -> LimitGraph:
+    """The part of a graph that some targets need whose joint law is asked for.
+
+    Args:
+        graph: The graph.
+        names: The targets.
+
+    Raises:
+        LimitError: They rest on fluctuations that may be correlated and are drawn independently.
+    """
+    part = restricted(graph, names)
+    if part.apart:
+        raise LimitError(
+            f"{' and '.join(names)} rest on fluctuating averages that may be correlated, of "
+            "which this version knows no joint law.",
+            hint="Run the program at finite width with tp.simulate.",
+        )
+    return part
 
 
 @dataclass

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tpcalc.engine.starts import members_factor
-from tpcalc.limit.graph import Rows, Start
+from tpcalc.limit.graph import Root, Rows, Twice, family_of
 from tpcalc.program.nodes import Dim, Group
 
 __all__ = ["family"]
 
 
 def family(
-    root: Start | Rows | str,
+    root: Root,
     groups: Iterable[Group],
     dims: Iterable[Dim],
     matrices: Mapping[str, tuple[str, str]],
@@ -29,14 +29,18 @@ def family(
         matrices: The dimension classes of rows and columns of each matrix.
     """
     ratio = {dim.name: float(dim.ratio) for dim in dims}
+    named = {group.name: group for group in groups}
+    name = family_of(root, named)
     if isinstance(root, Rows):
-        return f"rows {root.dim}", (ratio[root.dim] ** -0.5,)
+        return name, (ratio[root.dim] ** -0.5,)
     if isinstance(root, str):
         rows, cols = matrices[root]
-        return f"matrix {root}", ((ratio[cols] / ratio[rows]) ** 0.5,)
-    group = next(group for group in groups if group.name == root.group)
+        return name, ((ratio[cols] / ratio[rows]) ** 0.5,)
+    if isinstance(root, Twice):
+        out, read = matrices[root.matrix][:: -1 if root.transpose else 1]
+        return name, (ratio[read] / (2 * ratio[out]) ** 0.5,)
+    group = named[root.group]
     scale = ratio[group.dim] ** -0.5
     factor = members_factor(group.cov, range(len(group.mean)), group.name)
-    if factor is None:
-        return f"start {group.name}[{root.index}]", (scale,)
-    return f"start {group.name}", tuple(weight * scale for weight in factor[root.index])
+    own = (1.0,) if factor is None else factor[root.index]
+    return name, tuple(float(weight) * scale for weight in own)

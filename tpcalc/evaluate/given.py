@@ -14,11 +14,10 @@ from fractions import Fraction
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul, substitute
 from tpcalc.limit.graph import (
     Draw,
-    Expect,
     Fluctuation,
     LimitGraph,
     LNode,
@@ -26,6 +25,7 @@ from tpcalc.limit.graph import (
     Number,
     ScalarApply,
     graph_refs,
+    product_mean,
     renamed,
 )
 from tpcalc.program.nodes import InputScalar, Kind
@@ -34,7 +34,6 @@ from tpcalc.results import checks
 
 __all__ = ["conditioned", "fixed"]
 
-INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 HINT = (
     "Give random inputs of the program, and outputs that are sums of Gaussian scalars in the limit."
 )
@@ -164,10 +163,7 @@ class _Written:
     def inner(self, left: LRef, right: LRef) -> LRef:
         if self._moves[left] or self._moves[right]:
             raise Unknown("its spread is itself random")
-        pair = sorted((left, right))
-        return self.put(
-            Expect(SQUARE, (left,)) if left == right else Expect(INNER, (pair[0], pair[1]))
-        )
+        return self.put(product_mean(left, right))
 
     # -- arithmetic -----------------------------------------------------------------------------
 

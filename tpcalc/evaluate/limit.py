@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tpcalc.dsl import as_program
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
-from tpcalc.evaluate.chain import ZERO, Chain, chosen
+from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.given import conditioned, fixed
 from tpcalc.evaluate.growing import GROWING, explosion, rescaled_growth
@@ -124,6 +124,7 @@ class Limit:
         Raises:
             UnknownName: No such output.
             UsageError: One of them is a vector.
+            LimitError: They rest on fluctuations whose joint law is not known.
 
         Source: Hajjar, Chizat, Giraud, Lemma C.3 (Gaussian outputs at the start).
 
@@ -141,10 +142,10 @@ class Limit:
             if name in self._vectors:
                 raise UsageError(f"{name} is a vector.", hint="limit[name].cov takes vectors.")
             self[name]
+        part = together(self.graph, (left, right))
         found = self._chain.covariance(left, right) if self.method == "auto" else None
         if found is not None:
             return found
-        part = restricted(self.graph, (left, right))
         drawn = numbers(part, "particles", self.budget, self.seed).found
         return paired(*(drawn[name][0] for name in (left, right)))
 
@@ -427,8 +428,12 @@ def limit(
         "replicates": str(found.budget.replicates if draws else 0),
         "storage": storage,
     }
+    held = ", ".join(f"{name} = {float(number):.10g}" for name, number in (given or {}).items())
+    if held:
+        settings["given"] = held
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = (*program.notes, *limit_notes(graph, scalars, draws, found.rare), *cover.notes)
+    said = (f"the limit of networks with {held}",) if held else ()
+    notes = (*said, *program.notes, *limit_notes(graph, scalars, draws, found.rare), *cover.notes)
     exploded = explosion(names, [*scalars, *vectors], uncovered)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method, given)

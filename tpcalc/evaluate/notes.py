@@ -73,7 +73,7 @@ def limit_notes(
         )
     if any(row.estimate.random for row in scalars):
         notes.append(
-            "random in the limit (value: mean over draws; sd: its own spread): "
+            "random in the limit (value: its mean; sd: its own spread): "
             + ", ".join([row.name for row in scalars if row.estimate.random][:6])
         )
     notes.extend(_growing(graph))

@@ -12,8 +12,7 @@ from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.entries import Entries, Evaluated
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
-from tpcalc.functions import Fn, Var
-from tpcalc.limit.graph import Expect, LimitGraph, LNode, LRef, Target, restricted
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, Target, product_mean, restricted
 from tpcalc.passes.tangent import DATA
 from tpcalc.results import Method
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Place", "sampled"]
 
 Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
-INNER = Fn(Var(0) * Var(1), 2)
-SQUARE = Fn(Var(0) ** 2, 1)
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -
             names = []
             for x, y in map(sorted, pairs):
                 names.append(f"E[{x},{y}]")
-                asked[names[-1]] = Expect(SQUARE, (x,)) if x == y else Expect(INNER, (x, y))
+                asked[names[-1]] = product_mean(x, y)
             out.append(_Term(tuple(factors), tuple(names)))
         return out
     out = []

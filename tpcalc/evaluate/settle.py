@@ -55,7 +55,13 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
             text = "; ".join(finding.text for finding in weak)
             blank = all(finding.symbolic for finding in weak)
             mean = not near.get(claim.node)
-            record.settle(claim, Verdict(True if blank else None, text, mean, sure=not weak))
+            found = True if blank else None
+            below = claim.points == (0.0,) and tests[claim.node].negative
+            if claim.kind == "side":
+                if any(finding.exactly for finding in weak):  # it is there, and the next term tells
+                    found = False
+                again = again or below or not found
+            record.settle(claim, Verdict(found, text, mean, sure=not weak, negative=below))
     return again
 
 

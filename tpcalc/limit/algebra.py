@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.functions.expr import Expr, add, const, mul
-from tpcalc.limit.series import Ranking, Series
+from tpcalc.functions.expr import Add, Const, Expr, Mul, add, const, mul
+from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.orders.chamber import Power, plus
 
-__all__ = ["ZERO", "Asked", "Explosion", "Setting", "Terms", "is_null", "multiplied", "summed"]
+__all__ = [
+    "BELOW",
+    "DENSE",
+    "FAR",
+    "ZERO",
+    "Asked",
+    "Explosion",
+    "Setting",
+    "Terms",
+    "is_null",
+    "multiplied",
+    "summed",
+]
 
 ZERO = Fraction(0)
+DENSE, FAR, BELOW = 2, 3, 4  # what is known of an argument and the kinks of a function
 Terms = Series[Expr]
 
 
@@ -37,12 +50,15 @@ class Asked:
         expr: Over the fresh arguments.
         points: The points.
         power: Of ``"nonzero"`` the power that is taken.
+        gentle: Whether the function is continuous there and not homogeneous, so that a number near
+            a point need not be told from it.
     """
 
     kind: str
     expr: Expr
     points: tuple[float, ...] = (0.0,)
     power: Fraction = Fraction(1)
+    gentle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +68,8 @@ class Setting:
     Args:
         ranking: How powers are compared and how many terms are kept.
         ask: Answers a question about the arguments, and records what the answer rests on: 0 no,
-            1 yes, 2 yes and the density there is bounded.
+            1 yes, ``DENSE`` yes and the density there is bounded, ``FAR`` yes and nothing of it is
+            near, ``BELOW`` the same, and it is a negative number.
         positive: Fresh vector arguments that stay away from 0.
         where: The node, for messages.
         exploded: Collects what was asked of arguments that explode.
@@ -74,18 +91,11 @@ def summed(parts: list[Terms], setting: Setting) -> Terms:
         parts: The series.
         setting: How powers are compared.
     """
-    total: dict[Power, Expr] = {}
-    for part in parts:
-        for exponent, piece in part.terms:
-            total[exponent] = add((total[exponent], piece)) if exponent in total else piece
-    cancelled = any(piece == const(0) for piece in total.values())
-    total = {exponent: piece for exponent, piece in total.items() if piece != const(0)}
+    pieces = [(exponent, piece) for part in parts for exponent, piece in part.terms]
     rests = [part.rest for part in parts]
     softs = [part.soft for part in parts]
     drifts = [part.drift for part in parts]
-    if cancelled:
-        rests, drifts = rests + drifts, []
-    return setting.ranking.keep(total, rests, softs, drifts, _merged)
+    return _collected(pieces, rests, softs, drifts, setting)
 
 
 def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
@@ -98,21 +108,62 @@ def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
     """
     if a.is_zero or b.is_zero:
         return Series(())
-    total: dict[Power, Expr] = {}
-    for left, x in a.terms:
-        for right, y in b.terms:
+    pieces: list[tuple[Power, Expr]] = []
+    lost = False
+    for p, x in a.terms:
+        for q, y in b.terms:
             piece = mul((x, y))
-            exponent = plus(left, right)
-            total[exponent] = add((total[exponent], piece)) if exponent in total else piece
+            lost = lost or (isinstance(piece, Const) and {type(x), type(y)} != {Const})
+            pieces.append((plus(p, q), piece))
     rests = (b.bounded_by(a.rest), a.bounded_by(b.rest))
     softs = (b.bounded_by(a.soft), a.bounded_by(b.soft))
     drifts = (b.bounded_by(a.drift), a.bounded_by(b.drift))
-    return setting.ranking.keep(total, rests, softs, drifts, _merged)
+    return _collected(pieces, rests, softs, drifts, setting, lost=lost)
 
 
-def _merged(pieces: list[Expr]) -> Expr | None:
+def _collected(
+    pieces: Iterable[tuple[Power, Expr]],
+    rests: Iterable[Rest | None],
+    softs: Iterable[Rest | None],
+    drifts: Iterable[Rest | None],
+    setting: Setting,
+    *,
+    lost: bool = False,
+) -> Terms:
+    """Terms with equal powers added; what cancels in the limit is left over at finite n.
+
+    But for numbers: a term that is a number is that number at finite n, too.
+    """
+    drifting = [drift for drift in drifts if drift is not None]
+    total: dict[Power, Expr] = {}
+    for exponent, piece in pieces:
+        if exponent in total:
+            found = add((total[exponent], piece))
+            lost = lost or (bool(drifting) and _cancels((total[exponent], piece), found))
+            total[exponent] = found
+        else:
+            total[exponent] = piece
+    total = {exponent: piece for exponent, piece in total.items() if piece != const(0)}
+    if lost and drifting:
+        rests, drifting = [*rests, *drifting], []
+    return setting.ranking.keep(total, rests, softs, drifting, _merged)
+
+
+def _cancels(pieces: Iterable[Expr], total: Expr) -> bool:
+    """Whether terms of a sum cancel."""
+    return not set().union(*map(_monomials, pieces)) <= _monomials(total)
+
+
+def _monomials(expr: Expr) -> set[tuple[Expr, ...]]:
+    """The terms of a sum without their numbers, as factors; not those that are numbers."""
+    terms = expr.terms if isinstance(expr, Add) else (expr,)
+    factors = (term.factors if isinstance(term, Mul) else (term,) for term in terms)
+    return {tuple(f for f in group if not isinstance(f, Const)) for group in factors} - {()}
+
+
+def _merged(pieces: list[Expr]) -> tuple[Expr | None, bool]:
     total = add(pieces)
-    return None if total == const(0) else total
+    return None if total == const(0) else total, _cancels(pieces, total)
 
 
 def is_null(piece: Terms) -> bool:

@@ -16,7 +16,7 @@ from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, wa
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Combine, LRef, ScalarApply
 
-__all__ = ["apart", "parted"]
+__all__ = ["apart", "in_front", "parted"]
 
 MOST = 64  # terms of an expanded product
 TIMES = Fn(Par(0) * Par(1), 0, 2)
@@ -80,6 +80,32 @@ def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
         kept = tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
         out.append((front, Piece(piece.power, fn, *kept)))
     return out
+
+
+def in_front(context: Context, front: LRef | None, piece: Piece) -> tuple[LRef | None, Piece]:
+    """A function of vectors without its factors that are numbers, and their product.
+
+    Args:
+        context: The graph under construction.
+        front: A number that is in front already.
+        piece: The function.
+    """
+    factors = piece.fn.expr.factors if isinstance(piece.fn.expr, Mul) else ()
+    numbers = [f for f in factors if _has(Par, f) and not _has(Var, f)]
+    if not numbers or not piece.vectors:
+        return front, piece
+    fn, _, kept = Fn(mul(numbers), 0, len(piece.scalars)).compact()
+    scalars = tuple(piece.scalars[i] for i in kept)
+    own = scalars[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, scalars), None)
+    rest = mul([f for f in factors if f not in numbers])
+    fn, keep_v, kept = Fn(rest, len(piece.vectors), len(piece.scalars)).compact()
+    vectors = tuple(piece.vectors[i] for i in keep_v)
+    part = Piece(piece.power, fn, vectors, tuple(piece.scalars[i] for i in kept))
+    return _product(context, front, own), part
+
+
+def _has(kind: type[Expr], expr: Expr) -> bool:
+    return any(isinstance(part, kind) for part in walk(expr))
 
 
 def _product(context: Context, a: LRef | None, b: LRef | None) -> LRef | None:

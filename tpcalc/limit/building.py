@@ -20,9 +20,12 @@ from tpcalc.limit.graph import (
     Noise,
     Number,
     Product,
+    Root,
     Rows,
     ScalarApply,
     Start,
+    Twice,
+    family_of,
     graph_refs,
 )
 from tpcalc.limit.parity import Parity
@@ -52,6 +55,7 @@ class Building:
     known: dict[LNode, LRef] = field(default_factory=dict)
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     families: set[str] = field(default_factory=set)  # of fluctuations
+    turning: set[str] = field(default_factory=set)  # the matrices of an average under way
     parity: Parity = field(init=False)
     # Ratios of rows and columns of each Haar matrix.
     orthogonal: dict[str, tuple[Fraction, Fraction]] = field(init=False)
@@ -110,18 +114,13 @@ class Building:
         """The bits of both sides of the matrix that a product uses."""
         return self.side(node.matrix, False) | self.side(node.matrix, True)
 
-    def root(self, base: Start | str) -> int:
+    def root(self, base: Start | Twice | str) -> int:
         """The bit of a start vector (one of correlated ones: of all of them), or of a matrix."""
-        return self.bit(self.family(base))
+        return self.bit(self.family(base.matrix if isinstance(base, Twice) else base))
 
-    def family(self, base: Start | Rows | str) -> str:
+    def family(self, base: Root) -> str:
         """What all fluctuations share that are drawn together."""
-        if isinstance(base, str):
-            return f"matrix {base}"
-        if isinstance(base, Rows):
-            return f"rows {base.dim}"
-        alone = self.program.group[base.group].cov is None
-        return f"start {base.group} {base.index}" if alone else f"start {base.group}"
+        return family_of(base, self.program.group)
 
     def _roots(self, node: LNode) -> int:
         """The random inputs that a node depends on, but for numbers that they only determine."""

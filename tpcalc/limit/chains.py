@@ -7,6 +7,7 @@ numbers: ``exp(s) / (exp(s) + exp(r))``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -15,11 +16,20 @@ from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.least import is_tame
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of
-from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Fluctuation,
+    LNode,
+    LRef,
+    ScalarApply,
+    graph_refs,
+)
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.program import Program
 
-__all__ = ["composed", "has_inverse"]
+__all__ = ["composed", "has_inverse", "opened"]
 
 MOST = 200  # parts of a formula
 Composed = tuple[Fn, tuple[Ref, ...], tuple[Ref, ...]]
@@ -96,6 +106,33 @@ def _opened(program: Program, found: Composed, places: frozenset[int]) -> Compos
     return short, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
 
 
+def opened(context: Building, expr: Expr, chosen: Callable[[LRef], bool]) -> Expr | None:
+    """An expression of nodes with the formulas of some in their place; None: it gets too long.
+
+    Args:
+        context: The graph under construction.
+        expr: ``Var`` and ``Par`` have the numbers of nodes.
+        chosen: Whether a node (a function, or a sum) is opened.
+    """
+    while parts := {p for p in walk(expr) if isinstance(p, Var | Par) and chosen(p.index)}:
+        expr = substitute(expr, {part: _formula(context.nodes[part.index]) for part in parts})
+        if sum(1 for _ in walk(expr)) > MOST:
+            return None
+    return expr
+
+
+def _formula(node: LNode) -> Expr:
+    """A function or a sum as an expression of nodes."""
+    if isinstance(node, Combine):
+        terms = zip(node.numbers, node.scalars, node.vectors, strict=True)
+        return add(mul((const(x), *(() if s is None else (Par(s),)), Var(v))) for x, s, v in terms)
+    assert isinstance(node, Apply | ScalarApply)
+    vectors = node.vectors if isinstance(node, Apply) else ()
+    own: dict[Expr, Expr] = {Var(i): Var(v) for i, v in enumerate(vectors)}
+    own.update({Par(i): Par(s) for i, s in enumerate(node.scalars)})
+    return substitute(node.fn.expr, own)
+
+
 def has_inverse(context: Building, scalar: LRef) -> bool:
     """Whether a number is positive and its inverse has all moments, by the formula behind it.
 
@@ -103,24 +140,17 @@ def has_inverse(context: Building, scalar: LRef) -> bool:
         context: The graph under construction.
         scalar: Its node.
     """
-    expr: Expr = Par(scalar)
-    while sums := {p for p in walk(expr) if isinstance(p, Par) and _is_formula(context, p.index)}:
-        given: dict[Expr, Expr] = {}
-        for part in sums:
-            node = context.nodes[part.index]
-            assert isinstance(node, ScalarApply)
-            own: dict[Expr, Expr] = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
-            given[part] = substitute(node.fn.expr, own)
-        expr = substitute(expr, given)
-        if sum(1 for _ in walk(expr)) > MOST:
-            return False
-    degrees = [_degree(context, ref) for ref in range(scalar + 1)]
+    expr = opened(context, Par(scalar), lambda ref: _is_formula(context, ref))
+    if expr is None:
+        return False
+    fn, _, used = Fn(expr, 0, scalar + 1).compact()
+    degrees = [_degree(context, ref) for ref in used]
 
     def linear(part: Expr) -> bool:
         found = degree_of(part, [], degrees)
         return found is not None and found <= 1
 
-    return is_tame(expr, linear)
+    return is_tame(fn.expr, linear)
 
 
 def _is_formula(context: Building, ref: LRef) -> bool:
@@ -129,11 +159,10 @@ def _is_formula(context: Building, ref: LRef) -> bool:
 
 def _degree(context: Building, ref: LRef) -> Degree:
     """Of a number in Gaussians; None: not known."""
-    if context.dims[ref] is not None or not context.random[ref]:
+    if not context.random[ref]:
         return Fraction(0)
     node = context.nodes[ref]
-    vectors = node.vectors if isinstance(node, Fluctuation) else ()
-    gaussian = isinstance(node, Draw | Fluctuation) and not any(
-        map(context.random.__getitem__, vectors)
+    plain = isinstance(node, Draw | Fluctuation) and not any(
+        context.random[below] for below in graph_refs(node)
     )
-    return Fraction(1) if gaussian else None
+    return Fraction(1) if plain else None

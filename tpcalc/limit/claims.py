@@ -21,6 +21,7 @@ MEANS = {
     "clear": "a function with a kink or a jump is read where {text} may be {points}",
     "told": "whether {text} is {points} on a part of the coordinates decides a function there",
     "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
+    "side": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
     "nonzero": "it rests on a power of a number, {text}, that may be 0",
     "divided": "it rests on a division by a number, {text}, that may be 0",
 }
@@ -34,7 +35,9 @@ class Claim:
         kind: ``"clear"``: no part of the coordinates of a vector is at one of the points;
             ``"told"``: where it is at one of them can be told;
             ``"nonzero"``: a scalar that is divided by, or a power of it taken, is not 0;
-            ``"away"``: a scalar is at none of the points, where a function jumps or has a kink.
+            ``"away"``: a scalar is at none of the points, where a function jumps or has a kink;
+            ``"side"``: the same of the number that a vector is on all coordinates; whether it is
+            below 0 is put down.
         node: The vector or scalar in the limit graph.
         key: What stands for the node in all derivations of one question.
         points: The points; of ``"nonzero"`` it is 0.
@@ -66,12 +69,14 @@ class Verdict:
         text: The evidence.
         mean: Whether a negative power of a random number may have a mean.
         sure: Whether samples confirm it; else nothing but its form does.
+        negative: Of a number, whether it is below 0.
     """
 
     holds: bool | None
     text: str
     mean: bool = True
     sure: bool = True
+    negative: bool = False
 
 
 @dataclass
@@ -82,12 +87,16 @@ class Record:
         verdicts: Claims that were tested.
         atoms: Vectors that sit on points for a part of the coordinates.
         clear: Vectors that do not, though no form says so.
+        negative: Numbers that are below 0.
+        near: Numbers that may be on a point, or on either side of it.
         shapes, templates: What expansions of functions have in common, by depth.
     """
 
     verdicts: dict[Claim, Verdict] = field(default_factory=dict)
     atoms: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
     clear: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
+    negative: set[int] = field(default_factory=set)
+    near: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
     shapes: dict[object, int] = field(default_factory=dict)
     templates: dict[Fraction, dict[object, list[Any]]] = field(default_factory=dict)
     _keys: dict[LNode, int] = field(default_factory=dict)
@@ -141,10 +150,14 @@ class Record:
     def settle(self, claim: Claim, verdict: Verdict) -> None:
         """Put down what a test says of a claim."""
         self.verdicts[claim] = verdict
-        if verdict.holds is False and claim.kind == "clear":
+        if verdict.holds is False and claim.kind in ("clear", "side"):
             self.atoms.add((claim.key, claim.points))
         if verdict.holds and verdict.sure and claim.kind == "told":
             self.clear.add((claim.key, claim.points))
+        if verdict.holds is None and claim.kind == "side":
+            self.near.add((claim.key, claim.points))
+        if verdict.holds and verdict.negative and claim.kind == "side":
+            self.negative.add(claim.key)
 
 
 # Tests claims on a graph and puts down what becomes of them: whether an atom was found.

@@ -58,11 +58,15 @@ class Context(Building):
         ranking: How powers are compared and how many terms are kept.
         values: What stands for symbols of its exponents.
         record: What is known of claims from other derivations.
+        preferred: Families of fluctuations that are roots wherever they can be. After these an
+            average of a chain of products has the first matrix that serves.
     """
 
     ranking: Ranking = field(kw_only=True)
     values: dict[str, Ex | Fraction] = field(kw_only=True)
     record: Record = field(default_factory=Record, kw_only=True)
+    preferred: frozenset[str] | None = field(default=None, kw_only=True)
+    forced: dict[LRef, str] = field(default_factory=dict)  # the families of averages with one root
     keys: list[int] = field(default_factory=list)
     claims: dict[Ref, dict[Claim, None]] = field(default_factory=dict)
     below: list[int] = field(default_factory=list)  # of each node of the program
@@ -139,6 +143,10 @@ class Context(Building):
     def is_atom(self, node: LRef, points: tuple[float, ...]) -> bool:
         """Whether a test found a vector on one of the points for a part of the coordinates."""
         return bool(self.record.atoms) and (self.key(node), points) in self.record.atoms
+
+    def is_negative(self, node: LRef) -> bool:
+        """Whether a test found a number below 0."""
+        return bool(self.record.negative) and self.key(node) in self.record.negative
 
     def is_clear(self, node: LRef, points: tuple[float, ...]) -> bool:
         """Whether a test found none of a vector there, though its form does not show it."""

@@ -7,13 +7,14 @@ answer that depends on it is refused or derived again with more terms, never sil
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import (
@@ -23,7 +24,9 @@ from tpcalc.limit.graph import (
     LRef,
     Noise,
     Rows,
+    Start,
     Target,
+    Twice,
     graph_refs,
     joined,
     renamed,
@@ -43,12 +46,14 @@ __all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
+TRIES = 4  # derivations with other roots of fluctuations
 UNTOLD = (
     "Write the program without the terms that cancel, or so that this number stays away from "
     "there; tp.simulate runs it at finite width."
 )
+SYMMETRIC, CORRELATED = "whose expectation is 0 by symmetry", "may be correlated"
 TOGETHER = (
-    "two outputs rest on fluctuating averages that may be correlated; their draws are independent: "
+    f"two outputs rest on fluctuating averages that {CORRELATED}; their draws are independent: "
     "each is right on its own, and together they are not"
 )
 
@@ -149,34 +154,51 @@ def cover(
     notes: list[str] = []
     meanless: list[NotCovered] = []
     for depth in DEPTHS:
-        context, answers = _answers(
-            program, open_, values, rescaled, depth, record, trial, notes, meanless
-        )
-        targets: list[tuple[str, Target]] = []
-        for name, _ in open_:
-            answer = answers[name]
-            if isinstance(answer, Target):
-                targets.append((name, answer))
-            elif answer is not None:
-                found[name] = answer
-        try:
-            check_fluctuations(context, cone(context, (r for _, t in targets for r in t.refs)))
-        except LimitError:
-            targets, against = _apart(context, targets)
-            found.update(against)
-            notes.append(TOGETHER)
-        graphs.append(_part(context, targets))
-        found.update(targets)
+        wanted, preferred = open_, None
+        tried: set[str] = set()
+        while len(tried) < TRIES:
+            context, answers = _answers(
+                program, wanted, values, rescaled, depth, record, trial, notes, meanless, preferred
+            )
+            found.update((name, one) for name, one in answers.items() if one is not None)
+            targets = [(name, one) for name, one in answers.items() if isinstance(one, Target)]
+            try:
+                check_fluctuations(context, cone(context, (r for _, t in targets for r in t.refs)))
+            except LimitError:
+                targets, against = _apart(context, targets)
+                found.update(against)
+            graphs.append(_part(context, targets))
+            # With other roots the averages that an output takes may have laws in common.
+            wanted = [
+                output
+                for output in wanted
+                if output[0] not in tried and _has_no_law(found.get(output[0]))
+            ]
+            if not wanted:
+                break
+            tried.add(wanted[0][0])
+            target = answers[wanted[0][0]]
+            needed = cone(context, target.refs) if isinstance(target, Target) else ()
+            preferred = frozenset(context.forced[ref] for ref in needed if ref in context.forced)
         open_ = [output for output in open_ if output[0] not in found]
         if not open_:
             break
-    graph = joined(graphs)
+    graph = _drawn_apart(program, joined(graphs))
+    if graph.apart:
+        notes.append(TOGETHER)
     kept = dict(graph.targets)
     order = tuple((name, kept[name]) for name, _ in program.outputs if name in kept)
     rows = [found[name] for name, _ in program.outputs if name not in kept]
     uncovered = tuple(row for row in rows if isinstance(row, NotCovered))
     return Cover(
         replace(graph, targets=order), uncovered, tuple(dict.fromkeys(notes)), tuple(meanless)
+    )
+
+
+def _has_no_law(answer: Target | NotCovered | None) -> bool:
+    """Whether an output is not covered for want of the law of averages."""
+    return isinstance(answer, NotCovered) and any(
+        words in answer.reason for words in (SYMMETRIC, CORRELATED)
     )
 
 
@@ -190,11 +212,16 @@ def _answers(
     trial: Trial | None,
     notes: list[str],
     meanless: list[NotCovered],
+    preferred: frozenset[str] | None,
 ) -> tuple[Context, dict[str, Target | NotCovered | None]]:
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
         context = Context(
-            program, ranking=Ranking(Chamber(), depth), values=dict(values or {}), record=record
+            program,
+            ranking=Ranking(Chamber(), depth),
+            values=dict(values or {}),
+            record=record,
+            preferred=preferred,
         )
         series = interpret(program, LIMIT_RULES, context)
         answers = {
@@ -203,7 +230,11 @@ def _answers(
         }
         given = [ref for name, ref in open_ if isinstance(answers[name], Target)]
         asked = [ref for _, ref in open_] if depth == DEPTHS[-1] else given  # an atom may tell more
-        if trial is None or not trial(context, context.claims_below(asked)):
+        claims = context.claims_below(asked)
+        # What is shut is 0, also where its leading term would be large.
+        below = context.claims_below(ref for _, ref in open_)
+        claims |= {claim: None for claim in below if claim.kind == "side"}
+        if trial is None or not trial(context, claims):
             break
     notes.extend(record.doubts(context.claims_below(given)))
     for name, ref in open_:
@@ -343,10 +374,10 @@ def _check_noise(context: Context, node: LRef) -> None:
     if missing == "hidden":
         raise NeedsMore
     raise LimitError(
-        "it depends on an average whose expectation is 0 by symmetry and which is raised to "
+        f"it depends on an average {SYMMETRIC} and which is raised to "
         f"order one by the powers of n: {_noise(context, node)}. It fluctuates, and the law "
         "of such a fluctuation is computed only for a start vector, or for a product W x with a "
-        "Gaussian matrix, times something that does not depend on it.",
+        "Gaussian matrix, times something that does not depend on it, and for two such products.",
         hint="Check the powers of n; run the program at finite width with tp.simulate.",
     )
 
@@ -363,6 +394,17 @@ def _apart(
         except LimitError as error:
             against[name] = refused(context, name, context.program.ref(name), error)
     return kept, against
+
+
+def _drawn_apart(program: Program, graph: LimitGraph) -> LimitGraph:
+    """A graph with the pairs of fluctuations that may be correlated and are drawn independently."""
+    drawn = [ref for ref, node in enumerate(graph.nodes) if isinstance(node, Fluctuation)]
+    if not drawn:
+        return graph
+    context = Building(program)
+    for node, dim in zip(graph.nodes, graph.vector_dim, strict=True):
+        context.add(node, dim)
+    return replace(graph, apart=frozenset(_entangled(context, drawn)))
 
 
 def _noise(context: Context, node: LRef) -> str:
@@ -389,28 +431,40 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
     Raises:
         LimitError: Two fluctuations may be correlated.
     """
-    kinds: dict[tuple[str, int, int], Fluctuation] = {}  # family, roots, what vectors depend on
+    for left, right in _entangled(context, needed):
+        one, two = _root(context.nodes[left]), _root(context.nodes[right])
+        raise LimitError(
+            f"two fluctuating averages {CORRELATED}: one of {one} with a vector that "
+            f"depends on {two}, and one the other way round. This version draws fluctuations "
+            "of different start vectors, matrices and functions independently.",
+            hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
+            "the program at finite width with tp.simulate.",
+        )
+
+
+def _entangled(context: Building, needed: Iterable[LRef]) -> Iterator[tuple[LRef, LRef]]:
+    """The pairs of fluctuations that are drawn independently and may be correlated."""
+    kinds: dict[tuple[str, int, int], list[LRef]] = {}  # family, roots, what vectors depend on
     for ref in needed:
         node = context.nodes[ref]
-        if isinstance(node, Fluctuation):
+        # Products of two hats are uncorrelated with whatever is linear in something centred.
+        if isinstance(node, Fluctuation) and not isinstance(node.root, Twice):
             below = 0
             for vector in node.vectors:
                 below |= context.roots[vector]
             own = below if isinstance(node.root, Rows) else context.root(node.root)
-            kinds.setdefault((context.family(node.root), own, below), node)
-    for (a, own, below), (b, other, under) in combinations(kinds, 2):
+            kinds.setdefault((context.family(node.root), own, below), []).append(ref)
+    for (first, left), (second, right) in combinations(kinds.items(), 2):
+        (a, own, below), (b, other, under) = first, second
         if a != b and (own & other or (own & under and other & below)):
-            one, two = (_root(kinds[key]) for key in ((a, own, below), (b, other, under)))
-            raise LimitError(
-                f"two fluctuating averages may be correlated: one of {one} with a vector that "
-                f"depends on {two}, and one the other way round. This version draws fluctuations "
-                "of different start vectors, matrices and functions independently.",
-                hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
-                "the program at finite width with tp.simulate.",
-            )
+            yield from product(left, right)
 
 
-def _root(node: Fluctuation) -> str:
+def _root(node: LNode) -> str:
+    assert isinstance(node, Fluctuation)
     if isinstance(node.root, Rows):
         return "a function of start vectors"
-    return node.root if isinstance(node.root, str) else f"{node.root.group}[{node.root.index}]"
+    if isinstance(node.root, Start):
+        return f"{node.root.group}[{node.root.index}]"
+    assert isinstance(node.root, str)
+    return node.root

@@ -23,7 +23,6 @@ from tpcalc.functions.expr import (
     Par,
     Pow,
     Var,
-    add,
     const,
     power,
     substitute,
@@ -116,7 +115,7 @@ def _call(expr: Call, inner: Terms, setting: Setting) -> Terms:
         return Series(((ZERO, const(value)),)) if value != 0 else Series(())
     degree = atom.facts.homogeneity
     if not inner.terms:
-        return _of_bound(expr, setting.ranking.whole(inner, add), setting)
+        return _of_bound(expr, setting.ranking.whole(inner), setting)
     if degree is not None:
         return homogeneous(atom(HERE), plain(degree), inner, setting)
     lead = inner.terms[0][0]
@@ -176,7 +175,7 @@ def _decays(expr: Call) -> bool:
 
 def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
     """Taylor's formula about 0 for an argument that vanishes: f(0) + f'(0) z + ..."""
-    atom, ranking = expr.atom, setting.ranking
+    atom = expr.atom
     lead = inner.terms[0][0]
     if atom.near_zero is not None:
         order, least = 1, 0 if atom.facts.value_at_zero else 1
@@ -200,7 +199,7 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
                 where=setting.where,
                 hint="Use an activation that is homogeneous (relu) or smooth at 0 (tanh).",
             )
-        return ranking.keep({ZERO: const(there)}, [Rest(lead)], (), (), add)
+        return summed([Series(((ZERO, const(there)),)), Series((), Rest(lead))], setting)
     pieces: list[Terms] = []
     function, factor = atom(HERE), Fraction(1)
     factor_term: Terms = Series(((ZERO, const(1)),))

@@ -25,9 +25,11 @@ from tpcalc.limit.graph import (
     Number,
     OuterExpect,
     Product,
+    Root,
     Rows,
     ScalarApply,
     Start,
+    Twice,
 )
 from tpcalc.results import Formula
 
@@ -285,10 +287,12 @@ def _side(matrix: str, transpose: bool) -> tuple[str, str, str]:
     return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
 
 
-def _bases(graph: LimitGraph, root: Start | Rows | str) -> list[tuple[str, str, str]]:
+def _bases(graph: LimitGraph, root: Root) -> list[tuple[str, str, str]]:
     """What a fluctuation is linear in besides its vectors."""
     if isinstance(root, Rows):
         return []
+    if isinstance(root, Twice):
+        return [_side(root.matrix, root.transpose)] * 2
     return [_side(root, False) if isinstance(root, str) else _start(graph, root)]
 
 

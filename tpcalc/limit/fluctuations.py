@@ -9,43 +9,39 @@ of start vectors alone are independent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
-from itertools import product
 
-from tpcalc.functions import Const, Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, const, mul, substitute
+from tpcalc.functions import Fn, Var
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, Fluctuation, LRef, Product, Rows, ScalarApply, Start
-from tpcalc.limit.pieces import collected
+from tpcalc.limit.factors import (
+    MOST,
+    Term,
+    in_front,
+    multiple,
+    opened,
+    partner,
+    scaled,
+    terms,
+    vector_of,
+)
+from tpcalc.limit.graph import (
+    Combine,
+    Fluctuation,
+    LRef,
+    Product,
+    Rows,
+    Start,
+    Twice,
+)
+from tpcalc.limit.slopes import is_told, slopes
 
 __all__ = ["fluctuation"]
 
 ZERO = Fraction(0)
-MOST = 64  # terms of a product of sums
-Opaque = tuple[Fn, tuple[LRef, ...], tuple[LRef, ...]]  # a function of vectors and scalars
-
-
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """A product of a number, of scalars, of vectors, and of functions that are no products."""
-
-    number: Fraction | float
-    scalars: tuple[LRef, ...]
-    vectors: tuple[LRef, ...]
-    rest: tuple[Opaque, ...]
-
-    def times(self, other: _Term, without: int) -> _Term:
-        """The product, with one vector of this term left out."""
-        return _Term(
-            self.number * other.number,
-            self.scalars + other.scalars,
-            (*self.vectors[:without], *self.vectors[without + 1 :], *other.vectors),
-            self.rest + other.rest,
-        )
+DEEP = 6  # matrices of one chain of products
+PRODUCT = Fn(Var(0) * Var(1), 2)
 
 
 def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
@@ -58,21 +54,33 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
             of.
         dim: The dimension class of the average.
     """
-    left = _terms(piece.fn, piece.vectors, piece.scalars)
-    found: list[tuple[_Term, list[_Base]]] = []
+    left = terms(piece.fn, piece.vectors, piece.scalars)
+    found: list[tuple[Term, list[_Base]]] = []
+    own: list[LRef] = []
     while left:
-        term = _scaled(context, left.pop())
+        term = scaled(context, left.pop())
         bases = _bases(context, term)
-        if bases:
-            found.append((term, bases))
+        loose = context.preferred is not None and _family(context, bases) not in context.preferred
+        if bases and not (loose and _is_hiding(context, term, bases[0])):
+            lower = _lowered(context, term, bases, dim) if loose else None
+            if lower is None:
+                found.append((term, bases))
+            else:
+                own.append(lower)
             continue
-        inner = _opened(context, term)
+        inner = opened(context, term)
+        whole = None
+        thorough = not inner and context.preferred is not None  # these take many products
+        if thorough and context.parity.zero_mean(piece.fn, piece.vectors):
+            whole = _of_hats(context, term, dim) or _of_told(context, term, dim)
+        if whole is not None:
+            own.append(whole)
+            continue
         if not inner or len(found) + len(left) + len(inner) > MOST:
             return _of_starts(context, piece, dim)
         left += inner
-    if not found:
-        return None
-    return context.scalar_sum([_gaussian(context, *one, dim) for one in found])
+    own += [_gaussian(context, *one, dim) for one in found]
+    return context.scalar_sum(own) if own else None
 
 
 def _of_starts(context: Context, piece: Piece, dim: str) -> LRef | None:
@@ -85,96 +93,19 @@ def _of_starts(context: Context, piece: Piece, dim: str) -> LRef | None:
     fn, keep_v, keep_s = piece.fn.compact()
     vectors = tuple(piece.vectors[i] for i in keep_v)
     part = Piece(ZERO, fn, vectors, tuple(piece.scalars[i] for i in keep_s))
-    return context.add(Fluctuation(Rows(dim), (_vector(context, part, dim),)), None)
-
-
-def _vector(context: Context, piece: Piece, dim: str) -> LRef:
-    """The node of a function of vectors."""
-    if piece.fn.expr == Var(0):
-        return piece.vectors[0]
-    return context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
-
-
-def _terms(fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]) -> list[_Term]:
-    """A function as a sum of products."""
-    return [
-        _Term(
-            number,
-            tuple(scalars[i] for i in pars),
-            tuple(vectors[i] for i in places),
-            tuple(
-                (short, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s))
-                for short, keep_v, keep_s in rest
-            ),
-        )
-        for number, pars, places, rest in _products(fn)
-    ]
-
-
-Parsed = tuple[Fraction | float, tuple[int, ...], tuple[int, ...], tuple[Opaque, ...]]
-
-
-@lru_cache(maxsize=2**12)
-def _products(fn: Fn) -> tuple[Parsed, ...]:
-    """The terms of a function: number, which scalars, which vectors, and the other factors."""
-    found = []
-    for term in fn.expr.terms if isinstance(fn.expr, Add) else (fn.expr,):
-        factors = term.factors if isinstance(term, Mul) else (term,)
-        for chosen in product(*(f.terms if isinstance(f, Add) else (f,) for f in factors)):
-            flat = [g for f in chosen for g in (f.factors if isinstance(f, Mul) else (f,))]
-            number: Fraction | float = Fraction(1)
-            pars, places, rest = [], [], []
-            for factor in flat:
-                if isinstance(factor, Const):
-                    number *= factor.value
-                elif isinstance(factor, Par):
-                    pars.append(factor.index)
-                elif isinstance(factor, Var):
-                    places.append(factor.index)
-                else:
-                    rest.append(Fn(factor, fn.vectors, fn.scalars).compact())
-            found.append((number, tuple(pars), tuple(places), tuple(rest)))
-            if len(found) > MOST:
-                return ((Fraction(1), (), (), (fn.compact(),)),)
-    return tuple(found)
-
-
-def _scaled(context: Context, term: _Term) -> _Term:
-    """A term with the numbers of vectors that are multiples of others in front."""
-    for place, vector in enumerate(term.vectors):
-        node = context.nodes[vector]
-        if isinstance(node, Combine) and len(node.vectors) == 1:
-            scalars = tuple(scalar for scalar in node.scalars if scalar is not None)
-            inner = _Term(node.numbers[0], scalars, node.vectors, ())
-            return _scaled(context, term.times(inner, place))
-    return term
-
-
-def _opened(context: Context, term: _Term) -> list[_Term] | None:
-    """A term with one of its vectors multiplied out; None: none is a sum or a product."""
-    for place, vector in enumerate(term.vectors):
-        node = context.nodes[vector]
-        if isinstance(node, Combine):
-            parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
-            return [
-                term.times(_Term(number, () if s is None else (s,), (x,), ()), place)
-                for number, s, x in parts
-            ]
-        if isinstance(node, Apply) and isinstance(node.fn.expr, Add | Mul):
-            inner = _terms(node.fn, node.vectors, node.scalars)
-            return [term.times(other, place) for other in inner]
-    return None
+    return context.add(Fluctuation(Rows(dim), (vector_of(context, part, dim),)), None)
 
 
 _Base = tuple[LRef, int]  # a vector that the others of a term are independent of, or that below
 # its product, and the place of the one or the other
 
 
-def _bases(context: Context, term: _Term) -> list[_Base]:
+def _bases(context: Context, term: Term) -> list[_Base]:
     """What the other vectors are independent of: start vectors first, then products in order.
 
     Of products those come first whose matrix is a root already: fewer of two roots may be
-    correlated. With g of start vectors alone ``g.(W u)`` is ``u.(W^T g)``, too.
+    correlated. ``g.(W u)`` is ``u.(W^T g)``, too, whatever g holds of W. Where some roots are
+    preferred, they come first, then the first matrix that serves, and start vectors last.
     """
     if any(is_hidden(fn) for fn, _, _ in term.rest):  # a gate may be decided by the vector itself
         return []
@@ -183,84 +114,209 @@ def _bases(context: Context, term: _Term) -> list[_Base]:
     for place, vector in enumerate(term.vectors):
         node = context.nodes[vector]
         others = [*term.vectors[:place], *term.vectors[place + 1 :], *below]
-        through = isinstance(node, Product) and not any(context.sides[other] for other in others)
-        inner = node.vector if isinstance(node, Product) and through else vector
+        inner = node.vector if isinstance(node, Product) else vector
         start = context.nodes[inner]
         if isinstance(start, Start):
             own = context.root(start)
             centred = context.program.group[start.group].mean[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
-                found.append((3 if through else 0, place, inner, place))
+                rank = _rank(context, context.family(start), 0 if inner == vector else 3)
+                found.append((rank, own, inner, place))
         if isinstance(node, Product) and node.matrix not in context.orthogonal:
             own = context.side(node.matrix, node.transpose)
             back = context.side(node.matrix, not node.transpose)
             held = any(own & context.sides[other] for other in others)
             if not held and not back & context.sides[node.vector]:
-                rank = 1 if context.family(node.matrix) in context.families else 2
+                rank = _rank(context, context.family(node.matrix), 2)
                 found.append((rank, context.root(node.matrix), vector, place))
     return [base[2:] for base in sorted(found)]
 
 
+def _rank(context: Context, family: str, kind: int) -> int:
+    """Of a root: start vectors are of the kind 0, matrices 2, start vectors behind one 3."""
+    if context.preferred is None:
+        return kind if kind == 0 or family not in context.families else kind - 1
+    return 0 if family in context.preferred else 1 if kind == 2 else 2
+
+
+def _family(context: Context, bases: list[_Base]) -> str:
+    """The family of the first root."""
+    node = context.nodes[bases[0][0]] if bases else None
+    if isinstance(node, Product):
+        return context.family(node.matrix)
+    return context.family(node) if isinstance(node, Start) else ""
+
+
 def _chosen(
-    context: Context, term: _Term, bases: list[_Base], dim: str
+    context: Context, term: Term, bases: list[_Base], dim: str
 ) -> tuple[Fluctuation, Fraction]:
     """The fluctuation of a term, with a factor: one that is there already, else the first."""
     found = []
     for base, place in bases:
         vector, start = context.nodes[term.vectors[place]], context.nodes[base]
         others = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
-        partner = _partner(context, others, term.vectors[place], dim)
+        own = partner(context, others, term.vectors[place], dim)
         if not isinstance(vector, Product):
             assert isinstance(start, Start)
-            found.append((Fluctuation(start, (partner,)), Fraction(1)))
+            found.append((Fluctuation(start, (own,)), Fraction(1)))
             continue
         other = context.dims[vector.vector]
         assert other is not None
         ratio = {dim.name: dim.ratio for dim in context.program.dims}
         share = ratio[other] / ratio[dim]  # of averages over the other side
         if isinstance(start, Start):
-            back = Product(vector.matrix, not vector.transpose, partner)
+            back = Product(vector.matrix, not vector.transpose, own)
             if back in context.known or not found:
                 found.append((Fluctuation(start, (context.add(back, other),)), share))
         elif vector.transpose:
-            found.append((Fluctuation(vector.matrix, (vector.vector, partner)), share))
+            found.append((Fluctuation(vector.matrix, (vector.vector, own)), share))
         else:
-            found.append((Fluctuation(vector.matrix, (partner, vector.vector)), Fraction(1)))
-    return next((one for one in found if one[0] in context.known), found[0])
+            found.append((Fluctuation(vector.matrix, (own, vector.vector)), Fraction(1)))
+    known = (one for one in found if one[0] in context.known)
+    return found[0] if context.preferred is not None else next(known, found[0])
 
 
-def _gaussian(context: Context, term: _Term, bases: list[_Base], dim: str) -> LRef:
+def _lowered(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef | None:
+    """The fluctuation of (W v) g as that of v (W^T g), where that makes it one of a root in use.
+
+    Args:
+        context: The graph under construction.
+        term: The product.
+        bases: What the other vectors are independent of, in order.
+        dim: The dimension class of the average.
+    """
+    for base, place in bases:
+        node = context.nodes[base]
+        if not isinstance(node, Product) or base != term.vectors[place]:
+            continue
+        if not _is_linear(context, node.vector, context.root(node.matrix)):
+            continue
+        found = _turned(context, term, node, place, dim)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_told(context: Context, term: Term, dim: str) -> LRef | None:
+    """The fluctuation of (W y) g, where y knows of W, as that of y (W^T g); None: it has no law."""
+    for place, vector in enumerate(term.vectors):
+        node = context.nodes[vector]
+        if isinstance(node, Product) and is_told(context, node):
+            found = _turned(context, term, node, place, dim)
+            if found is not None:
+                return found
+    return None
+
+
+def _turned(context: Context, term: Term, node: Product, place: int, dim: str) -> LRef | None:
+    """The fluctuation of (W v) g as that of v (W^T g), on the other side of the matrix.
+
+    Of one average each matrix is turned once, as turning it again would lead back.
+    """
+    other, base = context.dims[node.vector], term.vectors[place]
+    if other is None or node.matrix in context.orthogonal:
+        return None
+    if node.matrix in context.turning or len(context.turning) == DEEP:
+        return None
+    rest = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
+    back = Product(node.matrix, not node.transpose, partner(context, rest, base, dim))
+    pair = node.vector, context.add(back, other)
+    context.turning.add(node.matrix)
+    found = fluctuation(context, Piece(ZERO, PRODUCT, pair, ()), other)
+    context.turning.remove(node.matrix)
+    if found is None:
+        return None
+    ratio = {one.name: one.ratio for one in context.program.dims}
+    return in_front(context, term, ratio[other] / ratio[dim], found)
+
+
+def _is_hiding(context: Context, term: Term, base: _Base) -> bool:
+    """Whether a term of which a matrix is the root holds sums of hats of roots before it."""
+    node = context.nodes[base[0]]
+    if not isinstance(node, Product) or base[0] != term.vectors[base[1]]:
+        return False
+    sums = (v for v in term.vectors if not isinstance(context.nodes[v], Product))
+    return any(_is_linear(context, vector, context.root(node.matrix)) for vector in sums)
+
+
+def _is_chain(context: Context, term: Term) -> bool:
+    """Whether another matrix than that of its products may be the root of a term."""
+    if len(term.vectors) + len(term.rest) == 1:
+        return True
+    products = (
+        node for node in map(context.nodes.__getitem__, term.vectors) if isinstance(node, Product)
+    )
+    return any(
+        _is_linear(context, node.vector, context.root(node.matrix)) for node in products
+    ) or any(
+        _is_hiding(context, term, base)
+        for base in zip(term.vectors, range(len(term.vectors)), strict=True)
+    )
+
+
+def _is_linear(context: Context, vector: LRef, root: int) -> bool:
+    """Whether a vector is a sum of products with matrices that come before a root."""
+    node = context.nodes[vector]
+    if isinstance(node, Product):
+        return node.matrix not in context.orthogonal and context.root(node.matrix) < root
+    if isinstance(node, Combine):
+        return all(_is_linear(context, part, root) for part in node.vectors)
+    found = multiple(context, vector)
+    return found is not None and _is_linear(context, found.vectors[0], root)
+
+
+def _gaussian(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef:
     """The scalar of a term."""
     found, share = _chosen(context, term, bases, dim)
-    number = term.number * share
-    fixed = [part for part in term.rest if not part[1]]
-    scalars = [*term.scalars, context.add(found, None)]
-    factors: list[Expr] = [const(number), *(Par(i) for i in range(len(scalars)))]
-    for fn, _, own in fixed:
-        moved: dict[Expr, Expr] = {Par(i): Par(len(scalars) + i) for i in range(len(own))}
-        factors.append(substitute(fn.expr, moved))
-        scalars += own
-    one = collected(Piece(ZERO, Fn(mul(factors), 0, len(scalars)), (), tuple(scalars)))
-    assert one is not None
-    alone = one.fn.expr == Par(0)
-    return one.scalars[0] if alone else context.add(ScalarApply(one.fn, one.scalars), None)
+    drawn = context.add(found, None)
+    if len({_family(context, [base]) for base in bases}) == 1 and not _is_chain(context, term):
+        context.forced[drawn] = _family(context, bases)
+    return in_front(context, term, share, drawn)
 
 
-def _partner(context: Context, term: _Term, base: LRef, dim: str) -> LRef:
-    """The vector of a product of vectors and functions; of none of them the constant 1."""
-    rest = [part for part in term.rest if part[1]]
-    vectors = list(term.vectors)
-    scalars: list[LRef] = []
-    factors: list[Expr] = [Var(i) for i in range(len(vectors))]
-    for fn, own_v, own_s in rest:
-        moved: dict[Expr, Expr] = {Var(i): Var(len(vectors) + i) for i in range(len(own_v))}
-        moved |= {Par(i): Par(len(scalars) + i) for i in range(len(own_s))}
-        factors.append(substitute(fn.expr, moved))
-        vectors += own_v
-        scalars += own_s
-    if not vectors:
-        return context.add(Apply(Fn(const(1), 1), (base,)), dim)
-    fn = Fn(mul(factors), len(vectors), len(scalars))
-    one = collected(Piece(ZERO, fn, tuple(vectors), tuple(scalars)))
-    assert one is not None
-    return _vector(context, one, dim)
+def _of_hats(context: Context, term: Term, dim: str) -> LRef | None:
+    """The fluctuation of the average of two products with one matrix; None: its law is not known.
+
+    Given the products What^T y that x depends on, What is fresh but for what it did to these y. The
+    average of (What w)(What x) fluctuates by that of the hats, by that of w x, and by that of
+    w (What^T y) with the mean slope of x by What^T y, where w knows nothing of What^T.
+    """
+    if len(term.vectors) != 2 or any(vectors for _, vectors, _ in term.rest):
+        return None
+    pair = [
+        node for node in map(context.nodes.__getitem__, term.vectors) if isinstance(node, Product)
+    ]
+    if len(pair) < 2 or pair[0].matrix in context.orthogonal:
+        return None
+    one, two = sorted(pair, key=lambda node: is_told(context, node))
+    if one.matrix != two.matrix or one.transpose != two.transpose or is_told(context, one):
+        return None
+    w, x, other = one.vector, two.vector, context.dims[one.vector]
+    held = context.side(one.matrix, one.transpose) & (context.sides[w] | context.sides[x])
+    zero = context.parity.zero_mean(PRODUCT, (w, x))
+    if other is None or held or not zero or context.missing[w] or context.missing[x]:
+        return None
+    moved = slopes(context, x, one.matrix, not one.transpose)
+    inner = _below(context, w, x, other)
+    if moved is None or inner is None:
+        return None
+    ratios = {found.name: found.ratio for found in context.program.dims}
+    read, share = ratios[other], ratios[other] / ratios[dim]
+    root = Twice(one.matrix, one.transpose)
+    hats = (context.add(Fluctuation(root, vectors), None) for vectors in ((w, x), (x, w)))
+    parts = [in_front(context, term, Fraction(1), each) for each in hats]
+    parts.append(in_front(context, term, read, inner))
+    for back, *slope in moved:
+        linear = _below(context, w, back, other)
+        if linear is None:
+            return None
+        parts.append(in_front(context, term, read * share, linear, *slope))
+    return context.scalar_sum(parts)
+
+
+def _below(context: Context, left: LRef, right: LRef, dim: str) -> LRef | None:
+    """The fluctuation of a product of vectors without their matrix: there all may be turned."""
+    held, context.turning = context.turning, set()
+    found = fluctuation(context, Piece(ZERO, PRODUCT, (left, right), ()), dim)
+    context.turning = held
+    return found

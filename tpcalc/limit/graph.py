@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.functions import Fn
+from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import Dim, Group
 
 __all__ = [
@@ -26,17 +26,22 @@ __all__ = [
     "Number",
     "OuterExpect",
     "Product",
+    "Root",
     "Rows",
     "ScalarApply",
     "Start",
     "Target",
+    "Twice",
+    "family_of",
     "graph_refs",
     "joined",
+    "product_mean",
     "renamed",
     "restricted",
 ]
 
 LRef = int
+_PRODUCT, _SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,17 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Twice:
+    """A matrix or its transpose, of which two hats are multiplied."""
+
+    matrix: str
+    transpose: bool
+
+
+Root = Start | Rows | Twice | str
+
+
+@dataclass(frozen=True, slots=True)
 class Fluctuation:
     """The Gaussian limit of n^(1/2) (1/d) sum u x, or of n^(1/2) (1/d) g^T What x, d the rows.
 
@@ -112,11 +128,13 @@ class Fluctuation:
     Cov(u, u') E[Z^x Z^x'] / ratio (Hajjar et al., Lemma C.3). Of a matrix: linear in g and in x,
     with covariance E[Z^g Z^g'] E[Z^x Z^x'] cols / rows; g depends on no product W y, and x on no
     product W^T z. Of rows: the average of a function x of start vectors, E Z^x = 0, with
-    covariance E[Z^x Z^x'] / ratio.
+    covariance E[Z^x Z^x'] / ratio. Of a matrix twice: linear in x and y, with covariance
+    E[Z^x Z^x'] E[Z^y Z^y'] cols^2 / (2 rows); where E Z^x Z^y = 0, G(x, y) + G(y, x) is what the
+    average of the hats of W x and W y fluctuates by, given x and y.
     """
 
-    root: Start | Rows | str  # a centred start vector, or the name of a matrix
-    vectors: tuple[LRef, ...]  # (x,), or (g, x)
+    root: Root  # a centred start vector, or the name of a matrix, ...
+    vectors: tuple[LRef, ...]  # (x,), or (g, x), or (x, y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +222,7 @@ class LimitGraph:
         dims, groups: Of the program.
         matrices: Name, row and column dimension class of each random matrix.
         orthogonal: Names of the matrices with a Haar law; the others are Gaussian.
+        apart: Fluctuations that may be correlated and are drawn independently, in pairs.
     """
 
     nodes: tuple[LNode, ...]
@@ -213,6 +232,45 @@ class LimitGraph:
     groups: tuple[Group, ...]
     matrices: tuple[tuple[str, str, str], ...]
     orthogonal: frozenset[str] = frozenset()
+    apart: frozenset[tuple[LRef, LRef]] = frozenset()
+
+
+def product_mean(left: LRef, right: LRef) -> Expect:
+    """The node of E Z^x Z^y, one for both orders.
+
+    Args:
+        left: The vector x.
+        right: The vector y.
+
+    Example:
+        >>> product_mean(3, 2).vectors, product_mean(2, 2).vectors
+        ((2, 3), (2,))
+    """
+    if left == right:
+        return Expect(_SQUARE, (left,))
+    return Expect(_PRODUCT, (min(left, right), max(left, right)))
+
+
+def family_of(root: Root, groups: Mapping[str, Group]) -> str:
+    """The name of what all fluctuations share that are drawn together.
+
+    Args:
+        root: Of a fluctuation. Start vectors that are correlated share one family.
+        groups: Of the program, by name.
+
+    Example:
+        >>> groups = {"u": Group("u", "n", (Fraction(0), Fraction(0)))}
+        >>> family_of(Start("u", 1), groups), family_of("W", groups)
+        ('start u[1]', 'matrix W')
+    """
+    if isinstance(root, str):
+        return f"matrix {root}"
+    if isinstance(root, Rows):
+        return f"rows {root.dim}"
+    if isinstance(root, Twice):
+        return f"twice {root.matrix} {root.transpose}"
+    alone = groups[root.group].cov is None
+    return f"start {root.group}[{root.index}]" if alone else f"start {root.group}"
 
 
 def graph_refs(node: LNode) -> tuple[LRef, ...]:
@@ -298,6 +356,7 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
         nodes=tuple(renamed(graph.nodes[ref], new) for ref in kept),
         targets=tuple((name, target.renamed(new)) for name, target in targets),
         vector_dim=tuple(graph.vector_dim[ref] for ref in kept),
+        apart=frozenset((new[a], new[b]) for a, b in graph.apart if a in new and b in new),
     )
 
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, children, mul, walk
+from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
+from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start, graph_refs
 
-__all__ = ["Density", "Laws", "linear_part"]
+__all__ = ["Density", "Laws", "is_flat", "linear_part"]
 
 SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
 MOST = 64  # terms of a sum that are looked at one by one
@@ -51,6 +52,50 @@ class Laws:
     _free: list[int] = field(default_factory=list)  # directions, each vector affine in its own
     _plain: list[int] = field(default_factory=list)  # those with a given number in front
     _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
+    _levels: dict[LRef, LRef | None] = field(default_factory=dict)
+
+    def level(self, ref: LRef) -> LRef | None:
+        """The number that a vector is on all of its coordinates by its form; None: it varies.
+
+        Args:
+            ref: Its node.
+        """
+        if ref not in self._levels:
+            node = self.context.nodes[ref]
+            found = None
+            if isinstance(node, Apply):
+                found = self.level_of(node.fn, node.vectors, node.scalars)
+            elif isinstance(node, Combine):
+                terms = [
+                    const(number) * Var(i) * (const(1) if scalar is None else Par(i))
+                    for i, (number, scalar) in enumerate(
+                        zip(node.numbers, node.scalars, strict=True)
+                    )
+                ]
+                given = tuple(0 if scalar is None else scalar for scalar in node.scalars)
+                fn = Fn(add(terms), len(terms), len(terms))
+                found = self.level_of(fn, node.vectors, given)
+            self._levels[ref] = found
+        return self._levels[ref]
+
+    def level_of(self, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]) -> LRef | None:
+        """The number that a function is on all coordinates; None: it varies.
+
+        Args:
+            fn: The function.
+            vectors: Its vector arguments.
+            scalars: Its scalar arguments.
+        """
+        fn, used, kept = fn.compact()
+        levels = [self.level(vectors[i]) for i in used]
+        if None in levels:
+            return None
+        numbers = [*(scalars[i] for i in kept), *(level for level in levels if level is not None)]
+        places: dict[Expr, Expr] = {Var(i): Par(len(kept) + i) for i in range(len(used))}
+        expr = substitute(fn.expr, places)
+        if expr == Par(0):
+            return numbers[0]
+        return self.context.add(ScalarApply(Fn(expr, 0, len(numbers)), tuple(numbers)), None)
 
     def density(self, ref: LRef) -> Density:
         """What forms say of the density of a vector.
@@ -80,7 +125,7 @@ class Laws:
         if self._free_of(ref):
             return Density.PLAIN if self._plain[ref] else Density.BOUNDED
         terms = self._terms(ref)
-        found = self._by_terms(terms)
+        found = max(self._by_terms(terms), self._beside_jumps([vector for vector, _ in terms]))
         if found is Density.NONE:  # numbers that are computed are not expected to cancel the others
             found = min(Density.CLAIMED, self._by_terms([term for term in terms if term[1]]))
         return found
@@ -185,6 +230,40 @@ class Laws:
             left.pop(dropped)
         return Density.NONE
 
+    def _beside_jumps(self, terms: Sequence[LRef]) -> Density:
+        """Whether one term is affine in a direction that the others feel by jumps alone.
+
+        Given all other directions the others take few values, and each adds a bounded density.
+        """
+        for place, vector in enumerate(terms):
+            others = [other for index, other in enumerate(terms) if index != place]
+            own = self._free_of(vector)
+            while own:
+                direction = own & -own
+                if all(self._jumps(other, direction) for other in others):
+                    return Density.BOUNDED
+                own &= ~direction
+            images = [other for other in others if not self._jumps(other, -1)]
+            if self._is_image(vector) and self._is_new_image(vector, images):
+                return Density.BOUNDED
+        return Density.NONE
+
+    def _jumps(self, ref: LRef, direction: int) -> bool:
+        """Whether a vector feels a direction by jumps alone."""
+        node = self.context.nodes[ref]
+        if not self.context.parity.depends[ref] & direction:
+            return True
+        if isinstance(node, Combine):
+            return all(self._jumps(vector, direction) for vector in node.vectors)
+        if not isinstance(node, Apply):
+            return False
+        felt = {v for part in _smooth_parts(node.fn.expr) for v in walk(part)}
+        return all(
+            self._jumps(vector, direction)
+            for place, vector in enumerate(node.vectors)
+            if Var(place) in felt
+        )
+
     def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
         """Whether a Gaussian direction of a vector is in none of the others."""
         depends = self.context.parity.depends
@@ -208,7 +287,7 @@ class Laws:
                 own = [v for i, v in enumerate(node.vectors) if i != factor.index]
                 if self._is_free(node.vectors[factor.index], [*others, *own]):
                     rest = (f for i, f in enumerate(node.fn.expr.factors) if i != place)
-                    return all(_is_flat(part) for part in rest)
+                    return all(is_flat(part) for part in rest)
         return None
 
     # -- start vectors -----------------------------------------------------------------------
@@ -261,6 +340,14 @@ class Laws:
         return out
 
 
+def _smooth_parts(expr: Expr) -> list[Expr]:
+    """The largest parts of an expression that hold no jump, and those that hold none below one."""
+    if isinstance(expr, Call) and expr.atom.derivative is None and expr.atom.name != HIDDEN:
+        return []
+    below = children(expr)
+    return [expr] if not below else [part for child in below for part in _smooth_parts(child)]
+
+
 def _union(bits: Sequence[int]) -> int:
     found = 0
     for one in bits:
@@ -268,10 +355,14 @@ def _union(bits: Sequence[int]) -> int:
     return found
 
 
-def _is_flat(expr: Expr) -> bool:
-    """Whether a factor takes few values: a number, or a jump."""
+def is_flat(expr: Expr) -> bool:
+    """Whether a factor takes few values: a number, or a jump.
+
+    Args:
+        expr: The factor.
+    """
     if isinstance(expr, Add | Mul):
-        return all(_is_flat(part) for part in children(expr))
+        return all(is_flat(part) for part in children(expr))
     if isinstance(expr, Call):
         return expr.atom.derivative is None
     return isinstance(expr, Const | Par)

@@ -66,8 +66,8 @@ def moments(context: Context, vector: LRef) -> tuple[LRef | None, LRef | None]:
     return found[0], found[1]
 
 
-def _joined(lists: list[list[LRef]]) -> list[LRef]:
-    return [item for items in lists for item in items]
+def _joined(lists: list[list[LRef]]) -> tuple[list[LRef], bool]:
+    return [item for items in lists for item in items], False
 
 
 def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power, LRef]]:

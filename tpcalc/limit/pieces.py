@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import const, substitute
-from tpcalc.limit.algebra import Asked, Setting
+from tpcalc.limit.algebra import BELOW, FAR, Asked, Setting
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.chains import has_inverse
 from tpcalc.limit.context import Context, Piece, Template
@@ -65,7 +65,27 @@ def expanded(
         )
         for part in found.parts
     ]
-    return pieces, found
+    return [_levelled(context, piece) for piece in pieces], found
+
+
+def _levelled(context: Context, piece: Piece) -> Piece:
+    """A term in which vectors that are one number on all coordinates are that number."""
+    levels = [context.laws.level(vector) for vector in piece.vectors]
+    if all(level is None for level in levels):
+        return piece
+    scalars = list(piece.scalars)
+    numbers: dict[Expr, Expr] = {}
+    for place, level in enumerate(levels):
+        if level is not None:
+            numbers[Var(place)] = Par(len(scalars))
+            scalars.append(level)
+    fn, keep_v, keep_s = Fn(substitute(piece.fn.expr, numbers), len(levels), len(scalars)).compact()
+    return Piece(
+        piece.power,
+        fn,
+        tuple(piece.vectors[i] for i in keep_v),
+        tuple(scalars[i] for i in keep_s),
+    )
 
 
 def collected(piece: Piece) -> Piece | None:
@@ -145,9 +165,12 @@ def _answer(
         node = _vector(context, fn, used_v, used_s)
         context.claim("told", node, ref, fn.text, asked.points)
         return 1
+    rounded = asked.kind == "rounded"
+    level = context.laws.level_of(fn, used_v, used_s)
+    if level is not None and not context.random[level]:
+        return _at_level(context, asked, level, _vector(context, fn, used_v, used_s), ref)
     linear = linear_part(context, fn.expr, used_v, used_s)
     density = Density.NONE if linear is None else context.laws.density(linear)
-    rounded = asked.kind == "rounded"
     if density is Density.PROVED:
         return 0 if rounded else 2
     summed = linear is not None and isinstance(context.nodes[linear], Combine)
@@ -167,6 +190,19 @@ def _answer(
     if rounded:
         return 0
     return 1 if density is Density.CLAIMED else 2
+
+
+def _at_level(context: Context, asked: Asked, level: LRef, node: LRef, ref: Ref) -> int:
+    """What is known of a vector that is one number on all coordinates."""
+    rounded = asked.kind == "rounded"
+    if context.is_atom(level, asked.points):
+        return int(rounded and isinstance(context.nodes[node], Combine))
+    if asked.gentle and (context.key(level), asked.points) in context.record.near:
+        return 0
+    context.claim("side", level, ref, asked.expr.text, asked.points)
+    if context.is_negative(level):
+        return BELOW
+    return 0 if rounded else FAR
 
 
 def _vector(context: Context, fn: Fn, vectors: tuple[LRef, ...], scalars: tuple[LRef, ...]) -> LRef:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
-from tpcalc.limit.apart import apart, parted
+from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import (
@@ -72,17 +72,13 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
         # The product is 0, but functions that are constant on its dimension need a vector there.
         source = context.anchors[matrix.rows if node.transpose else matrix.cols]
         context.add(Product(matrix.name, node.transpose, source), dim)
-    x = context.ranking.spread(x, _first)  # what moves few coordinates of x moves all of W x
+    x = context.ranking.spread(x)  # what moves few coordinates of x moves all of W x
     apply = _haar_product if matrix.law == "orthogonal" else _product
     found = (
         (power, apply(context, matrix.name, node.transpose, ref, dim)) for power, ref in x.terms
     )
     terms = tuple((power, item) for power, item in found if item is not None)
     return Series(terms, x.rest, x.soft, x.drift).shift(HALF)
-
-
-def _first(items: list[LRef]) -> LRef:
-    return items[0]
 
 
 def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef | None:
@@ -145,7 +141,9 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
     total: dict[Power, LRef] = {}
     for piece in pieces:
         bucket = {
-            (s, _applied(context, part, dim)): Fraction(1) for s, part in apart(context, piece)
+            (s, _applied(context, part, dim)): Fraction(1)
+            for random, part in apart(context, piece)
+            for s, part in (in_front(context, random, part),)
         }
         if bucket:
             total[piece.power] = _combined(context, bucket, dim)
@@ -194,11 +192,11 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
         rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
         softs += [v.bounded_by(s.soft), s.bounded_by(v.soft)]
         drifts += [v.bounded_by(s.drift), s.bounded_by(v.drift)]
-    opened = {power: _opened(context, bucket) for power, bucket in terms.items()}
-    if any(opened[power] != bucket for power, bucket in terms.items()):  # something cancelled
-        rests, drifts = rests + drifts, []
+    flat = {power: _flat(context, bucket) for power, bucket in terms.items()}
+    if any(map(_cancels, flat.values())):
+        rests, drifts = rests + drifts, []  # what cancels in the limit is left over at finite n
     kept = context.ranking.keep(
-        {power: bucket for power, bucket in opened.items() if bucket},
+        {power: bucket for power, found in flat.items() if (bucket := _nonzero(found))},
         rests,
         softs,
         drifts,
@@ -211,24 +209,36 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
 
 def _opened(context: Context, bucket: Bucket) -> Bucket:
     """A bucket without zeros; sums that share terms are opened, so that these cancel."""
-    clean = {pair: number for pair, number in bucket.items() if number != 0}
+    return _nonzero(_flat(context, bucket))
+
+
+def _nonzero(bucket: Bucket) -> Bucket:
+    return {pair: number for pair, number in bucket.items() if number != 0}
+
+
+def _cancels(bucket: Bucket) -> bool:
+    return any(number == 0 for number in bucket.values())
+
+
+def _flat(context: Context, bucket: Bucket) -> Bucket:
+    """A bucket whose sums that share terms are opened; the number of what cancels is 0."""
+    clean = _nonzero(bucket)
     inner = [vector for _, vector in clean]
     for scalar, vector in clean:
         node = context.nodes[vector]
         if scalar is None and isinstance(node, Combine):
             inner += node.vectors
     if len(set(inner)) == len(inner):  # nothing is shared
-        return clean
+        return bucket
     total: Bucket = {}
-    for (scalar, vector), number in clean.items():
+    for (scalar, vector), number in bucket.items():
         node = context.nodes[vector]
-        if scalar is not None or not isinstance(node, Combine):
+        if number == 0 or scalar is not None or not isinstance(node, Combine):
             total[scalar, vector] = _added(total.get((scalar, vector), Fraction(0)), number)
             continue
         for factor, own, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
             total[own, item] = _added(total.get((own, item), Fraction(0)), number * factor)
-    opened = {pair: number for pair, number in total.items() if number != 0}
-    return opened if opened == clean else _opened(context, opened)
+    return total if _nonzero(total) == clean else _flat(context, total)
 
 
 def _added(a: Fraction | float, b: Fraction | float) -> Fraction | float:
@@ -239,12 +249,13 @@ def _added(a: Fraction | float, b: Fraction | float) -> Fraction | float:
     return total if abs(total) > ROUNDING * (abs(float(a)) + abs(float(b))) else Fraction(0)
 
 
-def _merged(context: Context, buckets: list[Bucket]) -> Bucket | None:
+def _merged(context: Context, buckets: list[Bucket]) -> tuple[Bucket | None, bool]:
     total: Bucket = {}
     for bucket in buckets:
         for pair, number in bucket.items():
             total[pair] = _added(total.get(pair, Fraction(0)), number)
-    return _opened(context, total) or None
+    flat = _flat(context, total)
+    return _nonzero(flat) or None, _cancels(flat)
 
 
 def _combined(
@@ -293,7 +304,8 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> 
     )
     power, _ = x.terms[0]
     item = context.add(made, context.dim(ref))
-    return context.ranking.keep({power: item}, rests, softs, drifts, lambda items: items[0])
+    kept = {power: item}
+    return context.ranking.keep(kept, rests, softs, drifts, lambda items: (items[0], False))
 
 
 def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:

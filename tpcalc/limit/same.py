@@ -18,6 +18,7 @@ from tpcalc.limit.graph import (
     Product,
     Rows,
     Start,
+    Twice,
     renamed,
 )
 
@@ -91,7 +92,7 @@ def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
             key = (plain, groups[base.group])
         elif isinstance(base, Rows):
             key = (plain, ratios[base.dim])
-        elif isinstance(base, Product | str):
+        elif isinstance(base, Product | Twice | str):
             key = (plain, sides[base if isinstance(base, str) else base.matrix])
         dim = graph.vector_dim[ref]
         full = (key, None if dim is None else ratios[dim])

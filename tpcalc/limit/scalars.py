@@ -40,7 +40,13 @@ def scalar_fn(node: ScalarFn, ref: Ref, values: list[Any], context: Context) -> 
     rests, drifts = [bounds.rest, bounds.soft], [bounds.drift]
     if cancelled:
         rests, drifts = rests + drifts, []
-    return context.ranking.keep(dict(terms), rests, (), drifts, context.scalar_sum)
+    return context.ranking.keep(
+        dict(terms), rests, (), drifts, lambda items: _joined(context, items)
+    )
+
+
+def _joined(context: Context, items: list[LRef]) -> tuple[LRef, bool]:
+    return context.scalar_sum(items), False
 
 
 def _flat(context: Context, piece: Piece) -> Piece:

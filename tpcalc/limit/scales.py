@@ -42,6 +42,7 @@ class Scale:
         strict: Whether the bound is o(n^power).
         certain: Whether the leading coefficient is provably not 0.
         noise: Whether it rests on an average that is 0 in the limit and fluctuates.
+        random: Whether the leading coefficient stays random.
         uncovered: Why nothing is known: what no rule covers on the way to the output.
     """
 
@@ -51,6 +52,7 @@ class Scale:
     strict: bool = False
     certain: bool = False
     noise: bool = False
+    random: bool = False
     uncovered: NotCovered | None = None
 
 
@@ -139,8 +141,14 @@ class Scales:
         if lead is None:
             return Scale(None, certain=True)
         power, node = lead
-        noise = self.context.missing[node] == "noise"
-        return Scale(power, node, certain=self.context.certainty.holds(node), noise=noise)
+        context = self.context
+        return Scale(
+            power,
+            node,
+            certain=context.certainty.holds(node),
+            noise=context.is_lawless(node),
+            random=context.random[node],
+        )
 
     def _uncovered(self, name: str) -> NotCovered | None:
         """What stands against an output without a bound, where that is a node without a rule."""

@@ -8,7 +8,8 @@ The rest is bounded in three parts. ``rest`` may be anywhere. ``soft`` moves a v
 vanishing share of its coordinates (a gate that flips): it counts for sizes, but it does not hide
 the next term where the leading ones are exactly 0. ``drift`` is in the terms themselves: a scalar
 in a coefficient stands for its value at finite n, and the bound says how far that is from the
-limit; it counts only where two terms with the same limit cancel.
+limit; it counts only where terms with the same limit cancel, a part of a coefficient included: no
+term stands for what is left of them at finite n.
 
 Exponents are compared through a ``Chamber`` only, so with symbols in them every comparison that a
 result rests on is on record. What a result does not need is not compared: of the terms that are
@@ -24,10 +25,12 @@ from typing import Generic, TypeVar
 
 from tpcalc.orders.chamber import Chamber, Power, minus, plus
 
-__all__ = ["NeedsMore", "Ranking", "Rest", "Series"]
+__all__ = ["Merge", "NeedsMore", "Ranking", "Rest", "Series"]
 
 T = TypeVar("T")
 ZERO = Fraction(0)
+# Adds coefficients: None where all of them cancels; and whether a part of them does.
+Merge = Callable[[list[T]], tuple[T | None, bool]]
 
 
 class NeedsMore(Exception):
@@ -185,7 +188,7 @@ class Ranking:
         rests: Iterable[Rest | None],
         softs: Iterable[Rest | None],
         drifts: Iterable[Rest | None],
-        merge: Callable[[list[T]], T | None],
+        merge: Merge[T],
     ) -> Series[T]:
         """The terms that count: within ``depth`` of the largest and above every rest.
 
@@ -194,11 +197,11 @@ class Ranking:
             rests: Bounds on what is already dropped.
             softs: Soft bounds; they cut no term.
             drifts: Bounds on how far the terms are from their limits.
-            merge: Adds the coefficients of powers that are equal at the sample point only; None
-                where they cancel.
+            merge: Adds the coefficients of powers that are equal at the sample point only.
         """
         bounds = [rest for rest in rests if rest is not None]
         gentle = [rest for rest in softs if rest is not None]
+        inner = [rest for rest in drifts if rest is not None]
         if any(rest.power is None for rest in (*bounds, *gentle)):
             return Series((), UNBOUNDED)
         if not terms:
@@ -216,15 +219,15 @@ class Ranking:
             if self.covers(rest, group[0]):
                 break
             items = [terms[power] for power in group]
-            item = items[0] if len(items) == 1 else merge(items)
-            if item is None:
+            item, lost = (items[0], False) if len(items) == 1 else merge(items)
+            if item is None or (lost and inner):  # what cancels is left over at finite n
                 left = {power: terms[power] for power in terms if power not in group}
-                return self.keep(left, [*bounds, *drifts], softs, (), merge)
+                left |= {} if item is None else {group[0]: item}
+                return self.keep(left, [*bounds, *inner], softs, (), merge)
             kept.append((group[0], item))
         soft = self._joined(gentle, lead)
         if not kept or self.covers(soft, lead):
             return Series((), self._largest([b for b in (rest, soft, Rest(lead)) if b]))
-        inner = [rest for rest in drifts if rest is not None]
         return Series(tuple(kept), rest, soft, self._joined(inner, lead))
 
     def as_factor(self, scalar: Series[T]) -> Series[T]:
@@ -237,19 +240,19 @@ class Ranking:
         drift = self._joined(bounds, scalar.terms[0][0])
         return Series(scalar.terms[:1], None, None, drift)
 
-    def whole(self, series: Series[T], merge: Callable[[list[T]], T | None]) -> Series[T]:
+    def whole(self, series: Series[T]) -> Series[T]:
         """The series of a scalar: nothing in it is soft."""
         if series.soft is None:
             return series
-        return self.keep(dict(series.terms), (series.rest, series.soft), (), (series.drift,), merge)
+        return self.keep(dict(series.terms), (series.rest, series.soft), (), (series.drift,), _one)
 
-    def spread(self, series: Series[T], merge: Callable[[list[T]], T]) -> Series[T]:
+    def spread(self, series: Series[T]) -> Series[T]:
         """What a matrix multiplies: nothing in it is soft, and nothing has a peak."""
         bounds = [bound for bound in (series.rest, series.soft) if bound is not None]
         if not bounds:
             return series
         flat = [Rest(bound.power, bound.strict) for bound in bounds]
-        return self.keep(dict(series.terms), flat, (), (series.drift,), merge)
+        return self.keep(dict(series.terms), flat, (), (series.drift,), _one)
 
     def _largest(self, bounds: list[Rest]) -> Rest | None:
         out: Rest | None = None
@@ -294,3 +297,9 @@ class Ranking:
             if left and not self.depth:
                 return groups, Rest(lead, strict=True)
         return groups, dropped
+
+
+def _one(items: list[T]) -> tuple[T | None, bool]:
+    """The terms of one series have different powers already."""
+    (item,) = items
+    return item, False

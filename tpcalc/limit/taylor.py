@@ -23,7 +23,19 @@ from tpcalc.functions.expr import (
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import ZERO, Asked, Setting, Terms, is_null, multiplied, summed
+from tpcalc.limit.algebra import (
+    BELOW,
+    DENSE,
+    FAR,
+    ZERO,
+    Asked,
+    Setting,
+    Terms,
+    is_null,
+    multiplied,
+    summed,
+)
+from tpcalc.limit.law import is_flat
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import Power, minus, plus, times
@@ -47,11 +59,24 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
     """
     lead, first = inner.terms[0]
     scaled = inner.shift(minus(ZERO, lead))
-    if _misses_kinks(function, first, setting):
+    clear = _misses_kinks(function, first, setting)
+    if clear == BELOW and _is_shut(function):  # it is 0, but for what may be across the kink
+        moved = _size(Series(scaled.terms[1:], scaled.rest), scaled.soft, setting)
+        crossing = _flips(moved, FAR, setting)
+        if crossing is not None and degree != 0:
+            crossing = of_degree(moved, degree)
+        shut: Terms = Series((), None, crossing)
+        return shut.shift(times(degree, lead))
+    if clear:
         found = taylor(function, scaled, setting)
     else:
         found = _on_kink(function, degree, scaled, setting)
     return found.shift(times(degree, lead))
+
+
+def _is_shut(function: Expr) -> bool:
+    """Whether a homogeneous function is 0 below 0."""
+    return at_point(function, -1) == 0
 
 
 def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> Terms:
@@ -78,7 +103,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
     soft, drift = inner.soft, inner.drift
     if slope is None:
-        soft, drift = _flips(soft), _flips(drift)
+        soft, drift = (_flips(bound, 1, setting) for bound in (soft, drift))
     pieces: list[Terms] = []
     there = [homogeneous(function, degree, moved, setting)]
     step: Terms = Series(((ZERO, const(1)),))
@@ -109,7 +134,8 @@ def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms
     setting.ask(Asked("told", leading))
     gate = mul((AT_ZERO(leading), hidden(next(setting.fresh))(leading)))
     value = add((substitute(function, {HERE: leading}), gate))
-    return Series(((ZERO, value),), None, _flips(size), _flips(inner.drift))
+    soft, drift = (_flips(bound, 1, setting) for bound in (size, inner.drift))
+    return Series(((ZERO, value),), None, soft, drift)
 
 
 def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = False) -> Terms:
@@ -135,11 +161,11 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
         if slope is None:
             value = _unrounded(function, inner.terms[0][1], value, setting)
         return Series(((ZERO, value),))
-    clear = 1 if smooth else _misses_kinks(function, inner.terms[0][1], setting)
-    flips = _flipped if clear > 1 else _flips
+    clear = 1 if smooth else min(_misses_kinks(function, inner.terms[0][1], setting), FAR)
+    jumps = slope is None and is_flat(function)
     soft, drift = inner.soft, inner.drift
-    if slope is None:
-        soft, drift = flips(soft), flips(drift)
+    if jumps or (slope is None and clear < FAR):
+        soft, drift = (_flips(bound, clear, setting) for bound in (soft, drift))
     first: Terms = Series(((ZERO, value),), None, soft, drift)
     if moved.is_zero:
         return first
@@ -151,11 +177,12 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
         # order is not linear there, and a jump is not small at all.
         rest = Rest(ZERO) if slope is None else ranking.bound(moved)
         return summed([first, Series((), rest)], setting)
-    if slope is None:
-        return summed([first, Series((), None, flips(ranking.bound(moved)))], setting)
-    if not ranking.depth or not moved.terms:
+    if jumps or (slope is None and clear < FAR):
+        flips = _flips(ranking.bound(moved), clear, setting)
+        return first if flips is None else summed([first, Series((), None, flips)], setting)
+    if slope is None or not ranking.depth or not moved.terms:
         return summed([first, Series((), ranking.bound(moved))], setting)
-    return _higher(function, slope, at, first, moved, setting, bounded=clear > 1)
+    return _higher(function, slope, at, first, moved, setting, clear)
 
 
 def _unrounded(function: Expr, leading: Expr, value: Expr, setting: Setting) -> Expr:
@@ -173,9 +200,24 @@ def _unrounded(function: Expr, leading: Expr, value: Expr, setting: Setting) -> 
     return value
 
 
-def _flips(bound: Rest | None) -> Rest | None:
-    """How far a jump moves on an argument of unknown density: it flips on a vanishing share."""
-    return None if bound is None else Rest(ZERO, strict=True, peak=ZERO)
+def _flips(bound: Rest | None, clear: int, setting: Setting) -> Rest | None:
+    """How far a jump moves that is read where ``clear`` says, for a bound on what moves it.
+
+    On an argument of unknown density it flips on a vanishing share. Far from all jumps nothing of
+    order below one flips it (all moments are finite), but for what is large on few coordinates:
+    these are as few as its mean square says.
+    """
+    if bound is None or clear == DENSE:
+        return _flipped(bound)
+    if clear < FAR:
+        return Rest(ZERO, strict=True, peak=ZERO)
+    if bound.power is None:
+        return Rest(ZERO)
+    sign = setting.ranking.chamber.sign
+    if sign(bound.power if bound.peak is None else bound.peak) < 0:
+        return None
+    power = bound.power if sign(bound.power) < 0 else ZERO
+    return Rest(power, bound.strict, peak=ZERO)
 
 
 def _flipped(bound: Rest | None) -> Rest | None:
@@ -205,8 +247,7 @@ def _higher(
     first: Terms,
     moved: Terms,
     setting: Setting,
-    *,
-    bounded: bool,
+    clear: int,
 ) -> Terms:
     """The terms of Taylor's formula down to the depth that is kept."""
     sign, depth = setting.ranking.chamber.sign, setting.ranking.depth
@@ -226,7 +267,7 @@ def _higher(
             break
         step = multiplied(step, moved, setting)
         coefficient = _slope(coefficient)
-    pieces.append(_remainder(function, order, setting.ranking.bound(moved), bounded))
+    pieces.append(_remainder(function, order, setting.ranking.bound(moved), clear, setting))
     return summed([piece for piece in pieces if not is_null(piece)], setting)
 
 
@@ -237,7 +278,9 @@ def _slope(function: Expr) -> Expr | None:
         return None
 
 
-def _remainder(function: Expr, order: int, moved: Rest | None, bounded: bool) -> Terms:
+def _remainder(
+    function: Expr, order: int, moved: Rest | None, clear: int, setting: Setting
+) -> Terms:
     """What Taylor's formula leaves after the terms below an order.
 
     Where the derivative before that order jumps, it is of the size of the term before on a share
@@ -246,28 +289,36 @@ def _remainder(function: Expr, order: int, moved: Rest | None, bounded: bool) ->
     """
     assert moved is not None and moved.power is not None
     last: Expr | None = function
+    before = function
     for _ in range(order):
-        last = None if last is None else _slope(last)
-    if last is not None:
+        if last is not None:
+            before, last = last, _slope(last)
+    if clear == FAR and _flips(moved, FAR, setting) is not None:
+        return Series((), None, moved)  # it may be across a kink
+    if last is None and clear == FAR and is_flat(before):
+        return Series(())
+    if last is not None or clear == FAR:
         return Series((), Rest(times(Fraction(order), moved.power), moved.strict))
     peak = times(Fraction(order - 1), moved.power)
-    if not bounded:
+    if clear < DENSE:
         return Series((), None, Rest(peak, True, peak))
     half = plus(peak, times(Fraction(1, 2), moved.power))
     return Series((), None, Rest(half, moved.strict, peak))
 
 
 def _misses_kinks(function: Expr, leading: Expr, setting: Setting) -> int:
-    """Whether the leading argument is on a kink with probability 0; 2: with a bounded density."""
+    """Whether the leading argument is on a kink with probability 0, and how sure that is."""
     kinks = _kinks(function)
     if not kinks:
-        return 2
+        return DENSE
     if isinstance(leading, Const):
-        return 0 if float(leading.value) in kinks else 2
+        return 0 if float(leading.value) in kinks else DENSE
     if any(isinstance(part, Var) for part in walk(leading)):
-        return setting.ask(Asked("clear", leading, kinks))
+        atom = function.atom if isinstance(function, Call) else None
+        gentle = atom is not None and atom.derivative is not None and not atom.facts.homogeneity
+        return setting.ask(Asked("clear", leading, kinks, gentle=gentle))
     setting.ask(Asked("away", leading, kinks))  # a number that is on a kink by accident only
-    return 2
+    return DENSE
 
 
 def _kinks(function: Expr) -> tuple[float, ...]:
@@ -291,6 +342,16 @@ def of_degree(bound: Rest | None, degree: Power) -> Rest | None:
     return Rest(plus(peak, minus(bound.power, bound.peak)), bound.strict, peak)
 
 
+def at_point(function: Expr, point: int) -> float:
+    """The value of a function of one variable.
+
+    Args:
+        function: The function, of ``HERE``.
+        point: Where.
+    """
+    return float(evaluate(Fn(substitute(function, {HERE: const(point)}), 0), []))
+
+
 def at_zero(function: Expr) -> Fraction | float:
     """The value of a function of one variable at 0.
 
@@ -300,7 +361,7 @@ def at_zero(function: Expr) -> Fraction | float:
     Raises:
         ScaleError: It has none.
     """
-    value = float(evaluate(Fn(substitute(function, {HERE: const(0)}), 0), []))
+    value = at_point(function, 0)
     if not math.isfinite(value):
         raise ScaleError(
             f"{substitute(function, {HERE: Var(0)}).text} has no finite value at 0, where its "

@@ -39,7 +39,7 @@ def versus_lead(found: Contrast) -> str:
 
 
 def versus_tables(found: Contrast) -> tuple[Table, ...]:
-    """Definitions, verdicts, orders, limits and theorems, a column for each of the two.
+    """Definitions, verdicts, orders, limits, networks and theorems, a column for each of the two.
 
     Args:
         found: The two.

@@ -125,8 +125,10 @@ def spread_error(values: Sequence[float]) -> float:
     """
     count = len(values)
     mean = sum(values) / count
-    second, fourth = (math.fsum((v - mean) ** p for v in values) / count for p in (2, 4))
-    if second == 0:
-        return 0.0
+    unit = max(abs(value - mean) for value in values)  # fourth powers would overflow
+    if unit == 0 or not math.isfinite(unit):
+        return unit
+    away = [(value - mean) / unit for value in values]
+    second, fourth = (math.fsum(part**p for part in away) / count for p in (2, 4))
     variance = (fourth - second**2 * (count - 3) / (count - 1)) / count
-    return math.sqrt(max(variance, 0.0) / second) / 2
+    return unit * math.sqrt(max(variance, 0.0) / second) / 2

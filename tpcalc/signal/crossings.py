@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tpcalc.evaluate.bounded import Bounded
+
 __all__ = ["Changes", "Crossing", "crossings"]
 
 Array = Any
@@ -66,6 +68,12 @@ class Crossing:
     below: float
     above: float
     place: float | None = None
+
+    @property
+    def touch(self) -> Bounded:
+        """Where it is if lengths grow, or shrink, on both sides, within its neighbours."""
+        place = self.place or (self.low * self.high) ** 0.5
+        return Bounded(place, max(place - self.low, self.high - place))
 
 
 def crossings(change: Callable[[Array], Changes], known: Changes) -> list[Crossing]:

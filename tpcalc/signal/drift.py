@@ -59,7 +59,7 @@ def drift(layer: LayerMap) -> Drift | None:
         return None
     exact = layer.biases == 0 and degree(layer.tau) == 1
     end: Literal["any", "0", "infinity"] = "any" if exact else "infinity" if layer.grow else "0"
-    slopes = _far(layer.tau) if end == "infinity" else _near(layer.tau)
+    slopes = _slopes(layer.tau, end == "infinity")
     if slopes is None or (end == "0" and layer.biases > 0):
         return None
     left, right = slopes
@@ -72,23 +72,17 @@ def drift(layer: LayerMap) -> Drift | None:
     return Drift(layer.effective[0] * kept, end, scaled)
 
 
-def _near(tau: Expr) -> tuple[Bounded, Bounded] | None:
-    """The slopes on both sides of 0, for a function that is 0 there."""
-    try:
-        left, right = sides(derivative(tau, Var(0)))
-    except NotDifferentiable:
-        return None
-    if sides(tau) != (0.0, 0.0) or not np.isfinite([left, right]).all():
-        return None
-    return Bounded(left, EPS * abs(left)), Bounded(right, EPS * abs(right))
-
-
-def _far(tau: Expr) -> tuple[Bounded, Bounded] | None:
-    """The slopes of straight tails."""
+def _slopes(tau: Expr, far: bool) -> tuple[Bounded, Bounded] | None:
+    """The slopes of straight tails, or on both sides of 0 for a function that is 0 there."""
     try:
         slope = derivative(tau, Var(0))
     except NotDifferentiable:
         return None
+    if not far:
+        left, right = sides(slope)
+        if sides(tau) != (0.0, 0.0) or not np.isfinite([left, right]).all():
+            return None
+        return Bounded(left, EPS * abs(left)), Bounded(right, EPS * abs(right))
     places = np.array([-FAR[1], -FAR[0], FAR[0], FAR[1]])
     with np.errstate(all="ignore"):
         found = np.broadcast_to(np.asarray(evaluate(Fn(slope, 1), [places]), dtype=float), (4,))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.analyses.check import check
+from tpcalc.analyses.verdict.sizes import RANDOM
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Parameterization, with_rates
 from tpcalc.catalog.parameterizations import lookup
@@ -29,6 +30,7 @@ class Growth:
         exponents: For each of the layers 1..L+1 a power of n.
         exact: For each layer whether that is its power; otherwise it grows at least so, where the
             rates of the layers below it are as they stand here. A power below 0 shrinks.
+        by_chance: The layers whose update is known to be made of averages that fluctuate around 0.
 
     Example:
         >>> Growth((Fraction(0), Fraction(1, 2)), (True, False)).words
@@ -37,6 +39,7 @@ class Growth:
 
     exponents: tuple[Fraction, ...]
     exact: tuple[bool, ...]
+    by_chance: frozenset[int] = frozenset()
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -98,7 +101,7 @@ def predicted(setting: Setting, *, seed: int = 0) -> Prediction:
     """
     found = _checked(setting, lookup(setting.parameterization), seed)
     still = found.verdict == "trivial" and found.valid_for.startswith("all t")
-    vanishes = still and all(_power(row) < 0 for row in _initial_outputs(found))
+    vanishes = still and _starts_at_zero(found)
     theorems = _theorems(setting, seed)
     if not setting.calibrated:
         return Prediction(_verdict(found), None, vanishes, theorems)
@@ -134,13 +137,16 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
     own = lookup(setting.parameterization)
     added = [Fraction(0)] * (setting.depth + 1)
     for _ in range(setting.depth + 1):
-        sizes = _update_sizes(_checked(setting, _raised(own, setting.depth, added), seed))
-        wrong = next((layer for layer, (power, _) in sizes.items() if power), None)
+        found = _checked(setting, _raised(own, setting.depth, added), seed)
+        sizes = _update_sizes(found)
+        wrong = next((layer for layer, (power, *_) in sizes.items() if power), None)
         if wrong is None:
             break
         added[wrong - 1] -= sizes[wrong][0]
     exact = tuple(sizes[layer][1] for layer in range(1, setting.depth + 2))
-    return Growth(tuple(added), exact)
+    chance = frozenset(layer for layer, (*_, certain) in sizes.items() if not certain)
+    # Where outputs are random at the start, all updates are.
+    return Growth(tuple(added), exact, chance if _starts_at_zero(found) else frozenset())
 
 
 def _network(setting: Setting) -> MLP:
@@ -180,8 +186,11 @@ def _raised(
     return with_rates(parameterization, rate, bias_rate)
 
 
-def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool]]:
-    """For each layer the power of n in what its first update contributes, and if it is exact."""
+def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
+    """For each layer the power of n in what its first update contributes.
+
+    And whether it is exact, and not known to be random.
+    """
     rows: dict[int, list[OrderRow]] = {}
     for row in found.updates:
         key = Key.of(row.name)
@@ -191,16 +200,18 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool]]:
             rows.setdefault(key.layer, []).append(row)
     # Of weights and biases, and of several outputs, the largest counts.
     sizes = {
-        layer: max((_power(row), row.status == "exact") for row in same)
+        layer: max(
+            (_power(row), row.status == "exact", not row.reason.startswith(RANDOM)) for row in same
+        )
         for layer, same in rows.items()
     }
     return dict(sorted(sizes.items()))
 
 
-def _initial_outputs(found: Verdict) -> list[OrderRow]:
-    """The sizes of the outputs before training; those that are identically 0 are left out."""
+def _starts_at_zero(found: Verdict) -> bool:
+    """Whether all outputs vanish before training."""
     keys = [(Key.of(row.name), row) for row in found.outputs if row.n not in ("-oo", "oo")]
-    return [row for key, row in keys if key.name == "f" and key.step == 0]
+    return all(_power(row) < 0 for key, row in keys if key.name == "f" and key.step == 0)
 
 
 def _power(row: OrderRow) -> Fraction:
@@ -229,11 +240,14 @@ def _calibrated(growth: Growth) -> str:
         parts.append(f"The calibrated rates of {_listed(known)} grow like {found}.")
     if bounded_below:
         least = _raised_to(min(growth.exponents[layer - 1] for layer in bounded_below))
-        what = "it learns" if len(bounded_below) == 1 else "they learn"
         parts.append(
-            f"The calibrated rates of {_listed(bounded_below)} grow at least like {least}: what "
-            f"{what} in the first step at a finite width comes from fluctuations that calibration "
-            "amplifies."
+            f"The calibrated rates of {_listed(bounded_below)} grow at least like {least}."
+        )
+    chance = tuple(layer for layer in growth.layers if layer in (*growth.by_chance, *bounded_below))
+    if chance:
+        parts.append(
+            f"What {_listed(chance)} {'learns' if len(chance) == 1 else 'learn'} in the first step "
+            "at a finite width comes from fluctuations that calibration amplifies."
         )
     return " ".join(parts)
 

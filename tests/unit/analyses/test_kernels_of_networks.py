@@ -123,15 +123,19 @@ def sum_and_average(t: tp.Tracer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "depth", "counts"), [("gelu", 12, (4, 16, 64)), ("tanh", 2, (4, 12, 24))]
+    ("act", "depth", "counts", "least"),
+    [("gelu", 12, (4, 16, 64), 0.999), ("tanh", 2, (4, 12, 24), 1.5)],
 )
-def test_more_inputs_state_no_smaller_error(act: str, depth: int, counts: tuple[int, ...]) -> None:
-    inputs = np.random.default_rng(0).normal(size=(64, 16))
+def test_more_inputs_state_no_smaller_error(
+    act: str, depth: int, counts: tuple[int, ...], least: float
+) -> None:
+    """Of larger inputs at the end; after 12 layers all inputs are of one length."""
+    inputs = np.random.default_rng(0).normal(size=(64, 16)) * np.linspace(1, 3, 64)[:, None]
     net = tp.MLP(depth, act, weight_variance=1.96, bias_variance=0.01)
     errors = [tp.kernel(net, inputs[:count]).error for count in counts]
     # Integrals that are evaluated together share nodes, which moves errors in the last digits.
     assert all(more >= 0.999 * fewer for fewer, more in itertools.pairwise(errors))
-    assert errors[-1] > errors[0]
+    assert errors[-1] >= least * errors[0]
 
 
 @pytest.mark.parametrize("kinds", [("nngp",), ("ntk",), ("nngp", "ntk")])

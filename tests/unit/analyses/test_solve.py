@@ -131,7 +131,7 @@ def test_networks_without_one_rule_for_all_depths(network: MLP, table: str, mess
     [
         ("tanh", "naive-ip", "uniform pattern not proved"),
         ("gelu", "naive-ip", "gelu"),
-        ("linear", "naive-ip", "as at L = 3 no power c_4"),
+        ("linear", "naive-ip", r"-\(L \+ 3\)/2, but the derivation at L = 2 gives -2"),
         ("relu", "ac:0,1/4,1;0", "it takes a_l >= 1/2"),
         ("relu", "ac:-1,1,1;0", "it takes a_1 >= 0"),
         ("relu", "ac:0,1,1/4;0", r"it takes a_\(L\+1\) >= 1/2"),
@@ -140,6 +140,12 @@ def test_networks_without_one_rule_for_all_depths(network: MLP, table: str, mess
 def test_depths_that_follow_no_rule(act: str, table: str, message: str) -> None:
     with pytest.raises(ScaleError, match=message):
         solve(MLP(3, act), table, symbolic=("L",))
+
+
+def test_a_linear_network_whose_layers_vanish() -> None:
+    """x^l_0 and dh^l_0 are n^((1-l)/2) and n^((l-5)/2); x^l_0 . x^l_1 is n^(-l/2) for l > 1."""
+    (first, *_) = solve(MLP(3, "linear"), "naive-ip").steps
+    assert first.c == ("-2", "-5/2", "-3", "-5/2")
 
 
 def test_multipliers() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -12,17 +12,19 @@ import pytest
 
 from tpcalc.catalog.activation import Activation, ActivationFamily
 from tpcalc.catalog.activations import lookup
-from tpcalc.catalog.verify import verify
-from tpcalc.functions import Atom, Expr
+from tpcalc.catalog.verify import _CHECKS, verify
+from tpcalc.functions import Atom, Expr, Facts
 from tpcalc.sources import Source
+
+FACTS = {field.name for field in fields(Facts)}
 
 
 def lying(text: str, **changes: Any) -> Activation:
     """The atom of the catalogue with some of its facts (or functions) replaced."""
     right = lookup(text)
     assert isinstance(right.function, Atom)
-    own = {key: changes.pop(key) for key in ("derivative", "sympy", "evaluate") if key in changes}
-    wrong = replace(right.function, facts=replace(right.facts, **changes), **own)
+    facts = {key: changes.pop(key) for key in FACTS if key in changes}
+    wrong = replace(right.function, facts=replace(right.facts, **facts), **changes)
     family = ActivationFamily("wrong", lambda: wrong, "a lie", Source("none"))
     return Activation(wrong, replace(family, domain=right.domain))
 
@@ -56,6 +58,12 @@ def cosine(z: Expr) -> Expr:
         ("gelu", {"kinks": (0.0,)}, "kinks"),
         ("tanh", {"growth": Fraction(1)}, "growth"),
         ("gelu", {"least": 0.0}, "least"),
+        ("tanh", {"tame": True}, "tame"),
+        ("gaussian", {"tame": True}, "tame"),
+        ("sawtooth", {"period": 2.0}, "period"),
+        ("tanh", {"period": 1.0}, "period"),
+        ("elu", {"near_zero": lambda z, order: z}, "near_zero"),
+        ("elu:2", {"near_zero": lookup("elu").function.near_zero}, "near_zero"),
         ("relu", {"growth": Fraction(0)}, "growth"),
         ("relu^2", {"growth": Fraction(1)}, "growth"),
         ("softplus", {"growth": None}, "growth"),
@@ -76,6 +84,10 @@ def cosine(z: Expr) -> Expr:
 def test_a_false_declaration_is_named(text: str, changes: dict[str, Any], fact: str) -> None:
     assert broken(lookup(text)) == set()
     assert broken(lying(text, **changes)) == {fact}
+
+
+def test_every_fact_is_checked() -> None:
+    assert _CHECKS.keys() >= FACTS
 
 
 def test_a_wrong_evaluation_is_noticed() -> None:

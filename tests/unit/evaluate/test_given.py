@@ -30,6 +30,10 @@ def test_a_given_output_is_regressed_on() -> None:
         assert found[name].std == pytest.approx(left**0.5, abs=1e-9)
     assert found["f[0,0]"].value == 0.37
     assert not found["f[0,0]"].random
+    assert found.table.notes[0] == "the limit of networks with f[0,0] = 0.37"
+    compared = tp.compare(found, tp.simulate(program, widths=[16], seeds=2))
+    assert any("networks with f[0,0] = 0.37" in note for note in compared.notes)
+    assert not any("networks with" in note for note in free.table.notes)
 
 
 def test_all_that_is_random_given() -> None:

@@ -92,6 +92,12 @@ def ties(t: tp.Tracer, *, apart: object) -> tp.Vector:
     return tp.relu(u + 1) - tp.relu(u - 1) - apart
 
 
+def few(t: tp.Tracer, *, less: float) -> tp.Vector:
+    """v times relu(E relu(u) - less), which a few samples of u find to be 0 too often."""
+    u, v = t.gaussian("u"), t.gaussian("v")
+    return v * tp.relu(0 * u + t.mean(tp.relu(u)) - less)
+
+
 def partly(t: tp.Tracer, *, above: float) -> tp.Vector:
     """What is a sampled 0 where c > above, and varies elsewhere."""
     c, v = t.gaussian("c"), t.gaussian("v")
@@ -101,6 +107,9 @@ def partly(t: tp.Tracer, *, above: float) -> tp.Vector:
 @pytest.mark.parametrize(
     ("build", "points", "answer"),
     [
+        (lambda t: few(t, less=0.35), (0.0,), Law.CLEAR),
+        (lambda t: few(t, less=0.45), (0.0,), Law.ATOM),
+        (lambda t: few(t, less=0.3989), (0.0,), None),
         (lambda t: partly(t, above=0), (0.0,), None),
         (lambda t: partly(t, above=1), (0.0,), None),
         (lambda t: ties(t, apart=1), (1.0,), Law.ATOM),

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tpcalc.cli import payload
 from tpcalc.errors import Exploded, OutOfMemory, StudyError, UnknownName
 from tpcalc.finite import statistics
 from tpcalc.program.program import prune
+from tpcalc.results import FiniteRow, FiniteTable, Provenance
 
 DATA = tp.Samples(((0.6, -0.3),), ((1.0,),))
 
@@ -99,3 +101,9 @@ def test_sizes_are_whole_numbers() -> None:
 def test_unknown_backend() -> None:
     with pytest.raises(UnknownName, match="lazy"):
         tp.simulate(program(), widths=[64], backend="lasy")
+
+
+def test_means_of_the_largest_numbers_are_in_json() -> None:
+    row = FiniteRow("f", "value", 64, (1e308, 1.7e308))
+    found = payload.finite(FiniteTable((row,), (64,), 2, "lazy", Provenance("0", "ab")))
+    assert found["rows"][0]["mean"] == pytest.approx(1.35e308)

@@ -10,7 +10,7 @@ import pytest
 from numpy_run import draw, run
 
 import tpcalc as tp
-from tpcalc.errors import LimitError
+from tpcalc.errors import LimitError, UsageError
 
 H = Fraction(1, 2)
 COV = [[1, H, Fraction(1, 5)], [H, 1, Fraction(3, 10)], [Fraction(1, 5), Fraction(3, 10), 1]]
@@ -76,7 +76,39 @@ def curved(t: tp.Tracer) -> None:
     t.output("other", raised(t, tp.tanh(a), tp.tanh(b)))
 
 
-@pytest.mark.parametrize("build", [curved, biased, both_ends, rectangular, correlated])
+def twice(t: tp.Tracer) -> None:
+    """Two products with one matrix, of which one may hold what its transpose made."""
+    t.dim("m", 2)
+    w, u = t.matrix("W", "m", "n"), t.matrix("U")
+    a, b = t.gaussian("a"), t.gaussian("b")
+    y, z = t.gaussian("y", dim="m"), t.gaussian("z", dim="m", mean=1)
+    q = hat(w.T, tp.tanh(z))
+    left = hat(w, a)
+    t.output("plain", raised(t, left, hat(w, tp.relu(b))))
+    t.output("inner", raised(t, a, tp.relu(b)))
+    t.output("dot", raised(t, left, hat(w, tp.relu(q + b))))
+    t.output("more", raised(t, left, hat(w, q * tp.tanh(b) + tp.tanh(q))))
+    t.output("linear", raised(t, left, tp.tanh(z)))
+    t.output("back", raised(t, hat(w.T, y), hat(w.T, tp.relu(z))))
+    t.output("hat", raised(t, hat(w, hat(u, b)), hat(w, tp.relu(b))))
+    t.output("curved", raised(t, left, tp.relu(hat(w, b))))
+
+
+def chained(t: tp.Tracer) -> None:
+    """Averages that have a root in common only where the last one is not taken first."""
+    x, y, w = (t.gaussian(name) for name in "xyw")
+    low, high = t.matrix("A"), t.matrix("B")
+    p, q = hat(low, tp.tanh(x)), hat(high.T, w)
+    curved = raised(t, p, tp.tanh(2 * q))
+    t.output("low", curved + raised(t, w, hat(high, p)) - raised(t, p / 2, q))
+    told = raised(t, hat(high, p), hat(high, tp.tanh(q)))
+    t.output("told", told + raised(t, q * q, hat(high.T, hat(high, p))))
+    t.output("other", raised(t, hat(high.T, y), tp.tanh(q)) + raised(t, w, y))
+
+
+@pytest.mark.parametrize(
+    "build", [curved, biased, both_ends, rectangular, correlated, twice, chained]
+)
 def test_joint_covariances(build: Callable[[tp.Tracer], None]) -> None:
     """At a width of 128, with a slack of 4/n for corrections of order 1/n."""
     program = tp.program(build).build()
@@ -102,21 +134,6 @@ def test_joint_covariances(build: Callable[[tp.Tracer], None]) -> None:
             assert abs(sampled.value - own.value) < 5 * sampled.stderr + own.stderr
 
 
-def test_a_hat_times_what_holds_its_matrix() -> None:
-    """W x . relu(W y) holds W twice: x . y, which fluctuates too, moves it."""
-
-    def build(t: tp.Tracer) -> None:
-        x, y = t.gaussian("x"), t.gaussian("y")
-        w = t.matrix("W")
-        t.output("s", raised(t, hat(w, x), tp.relu(hat(w, y))))
-        t.output("fine", t.inner(x, x))
-
-    found = tp.limit(tp.program(build))
-    assert found["fine"].value == 1
-    with pytest.raises(LimitError, match="0 by symmetry"):
-        found["s"]
-
-
 def test_averages_that_may_be_correlated_say_so() -> None:
     """q . phi(k) and k . phi(q) are correlated, and are drawn from two matrices."""
 
@@ -129,3 +146,8 @@ def test_averages_that_may_be_correlated_say_so() -> None:
     found = tp.limit(tp.program(build))
     assert found["one"].std == pytest.approx(found["two"].std, abs=1e-9)
     assert any("may be correlated" in note for note in found.table.notes)
+    assert found.cov("one", "one").value == pytest.approx(found["one"].std ** 2)
+    with pytest.raises(LimitError, match="no joint law"):
+        found.cov("one", "two")
+    with pytest.raises(UsageError, match="may be correlated"):
+        tp.limit(tp.program(build), given={"one": 1.0})

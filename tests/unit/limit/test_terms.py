@@ -167,3 +167,89 @@ def test_a_density_that_its_form_proves_needs_no_samples() -> None:
         return tp.step(v + tp.relu_pow(tp.symbol("p"))(w) + small * u)
 
     assert tp.orders(made(gate), at={"p": 2}).table.notes == ()
+
+
+def moved(t: tp.Tracer, v: Vector) -> tuple[Scalar, Scalar]:
+    """Two averages with the same limit 1; the second is larger by 2 n^(-1/2)."""
+    y = v + small * v
+    return t.inner(v, v), t.inner(y, y)
+
+
+@pytest.mark.parametrize("function", [False, True], ids=["steps", "function"])
+def test_what_cancels_in_a_part_of_a_sum_is_left_over_at_finite_n(function: bool) -> None:
+    """n^(1/2) times the average of u + (s - r) relu(v), where s and r tend to 1."""
+
+    def written(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        s, r = moved(t, v)
+        z = tp.relu(v)
+        if not function:
+            return tp.n**H * t.mean(u + s * z - r * z)
+        gap = t.nonlin(lambda u, z, s, r: u + s * z - r * z, u, z, scalars=[s, r])
+        return tp.n**H * t.mean(gap)
+
+    found = number(written)
+    agree(found, -2 / math.sqrt(2 * math.pi))
+    assert found.std == pytest.approx(1)
+
+
+def test_what_cancels_in_a_part_of_a_product_is_left_over_at_finite_n() -> None:
+    """n^(1/2) times the average of (1 + w) (u + (s - r) relu(v))."""
+
+    def written(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        s, r = moved(t, v)
+        z = tp.relu(v)
+        gap = t.nonlin(lambda u, w, z, s, r: w * (s * z - r * z + u), u, 1 + w, z, scalars=[s, r])
+        return tp.n**H * t.mean(gap)
+
+    agree(number(written), -2 / math.sqrt(2 * math.pi))
+
+
+def test_a_quotient_of_numbers_with_the_same_limit_is_no_number() -> None:
+    """n^(1/2) times the average of u + s / r - 1, where r = s + 2 n^(-1/2)."""
+
+    def written(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        s, r = moved(t, v)
+        return tp.n**H * t.mean(t.nonlin(lambda u, s, r: u + s / r - 1, u, scalars=[s, r]))
+
+    agree(number(written), -2)
+
+
+def test_numbers_that_cancel_leave_nothing_over() -> None:
+    """ELU about 0 is exp(z) - 1 - relu(z)^2/2 - ...; of the number in z only the limit is known."""
+
+    def written(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        _, r = moved(t, w)
+        f = tp.n**H * t.inner(u, (1 / r) * w)
+        return tp.n**H * t.inner(v, tp.elu(small * (f * v)))
+
+    found = number(written)
+    agree(found, 0)
+    assert found.std == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("function", [False, True], ids=["steps", "function"])
+def test_what_cancels_in_a_part_of_a_sum_on_a_wall_is_left_over(function: bool) -> None:
+    """n^(-a) s z + n^(-1/2) (u - r z), where a = 1/2 and r = s + n^(-1/4)."""
+
+    def written(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        z = tp.relu(v)
+        s = t.inner(v, v)
+        r = s + tp.n ** -Fraction(1, 4) * t.inner(w, w)
+        x, y = tp.n ** -tp.symbol("a") * (s * z), small * (u - r * z)
+        return t.mean(t.nonlin(lambda x, y: x + y, x, y) if function else x + y)
+
+    found = tp.orders(made(written), at={"a": H})["q"]
+    assert found.text == ("-a" if function else "-3/4")
+
+
+def test_a_sum_that_is_opened_loses_nothing() -> None:
+    """(u + f v) + g v holds v twice: f and g stand for themselves, and nothing is left over."""
+
+    def written(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
+        _, r = moved(t, w)
+        f, g = (tp.n**H * t.inner(u, (1 / r) * z) for z in (v, tp.tanh(w)))
+        first = u + small * (f * v)
+        return tp.n**H * t.inner(first + small * (g * v), v)
+
+    found = number(written)  # f + f + g, where r tends to 1
+    assert found.std == pytest.approx(math.sqrt(4 + TANH), rel=1e-6)

@@ -60,7 +60,8 @@ def test_ip_llr_with_tanh_learns_by_fluctuations_alone() -> None:
     calibrated = predicted(Setting("tanh", "ip-llr", 3, 64, calibrated=True))
     assert "of layer 3 grow like n^(1/2)" in calibrated.sentence
     assert "of layer 4 grow at least like n^(1/2)" in calibrated.sentence
-    assert "fluctuations" in calibrated.sentence
+    assert "What the layers 3 to 4 learn in the first step" in calibrated.sentence
+    assert "comes from fluctuations" in calibrated.sentence
 
 
 @pytest.mark.slow
@@ -74,7 +75,13 @@ def test_rates_that_only_make_up_for_exponents() -> None:
 def test_a_layer_that_learns_by_fluctuations_in_a_network_that_does_not() -> None:
     found = predicted(Setting("tanh", "ip-llr", 2, 64, calibrated=True))
     assert found.sentence.startswith("feature-learning at all t: ")
-    assert "of layer 3 grow like n^(1/2)." in found.sentence
+    assert "of layer 3 grow like n^(1/2). What layer 3 learns in the first step" in found.sentence
+    assert found.sentence.endswith("comes from fluctuations that calibration amplifies.")
+
+
+def test_outputs_that_are_random_at_the_start_make_no_fluctuations_of_updates() -> None:
+    found = predicted(Setting("tanh", "ntk", 2, 64, calibrated=True))
+    assert found.sentence.endswith("of the layers 1 to 2 grow like n^(1/2).")
 
 
 def test_ip_llr_with_relu_learns() -> None:

@@ -19,9 +19,8 @@ from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
-from tpcalc.functions import Fn, Var
 from tpcalc.limit.derive import graph_of
-from tpcalc.limit.graph import Expect, LRef, Product, Target
+from tpcalc.limit.graph import LRef, Product, Target, product_mean
 from tpcalc.program.nodes import InputMatrix
 from tpcalc.results import Estimate, Method, spread_error
 
@@ -29,7 +28,6 @@ __all__ = ["Coefficient", "coefficients"]
 
 Pair = tuple[LRef, LRef]
 Values = NDArray[np.float64]
-INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 BUDGET = Budget(samples=2**13, replicates=16)
 ROUGH = 64  # times fewer samples, in the second run
 MOST = 2**25  # samples times nodes
@@ -124,8 +122,7 @@ class _System:
     def _moment(self, a: LRef, b: LRef) -> None:
         pair = (a, b) if a <= b else (b, a)
         if pair not in self._pairs and not any(self.sets.context.missing[r] for r in pair):
-            node = Expect(SQUARE, (a,)) if a == b else Expect(INNER, pair)
-            self._pairs[pair] = self.sets.context.add(node, None)
+            self._pairs[pair] = self.sets.context.add(product_mean(a, b), None)
 
     def solved(self, budget: Budget, seed: int) -> dict[Pair, Values]:
         """For each product and each earlier one the coefficient of every replicate."""

@@ -16,9 +16,11 @@ from tpcalc.limit.scales import Scale, Scales
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Power
 
-__all__ = ["Known", "Order", "Question", "Sign", "grows", "known", "power", "stays"]
+__all__ = ["RANDOM", "Known", "Order", "Question", "Sign", "grows", "known", "power", "stays"]
 
 FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
+NOT_ZERO = "the leading coefficient is not 0"
+RANDOM = "the leading coefficient is random, and not 0"
 ASSUMED = "the leading coefficient is assumed to be different from 0; it was not tested"
 
 Sign = Callable[[Power], int]
@@ -106,12 +108,14 @@ class Known:
         node: A leading coefficient that is neither shown to be different from 0 nor tested.
         lead: Its power of n.
         more: Whether a derivation with more terms may tell more.
+        random: Whether that coefficient stays random.
     """
 
     order: Order
     node: LRef | None = None
     lead: Ex | None = None
     more: bool = False
+    random: bool = False
 
     @property
     def if_led(self) -> Order:
@@ -147,10 +151,10 @@ def _known(size: Scale) -> Known:
         reason = f"what is left after cancellation is {how}(n^({n}))"
         return Known(Order(n, "upper", reason, size.strict), more=True)
     if size.certain:
-        return Known(Order(n, "exact", "the leading coefficient is not 0 by its form"))
+        return Known(Order(n, "exact", f"{RANDOM if size.random else NOT_ZERO} by its form"))
     if size.noise:
         return Known(Order(n, "upper", FLUCTUATES))
-    return Known(Order(n, "upper", ASSUMED), size.node, n)
+    return Known(Order(n, "upper", ASSUMED), size.node, n, random=size.random)
 
 
 def after(found: Known, test: Finding) -> Known:
@@ -161,7 +165,7 @@ def after(found: Known, test: Finding) -> Known:
         test: The finding.
     """
     if test.nonzero:
-        text = f"the leading coefficient is not 0 ({test.text})"
+        text = f"{RANDOM if found.random else NOT_ZERO} ({test.text})"
         return Known(Order(found.lead, "exact", text))
     if found.order.n is None:
         return Known(found.order, more=test.deeper)

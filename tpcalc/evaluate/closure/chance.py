@@ -25,6 +25,7 @@ from tpcalc.limit.graph import (
     Rows,
     ScalarApply,
     Start,
+    Twice,
     graph_refs,
 )
 
@@ -254,6 +255,8 @@ class Chance(Generic[T]):
         """The covariance of two scalars of the graph; None where they are independent."""
         graph, field = self.closure.graph, self.closure.field
         a, b = graph.nodes[left], graph.nodes[right]
+        if (left, right) in graph.apart or (right, left) in graph.apart:
+            raise Unknown("fluctuating averages may be correlated, and are drawn independently")
         if isinstance(a, Draw) or isinstance(b, Draw):
             return ([], []) if left == right else None
         assert isinstance(a, Fluctuation) and isinstance(b, Fluctuation)
@@ -264,8 +267,13 @@ class Chance(Generic[T]):
             if isinstance(a.root, Rows):
                 rate = [field.number(1 / ratio[a.root.dim])] if ratio[a.root.dim] != 1 else []
                 return rate, [(a.vectors[0], b.vectors[0])]
-            rows, cols = next((row, col) for name, row, col in graph.matrices if name == a.root)
+            twice = a.root if isinstance(a.root, Twice) else None
+            matrix = twice.matrix if twice else a.root
+            rows, cols = next((row, col) for name, row, col in graph.matrices if name == matrix)
             values: list[Fraction | float] = [ratio[cols] / ratio[rows]]
+            if twice:
+                out, read = (cols, rows) if twice.transpose else (rows, cols)
+                values = [ratio[read] ** 2 / ratio[out] / 2]
         elif a.root.group != b.root.group:
             return None
         else:

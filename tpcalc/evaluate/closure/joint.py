@@ -6,7 +6,8 @@ nothing but these is drawn, a million times if need be, and all else is known to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -18,14 +19,14 @@ from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply, graph_refs
-from tpcalc.results import Estimate, Method
+from tpcalc.results import Estimate, Method, Status
 
 __all__ = ["Joint"]
 
-SAMPLES, REPLICATES = 2**14, 16
-SHARP = 1e-6  # relative error of what is known beside which that of samples is all there is
+LOG2, REPLICATES = 14, 16  # samples of a replicate
+SHARP = 1e-9  # relative error of what is known beside which that of samples is all there is
 FAMILY = 2  # first entropy word: no draws are shared with particles or networks
-LEAST = 2.0**-53
+ENOUGH = 256  # samples as large as the largest one, below which few of them may dominate
 MOST = 32  # Gaussians: the first dimensions of a sequence are its best
 Array = NDArray[np.float64]
 
@@ -51,18 +52,10 @@ class Joint:
             Unknown: It holds more than functions of Gaussian scalars.
         """
         values = self.samples((ref,))[ref]
-        mean, stderr = _mean(values)
-        std, std_error = _mean(values, lambda own: own.std(axis=1))
-        return Estimate(
-            mean,
-            stderr,
-            Method.PARTICLES,
-            samples=SAMPLES,
-            replicates=REPLICATES,
-            seed=self._seed,
-            std=std,
-            std_error=std_error,
-        )
+        mean, square = self._mean(values), self._covariance(values, values)
+        std = sqrt(square.value)
+        error = square.stderr / (2 * std) if std > 0 else sqrt(square.stderr)
+        return replace(mean, std=std, std_error=error)
 
     def covariance(self, left: LRef, right: LRef) -> Estimate:
         """The covariance of two random scalars.
@@ -75,9 +68,33 @@ class Joint:
             Unknown: One of them holds more than functions of Gaussian scalars.
         """
         found = self.samples((left, right))
-        a, b = (found[ref] - found[ref].mean(axis=1, keepdims=True) for ref in (left, right))
-        value, stderr = _mean(a * b)
-        return Estimate(value, stderr, Method.PARTICLES, samples=SAMPLES, replicates=REPLICATES)
+        return self._covariance(found[left], found[right])
+
+    def _covariance(self, left: Array, right: Array) -> Estimate:
+        a, b = (own - own.mean(axis=1, keepdims=True) for own in (left, right))
+        return self._mean(a * b)
+
+    def _mean(self, values: Array) -> Estimate:
+        """The mean of replicates, with an error of one sample of their range at least.
+
+        Points are balanced, so that replicates may agree on what a sample more or less would move;
+        where all samples are one number, an event may be too rare for any of them.
+        """
+        own, centred = values.mean(axis=1), np.square(values - values.mean())
+        mean, moved = float(own.mean()), float(np.ptp(values))
+        rare = ENOUGH * float(centred.max()) >= float(centred.sum())
+        return Estimate(
+            mean,
+            max(
+                float(own.std(ddof=1)) / sqrt(len(own)),
+                (moved or max(abs(mean), 1.0)) / values.size,
+            ),
+            Method.PARTICLES,
+            Status.RARE if rare else Status.CONVERGED,
+            values.shape[1],
+            len(own),
+            self._seed,
+        )
 
     def samples(self, refs: tuple[LRef, ...]) -> Mapping[LRef, Array]:
         """Joint samples of scalars, each of shape (replicates, samples).
@@ -108,7 +125,7 @@ class Joint:
             else:
                 assert isinstance(node, ScalarApply)
                 values[ref] = evaluate(node.fn, [], [values[s] for s in node.scalars])
-        found = {ref: np.broadcast_to(values[ref], (REPLICATES, SAMPLES)) for ref in refs}
+        found = {ref: np.broadcast_to(values[ref], (REPLICATES, 2**LOG2)) for ref in refs}
         if not all(np.isfinite(own).all() for own in found.values()):
             raise Unknown("it leaves the floating-point range")
         return found
@@ -131,12 +148,15 @@ class Joint:
 
     def _normals(self, count: int) -> Array:
         """Scrambled Sobol points as normals: replicates, samples, dimensions."""
-        from scipy.special import ndtri
-        from scipy.stats.qmc import Sobol
+        from tpcalc.engine.draws import SobolDraws
 
-        random = np.random.default_rng([self._seed, FAMILY])
-        points = [Sobol(count, rng=random).random(SAMPLES) for _ in range(REPLICATES)]
-        found: Array = ndtri(np.clip(np.array(points), LEAST, 1 - LEAST))
+        found = np.empty((REPLICATES, 2**LOG2, count))
+        for replicate, rows in enumerate(found):
+            draws = SobolDraws(count, LOG2, (self._seed, FAMILY, replicate))
+            for place in range(count):
+                row = np.empty((1, 2**LOG2))
+                draws.fill(row)
+                rows[:, place] = row[0]
         return found
 
 
@@ -145,12 +165,3 @@ def _sharp(answer: Answer, scale: float = 1e-6) -> float:
     if not error <= SHARP * max(abs(value), scale):
         raise Unknown("its error is too large")
     return value
-
-
-def _mean(
-    values: Array, statistic: Callable[[Array], Array] = lambda own: own.mean(axis=1)
-) -> tuple[float, float]:
-    """A statistic of replicates; its error is that of one sample at least, as points balance."""
-    own = statistic(values)
-    least = float(values.std()) / values.size
-    return float(own.mean()), max(float(own.std(ddof=1)) / sqrt(len(own)), least)

@@ -174,8 +174,8 @@ def estimate(draws: Draws, column: int, *, random: bool = False) -> Estimate:
     own = draws.values[:, column]
     mean, stderr = _mean_and_error(own)
     status = draws.status
-    if not random and np.ptp(own) == 0:  # no event in all samples is no proof that there is none
-        stderr = max(abs(mean), 1.0) / (draws.samples * len(own))
+    if np.ptp(own) == 0:  # no event in all samples is no proof that there is none
+        stderr = max(abs(mean), 1.0) / (len(own) * (1 if random else draws.samples))
         status = Status.RARE if status is Status.CONVERGED else status
     return Estimate(
         mean,
@@ -201,7 +201,8 @@ def paired(left: Estimate, right: Estimate) -> Estimate:
     a, b = (np.array(one.draws) - one.value for one in (left, right))
     count = len(a)
     value, stderr = _mean_and_error(a * b * count / (count - 1))
-    return Estimate(value, stderr, Method.PARTICLES, left.status, left.samples, count, left.seed)
+    status = right.status if left.status is Status.CONVERGED else left.status
+    return Estimate(value, stderr, Method.PARTICLES, status, left.samples, count, left.seed)
 
 
 def collect(draws: Draws, index: int, count: int) -> NDArray[np.float64]:

@@ -147,8 +147,7 @@ class Iteration:
         if self.normalized and found.low < 1.0 < found.high and found.place is not None:
             return Bounded(1.0)
         if found.below == found.above:
-            place = found.place or (found.low * found.high) ** 0.5
-            return Bounded(place, max(place - found.low, found.high - place), Method.QUADRATURE)
+            return replace(found.touch, method=Method.QUADRATURE)
         return replace(log_root(self._one, found.low, found.high), method=Method.QUADRATURE)
 
     def _slope(self, at: Bounded) -> Bounded:
@@ -165,6 +164,8 @@ class Iteration:
     def _marginal(self, root: float, side: float) -> str:
         """The rate at which a marginal point is reached, by how the change grows beside it."""
         value = self.change(root * np.exp(side * np.array([1.0, 2.0]))).value
+        if not value.all():
+            raise ValueError("what changes beside a fixed point is below rounding")
         power = float(np.log2(abs(value[1] / value[0])))
         return _power_rate(power - 1)
 

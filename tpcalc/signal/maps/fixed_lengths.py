@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -139,11 +139,9 @@ def _point(
     found: Crossing, one: Callable[[float], Bounded], slope: Callable[[Bounded], Bounded]
 ) -> FixedLength:
     if found.below == found.above:
-        place = found.place or (found.low * found.high) ** 0.5
-        root = Bounded(place, max(place - found.low, found.high - place), one(place).method)
-        return FixedLength(
-            root, slope(root), "stable from below" if found.below > 0 else "stable from above"
-        )
+        root = replace(found.touch, method=one(found.touch.value).method)
+        kind: Kind = "stable from below" if found.below > 0 else "stable from above"
+        return FixedLength(root, slope(root), kind)
     root = log_root(lambda q: one(q) * (1 / q) - 1.0, found.low, found.high)
     tangent = slope(root)
     return FixedLength(root, tangent, _kind(tangent))

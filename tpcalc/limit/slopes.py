@@ -1,0 +1,103 @@
+"""What a vector knows of the products with one side of a matrix: its mean slopes by their hats."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tpcalc.errors import NotDifferentiable
+from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import add, const, mul, substitute, walk
+from tpcalc.functions.fn import derivative
+from tpcalc.limit.apart import apart
+from tpcalc.limit.chains import opened
+from tpcalc.limit.context import Context, Piece
+from tpcalc.limit.graph import Apply, Combine, Expect, LNode, LRef, Product, ScalarApply
+
+__all__ = ["is_told", "slopes"]
+
+Slope = tuple[LRef, ...]  # a product, and the scalars whose product is the mean slope by its hat
+
+
+def is_told(context: Context, node: Product) -> bool:
+    """Whether the vector of a product holds products with the other side of its matrix."""
+    back = context.side(node.matrix, not node.transpose)
+    return bool(back & context.sides[node.vector])
+
+
+def slopes(context: Context, vector: LRef, matrix: str, transpose: bool) -> list[Slope] | None:
+    """The mean slopes of a vector by the hats of products; None where they are not known.
+
+    They are the coefficients of its correction, but for the ratio of the dimension classes. One
+    that is 0 by symmetry is left out.
+
+    Args:
+        context: The graph under construction.
+        vector: The vector.
+        matrix: The matrix of the products.
+        transpose: Their side.
+    """
+    nodes = context.nodes
+    expr = _written(context, vector, context.side(matrix, transpose), (matrix, transpose))
+    if expr is None:
+        return None
+    found: list[Slope] = []
+    for ref in sorted({part.index for part in walk(expr) if isinstance(part, Var)}):
+        node = nodes[ref]
+        if not isinstance(node, Product) or _side(node) != (matrix, transpose):
+            continue
+        if is_told(context, node):
+            return None
+        try:
+            slope = derivative(expr, Var(ref))
+        except NotDifferentiable:
+            return None
+        fn, keep_v, keep_s = Fn(slope, len(nodes), len(nodes)).compact()
+        for front, part in apart(context, Piece(Fraction(0), fn, keep_v, keep_s)):
+            if not part.vectors:
+                mean = context.add(ScalarApply(part.fn, part.scalars), None)
+            elif context.parity.zero_mean(part.fn, part.vectors):
+                continue
+            else:
+                mean = context.add(Expect(part.fn, part.vectors, part.scalars), None)
+            found.append((ref, mean) if front is None else (ref, front, mean))
+    return found
+
+
+def _written(context: Context, vector: LRef, side: int, by: tuple[str, bool]) -> Expr | None:
+    """A vector as a function of hats; what knows nothing of a side is left as it is."""
+    nodes, ratios = context.nodes, {dim.name: dim.ratio for dim in context.program.dims}
+    expr = opened(context, Var(vector), lambda ref: _is_open(context, ref, side))
+    done: set[LRef] = set()
+    while expr is not None:
+        known = {p.index for p in walk(expr) if isinstance(p, Var)} - done
+        told = [ref for ref in known if context.sides[ref] & side and _side(nodes[ref]) != by]
+        if not told:
+            break
+        ref = max(told)  # its correction holds earlier ones only
+        node, dim = nodes[ref], None
+        if isinstance(node, Product):
+            dim = context.dims[node.vector]
+        if not isinstance(node, Product) or dim is None:
+            return None
+        done.add(ref)
+        if not is_told(context, node):
+            continue
+        found = slopes(context, node.vector, node.matrix, not node.transpose)
+        if found is None:
+            return None
+        terms: list[Expr] = [Var(ref)]
+        for product, *factors in found:
+            read = nodes[product]
+            assert isinstance(read, Product)
+            terms.append(mul((const(ratios[dim]), *map(Par, factors), Var(read.vector))))
+        whole = substitute(expr, {Var(ref): add(terms)})
+        expr = opened(context, whole, lambda ref: _is_open(context, ref, side))
+    return expr
+
+
+def _is_open(context: Context, ref: LRef, side: int) -> bool:
+    return bool(context.sides[ref] & side) and isinstance(context.nodes[ref], Apply | Combine)
+
+
+def _side(node: LNode) -> tuple[str, bool] | None:
+    return (node.matrix, node.transpose) if isinstance(node, Product) else None
