@@ -14,7 +14,7 @@ from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Dim,
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -156,11 +156,11 @@ NAMES = st.one_of(
 
 
 @st.composite
-def groups(draw: st.DrawFn, name: str, dim: str) -> Group:
+def groups(draw: st.DrawFn, name: str, dim: str) -> Family:
     size = draw(st.integers(1, 3))
     mean = tuple(draw(st.lists(NUMBERS, min_size=size, max_size=size)))
     if draw(st.booleans()):
-        return Group(name, dim, mean)
+        return Family.group(name, dim, mean)
     # A Gram matrix in exact arithmetic is symmetric and positive semidefinite; often singular.
     rank = draw(st.integers(0, size))
     rows = [draw(st.lists(FRACTIONS, min_size=rank, max_size=rank)) for _ in range(size)]
@@ -168,7 +168,7 @@ def groups(draw: st.DrawFn, name: str, dim: str) -> Group:
         tuple(sum((a * b for a, b in zip(left, right, strict=True)), Fraction(0)) for right in rows)
         for left in rows
     )
-    return Group(name, dim, mean, cov)
+    return Family.group(name, dim, mean, cov)
 
 
 class _Grower:
@@ -225,7 +225,7 @@ class _Grower:
             return self._matmul()
         if kind is ScalarFn:
             scalars = self.scalars()
-            return ScalarFn(self.fn(0, len(scalars)), scalars)
+            return Nonlin(self.fn(0, len(scalars)), (), scalars)
         if kind is Scale:
             of = draw(st.sampled_from(self.refs(Kind.VECTOR) + self.refs(Kind.SCALAR)))
             return Scale(of, draw(exponents()), draw(exponents()))

@@ -12,7 +12,7 @@ from tpcalc.analyses.dependence.reading import Dots, Reading
 from tpcalc.analyses.orders import orders
 from tpcalc.dsl import as_program
 from tpcalc.limit.graph import LRef, Product
-from tpcalc.program.nodes import InputMatrix, Kind, MatMul, Ref
+from tpcalc.program.nodes import Input, Kind, MatMul, Ref
 from tpcalc.program.program import Program
 from tpcalc.results.dependencies import (
     CorrectionRow,
@@ -228,7 +228,7 @@ def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> C
     node = program.nodes[ref]
     assert isinstance(node, MatMul)
     matrix = program.nodes[node.matrix]
-    assert isinstance(matrix, InputMatrix)
+    assert isinstance(matrix, Input)
     vector = read.vector(node.vector)
     name = f"{side(matrix.name, node.transpose)} {vector}"
     terms, note = [], SUM

@@ -23,17 +23,7 @@ from tpcalc.limit.scales import Unsolved, scales
 from tpcalc.limit.series import NeedsMore
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Region
-from tpcalc.program.nodes import (
-    Group,
-    InputMatrix,
-    InputVector,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    Ref,
-    Scale,
-)
+from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Moment, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Solution, checks
 from tpcalc.results.provenance import provenance
@@ -259,8 +249,7 @@ def _layer_program(network: MLP, weights: _Weights) -> Program:
     builder = Builder()
 
     def start(name: str) -> Ref:
-        builder.group(Group(name, "n", (Fraction(0),)))
-        return builder.add(InputVector(name, 0))
+        return builder.add(Input(Family.group(name, "n", (Fraction(0),))))
 
     def sized(ref: Ref, power: Ex) -> Ref:
         return builder.add(Scale(ref, power))
@@ -273,7 +262,7 @@ def _layer_program(network: MLP, weights: _Weights) -> Program:
         raise ScaleError(error.message, where="the activation", hint=error.hint) from error
     slope = Fn(Var(0) * inner, 2)
     g, u, v = start("g"), start("u"), start("v")
-    matrix = builder.add(InputMatrix("W", "n", "n"))
+    matrix = builder.add(Input(Family("W", ("n", "n"))))
     h = sized(g, Ex.symbol(E))
     x = builder.add(Nonlin(act, (h,)))
     builder.output("forward", sized(builder.add(MatMul(matrix, x)), -weights.hidden))

@@ -12,7 +12,7 @@ from tpcalc.analyses.dependence.reading import Reading
 from tpcalc.analyses.orders import Order, orders
 from tpcalc.dsl import as_program
 from tpcalc.orders import Ex, as_ex
-from tpcalc.program.nodes import InputMatrix, Kind, LinComb, MatMul, Ref, Scale
+from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.orders import order_key
@@ -142,7 +142,7 @@ def _row(read: Reading, label: str, name: str, term: _Term) -> InitialWeightRow:
     node = program.nodes[term.product]
     assert isinstance(node, MatMul)
     matrix = program.nodes[node.matrix]
-    assert isinstance(matrix, InputMatrix)
+    assert isinstance(matrix, Input)
     own, whole = read.orders[label], read.orders[name]
     n, status, vanishes = _relative(read, own, whole)
     lead = read.leads[label]

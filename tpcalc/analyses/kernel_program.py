@@ -18,7 +18,7 @@ from tpcalc.evaluate.closure.numeric import Numeric
 from tpcalc.evaluate.entries import Entries
 from tpcalc.evaluate.sampled import Place, sampled
 from tpcalc.passes.tangent import tangent_of_program
-from tpcalc.program.nodes import InputScalar, Kind, Node, Ref
+from tpcalc.program.nodes import Data, Kind, Node, Ref
 from tpcalc.program.program import Program
 from tpcalc.results import Method, checks
 
@@ -140,7 +140,7 @@ def _rates(program: Program, trained: Trained | None) -> dict[Ref, Fraction | fl
 
 
 def _is_given(node: Node) -> bool:
-    return isinstance(node, InputScalar) and node.std == 0
+    return isinstance(node, Data)
 
 
 def _relative(matrix: Array, error: Array) -> float:

@@ -17,7 +17,7 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
-from tpcalc.program.nodes import Kind, LinComb, ScalarFn
+from tpcalc.program.nodes import Kind, LinComb, Nonlin
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Samples, checks
 
@@ -205,7 +205,7 @@ def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program
     for now, then in pairs:
         refs = program.ref(now), program.ref(then)
         if program.types[refs[0]].kind is Kind.SCALAR:
-            change = builder.add(ScalarFn(DIFFERENCE, refs))
+            change = builder.add(Nonlin(DIFFERENCE, (), refs))
         else:
             change = builder.add(LinComb((Fraction(1), Fraction(-1)), (None, None), refs))
         builder.output(f"{now}-{then}", change)

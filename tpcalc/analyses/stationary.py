@@ -36,10 +36,10 @@ from tpcalc.analyses.probe import Probe
 from tpcalc.errors import LimitError
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.orders.coset import EVEN, Coset
+from tpcalc.program.base import references
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
     LinComb,
     MatMul,
     Moment,
@@ -47,11 +47,9 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.rules import Rules, interpret
-from tpcalc.program.typing import node_refs
 
 __all__ = ["Later", "later"]
 
@@ -128,7 +126,7 @@ class _State:
         found = list(bases)
         if None in found:
             return None
-        return self.fixed.get(_moved(node, dict(zip(node_refs(node), found, strict=True))))
+        return self.fixed.get(_moved(node, dict(zip(references(node), found, strict=True))))
 
 
 def _moved(node: Node, refs: Mapping[Ref, Any]) -> Node:
@@ -192,7 +190,7 @@ def _mark(state: _State) -> None:
         ref = stack.pop()
         if ref not in seen:
             seen.add(ref)
-            stack += node_refs(program.nodes[ref])
+            stack += references(program.nodes[ref])
     for ref in sorted(seen):
         node = program.nodes[ref]
         state.fixed[node] = ref
@@ -247,21 +245,22 @@ def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
     )
 
 
-def _input_vector(node: InputVector, ref: Ref, values: list[_Value], state: _State) -> _Value:
-    group = state.found.program.group[node.group]
-    coset = state.flip(("group", node.group))
-    if any(mean != 0 for mean in group.mean):
-        coset = state.bounds.lattice.hull(coset, EVEN)
-    return state.made(node, ref, (), (((ZERO, coset),), ()))
-
-
-def _input_scalar(node: InputScalar, ref: Ref, values: list[_Value], state: _State) -> _Value:
-    bound: Bound = ((ZERO, EVEN),) if node.value != 0 or node.std != 0 else ()
+def _data(node: Data, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    bound: Bound = ((ZERO, EVEN),) if node.values[0] != 0 else ()
     return state.made(node, ref, (), (bound, ()))
 
 
-def _input_matrix(node: InputMatrix, ref: Ref, values: list[_Value], state: _State) -> _Value:
-    if node.law != "gaussian":
+def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    family = node.family
+    if not family.width:
+        bound: Bound = ((ZERO, EVEN),) if family.mean[0] != 0 or family.std != 0 else ()
+        return state.made(node, ref, (), (bound, ()))
+    if len(family.width) == 1:
+        coset = state.flip(("group", family.name))
+        if any(mean != 0 for mean in family.mean):
+            coset = state.bounds.lattice.hull(coset, EVEN)
+        return state.made(node, ref, (), (((ZERO, coset),), ()))
+    if family.law != "gaussian":
         raise LimitError(
             f"the matrix {node.name!r} is orthogonal: that nothing moves any more is shown for "
             "Gaussian matrices only.",
@@ -335,16 +334,14 @@ def _scale(node: Scale, ref: Ref, values: list[_Value], state: _State) -> _Value
     return state.made(node, ref, (x.base,), (shift(value, power), shift(change, power)))
 
 
-def _function(
-    node: Nonlin | Moment | ScalarFn, ref: Ref, values: list[_Value], state: _State
-) -> _Value:
-    vectors = () if isinstance(node, ScalarFn) else node.vectors
-    arguments: dict[Expr, Split] = {Var(i): state.split(values[v]) for i, v in enumerate(vectors)}
+def _function(node: Nonlin | Moment, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    vectors = enumerate(node.vectors)
+    arguments: dict[Expr, Split] = {Var(i): state.split(values[v]) for i, v in vectors}
     arguments |= {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
     value, change = state.bounds.function(node.fn.expr, arguments)
     if isinstance(node, Moment):
         value, change = state.bounds.average(value), state.bounds.average(change)
-    bases = [values[r].base for r in (*vectors, *node.scalars)]
+    bases = [values[r].base for r in (*node.vectors, *node.scalars)]
     return state.made(node, ref, bases, (value, change))
 
 
@@ -355,15 +352,13 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> 
 RULES: Rules[_Value, _State] = Rules(
     "bounds for all steps",
     {
-        InputVector: _input_vector,
-        InputMatrix: _input_matrix,
-        InputScalar: _input_scalar,
+        Data: _data,
+        Input: _input,
         MatMul: _matmul,
         Nonlin: _function,
         LinComb: _lincomb,
         Scale: _scale,
         Moment: _function,
-        ScalarFn: _function,
         OuterNonlin: _outer,
     },
 )

@@ -49,7 +49,7 @@ class Architecture(Protocol):
     """A network that writes the forward program of one input.
 
     Its program keeps to one rule, by which the finite input can be integrated out: every datum
-    (``InputScalar`` among the inputs of the model) is nothing but the coefficient of a centred
+    (``Data`` among the inputs of the model) is nothing but the coefficient of a centred
     start vector of an iid group, and each in one ``LinComb`` only. So data enter the program
     through sums ``sum_j x_j u_j`` alone, which are Gaussian with covariance ``x . y``.
     """

@@ -27,11 +27,10 @@ def parse(text: str) -> Program:
         ProgramError: With the line and what is wrong in it.
 
     Example:
-        >>> from tpcalc.program.nodes import Group, InputVector
+        >>> from tpcalc.program.nodes import Family, Input
         >>> from tpcalc.program.program import Builder
         >>> builder = Builder()
-        >>> builder.group(Group("g", "n", (0,)))
-        >>> builder.output("v", builder.add(InputVector("g", 0)))
+        >>> builder.output("v", builder.add(Input(Family.group("g", "n", (0,)))))
         >>> parse(str(builder.finish())) == builder.finish()
         True
     """
@@ -50,10 +49,10 @@ def save(program: Program, path: str | Path) -> None:
 
     Example:
         >>> import tempfile
-        >>> from tpcalc.program.nodes import InputScalar
+        >>> from tpcalc.program.nodes import Data
         >>> from tpcalc.program.program import Builder
         >>> builder = Builder()
-        >>> builder.output("eta", builder.add(InputScalar("eta", 2)))
+        >>> builder.output("eta", builder.add(Data("eta", (2,))))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     save(builder.finish(), Path(folder) / "eta.json")
         ...     load(Path(folder) / "eta.json") == builder.finish()

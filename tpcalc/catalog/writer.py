@@ -12,17 +12,16 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.contribution import Contribution
 from tpcalc.passes.unroll import Model, Parameter, Watch
 from tpcalc.program.nodes import (
-    Group,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Family,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
     Ref,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Builder
 
@@ -96,13 +95,13 @@ class Writer:
         Args:
             count: How many.
         """
-        self.data = tuple(self.builder.add(InputScalar(f"input[{j}]")) for j in range(count))
+        self.data = tuple(self.builder.add(Data(f"input[{j}]")) for j in range(count))
         return self.data
 
     def group(
         self,
         name: str,
-        members: int,
+        size: int,
         layer: int,
         *,
         mean: Number = Fraction(0),
@@ -112,13 +111,13 @@ class Writer:
 
         Args:
             name: Of the group.
-            members: How many vectors.
+            size: How many vectors.
             layer: Whose exponents they have.
             mean: Of their coordinates.
             bias: Whether they are biases.
         """
-        self.builder.group(Group(name, "n", (mean,) * members))
-        refs = [self.builder.add(InputVector(name, index)) for index in range(members)]
+        cells = members(Family.group(name, "n", (mean,) * size))
+        refs = [self.builder.add(cell) for cell in cells]
         self.parameters.extend(self._parameter(ref, layer, bias) for ref in refs)
         return refs
 
@@ -149,7 +148,7 @@ class Writer:
         Args:
             layer: Whose exponents they have.
         """
-        ref = self.builder.add(InputMatrix(f"W{layer}", "n", "n"))
+        ref = self.builder.add(Input(Family(f"W{layer}", ("n", "n"))))
         self.parameters.append(self._parameter(ref, layer, False))
         return ref
 
@@ -239,7 +238,7 @@ class Writer:
         """
         add = self.builder.add
         centred = add(Nonlin(CENTRED, (h,), (add(Moment(Fn(Var(0), 1), (h,))),)))
-        scale = add(ScalarFn(INVERSE_ROOT, (add(Moment(SQUARE, (centred,))),)))
+        scale = add(Nonlin(INVERSE_ROOT, (), (add(Moment(SQUARE, (centred,))),)))
         return add(LinComb((Fraction(1),), (scale,), (centred,)))
 
     def activated(self, layer: int, h: Ref, act: Expr, norm: str) -> Ref:
@@ -315,6 +314,6 @@ class Writer:
             layer: The last layer.
             k: The number of the output.
         """
-        bias = self.builder.add(InputScalar(f"b{layer}[{k}]", Fraction(0), Fraction(1)))
+        bias = self.builder.add(Input(Family.scalar(f"b{layer}[{k}]")))
         self.parameters.append(self._parameter(bias, layer, True))
-        return self.builder.add(ScalarFn(SUM, (f, self.scaled(bias, -self.bias_a[-1]))))
+        return self.builder.add(Nonlin(SUM, (), (f, self.scaled(bias, -self.bias_a[-1]))))

@@ -13,7 +13,7 @@ from tpcalc.dsl.powers import Numeric, Power
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.errors import TraceError
 from tpcalc.functions import Expr, Fn, Par, const
-from tpcalc.program.nodes import Ref, ScalarFn
+from tpcalc.program.nodes import Nonlin, Ref
 
 __all__ = ["Binary", "Handle", "Scalar", "no_exponential", "rational_power", "scalar_fn"]
 
@@ -142,7 +142,7 @@ def scalar_fn(expr: Expr, scalars: Sequence[Scalar]) -> Scalar:
     """
     recorder = scalars[0].recorder
     fn = Fn(expr, 0, len(scalars))
-    return Scalar(recorder, recorder.add(ScalarFn(fn, tuple(s.ref for s in scalars))))
+    return Scalar(recorder, recorder.add(Nonlin(fn, (), tuple(s.ref for s in scalars))))
 
 
 def rational_power(base: Operand, exponent: object) -> Fraction:

@@ -13,11 +13,10 @@ from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import is_finite, number_text
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
+    Data,
     Dim,
-    Group,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Family,
+    Input,
     LinComb,
     MatMul,
     Moment,
@@ -25,8 +24,8 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Builder, Program
 
@@ -75,14 +74,12 @@ class Recorder:
         """Hold the names and functions of a program that is there already."""
         for ref, node in enumerate(base.nodes):
             line = base.where[ref] if ref < len(base.where) else None
-            if isinstance(node, InputMatrix):
-                self._taken["matrix", node.name] = line
-            elif isinstance(node, InputScalar):
-                self._taken["scalar", node.name] = line
-            elif isinstance(node, Nonlin | Moment | OuterNonlin | ScalarFn):
+            if isinstance(node, Data | Input):
+                self._taken["input", node.name] = line
+            elif isinstance(node, Nonlin | Moment | OuterNonlin):
                 self._check_names(node.fn)
-        for group in base.groups:
-            self._taken["vector", group.name] = self._taken["Gaussian group", group.name] = None
+        for name in base.families:
+            self._taken.setdefault(("input", name), None)
         for name, ref in base.outputs:
             self._taken["output", name] = base.where[ref] if ref < len(base.where) else None
 
@@ -102,7 +99,7 @@ class Recorder:
                 f"the program {self.title!r} is finished; its vectors cannot be used any more.",
                 "Compute everything inside the traced function and name results with t.output.",
             )
-        if isinstance(node, Nonlin | Moment | OuterNonlin | ScalarFn):
+        if isinstance(node, Nonlin | Moment | OuterNonlin):
             self._check_names(node.fn)
         return self.builder.add(node, line or user_line())
 
@@ -151,7 +148,7 @@ class Recorder:
         """Reserve the name of an input or an output.
 
         Args:
-            kind: ``"vector"``, ``"Gaussian group"``, ``"matrix"``, ``"scalar"`` or ``"output"``.
+            kind: ``"vector"``, ``"matrix"``, ``"scalar"`` or ``"output"``.
             name: The name.
 
         Raises:
@@ -164,14 +161,15 @@ class Recorder:
                 f"{name!r} cannot name a {kind}.",
                 "Use a printable name without quotes and outer spaces.",
             )
-        if (kind, name) in self._taken:
-            line = self._taken[kind, name]
+        key = ("output" if kind == "output" else "input", name)
+        if key in self._taken:
+            line = self._taken[key]
             raise misuse(
-                f"there is already {'an' if kind == 'output' else 'a'} {kind} called {name!r}"
+                f"there is already an {key[0]} called {name!r}"
                 f"{f', made at {line}' if line else ''}.",
                 "Keep the first one in a variable to use it again, or give this one another name.",
             )
-        self._taken[kind, name] = user_line()
+        self._taken[key] = user_line()
         return name
 
     def declare_dim(self, dim: Dim) -> None:
@@ -201,11 +199,9 @@ class Recorder:
             raise UnknownName("dimension class", str(name), self.dims, where=user_line())
         return name
 
-    def group(self, group: Group, names: list[str]) -> list[Ref]:
-        """Declare a Gaussian group and append its members."""
-        self.claim("Gaussian group", group.name)
-        self.builder.group(group)
-        refs = [self.add(InputVector(group.name, index)) for index in range(len(names))]
+    def group(self, group: Family, names: list[str]) -> list[Ref]:
+        """Append the members of a Gaussian group."""
+        refs = [self.add(cell) for cell in members(group)]
         self._vector_names.update(zip(refs, names, strict=True))
         return refs
 
@@ -234,10 +230,8 @@ class Recorder:
     def describe(self, ref: Ref, depth: int = 3) -> str:
         """A node in the user's names, cut off below ``depth`` levels."""
         node = self.builder.node(ref)
-        if isinstance(node, InputMatrix | InputScalar):
-            return node.name
-        if isinstance(node, InputVector):
-            return self._vector_names.get(ref, f"{node.group}[{node.index}]")
+        if isinstance(node, Data | Input):
+            return self._vector_names.get(ref, node.name)
         if depth == 0:
             return "..."
         if isinstance(node, MatMul):
@@ -257,8 +251,6 @@ class Recorder:
             return " * ".join([*powers, self._inner(node.of, depth)])
         if isinstance(node, Nonlin):
             return self._describe_fn(node.fn, node.vectors, node.scalars, depth)
-        if isinstance(node, ScalarFn):
-            return self._describe_fn(node.fn, (), node.scalars, depth)
         if isinstance(node, Moment):
             return f"mean({self._describe_fn(node.fn, node.vectors, node.scalars, depth)})"
         return "outer(...)"

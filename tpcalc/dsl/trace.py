@@ -164,7 +164,7 @@ def program(function: Callable[..., object]) -> Traced:
         ...     t.output("h", n**"-1/2" * h)
         >>> from tpcalc.dsl.powers import n
         >>> [type(node).__name__ for node in layer.nodes]
-        ['InputMatrix', 'InputVector', 'MatMul', 'Scale']
+        ['Input', 'Input', 'MatMul', 'Scale']
     """
     if isinstance(function, Traced):
         return function

@@ -16,15 +16,7 @@ from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import TpcalcError, UnknownName
 from tpcalc.functions import Atom, Expr, Fn, Par, Var, const
-from tpcalc.program.nodes import (
-    Dim,
-    Group,
-    InputMatrix,
-    InputScalar,
-    Kind,
-    Moment,
-    OuterNonlin,
-)
+from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, Moment, OuterNonlin
 
 __all__ = ["Tracer", "mean"]
 
@@ -133,7 +125,7 @@ class Tracer:
         if not taken:
             return []
         title = taken[0] if len(taken) == 1 else f"{taken[0]}..{taken[-1]}"
-        group = Group(title, where, mean_of(mean, taken), *covariance_of(cov, taken))
+        group = Family.group(title, where, mean_of(mean, taken), *covariance_of(cov, taken))
         refs = self._recorder.group(group, taken)
         return [Vector(self._recorder, where, ref) for ref in refs]
 
@@ -156,7 +148,7 @@ class Tracer:
             raise misuse(f"the law of a matrix is 'gaussian' or 'orthogonal', not {law!r}.")
         dims = (self._recorder.dim_name(rows), self._recorder.dim_name(cols))
         taken = self._recorder.claim("matrix", name)
-        ref = self._recorder.add(InputMatrix(taken, *dims, law))
+        ref = self._recorder.add(Input(Family(taken, dims, law=law)))
         return Matrix(self._recorder, ref, taken, dims)
 
     def scalar(self, name: str, value: int | Fraction | float) -> Scalar:
@@ -192,7 +184,9 @@ class Tracer:
         if spread < 0:
             raise misuse(f"the standard deviation of {name!r} is {spread}, which is negative.")
         taken = self._recorder.claim("scalar", name)
-        ref = self._recorder.add(InputScalar(taken, mean, spread))
+        ref = self._recorder.add(
+            Input(Family.scalar(taken, mean, spread)) if spread else Data(taken, (mean,))
+        )
         return Scalar(self._recorder, ref)
 
     # ------------------------------------------------------------------------- functions, means
@@ -339,7 +333,7 @@ class Tracer:
         found = recorder.builder.type(ref)
         if found.kind is Kind.SCALAR:
             return Scalar(recorder, ref)
-        return Vector(recorder, found.dims[0], ref)
+        return Vector(recorder, found.width[0], ref)
 
     # ---------------------------------------------------------------------------------- checks
 
@@ -405,7 +399,7 @@ def mean(vector: Vector) -> Scalar:
         ...     x = t.gaussian("x")
         ...     t.output("E[x^2]", mean(x * x))
         >>> [type(node).__name__ for node in second_moment.nodes]
-        ['InputVector', 'Nonlin', 'Moment']
+        ['Input', 'Nonlin', 'Moment']
     """
     if not isinstance(vector, Vector):
         raise misuse(

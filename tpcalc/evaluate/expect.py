@@ -20,7 +20,7 @@ from tpcalc.functions import Call, Expr, Fn, Var, const
 from tpcalc.functions.expr import walk
 from tpcalc.functions.symbolic import to_sympy
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
-from tpcalc.program.nodes import Group, InputVector, Moment
+from tpcalc.program.nodes import Family, Moment, members
 from tpcalc.program.program import Builder
 from tpcalc.results import Estimate, Method, checks
 
@@ -71,8 +71,8 @@ def expect(
             checks.real(value, f"an entry of {name}", hint="tp.closed_form takes symbols.")
     builder = Builder()
     numbers = tuple(tuple(_number(value) for value in row) for row in rows)
-    builder.group(Group("G", "n", tuple(_number(value) for value in means), numbers))
-    vectors = tuple(builder.add(InputVector("G", index)) for index in range(count))
+    family = Family.group("G", "n", tuple(_number(value) for value in means), numbers)
+    vectors = tuple(builder.add(cell) for cell in members(family))
     builder.output("E", builder.add(Moment(Fn(expr, count), vectors)))
     program = builder.finish()
     # Not through a derivation, which takes what is odd for 0 before it asks whether it exists.

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from tpcalc.engine.starts import members_factor
 from tpcalc.limit.graph import Root, Rows, Twice, family_of
-from tpcalc.program.nodes import Dim, Group
+from tpcalc.program.nodes import Dim, Family
 
 __all__ = ["family"]
 
 
 def family(
     root: Root,
-    groups: Iterable[Group],
+    groups: Iterable[Family],
     dims: Iterable[Dim],
     matrices: Mapping[str, tuple[str, str]],
 ) -> tuple[str, tuple[float, ...]]:

@@ -28,7 +28,7 @@ from tpcalc.limit.graph import (
     product_mean,
     renamed,
 )
-from tpcalc.program.nodes import InputScalar, Kind
+from tpcalc.program.nodes import Data, Input, Kind
 from tpcalc.program.program import Program, prune
 from tpcalc.results import checks
 
@@ -82,7 +82,7 @@ def fixed(
         UsageError: A value is no number.
     """
     numbers = {name: float(checks.real(value, f"given[{name!r}]")) for name, value in given.items()}
-    inputs = {n.name for n in source.nodes if isinstance(n, InputScalar) and n.std != 0}
+    inputs = {name for name, one in source.families.items() if not one.width and one.std != 0}
     outputs = dict(source.outputs)
     for name in sorted(numbers.keys() - inputs - outputs.keys()):
         scalars = {out for out, ref in outputs.items() if source.types[ref].kind is Kind.SCALAR}
@@ -91,8 +91,8 @@ def fixed(
     if not numbers:
         return program, asked
     nodes = tuple(
-        InputScalar(node.name, numbers[node.name])
-        if isinstance(node, InputScalar) and node.name in numbers
+        Data(node.name, (numbers[node.name],))
+        if isinstance(node, Input) and not node.family.width and node.name in numbers
         else node
         for node in source.nodes
     )

@@ -27,10 +27,8 @@ from tpcalc.engine.starts import members_factor
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import (
-    Group,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
     Kind,
     LinComb,
     MatMul,
@@ -38,7 +36,6 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Program
@@ -72,7 +69,7 @@ class _State:
         return self.scalars - 1
 
     def vector_for(self, ref: Ref) -> int:
-        return self.new_vector(self.program.types[ref].dims[0], self.names.get(ref, ""))
+        return self.new_vector(self.program.types[ref].width[0], self.names.get(ref, ""))
 
 
 def compile_program(
@@ -108,9 +105,9 @@ def compile_program(
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in program.dims),
         tuple(
-            Matrix(node.name, node.rows, node.cols, node.law)
-            for node in program.nodes
-            if isinstance(node, InputMatrix)
+            Matrix(family.name, *family.width, family.law)
+            for family in program.families.values()
+            if len(family.width) == 2
         ),
         tuple(state.out),
         tuple(state.spaces),
@@ -125,12 +122,12 @@ def _starts(state: _State) -> None:
     """Draw each group once, with the members that occur."""
     used: dict[str, list[int]] = {}
     for node in state.program.nodes:
-        if isinstance(node, InputVector):
-            found = used.setdefault(node.group, [])
+        if isinstance(node, Input) and len(node.family.width) == 1:
+            found = used.setdefault(node.family.name, [])
             if node.index not in found:
                 found.append(node.index)
     for name, indices in used.items():
-        group: Group = state.program.group[name]
+        group = state.program.group[name]
         registers = [state.new_vector(group.dim, f"{name}[{index}]") for index in indices]
         state.members[name] = dict(zip(indices, registers, strict=True))
         spread = members_factor(group.cov, indices, name)
@@ -138,23 +135,26 @@ def _starts(state: _State) -> None:
         state.out.append(Starts(group.dim, mean, spread, tuple(registers)))
 
 
-def _input_vector(node: InputVector, ref: Ref, values: list[int], state: _State) -> int:
-    return state.members[node.group][node.index]
-
-
-def _input_matrix(node: InputMatrix, ref: Ref, values: list[int], state: _State) -> int:
-    return -1  # no register: products name it
-
-
-def _input_scalar(node: InputScalar, ref: Ref, values: list[int], state: _State) -> int:
+def _data(node: Data, ref: Ref, values: list[int], state: _State) -> int:
     out = state.new_scalar()
-    state.out.append(DrawScalar(float(node.value), float(node.std), out))
+    state.out.append(DrawScalar(float(node.values[0]), 0.0, out))
+    return out
+
+
+def _input(node: Input, ref: Ref, values: list[int], state: _State) -> int:
+    family = node.family
+    if len(family.width) == 1:
+        return state.members[family.name][node.index]
+    if family.width:
+        return -1  # no register: products name it
+    out = state.new_scalar()
+    state.out.append(DrawScalar(float(family.mean[0]), float(family.std), out))
     return out
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[int], state: _State) -> int:
     matrix = state.program.nodes[node.matrix]
-    assert isinstance(matrix, InputMatrix)
+    assert isinstance(matrix, Input)
     small = state.vector_for(ref)
     state.out.append(Multiply(matrix.name, node.transpose, (values[node.vector],), (small,)))
     out = state.vector_for(ref)  # entries N(0, 1): n^(1/2) times the engine's N(0, 1/n)
@@ -167,6 +167,10 @@ def _refs(values: list[int], refs: Sequence[Ref]) -> tuple[int, ...]:
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[int], state: _State) -> int:
+    if not node.vectors:
+        out = state.new_scalar()
+        state.out.append(ScalarMap(node.fn, _refs(values, node.scalars), out))
+        return out
     out = state.vector_for(ref)
     state.out.append(Map(node.fn, _refs(values, node.vectors), _refs(values, node.scalars), out))
     return out
@@ -201,12 +205,6 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[int], state: _State) -> int
     return out
 
 
-def _scalar_fn(node: ScalarFn, ref: Ref, values: list[int], state: _State) -> int:
-    out = state.new_scalar()
-    state.out.append(ScalarMap(node.fn, _refs(values, node.scalars), out))
-    return out
-
-
 def _scale(node: Scale, ref: Ref, values: list[int], state: _State) -> int:
     factor_ = scale_factor(node, state.width, state.values, state.program.place(ref))
     if state.program.types[ref].kind is Kind.VECTOR:
@@ -220,15 +218,13 @@ def _scale(node: Scale, ref: Ref, values: list[int], state: _State) -> int:
 
 
 _TABLE: dict[type, Callable[[Any, Ref, list[int], _State], int]] = {
-    InputVector: _input_vector,
-    InputMatrix: _input_matrix,
-    InputScalar: _input_scalar,
+    Data: _data,
+    Input: _input,
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,
     Moment: _moment,
     OuterNonlin: _outer,
-    ScalarFn: _scalar_fn,
     Scale: _scale,
 }
 

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UnknownName, UsageError
-from tpcalc.finite.dense_plan import DensePlan, needed_nodes, plan_dense
+from tpcalc.finite.dense_plan import DensePlan, plan_dense
 from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
 from tpcalc.finite.device import free_memory, load_torch, resolve_device, resolve_dtype
 from tpcalc.finite.draws import Network
 from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.program.base import cone
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 
@@ -279,8 +280,8 @@ def _statistics(program: Program, ref: int) -> tuple[str, ...]:
 def _sizes(program: Program, width: int) -> dict[str, int]:
     """Sizes of the dimension classes that occur in what is computed."""
     types = program.types  # checks the program
-    needed = needed_nodes(program)
-    used = {name for ref, found in enumerate(types) if needed[ref] for name in found.dims}
+    needed = cone(program.nodes, (ref for _, ref in program.outputs))
+    used = {name for ref, found in enumerate(types) if needed[ref] for name in found.width}
     return dim_sizes((dim for dim in program.dims if dim.name in used), width)
 
 
@@ -299,7 +300,7 @@ def _too_large(job: _Job, limit: int | None) -> OutOfMemory:
     parts = [f"one network of width {job.width} needs {_size(job.plan.seed_bytes)}"]
     if job.plan.largest is not None:
         ref, count = job.plan.largest
-        rows, cols = (job.plan.sizes[name] for name in job.program.types[ref].dims)
+        rows, cols = (job.plan.sizes[name] for name in job.program.types[ref].width)
         node = job.program.nodes[ref]
         parts.append(
             f"(the {rows} x {cols} matrix {getattr(node, 'name', ref)!r} alone {_size(count)})"

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from tpcalc.functions.tape import lower
+from tpcalc.program.base import cone, references
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputVector,
+    Input,
     Kind,
     LinComb,
     MatMul,
     Moment,
+    Node,
     Nonlin,
     OuterNonlin,
     Ref,
 )
 from tpcalc.program.program import Program
-from tpcalc.program.typing import node_refs
 
-__all__ = ["PAD", "DensePlan", "needed_nodes", "outer_rows", "padded", "plan_dense"]
+__all__ = ["PAD", "DensePlan", "outer_rows", "padded", "plan_dense"]
 
 # Stored sides of matrices are multiples of this: then the rows of every matrix of a batch lie alike
 # in memory, and the product of one seed has the same bits whichever seeds stand before it.
@@ -91,19 +92,19 @@ def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> Den
         sizes: Sizes of the dimension classes that occur.
         itemsize: Bytes of one coordinate.
     """
-    needed = needed_nodes(program)
+    needed = cone(program.nodes, (ref for _, ref in program.outputs))
     order, batches = _order(program, needed)
     members: dict[str, set[int]] = defaultdict(set)
     for ref in order:
         node = program.nodes[ref]
-        if isinstance(node, InputVector):
-            members[node.group].add(node.index)
+        if _is_input(node, 1):
+            members[node.family.name].add(node.index)
     used = {name: tuple(sorted(found)) for name, found in members.items()}
     drops = _drops(program, order)
     matrices = [
         (_bytes(program, ref, sizes, itemsize), ref)
         for ref in order
-        if isinstance(program.nodes[ref], InputMatrix)
+        if _is_input(program.nodes[ref], 2)
     ]
     biggest = max(matrices, default=None)
     return DensePlan(
@@ -118,16 +119,9 @@ def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> Den
     )
 
 
-def needed_nodes(program: Program) -> list[bool]:
-    """For each node whether an output needs it."""
-    needed = [False] * len(program.nodes)
-    for _, ref in program.outputs:
-        needed[ref] = True
-    for ref in range(len(program.nodes) - 1, -1, -1):
-        if needed[ref]:
-            for other in node_refs(program.nodes[ref]):
-                needed[other] = True
-    return needed
+def _is_input(node: Node, width: int) -> TypeGuard[Input]:
+    """Whether a node is drawn, with so many width axes: 1 for a start vector, 2 for a matrix."""
+    return isinstance(node, Input) and len(node.family.width) == width
 
 
 def _order(
@@ -138,9 +132,9 @@ def _order(
     first_use: dict[Ref, int] = {}
     batches: dict[tuple[int, ...], dict[Ref, Ref]] = defaultdict(dict)
     for ref, node in enumerate(program.nodes):
-        if not needed[ref] or isinstance(node, InputMatrix):
+        if not needed[ref] or _is_input(node, 2):
             continue
-        below = max((depth[other] for other in node_refs(node)), default=0)
+        below = max((depth[other] for other in references(node)), default=0)
         depth[ref] = below
         if isinstance(node, MatMul):
             depth[ref] = below + 1
@@ -159,7 +153,7 @@ def _order(
 def _drops(program: Program, order: Sequence[Ref]) -> tuple[tuple[Ref, ...], ...]:
     last = {ref: position for position, ref in enumerate(order)}
     for position, ref in enumerate(order):
-        for other in node_refs(program.nodes[ref]):
+        for other in references(program.nodes[ref]):
             last[other] = position
     drops: list[list[Ref]] = [[] for _ in order]
     for ref, position in last.items():
@@ -172,8 +166,8 @@ def _bytes(program: Program, ref: Ref, sizes: Mapping[str, int], itemsize: int) 
     if found.kind is Kind.SCALAR:
         return 8
     if found.kind is Kind.VECTOR:
-        return sizes[found.dims[0]] * itemsize
-    return padded(sizes[found.dims[0]]) * padded(sizes[found.dims[1]]) * itemsize
+        return sizes[found.width[0]] * itemsize
+    return padded(sizes[found.width[0]]) * padded(sizes[found.width[1]]) * itemsize
 
 
 def _peak(
@@ -193,13 +187,13 @@ def _peak(
     peak = live
     for position, ref in enumerate(order):
         node = program.nodes[ref]
-        if not isinstance(node, InputVector):
+        if not _is_input(node, 1):
             live += _bytes(program, ref, sizes, itemsize)
         peak = max(peak, live + _temporary(program, ref, batches, sizes, itemsize))
         live -= sum(
             _bytes(program, other, sizes, itemsize)
             for other in drops[position]
-            if not isinstance(program.nodes[other], InputVector)
+            if not _is_input(program.nodes[other], 1)
         )
     return peak
 
@@ -213,22 +207,22 @@ def _temporary(
 ) -> int:
     """Bytes that one node needs on top of its arguments and its value, for each seed."""
     node = program.nodes[ref]
-    if isinstance(node, InputMatrix):
-        rows, cols = (sizes[name] for name in program.types[ref].dims)
-        if node.law == "orthogonal":  # the Gaussian matrix, its factors and LAPACK's copy
+    if _is_input(node, 2):
+        rows, cols = (sizes[name] for name in program.types[ref].width)
+        if node.family.law == "orthogonal":  # the Gaussian matrix, its factors and LAPACK's copy
             return 4 * rows * cols * 8
         return 0
     if isinstance(node, MatMul):
-        matrix = program.types[node.matrix].dims
+        matrix = program.types[node.matrix].width
         return len(batches.get(ref, ())) * 2 * sum(padded(sizes[name]) for name in matrix) * 8
-    if isinstance(node, Nonlin | Moment):
-        size = sizes[program.types[node.vectors[0]].dims[0]]
+    if isinstance(node, Nonlin | Moment) and node.vectors:
+        size = sizes[program.types[node.vectors[0]].width[0]]
         extra = _MOMENT_BYTES if isinstance(node, Moment) else 0
         return size * ((len(lower(node.fn).steps) + 1) * itemsize + extra)
     if isinstance(node, OuterNonlin):
-        cols = sizes[program.types[node.vector].dims[0]]
-        rows = min(sizes[program.types[ref].dims[0]], outer_rows(node, cols, itemsize))
+        cols = sizes[program.types[node.vector].width[0]]
+        rows = min(sizes[program.types[ref].width[0]], outer_rows(node, cols, itemsize))
         return rows * _outer_bytes(node, cols, itemsize)
     if isinstance(node, LinComb):
-        return sizes[program.types[ref].dims[0]] * itemsize
+        return sizes[program.types[ref].width[0]] * itemsize
     return 0

@@ -19,16 +19,14 @@ from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, tape
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Program
@@ -69,47 +67,57 @@ class DenseRun:
 
     def size(self, ref: Ref) -> int:
         """The size of a vector."""
-        return self.plan.sizes[self.program.types[ref].dims[0]]
+        return self.plan.sizes[self.program.types[ref].width[0]]
 
     def from_host(self, array: Any) -> Any:
         """A numpy array as a tensor in this run's format and place."""
         return self.torch.from_numpy(np.ascontiguousarray(array)).to(self.device, self.dtype)
 
 
-def _input_vector(node: InputVector, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    if node.group not in run.groups:
-        group = run.program.group[node.group]
-        members = run.plan.members[node.group]
+def _data(node: Data, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    numbers = [float(node.values[0])] * len(run.networks)
+    return run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
+
+
+def _input(node: Input, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    return (_drawn, _start, _matrix)[len(node.family.width)](node, run)
+
+
+def _drawn(node: Input, run: DenseRun) -> Any:
+    numbers = [draw_scalar(node.family, network) for network in run.networks]
+    return run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
+
+
+def _start(node: Input, run: DenseRun) -> Any:
+    group = node.family
+    if group.name not in run.groups:
+        members = run.plan.members[group.name]
         size = run.plan.sizes[group.dim]
         shape = (len(members), len(run.networks), size)
         block = run.torch.empty(shape, dtype=run.dtype, device=run.device)
         for index, network in enumerate(run.networks):
             block[:, index] = run.from_host(draw_group(group, members, network, size))
-        run.groups[node.group] = dict(zip(members, block.unbind(0), strict=True))
-    return run.groups[node.group].pop(node.index)
+        run.groups[group.name] = dict(zip(members, block.unbind(0), strict=True))
+    return run.groups[group.name].pop(node.index)
 
 
-def _input_matrix(node: InputMatrix, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    rows, cols = run.plan.sizes[node.rows], run.plan.sizes[node.cols]
+def _matrix(node: Input, run: DenseRun) -> Any:
+    family = node.family
+    rows, cols = (run.plan.sizes[name] for name in family.width)
     shape = (len(run.networks), padded(rows), padded(cols))
     matrix = run.torch.zeros(shape, dtype=run.dtype, device=run.device)
     in_place = run.device.type == "cpu" and run.dtype in (run.torch.float64, run.torch.float32)
-    if node.law == "orthogonal":
+    if family.law == "orthogonal":
         for index, network in enumerate(run.networks):
-            matrix[index, :rows, :cols] = run.from_host(orthogonal(node, network, rows, cols))
+            matrix[index, :rows, :cols] = run.from_host(orthogonal(family, network, rows, cols))
     elif in_place:
-        fill_gaussian(node, run.networks, [part[:rows, :cols] for part in matrix.numpy()])
+        fill_gaussian(family, run.networks, [part[:rows, :cols] for part in matrix.numpy()])
     else:
         host = np.empty((rows, cols), dtype=np.float64 if run.dtype.itemsize == 8 else np.float32)
         for index, network in enumerate(run.networks):
-            fill_gaussian(node, [network], [host])
+            fill_gaussian(family, [network], [host])
             matrix[index, :rows, :cols] = run.from_host(host)
     return matrix
-
-
-def _input_scalar(node: InputScalar, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    numbers = [draw_scalar(node, network) for network in run.networks]
-    return run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], run: DenseRun) -> Any:
@@ -123,7 +131,7 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], run: DenseRun) -> Any:
 
 def _products(run: DenseRun, node: MatMul, matrix: Any, vectors: Sequence[Any]) -> Sequence[Any]:
     """One matrix of each seed times several vectors of that seed."""
-    rows, cols = (run.plan.sizes[name] for name in run.program.types[node.matrix].dims)
+    rows, cols = (run.plan.sizes[name] for name in run.program.types[node.matrix].width)
     taken, given = (rows, cols) if node.transpose else (cols, rows)
     if len(vectors) == 1 and padded(taken) == taken:
         stack = vectors[0][:, None]
@@ -160,6 +168,8 @@ def _on_vectors(
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    if not node.vectors:
+        return _scalar_fn(node, values, run)
     return _on_vectors(run, node.fn, node.vectors, node.scalars, values)
 
 
@@ -245,7 +255,7 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any
     return run.torch.cat(parts, 1) / inner
 
 
-def _scalar_fn(node: ScalarFn, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+def _scalar_fn(node: Nonlin, values: list[Any], run: DenseRun) -> Any:
     found = _apply(node.fn, [values[other] for other in node.scalars], run.scalar_space)
     double = run.torch.float64
     if isinstance(found, float | int):
@@ -261,15 +271,13 @@ def _scale(node: Scale, ref: Ref, values: list[Any], run: DenseRun) -> Any:
 DENSE_RULES: Rules[Any, DenseRun] = Rules(
     "dense finite width",
     {
-        InputVector: _input_vector,
-        InputMatrix: _input_matrix,
-        InputScalar: _input_scalar,
+        Data: _data,
+        Input: _input,
         MatMul: _matmul,
         Nonlin: _nonlin,
         LinComb: _lincomb,
         Moment: _moment,
         OuterNonlin: _outer,
-        ScalarFn: _scalar_fn,
         Scale: _scale,
     },
 )

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.starts import factor
-from tpcalc.program.nodes import Group, InputMatrix, InputScalar
+from tpcalc.program.nodes import Family
 
 __all__ = ["Network", "draw_group", "draw_scalar", "fill_gaussian", "orthogonal"]
 
@@ -63,12 +63,12 @@ class Network:
 
 
 def fill_gaussian(
-    node: InputMatrix, networks: Sequence[Network], targets: Sequence[NDArray[np.floating]]
+    family: Family, networks: Sequence[Network], targets: Sequence[NDArray[np.floating]]
 ) -> None:
     """Fill one array for each network with iid N(0, 1) entries.
 
     Args:
-        node: The matrix.
+        family: The matrix.
         networks: The networks.
         targets: For each network an array of shape (rows, cols), float64 or float32.
     """
@@ -77,7 +77,7 @@ def fill_gaussian(
 
     def fill(network: Network, target: NDArray[np.floating], block: int) -> None:
         part = target[block * height : (block + 1) * height]
-        part[...] = network.stream("matrix", node.name, block).standard_normal(part.shape)
+        part[...] = network.stream("matrix", family.name, block).standard_normal(part.shape)
 
     jobs = [
         partial(fill, network, target, block)
@@ -102,14 +102,14 @@ def _run(jobs: Sequence[Callable[[], None]], *, threaded: bool) -> None:
             raise
 
 
-def orthogonal(node: InputMatrix, network: Network, rows: int, cols: int) -> Array:
+def orthogonal(family: Family, network: Network, rows: int, cols: int) -> Array:
     """Columns (rows, if there are fewer) of a Haar orthogonal matrix, entries of mean square 1.
 
     The Q of a Gaussian matrix is Haar distributed once the diagonal of R is made positive, which
     makes the factorisation unique.
 
     Args:
-        node: The matrix.
+        family: The matrix.
         network: The network.
         rows: Number of rows.
         cols: Number of columns.
@@ -118,20 +118,20 @@ def orthogonal(node: InputMatrix, network: Network, rows: int, cols: int) -> Arr
         F. Mezzadri, How to generate random matrices from the classical compact groups, section 5.
 
     Example:
-        >>> W = orthogonal(InputMatrix("W", "n", "m", "orthogonal"), Network(0, 3), 3, 2)
+        >>> W = orthogonal(Family("W", ("n", "m"), law="orthogonal"), Network(0, 3), 3, 2)
         >>> bool(np.allclose(W.T @ W, 3 * np.eye(2)))
         True
     """
     tall, thin = max(rows, cols), min(rows, cols)
     gaussian = np.empty((tall, thin))
-    fill_gaussian(node, [network], [gaussian])
+    fill_gaussian(family, [network], [gaussian])
     q, r = np.linalg.qr(gaussian)
     q *= np.where(np.diag(r) < 0, -1.0, 1.0) * np.sqrt(tall)
     found: Array = q if rows >= cols else q.T
     return found
 
 
-def draw_group(group: Group, members: Sequence[int], network: Network, size: int) -> Array:
+def draw_group(group: Family, members: Sequence[int], network: Network, size: int) -> Array:
     """Members of a Gaussian group, shape (len(members), size).
 
     Args:
@@ -144,7 +144,7 @@ def draw_group(group: Group, members: Sequence[int], network: Network, size: int
         ProgramError: The covariance is not positive semidefinite.
 
     Example:
-        >>> twins = Group("g", "n", (0.0, 0.0), ((1.0, 1.0), (1.0, 1.0)))
+        >>> twins = Family.group("g", "n", (0.0, 0.0), ((1.0, 1.0), (1.0, 1.0)))
         >>> a, b = draw_group(twins, (0, 1), Network(0, 4), 4)
         >>> bool((a == b).all())
         True
@@ -162,14 +162,12 @@ def draw_group(group: Group, members: Sequence[int], network: Network, size: int
     return correlated
 
 
-def draw_scalar(node: InputScalar, network: Network) -> float:
-    """A scalar input of one network.
+def draw_scalar(family: Family, network: Network) -> float:
+    """A random number of one network.
 
     Example:
-        >>> draw_scalar(InputScalar("lr", 0.5), Network(3, 64))
+        >>> draw_scalar(Family.scalar("b", 0.5, 0), Network(3, 64))
         0.5
     """
-    value, std = float(node.value), float(node.std)
-    if std == 0:
-        return value
-    return value + std * float(network.stream("scalar", node.name).standard_normal())
+    normal = network.stream("scalar", family.name).standard_normal()
+    return float(family.mean[0]) + float(family.std) * float(normal)

@@ -30,7 +30,7 @@ from tpcalc.limit.graph import (
 )
 from tpcalc.limit.parity import Parity
 from tpcalc.orders.coset import Lattice
-from tpcalc.program.nodes import InputMatrix, Ref
+from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 
 __all__ = ["Building", "is_hidden"]
@@ -65,9 +65,9 @@ class Building:
         largest = 128 if len(self.program.nodes) < 10_000 else 16
         ratio = {dim.name: dim.ratio for dim in self.program.dims}
         self.orthogonal = {
-            node.name: (ratio[node.rows], ratio[node.cols])
-            for node in self.program.nodes
-            if isinstance(node, InputMatrix) and node.law == "orthogonal"
+            family.name: (ratio[family.width[0]], ratio[family.width[1]])
+            for family in self.program.families.values()
+            if family.law == "orthogonal"
         }
         self.parity = Parity(self.program.group, frozenset(self.orthogonal), Lattice(largest))
 
@@ -159,7 +159,7 @@ class Building:
 
     def dim(self, ref: Ref) -> str:
         """The dimension class of a vector node of the program."""
-        return self.program.types[ref].dims[0]
+        return self.program.types[ref].width[0]
 
     def scalar_sum(self, items: Sequence[LRef]) -> LRef:
         """The node of a sum of scalars."""

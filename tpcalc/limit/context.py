@@ -19,8 +19,8 @@ from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
+from tpcalc.program.base import references
 from tpcalc.program.nodes import Ref
-from tpcalc.program.typing import node_refs
 
 __all__ = ["Context", "Piece", "Template"]
 
@@ -124,7 +124,7 @@ class Context(Building):
     def _look(self, ref: Ref) -> None:
         """The nodes with claims at or below one, as bits."""
         found = 0
-        for other in node_refs(self.program.nodes[ref]):
+        for other in references(self.program.nodes[ref]):
             found |= self.below[other]
         if ref in self.claims:
             found |= 1 << len(self.holders)

@@ -37,7 +37,7 @@ from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
 from tpcalc.orders.chamber import Chamber, Power
-from tpcalc.program.nodes import InputMatrix, Kind, Ref
+from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 from tpcalc.results import NotCovered
@@ -346,9 +346,9 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
         dims.append(context.dims[ref])
     kept = tuple((name, target.renamed(new)) for name, target in targets)
     matrices = tuple(
-        (node.name, node.rows, node.cols)
-        for node in context.program.nodes
-        if isinstance(node, InputMatrix)
+        (family.name, family.width[0], family.width[1])
+        for family in context.program.families.values()
+        if len(family.width) == 2
     )
     return LimitGraph(
         tuple(nodes),

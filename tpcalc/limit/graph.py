@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.functions import Fn, Var
-from tpcalc.program.nodes import Dim, Group
+from tpcalc.program.nodes import Dim, Family
 
 __all__ = [
     "Apply",
@@ -229,7 +229,7 @@ class LimitGraph:
     targets: tuple[tuple[str, Target], ...]
     vector_dim: tuple[str | None, ...]
     dims: tuple[Dim, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[Family, ...]
     matrices: tuple[tuple[str, str, str], ...]
     orthogonal: frozenset[str] = frozenset()
     apart: frozenset[tuple[LRef, LRef]] = frozenset()
@@ -251,7 +251,7 @@ def product_mean(left: LRef, right: LRef) -> Expect:
     return Expect(_PRODUCT, (min(left, right), max(left, right)))
 
 
-def family_of(root: Root, groups: Mapping[str, Group]) -> str:
+def family_of(root: Root, groups: Mapping[str, Family]) -> str:
     """The name of what all fluctuations share that are drawn together.
 
     Args:
@@ -259,7 +259,7 @@ def family_of(root: Root, groups: Mapping[str, Group]) -> str:
         groups: Of the program, by name.
 
     Example:
-        >>> groups = {"u": Group("u", "n", (Fraction(0), Fraction(0)))}
+        >>> groups = {"u": Family.group("u", "n", (Fraction(0), Fraction(0)))}
         >>> family_of(Start("u", 1), groups), family_of("W", groups)
         ('start u[1]', 'matrix W')
     """

@@ -13,9 +13,9 @@ from tpcalc.functions.expr import walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.series import Series
 from tpcalc.orders.chamber import Power
-from tpcalc.program.nodes import Kind, Moment, Nonlin, OuterNonlin, Ref, ScalarFn
-from tpcalc.program.text import TEXT_RULES, FunctionNames
-from tpcalc.program.typing import node_refs
+from tpcalc.program.base import references
+from tpcalc.program.grammar import form_of
+from tpcalc.program.nodes import Kind, Moment, Nonlin, OuterNonlin, Ref
 from tpcalc.results import NotCovered
 
 __all__ = ["not_covered", "refused", "where_lost"]
@@ -52,7 +52,7 @@ def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCov
     """
     program = context.program
     node = program.nodes[ref]
-    text = TEXT_RULES.table[type(node)](node, ref, [], FunctionNames())
+    text = form_of(type(node)).write(node)
     vector = program.types[program.ref(name)].kind is Kind.VECTOR
     hint = error.hint or ""
     return NotCovered(name, program.place(ref), text, error.message, hint, error.code, vector)
@@ -70,7 +70,7 @@ def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
     while ref not in context.uncovered:
         known = [
             (_known(context, values[other]), other)
-            for other in node_refs(context.program.nodes[ref])
+            for other in references(context.program.nodes[ref])
             if isinstance(values[other], Series)
         ]
         most = here if here > BOUND else context.ranking.depth
@@ -99,9 +99,9 @@ def _known(context: Context, series: Series[Any]) -> Fraction | None:
 def _exploding(context: Context, values: Sequence[Any], ref: Ref) -> list[Power]:
     """The powers with which the arguments of a function explode that has no leading term."""
     node, at = context.program.nodes[ref], context.ranking.chamber.at
-    if not isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin) or values[ref].terms:
+    if not isinstance(node, Nonlin | Moment | OuterNonlin) or values[ref].terms:
         return []
-    series = [values[other] for other in node_refs(node)]
+    series = [values[other] for other in references(node)]
     return [one.terms[0][0] for one in series if one.terms and at(one.terms[0][0]) > 0]
 
 
@@ -126,6 +126,6 @@ def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
 
 
 def _has_kinks(node: object) -> bool:
-    return isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin) and any(
+    return isinstance(node, Nonlin | Moment | OuterNonlin) and any(
         isinstance(part, Call) and part.atom.facts.kinks for part in walk(node.fn.expr)
     )

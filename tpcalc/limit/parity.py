@@ -17,7 +17,7 @@ from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.graph import Apply, Combine, LNode, LRef, OuterExpect, Product, Start
 from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
-from tpcalc.program.nodes import Group
+from tpcalc.program.nodes import Family
 
 __all__ = ["Parity"]
 
@@ -48,7 +48,7 @@ class Parity:
         orthogonal: Names of the matrices with a Haar law.
     """
 
-    groups: Mapping[str, Group]
+    groups: Mapping[str, Family]
     orthogonal: frozenset[str] = frozenset()
     lattice: Lattice = field(default_factory=Lattice)
     own: dict[LRef, int] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Parity:
             found = self._starts[node.group] = self._members(self.groups[node.group])
         return found[node.index]
 
-    def _members(self, group: Group) -> list[tuple[Coset, int, int]]:
+    def _members(self, group: Family) -> list[tuple[Coset, int, int]]:
         """For each member its coset (with 0 where it has a mean) and its own direction, or 0."""
         directions = [self._fresh() for _ in group.mean]
         out = []
@@ -214,7 +214,7 @@ def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:
     return by_parity.get(expr.atom.facts.parity, lattice.span)(inner)
 
 
-def _factor(group: Group) -> list[list[bool]]:
+def _factor(group: Family) -> list[list[bool]]:
     """Which independent Gaussians each member holds: the exact factor L D L^T of the covariance."""
     count = len(group.mean)
     if group.cov is None:

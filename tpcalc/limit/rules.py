@@ -28,16 +28,14 @@ from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.rules import Rules
@@ -48,32 +46,33 @@ HALF, ZERO = Fraction(1, 2), Fraction(0)
 ROUNDING = 1e-14
 
 
-def _input_vector(node: InputVector, ref: Ref, values: list[Any], context: Context) -> Value:
-    group = context.program.group[node.group]
-    return Series(((ZERO, context.add(Start(node.group, node.index), group.dim)),))
+def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Value:
+    (value,) = node.values
+    return Series(((ZERO, context.number(value)),)) if value != 0 else Series(())
 
 
-def _input_matrix(node: InputMatrix, ref: Ref, values: list[Any], context: Context) -> None:
-    """Its products have the rules."""
-
-
-def _input_scalar(node: InputScalar, ref: Ref, values: list[Any], context: Context) -> Value:
-    if node.std != 0:
-        return Series(((ZERO, context.add(Draw(node.name, node.value, node.std), None)),))
-    return Series(((ZERO, context.number(node.value)),)) if node.value != 0 else Series(())
+def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value | None:
+    family = node.family
+    if len(family.width) == 2:
+        return None  # its products have the rules
+    if family.width:
+        return Series(((ZERO, context.add(Start(family.name, node.index), family.dim)),))
+    if family.std == 0:
+        return _data(Data(family.name, family.mean), ref, values, context)
+    return Series(((ZERO, context.add(Draw(node.name, family.mean[0], family.std), None)),))
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
     matrix = context.program.nodes[node.matrix]
-    assert isinstance(matrix, InputMatrix)
-    dim = matrix.cols if node.transpose else matrix.rows
+    assert isinstance(matrix, Input)
+    dim, other = matrix.family.width[::-1] if node.transpose else matrix.family.width
     x: Value = values[node.vector]
     if not x.terms and dim not in context.anchors:
         # The product is 0, but functions that are constant on its dimension need a vector there.
-        source = context.anchors[matrix.rows if node.transpose else matrix.cols]
+        source = context.anchors[other]
         context.add(Product(matrix.name, node.transpose, source), dim)
     x = context.ranking.spread(x)  # what moves few coordinates of x moves all of W x
-    apply = _haar_product if matrix.law == "orthogonal" else _product
+    apply = _haar_product if matrix.family.law == "orthogonal" else _product
     found = (
         (power, apply(context, matrix.name, node.transpose, ref, dim)) for power, ref in x.terms
     )
@@ -129,6 +128,8 @@ def _haar_product(
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:
+    if not node.vectors:
+        return scalar_fn(node, ref, values, context)
     fn, vectors, scalars = composed(context.program, node.fn, node.vectors, node.scalars)
     pieces, bounds = expanded(
         context,
@@ -322,15 +323,13 @@ def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
 
 
 _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
-    InputVector: _input_vector,
-    InputMatrix: _input_matrix,
-    InputScalar: _input_scalar,
+    Data: _data,
+    Input: _input,
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,
     Moment: moment,
     OuterNonlin: _outer,
-    ScalarFn: scalar_fn,
     Scale: _scale,
 }
 

@@ -11,12 +11,12 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef, Number, ScalarApply
 from tpcalc.limit.pieces import Value, collected, expanded
 from tpcalc.orders.chamber import Power
-from tpcalc.program.nodes import Ref, ScalarFn
+from tpcalc.program.nodes import Nonlin, Ref
 
 __all__ = ["scalar_fn"]
 
 
-def scalar_fn(node: ScalarFn, ref: Ref, values: list[Any], context: Context) -> Value:
+def scalar_fn(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:
     """The series of a function of scalars.
 
     Args:

@@ -17,10 +17,10 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, add, const
 from tpcalc.functions.fn import product
 from tpcalc.orders import as_ex
+from tpcalc.program.base import references
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
     Kind,
     LinComb,
     MatMul,
@@ -28,12 +28,10 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.rules import Rules
-from tpcalc.program.typing import node_refs
 
 __all__ = ["BACKWARD_RULES", "Gradients", "backward"]
 
@@ -63,7 +61,7 @@ class _Sweep:
     matrices: dict[Ref, list[tuple[Ref, Ref]]] = field(default_factory=lambda: defaultdict(list))
 
     def ratio(self, vector: Ref) -> Fraction:
-        return self.builder.dim_of(self.builder.type(vector).dims[0]).ratio
+        return self.builder.dim_of(self.builder.type(vector).width[0]).ratio
 
     def to_vector(self, ref: Ref, number: Fraction | float, scalar: Ref | None, item: Ref) -> None:
         if self.active[ref]:
@@ -92,12 +90,12 @@ class _Sweep:
         refs = tuple(term for term in terms if term is not None)
         ones = len(terms) - len(refs)
         total = add((const(ones), *(Par(i) for i in range(len(refs)))))
-        return True, self.builder.add(ScalarFn(Fn(total, 0, len(refs)), refs))
+        return True, self.builder.add(Nonlin(Fn(total, 0, len(refs)), (), refs))
 
     def times(self, left: Ref | None, right: Ref) -> Ref:
         if left is None:
             return right
-        return self.builder.add(ScalarFn(Fn(Par(0) * Par(1), 0, 2), (left, right)))
+        return self.builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (left, right)))
 
     def total(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref:
         """The sum over coordinates: size times moment."""
@@ -109,7 +107,7 @@ class _Sweep:
         )
         ratio = self.ratio(vectors[0])
         if ratio != 1:
-            moment = self.builder.add(ScalarFn(Fn(Par(0) * const(ratio), 0, 1), (moment,)))
+            moment = self.builder.add(Nonlin(Fn(Par(0) * const(ratio), 0, 1), (), (moment,)))
         return self.builder.add(Scale(moment, as_ex(1)))
 
     def apply(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref | None:
@@ -151,7 +149,7 @@ def backward(
     active = [False] * size
     wanted = set(parameters)
     for ref in range(size):
-        active[ref] = ref in wanted or any(active[r] for r in node_refs(builder.node(ref)))
+        active[ref] = ref in wanted or any(active[r] for r in references(builder.node(ref)))
     sweep = _Sweep(builder, active)
     for output, seed in outputs:
         sweep.to_scalar(output, seed)
@@ -172,7 +170,7 @@ def backward(
         if adjoint is not None:
             adjoints[ref] = adjoint
         elif ref in wanted:  # a gradient that is the number 1
-            adjoints[ref] = builder.add(ScalarFn(Fn(const(1), 0, 0), ()))
+            adjoints[ref] = builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
         node = builder.node(ref)
         try:
             BACKWARD_RULES.table[type(node)](node, ref, [adjoint], sweep)
@@ -199,6 +197,9 @@ def _matmul(node: MatMul, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 
 def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
+    if not node.vectors:
+        _scalar_fn(node, adjoint[0], sweep)
+        return
     bar: Ref = adjoint[0]
     carry = Fn(Var(0), 1)
     for index, vector in enumerate(node.vectors):
@@ -249,8 +250,7 @@ def _outer(node: OuterNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> No
     )
 
 
-def _scalar_fn(node: ScalarFn, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    bar: Ref | None = adjoint[0]
+def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep) -> None:
     for index, scalar in enumerate(node.scalars):
         if sweep.active[scalar]:
             slope = node.fn.by_scalar(index)
@@ -260,7 +260,7 @@ def _scalar_fn(node: ScalarFn, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> N
             refs = node.scalars
             if bar is not None:
                 expr, refs = expr * Par(slope.scalars), (*node.scalars, bar)
-            sweep.to_scalar(scalar, sweep.builder.add(ScalarFn(Fn(expr, 0, len(refs)), refs)))
+            sweep.to_scalar(scalar, sweep.builder.add(Nonlin(Fn(expr, 0, len(refs)), (), refs)))
 
 
 def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -270,20 +270,18 @@ def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
         item = sweep.builder.add(Scale(bar, node.n_power, node.depth_power))
         sweep.to_vector(node.of, Fraction(1), None, item)
         return
-    one = bar if bar is not None else sweep.builder.add(ScalarFn(Fn(const(1), 0, 0), ()))
+    one = bar if bar is not None else sweep.builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
     sweep.to_scalar(node.of, sweep.builder.add(Scale(one, node.n_power, node.depth_power)))
 
 
 _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
-    InputVector: _leaf,
-    InputMatrix: _leaf,
-    InputScalar: _leaf,
+    Data: _leaf,
+    Input: _leaf,
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,
     Moment: _moment,
     OuterNonlin: _outer,
-    ScalarFn: _scalar_fn,
     Scale: _scale,
 }
 

@@ -17,19 +17,20 @@ from tpcalc.functions.expr import Expr, mul, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.passes.instance import Instance
 from tpcalc.passes.weights import Form
+from tpcalc.program.base import references
 from tpcalc.program.nodes import (
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
+    Kind,
     LinComb,
     MatMul,
     Moment,
     Node,
+    Nonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder
-from tpcalc.program.typing import node_refs
 
 __all__ = ["Contribution", "Contributions"]
 
@@ -71,7 +72,7 @@ class Contributions:
         for item in wanted:
             inside = set(item.parameters)
             for ref in range(forward):
-                if inside.intersection(node_refs(template.node(ref))):
+                if inside.intersection(references(template.node(ref))):
                     inside.add(ref)
             self._due.setdefault(min(item.parameters), []).append((item, frozenset(inside)))
         self._forward = forward
@@ -113,14 +114,14 @@ def _change(
     """The change of a template node by the last update; None where it does not change."""
     if ref not in inside:
         return None
-    node = instance.template.node(ref)
+    node, kind = instance.template.node(ref), instance.template.type(ref).kind
     if isinstance(node, MatMul) and node.matrix in parameters and node.vector not in inside:
         return instance.weights.last_product(node, instance.ref(node.vector))
-    if isinstance(node, InputVector | InputScalar):
+    if isinstance(node, Input | Data):
         return instance.weights.last_change(ref)
     changes = {
         other: change
-        for other in node_refs(node)
+        for other in references(node)
         if (change := _change(other, instance, parameters, inside)) is not None
     }
     if not changes:
@@ -130,7 +131,7 @@ def _change(
     if isinstance(node, Scale):
         of = _node(changes[node.of], instance)
         return instance.builder.add(Scale(of, node.n_power, node.depth_power))
-    if isinstance(node, Moment | ScalarFn) and len(changes) == 1:
+    if isinstance(node, Moment | Nonlin) and kind is Kind.SCALAR and len(changes) == 1:
         return _applied(node, ref, instance, changes)
     raise _not_linear(ref, node)
 
@@ -162,12 +163,12 @@ def _sum(node: LinComb, instance: Instance, changes: dict[Ref, Change]) -> Form:
 
 
 def _applied(
-    node: Moment | ScalarFn, ref: Ref, instance: Instance, changes: dict[Ref, Change]
+    node: Moment | Nonlin, ref: Ref, instance: Instance, changes: dict[Ref, Change]
 ) -> Ref:
     """A moment or a function of scalars: its slope in the one changed argument times the change."""
     filled = instance.filled_in(node)
-    assert isinstance(filled, Moment | ScalarFn)
-    vectors = filled.vectors if isinstance(filled, Moment) else ()
+    assert isinstance(filled, Moment | Nonlin)
+    vectors = filled.vectors
     arguments: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(vectors)]
     arguments += [(Par(i), s) for i, s in enumerate(filled.scalars)]
     changed = [argument for argument, other in arguments if other in changes]
@@ -184,4 +185,4 @@ def _applied(
     scalars = tuple(part(filled.scalars[i]) for i in keep_s)
     if keep_v:
         return instance.builder.add(Moment(fn, tuple(part(vectors[i]) for i in keep_v), scalars))
-    return scalars[0] if fn.expr == Par(0) else instance.builder.add(ScalarFn(fn, scalars))
+    return scalars[0] if fn.expr == Par(0) else instance.builder.add(Nonlin(fn, (), scalars))

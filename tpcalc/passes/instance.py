@@ -10,9 +10,11 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import const, substitute
 from tpcalc.passes.weights import Form, Weights
+from tpcalc.program.base import renumbered
 from tpcalc.program.nodes import (
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
+    Kind,
     LinComb,
     MatMul,
     Moment,
@@ -20,11 +22,9 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder
-from tpcalc.program.rename import with_refs
 
 __all__ = ["Instance", "datum"]
 
@@ -81,17 +81,17 @@ class Instance:
     def _value(self, ref: Ref, node: Node) -> Value | None:
         if ref in self.data:
             return datum(float(self.data[ref]))
-        if isinstance(node, InputVector | InputScalar):
+        if isinstance(node, Input | Data) and self.template.type(ref).kind is not Kind.MATRIX:
             return self.weights.current(ref, node)
         if isinstance(node, LinComb):
             return self._lincomb(node)
         if isinstance(node, MatMul):
             return self.weights.multiply(node, self.ref(node.vector))
-        if isinstance(node, Nonlin | Moment | ScalarFn | OuterNonlin):
+        if isinstance(node, Nonlin | Moment | OuterNonlin):
             node = self.filled_in(node)
         if isinstance(node, Scale) and isinstance(self.values[node.of], float | Fraction):
             raise ProgramError(f"a power of n in front of the datum %{node.of}.")
-        return self.builder.add(with_refs(node, self.ref))
+        return self.builder.add(renumbered(node, self.ref))
 
     def coefficient(
         self, number: Fraction | float, scalar: Ref | None
@@ -115,7 +115,7 @@ class Instance:
                 total.add_term(coefficient, self.ref(vector), number)
         return total
 
-    def filled_in(self, node: Nonlin | Moment | ScalarFn | OuterNonlin) -> Node:
+    def filled_in(self, node: Nonlin | Moment | OuterNonlin) -> Node:
         """Put data into the function where a scalar argument is a datum."""
         given: dict[Expr, Expr] = {
             Par(index): const(value)

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.program.nodes import (
-    Group,
-    InputMatrix,
-    InputScalar,
-    InputVector,
-    LinComb,
-    MatMul,
-    Node,
-)
+from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, members
 from tpcalc.program.program import Program, prune
 
 __all__ = ["started_at_zero"]
@@ -32,37 +23,36 @@ def started_at_zero(program: Program, names: Collection[str]) -> Program:
     Example:
         >>> from tpcalc.program.program import Builder
         >>> builder = Builder()
-        >>> builder.group(Group("x", "n", (0,)))
-        >>> x, w = builder.add(InputVector("x", 0)), builder.add(InputMatrix("W", "n", "n"))
+        >>> x = builder.add(Input(Family.group("x", "n", (0,))))
+        >>> w = builder.add(Input(Family("W", ("n", "n"))))
         >>> builder.output("h", builder.add(MatMul(w, x)))
         >>> started_at_zero(builder.finish(), {"W"}).nodes[-1]
-        LinComb(numbers=(Fraction(0, 1),), scalars=(None,), vectors=(0,))
+        LinComb(numbers=(Fraction(0, 1),), scalars=(None,), vectors=(0,), over=())
     """
     if not names:
         return program
-    groups = tuple(_zero(group) if group.name in names else group for group in program.groups)
     nodes: list[Node] = []
     for node in program.nodes:
         if isinstance(node, MatMul):
             matrix = program.nodes[node.matrix]
-            if isinstance(matrix, InputMatrix) and matrix.name in names:
-                other = program.types[node.vector].dims
-                mine = matrix.rows if not node.transpose else matrix.cols
-                assert other == (mine,), "only square matrices start at 0"
+            if isinstance(matrix, Input) and matrix.name in names:
+                rows, cols = matrix.family.width[::-1] if node.transpose else matrix.family.width
+                assert rows == cols, "only square matrices start at 0"
                 node = LinComb((ZERO,), (None,), (node.vector,))
-        elif isinstance(node, InputVector) and node.group in names:
-            node = replace(node, group=_name(node.group))
-        elif isinstance(node, InputScalar) and node.name in names:
-            node = replace(node, value=ZERO, std=ZERO)
+        elif isinstance(node, Input) and node.family.name in names:
+            node = _zero(node)
         nodes.append(node)
-    return prune(Program(program.dims, groups, tuple(nodes), program.outputs, program.where))
+    return prune(Program(program.dims, tuple(nodes), program.outputs, program.where))
 
 
-def _zero(group: Group) -> Group:
-    zeros = (ZERO,) * len(group.mean)
-    return Group(_name(group.name), group.dim, zeros, (zeros,) * len(zeros))
-
-
-def _name(group: str) -> str:
-    """Another name, so that a covariance that is put in for the group passes this one by."""
-    return f"{group} at 0"
+def _zero(node: Input) -> Node:
+    """A start vector without variance, or the number 0; a matrix is left to its products."""
+    family = node.family
+    if len(family.width) == 2:
+        return node
+    if not family.width:
+        return Data(family.name, (ZERO,))
+    # Another name, so that a covariance that is put in for the group passes this one by.
+    zeros = (ZERO,) * family.size
+    named = Family.group(f"{family.name} at 0", family.width[0], zeros, (zeros,) * family.size)
+    return members(named)[node.index]

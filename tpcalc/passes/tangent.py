@@ -20,20 +20,20 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.unroll import Model, Parameter
+from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import (
-    Group,
-    InputVector,
+    Family,
+    Input,
     Kind,
     LinComb,
     Moment,
     Node,
+    Nonlin,
     Ref,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.rename import with_refs
-from tpcalc.program.typing import node_refs
 
 __all__ = ["DATA", "Rate", "TangentProgram", "tangent_of_model", "tangent_of_program"]
 
@@ -83,11 +83,11 @@ class _Kernel:
             own = list(self._parts(parameter.ref, left, right, left_ref, right_ref))
             terms += [self.rated(part, parameter) for part in own]
         if not terms:
-            return self.builder.add(ScalarFn(Fn(const(0), 0, 0), ()))
+            return self.builder.add(Nonlin(Fn(const(0), 0, 0), (), ()))
         if len(terms) == 1:
             return terms[0]
         total = add(Par(i) for i in range(len(terms)))
-        return self.builder.add(ScalarFn(Fn(total, 0, len(terms)), tuple(terms)))
+        return self.builder.add(Nonlin(Fn(total, 0, len(terms)), (), tuple(terms)))
 
     def _parts(
         self,
@@ -113,24 +113,24 @@ class _Kernel:
 
     def inner(self, a: Ref, b: Ref) -> Ref:
         """The sum over coordinates of a product: size times a moment."""
-        ratio = self.builder.dim_of(self.builder.type(a).dims[0]).ratio
+        ratio = self.builder.dim_of(self.builder.type(a).width[0]).ratio
         node = Moment(SQUARE, (a,)) if a == b else Moment(INNER, (a, b))
         found = self.builder.add(node)
         if ratio != 1:
             scaled = mul((const(ratio), Par(0)))
-            found = self.builder.add(ScalarFn(Fn(scaled, 0, 1), (found,)))
+            found = self.builder.add(Nonlin(Fn(scaled, 0, 1), (), (found,)))
         return self.builder.add(Scale(found, as_ex(1)))
 
     def _times(self, a: Ref, b: Ref) -> Ref:
         if a == b:
-            return self.builder.add(ScalarFn(Fn(Par(0) ** 2, 0, 1), (a,)))
-        return self.builder.add(ScalarFn(Fn(Par(0) * Par(1), 0, 2), (a, b)))
+            return self.builder.add(Nonlin(Fn(Par(0) ** 2, 0, 1), (), (a,)))
+        return self.builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (a, b)))
 
     def rated(self, part: Ref, parameter: Parameter) -> Ref:
         factor, exponent = self.rate(parameter)
         if factor != 1:
             scaled = mul((const(factor), Par(0)))
-            part = self.builder.add(ScalarFn(Fn(scaled, 0, 1), (part,)))
+            part = self.builder.add(Nonlin(Fn(scaled, 0, 1), (), (part,)))
         return part if exponent == as_ex(0) else self.builder.add(Scale(part, -exponent))
 
 
@@ -167,9 +167,7 @@ def tangent_of_model(
     gradients = _gradients(builder, model.outputs, wanted, kinds)
     source = builder.finish()
     out = Builder(source.dims)
-    for group in source.groups:
-        out.group(group if group.name != DATA else _group(group.dim, copies * len(model.inputs)))
-    refs = [_copy(source, out, index * len(model.inputs)) for index in range(copies)]
+    refs = [_copy(source, out, index, copies) for index in range(copies)]
     kernel = _Kernel(out, kept, rate)
     for (i, own), (k, output) in product(enumerate(refs), enumerate(model.outputs)):
         if "nngp" in kinds:
@@ -187,7 +185,7 @@ def tangent_of_model(
                 part = kernel.inner(refs[i][left.adjoints[a]], refs[j][right.adjoints[b]])
                 out.output(f"data[{p},{q},{place}]", kernel.rated(part, entering))
     entered = (model.program.nodes[ref] for ref in columns)
-    still = any(isinstance(node, InputVector) and node.group in model.zeros for node in entered)
+    still = any(isinstance(node, Input) and node.family.name in model.zeros for node in entered)
     zeros = model.zeros | ({DATA} if still else set())
     finished = started_at_zero(out.finish(keep_unused=False), zeros)
     return TangentProgram(finished, copies, len(model.inputs), len(model.outputs))
@@ -262,7 +260,7 @@ def _gaussian_inputs(model: Model) -> tuple[Program, frozenset[Ref]]:
             nodes[ref] = LinComb(
                 node.numbers, tuple(s for s, _ in pairs), tuple(v for _, v in pairs)
             )
-        elif any(other in inputs for other in node_refs(node)):
+        elif any(other in inputs for other in references(node)):
             raise _not_gaussian(program, ref)
     if len(columns) != 1:
         raise ProgramError(
@@ -272,26 +270,25 @@ def _gaussian_inputs(model: Model) -> tuple[Program, frozenset[Ref]]:
         )
     (column,) = columns
     _check_weights(program, column)
+    cells = members(_group(program.types[column].width[0], len(inputs)))
     for ref, p in inputs.items():
-        nodes[ref] = InputVector(DATA, p)
-    groups = (*program.groups, _group(program.types[column].dims[0], len(inputs)))
-    return Program(program.dims, groups, tuple(nodes), ()), frozenset(columns)
+        nodes[ref] = cells[p]
+    return Program(program.dims, tuple(nodes), ()), frozenset(columns)
 
 
-def _group(dim: str, members: int) -> Group:
+def _group(dim: str, size: int) -> Family:
     """Vectors in general position: what is derived must not take them for independent."""
     half, one = Fraction(1, 2), Fraction(1)
-    cov = tuple(tuple(one if i == j else half for j in range(members)) for i in range(members))
-    return Group(DATA, dim, (Fraction(0),) * members, cov)
+    cov = tuple(tuple(one if i == j else half for j in range(size)) for i in range(size))
+    return Family.group(DATA, dim, (Fraction(0),) * size, cov)
 
 
 def _check_weights(program: Program, ref: Ref) -> None:
     """What an input multiplies must be centred weights, independent of all others."""
     node = program.nodes[ref]
-    if not isinstance(node, InputVector):
+    if not isinstance(node, Input) or len(node.family.width) != 1:
         raise _not_gaussian(program, ref)
-    group = program.group[node.group]
-    if group.mean[node.index] != 0 or group.cov is not None:
+    if node.family.mean[node.index] != 0 or node.family.cov is not None:
         raise _not_gaussian(program, ref)
 
 
@@ -304,11 +301,12 @@ def _not_gaussian(program: Program, ref: Ref) -> ProgramError:
     )
 
 
-def _copy(source: Program, out: Builder, shift: int) -> list[Ref]:
+def _copy(source: Program, out: Builder, index: int, copies: int) -> list[Ref]:
     """A copy of a program for one input; what does not depend on the input is shared."""
     new: list[Ref] = []
     for node in source.nodes:
-        if isinstance(node, InputVector) and node.group == DATA:
-            node = InputVector(DATA, node.index + shift)
-        new.append(out.add(with_refs(node, new.__getitem__)))
+        if isinstance(node, Input) and node.family.name == DATA:
+            size = node.family.size
+            node = members(_group(node.family.width[0], copies * size))[index * size + node.index]
+        new.append(out.add(renumbered(node, new.__getitem__)))
     return new

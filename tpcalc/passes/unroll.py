@@ -1,6 +1,6 @@
 """Unrolling of training: a forward program of one input becomes the program of T steps.
 
-The forward program is a template: its data are ``InputScalar`` nodes, its trained weights ordinary
+The forward program is a template: its data are ``Data`` nodes, its trained weights ordinary
 inputs. The backward pass of the template is derived once; every step and sample is a copy of both
 with the data filled in and the *current* weights substituted. Trained matrices are never formed:
 
@@ -23,7 +23,7 @@ from tpcalc.passes.contribution import Contribution, Contributions
 from tpcalc.passes.instance import Instance
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.weights import Form, Weights
-from tpcalc.program.nodes import InputScalar, Ref, ScalarFn
+from tpcalc.program.nodes import Data, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 
 __all__ = ["Model", "Parameter", "Watch", "unroll"]
@@ -62,7 +62,7 @@ class Model:
 
     Args:
         program: The template.
-        inputs: Its data nodes, ``InputScalar``.
+        inputs: Its data nodes.
         outputs: Its scalar outputs f_1..f_K.
         parameters: What is trained.
         watch: Intermediate vectors that get names in the unrolled program.
@@ -118,7 +118,7 @@ def _differentiated(model: Model) -> _Template:
     forward = len(builder)
     seeds: tuple[Ref, ...] = ()
     if len(model.outputs) > 1:
-        seeds = tuple(builder.add(InputScalar(f"chi[{k}]")) for k in range(len(model.outputs)))
+        seeds = tuple(builder.add(Data(f"chi[{k}]")) for k in range(len(model.outputs)))
     pairs = [(output, seeds[k] if seeds else None) for k, output in enumerate(model.outputs)]
     gradients = backward(builder, pairs, [parameter.ref for parameter in model.parameters])
     return _Template(builder, forward, gradients, seeds)
@@ -146,8 +146,6 @@ def unroll(
     """
     template = _differentiated(model)
     builder = Builder(model.program.dims)
-    for group in model.program.groups:
-        builder.group(group)
     weights = Weights(builder, template.builder, [p.ref for p in model.parameters])
     weights.find_materialised(template.builder)
     added = Contributions(
@@ -280,7 +278,7 @@ def _chi(
     )
     if isinstance(filled, Const):
         return None, filled.value
-    return builder.add(ScalarFn(Fn(filled, 0, count), outputs)), Fraction(1)
+    return builder.add(Nonlin(Fn(filled, 0, count), (), outputs)), Fraction(1)
 
 
 def _exact(value: float) -> Fraction | float:

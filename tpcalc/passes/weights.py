@@ -9,19 +9,9 @@ from fractions import Fraction
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import add, const
 from tpcalc.orders import Ex, as_ex
-from tpcalc.program.nodes import (
-    InputScalar,
-    InputVector,
-    Kind,
-    LinComb,
-    MatMul,
-    Moment,
-    Ref,
-    ScalarFn,
-    Scale,
-)
+from tpcalc.program.base import references
+from tpcalc.program.nodes import Data, Input, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder
-from tpcalc.program.typing import node_refs
 
 __all__ = ["Form", "Weights"]
 
@@ -97,7 +87,7 @@ class Weights:
         for ref in range(len(template)):
             node = template.node(ref)
             if not isinstance(node, LinComb):
-                self._materialised.update(r for r in node_refs(node) if r in self._trained)
+                self._materialised.update(r for r in references(node) if r in self._trained)
 
     def node_of(self, form: Form) -> Ref:
         """The node of a form."""
@@ -122,9 +112,9 @@ class Weights:
             )
         )
 
-    def current(self, ref: Ref, node: InputVector | InputScalar) -> Ref | Form:
+    def current(self, ref: Ref, node: Input | Data) -> Ref | Form:
         """The present value of an input of the template."""
-        if isinstance(node, InputScalar):
+        if self._template.type(ref).kind is Kind.SCALAR:
             return self._scalar(ref, node)
         if ref not in self._forms:
             form = Form()
@@ -140,10 +130,10 @@ class Weights:
             self._nodes[ref] = self.node_of(self._forms[ref])
         return self._nodes[ref]
 
-    def _scalar(self, ref: Ref, node: InputScalar) -> Ref:
+    def _scalar(self, ref: Ref, node: Input | Data) -> Ref:
         if ref in self._moved:
             total, refs = self._moved.pop(ref)
-            self._nodes[ref] = self._builder.add(ScalarFn(Fn(total, 0, len(refs)), refs))
+            self._nodes[ref] = self._builder.add(Nonlin(Fn(total, 0, len(refs)), (), refs))
         elif ref not in self._nodes:
             self._nodes[ref] = self._builder.add(node)
         return self._nodes[ref]
@@ -202,7 +192,7 @@ class Weights:
             return self._last.get(ref)
         expr, refs = self._last_scalars[ref]
         fn, _, kept = Fn(expr, 0, len(refs)).compact()
-        return self._builder.add(ScalarFn(fn, tuple(refs[index] for index in kept)))
+        return self._builder.add(Nonlin(fn, (), tuple(refs[index] for index in kept)))
 
     def _inner(self, left: Ref, right: Ref) -> Ref:
         if left == right:
@@ -233,7 +223,7 @@ class Weights:
         )
 
     def _ratio(self, vector: Ref) -> Fraction:
-        return self._builder.dim_of(self._builder.type(vector).dims[0]).ratio
+        return self._builder.dim_of(self._builder.type(vector).width[0]).ratio
 
     def _scaled(self, ref: Ref, rate: Fraction | float, chi: Ref | None, power: Ex) -> Ref:
         item = self._builder.add(LinComb((rate,), (chi,), (ref,)))
@@ -251,7 +241,7 @@ class Weights:
             return
         old_form = self._forms.get(ref)
         node = self._template.node(ref)
-        assert isinstance(node, InputVector)
+        assert isinstance(node, Input)
         if old_form is None:
             self.current(ref, node)
             old_form = self._forms[ref]
@@ -280,7 +270,7 @@ class Weights:
     ) -> None:
         builder = self._builder
         node = self._template.node(ref)
-        assert isinstance(node, InputScalar)
+        assert isinstance(node, Input | Data)
         refs = [self._scalar(ref, node)]
         total, change = Par(0) + const(0), add(())
         for gradient, chi, rate in changes:
@@ -289,7 +279,7 @@ class Weights:
                 factors = [item] if chi is None else [item, chi]
                 moved = item
                 if len(factors) == 2:
-                    moved = builder.add(ScalarFn(Fn(Par(0) * Par(1), 0, 2), (item, factors[1])))
+                    moved = builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (item, factors[1])))
                 if exponent != as_ex(0):
                     moved = builder.add(Scale(moved, -exponent))
                 if moved not in refs:

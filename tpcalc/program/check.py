@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import is_finite
-from tpcalc.program.nodes import (
-    Dim,
-    Group,
-    InputMatrix,
-    InputScalar,
-    InputVector,
-    Kind,
-    Node,
-    Ref,
-)
-from tpcalc.program.typing import Type, type_of
+from tpcalc.program.base import references
+from tpcalc.program.family import Family, check_family
+from tpcalc.program.grammar import bare
+from tpcalc.program.nodes import NODE_TYPES, Data, Input, Node
+from tpcalc.program.types import Dim, Kind, Ref, Type
+from tpcalc.program.typing import Typing
 
 __all__ = ["Checker"]
 
@@ -27,26 +19,30 @@ class Checker:
 
     Attributes:
         dims: Dimension classes so far, by name.
-        groups: Gaussian groups so far, by name.
+        families: What is drawn so far, by name.
+        nodes: The nodes so far.
         types: The type of each node so far.
         outputs: Named results so far.
     """
 
     def __init__(self) -> None:
         self.dims: dict[str, Dim] = {}
-        self.groups: dict[str, Group] = {}
+        self.families: dict[str, Family] = {}
+        self.nodes: list[Node] = []
         self.types: list[Type] = []
         self.outputs: dict[str, Ref] = {}
-        self._inputs: set[tuple[str, str, int]] = set()
+        self._leaves: set[tuple[str, int | None]] = set()
 
     def dim(self, dim: Dim) -> None:
         """Take a dimension class.
 
         Raises:
-            ProgramError: It does not grow with n, or its name is taken.
+            ProgramError: It does not grow with n, or its name is taken or cannot stand in a type.
         """
         where = f"dimension {dim.name!r}"
-        if not dim.name or not is_finite(dim.ratio) or dim.ratio <= 0:
+        if not bare(dim.name):
+            raise ProgramError("a dimension class is called by a word.", where=where)
+        if not is_finite(dim.ratio) or dim.ratio <= 0:
             raise ProgramError(
                 f"the ratio {dim.ratio} is not above 0: a dimension class grows as ratio * n.",
                 where=where,
@@ -59,49 +55,64 @@ class Checker:
             )
         self.dims[dim.name] = dim
 
-    def group(self, group: Group) -> None:
-        """Take a Gaussian group.
+    def family(self, family: Family) -> None:
+        """Take a family of inputs, where it is not there already.
 
         Raises:
-            ProgramError: No members, numbers that are not finite, or a covariance of the wrong
-                shape, not symmetric or not positive semidefinite; a singular one is fine.
-                Its name is taken, or its dimension class is not declared.
+            ProgramError: It is no random array, or its name stands for something else.
         """
-        where = f"Gaussian group {group.name!r}"
-        if not group.mean or not group.name:
-            raise ProgramError("a group needs a name and at least one member.", where=where)
-        if group.name in self.groups:
+        known = self.families.get(family.name)
+        if known is family:
+            return
+        if known is not None and known != family:
             raise ProgramError(
-                "declared twice.", where=where, hint="Give the second one another name."
+                f"the input {family.name!r} is declared twice, as {known.type} and as "
+                f"{family.type}; one name stands for one random object.",
+                hint="Use the first one, or give the second another name.",
             )
-        if group.dim not in self.dims:
-            raise ProgramError(
-                f"the dimension class {group.dim!r} is not declared.",
-                where=where,
-                hint=f"Declared: {', '.join(self.dims) or 'none'}.",
-            )
-        _check_moments(group, where)
-        self.groups[group.name] = group
+        if known is None:
+            check_family(family, tuple(self.dims))
+            if (family.name, None) in self._leaves:
+                raise ProgramError(
+                    f"the input {family.name!r} is declared twice; one name stands for one object.",
+                    hint="Use the first one, or give the second another name.",
+                )
+            self.families[family.name] = family
 
     def node(self, node: Node, place: str) -> Type:
         """Take a node; returns its type.
 
         Raises:
-            ProgramError: It is ill-typed, or an input whose name is taken.
+            ProgramError: It is ill-typed, or refers to a node that does not come before it, or is
+                an input whose name is taken.
         """
-        found = type_of(node, self.types, self.dims, self.groups, place=place)
-        name = _input_name(node)
-        if name is not None:
-            if name in self._inputs:
-                raise ProgramError(
-                    f"the {name[0]} {name[1]!r} is declared twice; one name stands for one random "
-                    "object.",
-                    where=place,
-                    hint="Use the first one, or give the second another name.",
-                )
-            self._inputs.add(name)
+        before = Typing(self.types, self.dims, place)
+        if type(node) not in NODE_TYPES:
+            raise before.fail(f"{type(node).__name__} is not a node of the language.")
+        for ref in references(node):
+            if not 0 <= ref < len(self.types):
+                raise before.fail(f"%{ref} is not an earlier node.")
+        if isinstance(node, Input | Data):
+            self._leaf(node, before)
+        found = node.type(before)
+        self.nodes.append(node)
         self.types.append(found)
         return found
+
+    def _leaf(self, node: Input | Data, before: Typing) -> None:
+        """Check that a name stands for one thing, and stands there once."""
+        leaf = (node.family.name, node.cell) if isinstance(node, Input) else (node.name, None)
+        try:
+            if isinstance(node, Input):
+                self.family(node.family)
+            if leaf in self._leaves or (leaf[0] in self.families) != isinstance(node, Input):
+                raise ProgramError(
+                    f"the input {node.name!r} is declared twice; one name stands for one object.",
+                    hint="Use the first one, or give the second another name.",
+                )
+        except ProgramError as error:
+            raise before.fail(error.message, error.hint) from None
+        self._leaves.add(leaf)
 
     def output(self, name: str, ref: Ref) -> None:
         """Take a named result.
@@ -125,40 +136,3 @@ class Checker:
                 hint="Name a product of it with a vector.",
             )
         self.outputs[name] = ref
-
-
-def _input_name(node: Node) -> tuple[str, str, int] | None:
-    if isinstance(node, InputVector):
-        return "member of group", node.group, node.index
-    if isinstance(node, InputMatrix):
-        return "matrix", node.name, 0
-    return ("scalar", node.name, 0) if isinstance(node, InputScalar) else None
-
-
-def _check_moments(group: Group, where: str) -> None:
-    size = len(group.mean)
-    cov = group.cov or ()
-    if group.cov is not None and (len(cov) != size or any(len(row) != size for row in cov)):
-        raise ProgramError(f"the covariance must be {size} x {size}.", where=where)
-    if not all(is_finite(value) for row in (group.mean, *cov) for value in row):
-        raise ProgramError("a mean or covariance is not a finite number.", where=where)
-    for i, row in enumerate(cov):
-        for j in range(i):
-            if row[j] != cov[j][i]:
-                raise ProgramError(f"the covariance is not symmetric at ({i}, {j}).", where=where)
-    if cov:
-        _check_semidefinite(cov, where)
-
-
-def _check_semidefinite(cov: Sequence[Sequence[Any]], where: str) -> None:
-    import numpy as np
-
-    values = np.array(cov, dtype=float)
-    lowest = float(np.linalg.eigvalsh(values)[0])
-    # Covariances computed in floats from repeated inputs have eigenvalues of either sign near 0.
-    if lowest < -1e-8 * float(np.abs(values).max()):
-        raise ProgramError(
-            f"the covariance has the negative eigenvalue {lowest:.3g}: no random vector has it.",
-            where=where,
-            hint="Check the entries; a covariance of rows x_i is x_i . x_j.",
-        )

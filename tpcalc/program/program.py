@@ -8,19 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tpcalc.errors import UnknownName
+from tpcalc.program.base import cone, renumbered
 from tpcalc.program.check import Checker
-from tpcalc.program.nodes import (
-    Dim,
-    Group,
-    InputMatrix,
-    InputScalar,
-    InputVector,
-    Node,
-    Ref,
-    Scale,
-)
-from tpcalc.program.rename import rename
-from tpcalc.program.typing import Type, node_refs
+from tpcalc.program.family import Family
+from tpcalc.program.nodes import Data, Input, Node, Scale
+from tpcalc.program.types import Dim, Ref, Type
 
 __all__ = ["Builder", "Program", "prune"]
 
@@ -33,26 +25,35 @@ class Program:
 
     Args:
         dims: Dimension classes (each goes to infinity as ratio * n).
-        groups: Gaussian groups of start vectors.
         nodes: The nodes; a node refers to earlier ones by index.
         outputs: Named results, in order.
         where: For each node the user's source line, or None. Not part of equality.
         unused: Names of inputs that were declared and that no output needs. Not part of equality.
 
     Example:
-        >>> from tpcalc.program.nodes import InputScalar
         >>> builder = Builder()
-        >>> builder.output("eta", builder.add(InputScalar("eta", 2)))
+        >>> builder.output("eta", builder.add(Data("eta", (2,))))
         >>> builder.finish().outputs
         (('eta', 0),)
     """
 
     dims: tuple[Dim, ...]
-    groups: tuple[Group, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[tuple[str, Ref], ...]
     where: tuple[str | None, ...] = field(default=(), compare=False, repr=False)
     unused: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @staticmethod
+    def checked(checker: Checker, where: tuple[str | None, ...] = ()) -> Program:
+        """The program of what a checker has taken."""
+        program = Program(
+            tuple(checker.dims.values()),
+            tuple(checker.nodes),
+            tuple(checker.outputs.items()),
+            where,
+        )
+        program.__dict__["types"] = tuple(checker.types)  # checked part by part
+        return program
 
     @cached_property
     def types(self) -> tuple[Type, ...]:
@@ -64,8 +65,6 @@ class Program:
         checker = Checker()
         for dim in self.dims:
             checker.dim(dim)
-        for group in self.groups:
-            checker.group(group)
         for index, node in enumerate(self.nodes):
             checker.node(node, self.place(index))
         for name, ref in self.outputs:
@@ -78,21 +77,26 @@ class Program:
         return {dim.name: dim for dim in self.dims}
 
     @cached_property
-    def group(self) -> Mapping[str, Group]:
-        """Gaussian groups by name."""
-        return {group.name: group for group in self.groups}
+    def families(self) -> Mapping[str, Family]:
+        """What is drawn at random, by name, in order of first use."""
+        nodes = (node.family for node in self.nodes if isinstance(node, Input))
+        return {family.name: family for family in nodes}
+
+    @cached_property
+    def groups(self) -> tuple[Family, ...]:
+        """The families of start vectors."""
+        return tuple(one for one in self.families.values() if len(one.width) == 1)
+
+    @cached_property
+    def group(self) -> Mapping[str, Family]:
+        """The families of start vectors by name."""
+        return {family.name: family for family in self.groups}
 
     @cached_property
     def inputs(self) -> Mapping[str, Ref]:
-        """Matrices, scalars and start vectors by name, those of a family as ``name[index]``."""
-        found: dict[str, Ref] = {}
-        for ref, node in enumerate(self.nodes):
-            if isinstance(node, InputMatrix | InputScalar):
-                found[node.name] = ref
-            elif isinstance(node, InputVector):
-                size = len(self.group[node.group].mean)
-                found[node.group if size == 1 else f"{node.group}[{node.index}]"] = ref
-        return found
+        """Leaves by name, the cells of a family as ``name[index]``."""
+        leaves = ((r, node) for r, node in enumerate(self.nodes) if isinstance(node, Input | Data))
+        return {node.name: ref for ref, node in leaves}
 
     @cached_property
     def output(self) -> Mapping[str, Ref]:
@@ -159,7 +163,6 @@ class Builder:
 
     def __init__(self, dims: Iterable[Dim] = (Dim("n"),)) -> None:
         self._checker = Checker()
-        self._nodes: list[Node] = []
         self._where: list[str | None] = []
         self._known: dict[Node, Ref] = {}
         for dim in dims:
@@ -169,12 +172,9 @@ class Builder:
     def copy(program: Program) -> Builder:
         """A builder that starts with all nodes of a program, at the same indices."""
         builder = Builder(program.dims)
-        for group in program.groups:
-            builder.group(group)
         for ref, node in enumerate(program.nodes):
             builder._checker.node(node, program.place(ref))
             builder._known.setdefault(node, ref)
-        builder._nodes = list(program.nodes)
         builder._where = [*program.where, *[None] * (len(program.nodes) - len(program.where))]
         for name, ref in program.outputs:
             builder.output(name, ref)
@@ -189,15 +189,6 @@ class Builder:
         if self._checker.dims.get(dim.name) != dim:
             self._checker.dim(dim)
 
-    def group(self, group: Group) -> None:
-        """Declare a Gaussian group.
-
-        Raises:
-            ProgramError: It is not a Gaussian vector, or is declared already, differently.
-        """
-        if self._checker.groups.get(group.name) != group:
-            self._checker.group(group)
-
     def add(self, node: Node, where: str | None = None) -> Ref:
         """Append a node (or find the equal one) and return its index.
 
@@ -207,12 +198,11 @@ class Builder:
         found = self._known.get(node)
         if found is not None:
             return found
-        place = f"%{len(self._nodes)}" + (f" at {where}" if where else "")
+        place = f"%{len(self._checker.nodes)}" + (f" at {where}" if where else "")
         self._checker.node(node, place)
-        self._nodes.append(node)
         self._where.append(where)
-        self._known[node] = len(self._nodes) - 1
-        return len(self._nodes) - 1
+        self._known[node] = len(self._checker.nodes) - 1
+        return len(self._checker.nodes) - 1
 
     def output(self, name: str, ref: Ref) -> None:
         """Name a result.
@@ -233,7 +223,7 @@ class Builder:
 
     def node(self, ref: Ref) -> Node:
         """The node at an index."""
-        return self._nodes[ref]
+        return self._checker.nodes[ref]
 
     @property
     def outputs(self) -> Mapping[str, Ref]:
@@ -241,28 +231,26 @@ class Builder:
         return self._checker.outputs
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self._checker.nodes)
 
     def finish(self, *, keep_unused: bool = True) -> Program:
         """The program built so far; with ``keep_unused=False`` only what an output needs."""
-        program = Program(
-            tuple(self._checker.dims.values()),
-            tuple(self._checker.groups.values()),
-            tuple(self._nodes),
-            tuple(self._checker.outputs.items()),
-            tuple(self._where),
-        )
-        program.__dict__["types"] = tuple(self._checker.types)  # already checked node by node
+        program = Program.checked(self._checker, tuple(self._where))
         return program if keep_unused else prune(program)
 
 
 def prune(program: Program) -> Program:
-    """Drop the nodes that no output needs (and groups that lose all members)."""
-    needed = [False] * len(program.nodes)
-    for _, ref in program.outputs:
-        needed[ref] = True
-    for ref in range(len(program.nodes) - 1, -1, -1):
-        if needed[ref]:
-            for other in node_refs(program.nodes[ref]):
-                needed[other] = True
-    return rename(program, needed)
+    """Drop the nodes that no output needs."""
+    keep = cone(program.nodes, (ref for _, ref in program.outputs))
+    kept = [ref for ref, needed in enumerate(keep) if needed]
+    new = {ref: index for index, ref in enumerate(kept)}
+    where = program.where or (None,) * len(program.nodes)
+    pruned = Program(
+        program.dims,
+        tuple(renumbered(program.nodes[ref], new.__getitem__) for ref in kept),
+        tuple((name, new[ref]) for name, ref in program.outputs),
+        tuple(where[ref] for ref in kept),
+        (*program.unused, *(name for name, ref in program.inputs.items() if not keep[ref])),
+    )
+    pruned.__dict__["types"] = tuple(program.types[ref] for ref in kept)  # without indices
+    return pruned

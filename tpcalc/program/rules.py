@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tpcalc.errors import ProgramError, TpcalcError
-from tpcalc.program.nodes import NODE_TYPES, Ref
+from tpcalc.program.nodes import NODE_TYPES
+from tpcalc.program.types import Ref
 
 if TYPE_CHECKING:
     from tpcalc.program.program import Program

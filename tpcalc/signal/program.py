@@ -9,7 +9,8 @@ from math import sqrt
 from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.program.nodes import InputScalar, LinComb, Moment, Nonlin, Ref, ScalarFn
+from tpcalc.program import nodes
+from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.operations import (
@@ -131,8 +132,9 @@ class _Writer:
             (drawn,) = gaussian_vectors(self.builder, name, made.rank, ((variance,),))
             return made.spanned(drawn)
         (ones,) = gaussian_vectors(self.builder, name, made.rank, ((0.0,),), mean=1.0)
-        value, std = (0.0, sqrt(variance)) if operation.drawn is None else (operation.drawn, 0.0)
-        number = self.builder.add(InputScalar(f"{name}shared", value, std))
+        shared, given = f"{name}shared", operation.drawn
+        random = nodes.Input(nodes.Family.scalar(shared, 0.0, sqrt(variance)))
+        number = self.builder.add(random if given is None else nodes.Data(shared, (given,)))
         return self.builder.add(LinComb((Fraction(1),), (number,), (made.spanned(ones),)))
 
     def _sum(self, terms: list[tuple[Number, Ref]]) -> Ref:
@@ -166,7 +168,7 @@ class _Writer:
         one, scale = self._standard(own.one)
         other, _ = self._standard(own.other)
         centred = self._centred(own.change)
-        along = add(ScalarFn(MINUS, (add(Moment(INNER, (one, centred))),)))
+        along = add(Nonlin(MINUS, (), (add(Moment(INNER, (one, centred))),)))
         straight = add(LinComb((Fraction(1), Fraction(1)), (None, along), (centred, one)))
         return _Copies(one, other, add(LinComb((Fraction(1),), (scale,), (straight,))))
 
@@ -177,5 +179,5 @@ class _Writer:
     def _standard(self, vector: Ref) -> tuple[Ref, Ref]:
         add = self.builder.add
         centred = self._centred(vector)
-        scale = add(ScalarFn(INVERSE_ROOT, (add(Moment(SQUARE, (centred,))),)))
+        scale = add(Nonlin(INVERSE_ROOT, (), (add(Moment(SQUARE, (centred,))),)))
         return add(LinComb((Fraction(1),), (scale,), (centred,))), scale

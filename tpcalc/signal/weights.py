@@ -12,17 +12,7 @@ from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.orders import as_ex
-from tpcalc.program.nodes import (
-    Dim,
-    Group,
-    InputMatrix,
-    InputVector,
-    LinComb,
-    MatMul,
-    Nonlin,
-    Ref,
-    Scale,
-)
+from tpcalc.program.nodes import Dim, Family, Input, LinComb, MatMul, Nonlin, Ref, Scale, members
 from tpcalc.program.program import Builder
 from tpcalc.signal.operations import Dense, Number
 
@@ -93,7 +83,7 @@ class Weights:
         cols, rows = dimension(builder, read), dimension(builder, width)
 
         def matrix(part: str, shape: tuple[str, str], law: str) -> Ref:
-            return builder.add(InputMatrix(f"{name}{part}", *shape, law))
+            return builder.add(Input(Family(f"{name}{part}", shape, law=law)))
 
         def factor(ref: Ref, ratio: Number, transpose: bool = False) -> _Factor:
             return _Factor(ref, transpose, 1 / sqrt(ratio))
@@ -190,8 +180,7 @@ def gaussian_vectors(
         >>> len(gaussian_vectors(Builder(), "x", "n", ((1.0, 0.5), (0.5, 1.0))))
         2
     """
-    builder.group(Group(name, dim, (mean,) * len(cov), cov))
-    return [builder.add(InputVector(name, k)) for k in range(len(cov))]
+    return [builder.add(cell) for cell in members(Family.group(name, dim, (mean,) * len(cov), cov))]
 
 
 def _mask(builder: Builder, name: str, dim: str, share: Number) -> Ref:

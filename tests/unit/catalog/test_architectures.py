@@ -19,7 +19,7 @@ from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterizations import lookup as parameterization
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, LinComb
-from tpcalc.program.typing import node_refs
+from tpcalc.program.base import references
 
 Inputs = dict[str, Any]
 WIDTH = 9
@@ -167,7 +167,7 @@ def test_data_are_coefficients_of_centred_start_vectors(
     groups = {group.name: group for group in model.program.groups}
     assert len(model.inputs) == len(ROW)
     for datum in model.inputs:
-        users = [node for node in model.program.nodes if datum in node_refs(node)]
+        users = [node for node in model.program.nodes if datum in references(node)]
         assert len(users) == 1
         (user,) = users
         assert isinstance(user, LinComb)

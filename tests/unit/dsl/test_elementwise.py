@@ -29,7 +29,7 @@ def test_on_handles() -> None:
 
     nodes = whole.nodes
     assert nodes[whole.ref("x")] == Nonlin(Fn(RELU(Var(0)), 1), (0,))
-    assert nodes[whole.ref("s")] == ScalarFn(Fn(Par(0) * TANH(Par(0)), 0, 1), (1,))
+    assert nodes[whole.ref("s")] == Nonlin(Fn(Par(0) * TANH(Par(0)), 0, 1), (), (1,))
     assert whole.ref("list 0") == whole.ref("list 1")
     assert nodes[whole.ref("list 0")] == Nonlin(Fn(TANH(Var(0)), 1), (0,))
 

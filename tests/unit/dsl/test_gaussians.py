@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from tpcalc.dsl import Tracer, program
 from tpcalc.errors import TraceError
 from tpcalc.evaluate.limit import limit
-from tpcalc.program.nodes import Group, InputVector
+from tpcalc.program.nodes import Family, InputVector
 from tpcalc.program.program import Program
 
 
@@ -30,12 +30,12 @@ def traced(function: Callable[[Tracer], Any]) -> Program:
 
 def test_one_vector() -> None:
     found = traced(lambda t: [t.gaussian("x", mean=0.5, var=2)])
-    assert found.groups == (Group("x", "n", (0.5,), ((Fraction(2),),)),)
+    assert found.groups == (Family.group("x", "n", (0.5,), ((Fraction(2),),)),)
     assert found.nodes == (InputVector("x", 0),)
 
 
 def test_a_standard_vector_has_no_covariance_written() -> None:
-    assert traced(lambda t: [t.gaussian("x")]).groups == (Group("x", "n", (Fraction(0),)),)
+    assert traced(lambda t: [t.gaussian("x")]).groups == (Family.group("x", "n", (Fraction(0),)),)
     identity = traced(lambda t: t.gaussians(["a", "b"], cov=np.eye(2)))
     assert identity.groups[0].cov is None
 

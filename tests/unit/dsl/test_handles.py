@@ -63,7 +63,7 @@ def nodes(function: Callable[[Tracer, Scalar, Scalar], Any]) -> list[Any]:
 )
 def test_arithmetic(function: Callable[..., Any], expr: Any, scalars: Any) -> None:
     found = nodes(lambda t, a, b: function(a, b))
-    assert found == [ScalarFn(Fn(expr, 0, len(scalars)), scalars)]
+    assert found == [Nonlin(Fn(expr, 0, len(scalars)), (), scalars)]
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_powers_of_n_and_L() -> None:
     found = nodes(lambda t, a, b: n**-1 * (a * L) / n)
     assert found == [Scale(0, Ex.number(-2), Ex.number(1))]
     assert nodes(lambda t, a, b: n / a) == [
-        ScalarFn(Fn(Par(0) ** -1, 0, 1), (0,)),
+        Nonlin(Fn(Par(0) ** -1, 0, 1), (), (0,)),
         Scale(2, Ex.number(1)),
     ]
     assert nodes(lambda t, a, b: 2 * n * a) == [
-        ScalarFn(Fn(2 * Par(0), 0, 1), (0,)),
+        Nonlin(Fn(2 * Par(0), 0, 1), (), (0,)),
         Scale(2, Ex.number(1)),
     ]
 

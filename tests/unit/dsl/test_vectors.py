@@ -16,7 +16,7 @@ from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -63,7 +63,7 @@ def test_a_program_is_what_the_builder_makes_by_hand() -> None:
         t.output("h3", h)
 
     builder = Builder()
-    builder.group(Group("h1", "n", (Fraction(0),)))
+    builder.group(Family.group("h1", "n", (Fraction(0),)))
     h = builder.add(InputVector("h1", 0))
     for name in ("W2", "W3"):
         weight = builder.add(InputMatrix(name, "n", "n"))
@@ -149,14 +149,14 @@ def test_two_scalars_in_front_multiply() -> None:
 
     found = nodes(twice)
     assert found[2:] == [
-        ScalarFn(Fn(Par(0) * Par(1), 0, 2), (2, 3)),
+        Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (2, 3)),
         LinComb((ONE,), (4,), (0,)),
     ]
 
 
 def test_a_scalar_divides() -> None:
     found = nodes(lambda t, x, y: x / t.scalar("a", 2))
-    assert found[1:] == [ScalarFn(Fn(Par(0) ** -1, 0, 1), (2,)), LinComb((ONE,), (3,), (0,))]
+    assert found[1:] == [Nonlin(Fn(Par(0) ** -1, 0, 1), (), (2,)), LinComb((ONE,), (3,), (0,))]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Dim,
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -73,7 +73,7 @@ def inner(builder: Builder, left: Ref, right: Ref) -> Ref:
 
 def standard(builder: Builder, name: str, dim: str = "n", variance: float = 1.0) -> Ref:
     """A vector of iid Gaussian coordinates."""
-    builder.group(Group(name, dim, (Fraction(0),), ((variance,),)))
+    builder.group(Family.group(name, dim, (Fraction(0),), ((variance,),)))
     return builder.add(InputVector(name, 0))
 
 
@@ -98,14 +98,14 @@ def every_node(steps: int = 3) -> Program:
     """A program with every node type, several products of one matrix at a time, and two ratios."""
     builder = Builder((Dim("n"), Dim("m", Fraction(3, 2))))
     builder.group(
-        Group("x", "n", (0.0, 1.0, 0.5), ((1.0, 0.5, 1.5), (0.5, 1.0, 1.5), (1.5, 1.5, 3.0)))
+        Family.group("x", "n", (0.0, 1.0, 0.5), ((1.0, 0.5, 1.5), (0.5, 1.0, 1.5), (1.5, 1.5, 3.0)))
     )
     xs = [builder.add(InputVector("x", index)) for index in range(3)]
     first = builder.add(InputMatrix("U", "m", "n"))
     turn = builder.add(InputMatrix("R", "m", "m", "orthogonal"))
     rate = builder.add(InputScalar("rate", HALF))
     noise = builder.add(InputScalar("noise", Fraction(0), Fraction(1)))
-    outcome = builder.add(ScalarFn(Fn(Par(0) * TANH(Par(1)), 0, 2), (rate, noise)))
+    outcome = builder.add(Nonlin(Fn(Par(0) * TANH(Par(1)), 0, 2), (), (rate, noise)))
     builder.output("noise", noise)
     builder.output("outcome", outcome)
     for step in range(steps):

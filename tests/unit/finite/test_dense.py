@@ -29,7 +29,7 @@ from tpcalc.finite.statistics import summary
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.program.nodes import (
     Dim,
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -109,7 +109,7 @@ def test_two_ratios() -> None:
 @pytest.mark.parametrize("ratio", [Fraction(1), HALF, Fraction(2)])
 def test_orthogonal_matrix_is_an_isometry_of_its_short_side(ratio: Fraction) -> None:
     builder = Builder((Dim("n"), Dim("m", ratio)))
-    builder.group(Group("z", "n", (0.0,)))
+    builder.group(Family.group("z", "n", (0.0,)))
     z = builder.add(InputVector("z", 0))
     matrix = builder.add(InputMatrix("W", "n", "m", "orthogonal"))
     # Divided by the square root of the long side, W has orthonormal columns (or rows).
@@ -135,7 +135,7 @@ def test_orthogonal_matrix_is_an_isometry_of_its_short_side(ratio: Fraction) -> 
 
 def test_orthogonal_entries_have_mean_square_one_and_either_sign() -> None:
     builder = Builder()
-    builder.group(Group("one", "n", (1.0,), ((0.0,),)))
+    builder.group(Family.group("one", "n", (1.0,), ((0.0,),)))
     ones = builder.add(InputVector("one", 0))
     matrix = builder.add(InputMatrix("W", "n", "n", "orthogonal"))
     total = half_power(builder, builder.add(MatMul(matrix, ones)))
@@ -151,7 +151,7 @@ def test_random_scalars_are_random_over_seeds_and_given_ones_are_not() -> None:
     builder = Builder()
     noise = builder.add(InputScalar("bias", HALF, Fraction(2)))
     given = builder.add(InputScalar("rate", Fraction(1, 4)))
-    both = builder.add(ScalarFn(Fn(Par(0) * Par(1), 0, 2), (noise, given)))
+    both = builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (noise, given)))
     for name, ref in (("noise", noise), ("given", given), ("both", both)):
         builder.output(name, ref)
     found = run_dense(builder.finish(), 5, range(400))
@@ -167,7 +167,7 @@ def test_random_scalars_are_random_over_seeds_and_given_ones_are_not() -> None:
 def test_singular_covariance_gives_repeated_inputs() -> None:
     builder = Builder()
     rows = ((1.0, 1.0, 2.0), (1.0, 1.0, 2.0), (2.0, 2.0, 4.0))
-    builder.group(Group("x", "n", (0.0, 0.0, 1.0), rows))
+    builder.group(Family.group("x", "n", (0.0, 0.0, 1.0), rows))
     a, b, c = (builder.add(InputVector("x", index)) for index in range(3))
     builder.output("ab", builder.add(LinComb((1.0, -1.0), (None, None), (a, b))))
     builder.output("ac", builder.add(LinComb((2.0, -1.0), (None, None), (a, c))))
@@ -212,7 +212,7 @@ def test_same_bits_for_any_number_of_threads() -> None:
 
 def test_same_bits_for_long_vectors() -> None:
     builder = Builder()
-    builder.group(Group("x", "n", (0.0, 0.0)))
+    builder.group(Family.group("x", "n", (0.0, 0.0)))
     x, y = (builder.add(InputVector("x", index)) for index in range(2))
     builder.output("xy", inner(builder, x, y))
     builder.output("t", builder.add(Moment(Fn(TANH(Var(0)), 1), (x,))))
@@ -290,7 +290,7 @@ def test_values_are_dropped_and_products_batched() -> None:
 
 def test_nodes_that_no_output_needs_are_not_run() -> None:
     builder = Builder()
-    builder.group(Group("x", "n", (0.0,)))
+    builder.group(Family.group("x", "n", (0.0,)))
     x = builder.add(InputVector("x", 0))
     builder.add(Scale(x, plain(400)))  # would overflow
     builder.output("x", x)
@@ -299,7 +299,7 @@ def test_nodes_that_no_output_needs_are_not_run() -> None:
 
 def test_thousands_of_nodes() -> None:
     builder = Builder()
-    builder.group(Group("x", "n", (0.0,)))
+    builder.group(Family.group("x", "n", (0.0,)))
     x = builder.add(InputVector("x", 0))
     matrix = builder.add(InputMatrix("W", "n", "n"))
     history = [x]

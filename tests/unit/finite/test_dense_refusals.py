@@ -29,7 +29,7 @@ from tpcalc.functions.tape import NumpySpace, evaluate, lower, run
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Dim,
-    Group,
+    Family,
     InputScalar,
     InputVector,
     Nonlin,
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.torch
 def exploding(*, std: float = 0.0) -> Program:
     """exp(x * s) twice, with s = 1000 + std * noise; the first one overflows."""
     builder = Builder()
-    builder.group(Group("x", "n", (1.0,), ((0.0,),)))
+    builder.group(Family.group("x", "n", (1.0,), ((0.0,),)))
     x = builder.add(InputVector("x", 0))
     factor = builder.add(InputScalar("s", Fraction(1000) if std == 0 else Fraction(0), std))
     first = builder.add(Nonlin(Fn(EXP(Var(0) * Par(0)), 1, 1), (x,), (factor,)), where="model.py:7")
@@ -81,7 +81,7 @@ def test_explosion_can_give_nan_for_its_seed_alone() -> None:
 def test_float32_explodes_where_float64_does_not() -> None:
     builder = Builder()
     one = builder.add(InputScalar("one", Fraction(1)))
-    builder.group(Group("x", "n", (1.0,)))
+    builder.group(Family.group("x", "n", (1.0,)))
     x = builder.add(InputVector("x", 0))
     builder.output("x", builder.add(Scale(x, plain(20))))
     builder.output("one", one)
@@ -93,7 +93,7 @@ def test_float32_explodes_where_float64_does_not() -> None:
 def test_powers_and_constants_that_overflow() -> None:
     for node in (
         lambda b, one: Scale(one, plain(400)),
-        lambda b, one: ScalarFn(RECIPROCAL_OF_ZERO, (one,)),
+        lambda b, one: Nonlin(RECIPROCAL_OF_ZERO, (), (one,)),
     ):
         builder = Builder()
         one = builder.add(InputScalar("one", Fraction(1)))
@@ -181,7 +181,7 @@ def test_a_width_that_a_ratio_does_not_divide() -> None:
 
 def test_a_dimension_that_is_not_used_does_not_matter() -> None:
     builder = Builder((Dim("n"), Dim("m", Fraction(1, 7))))
-    builder.group(Group("x", "n", (0.0,)))
+    builder.group(Family.group("x", "n", (0.0,)))
     builder.output("x", builder.add(InputVector("x", 0)))
     assert run_dense(builder.finish(), 10, [0])["x", "mean"].shape == (1,)
 
@@ -321,7 +321,7 @@ def test_functions_of_two_variables_take_floats_on_any_side() -> None:
 
 def test_a_constant_or_scalar_function_fills_its_vector() -> None:
     builder = Builder()
-    builder.group(Group("x", "n", (0.0,)))
+    builder.group(Family.group("x", "n", (0.0,)))
     x = builder.add(InputVector("x", 0))
     rate = builder.add(InputScalar("rate", Fraction(3)))
     builder.output("seven", builder.add(Nonlin(Fn(const(7), 1), (x,))))

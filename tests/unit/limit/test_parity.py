@@ -19,7 +19,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.limit.graph import Product, Start
 from tpcalc.limit.parity import Parity
 from tpcalc.limit.scales import scales
-from tpcalc.program.nodes import Group
+from tpcalc.program.nodes import Family
 
 ATOMS = [atom(name) for name in ("tanh", "sin", "abs", "relu", "sign", "step", "gelu")]
 COUNT = 4
@@ -54,7 +54,7 @@ def test_claimed_zeros_are_zeros(expr: Expr, rows: list[list[int]], shifted: lis
         tuple(Fraction(sum(a * b for a, b in zip(x, y, strict=True))) for y in rows) for x in rows
     )
     mean = tuple(Fraction(int(up)) for up in shifted)
-    parity = Parity({"g": Group("g", "n", mean, cov)})
+    parity = Parity({"g": Family.group("g", "n", mean, cov)})
     for index in range(COUNT):
         parity.add(index, Start("g", index))
     if not parity.zero_mean(Fn(expr, COUNT), range(COUNT)):
@@ -90,7 +90,7 @@ def _triangular(cov: tuple[tuple[Fraction, ...], ...]) -> np.ndarray:
 @pytest.mark.parametrize("name", ["tanh", "sin", "sign", "abs", "step"])
 def test_independent_functions_have_no_zero_but_those_of_parity(name: str) -> None:
     """E f(x) f(y) of independent x, y is (E f)^2: 0 exactly for the odd ones."""
-    parity = Parity({"g": Group("g", "n", (Fraction(0), Fraction(0)))})
+    parity = Parity({"g": Family.group("g", "n", (Fraction(0), Fraction(0)))})
     for index in (0, 1):
         parity.add(index, Start("g", index))
     f = atom(name)

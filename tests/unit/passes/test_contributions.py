@@ -18,7 +18,7 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.contribution import Contribution
 from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
 from tpcalc.program.nodes import (
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -29,7 +29,7 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder, Program, prune
-from tpcalc.program.typing import node_refs
+from tpcalc.program.base import references
 from tpcalc.results import Key
 
 DATA = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0,), (0.5,)))
@@ -156,7 +156,7 @@ def above(program: Program, ref: int) -> set[int]:
     """What a node is computed from, itself included."""
     found, stack = {ref}, [ref]
     while stack:
-        for other in node_refs(program.nodes[stack.pop()]):
+        for other in references(program.nodes[stack.pop()]):
             if other not in found:
                 found.add(other)
                 stack.append(other)
@@ -179,7 +179,7 @@ def test_a_contribution_comes_before_what_it_is_part_of(bias: str) -> None:
                 assert own < program.ref(f"h[{layer},{key.step},{i}]")
             assert own < program.ref(f"f[{key.step},{i}]")
         # Nothing that the layer's value is computed from adds the same terms up before it.
-        near = {own, *node_refs(program.nodes[own])}
+        near = {own, *references(program.nodes[own])}
         parts = {
             vector
             for ref in near
@@ -199,11 +199,11 @@ def test_the_output_bias_moves_after_its_contribution() -> None:
     program = training(2, "all", param="ip-bias", watch=("dB",))
     for t in (1, 2):
         own = program.ref(f"dB[3,{t}]")
-        moved = set(node_refs(program.nodes[own]))
+        moved = set(references(program.nodes[own]))
         readers = [
             ref
             for ref in above(program, program.ref(f"f[{t},0]"))
-            if ref != own and moved.intersection(node_refs(program.nodes[ref]))
+            if ref != own and moved.intersection(references(program.nodes[ref]))
         ]
         assert readers and own < min(readers)
 
@@ -257,7 +257,7 @@ def hidden(target: str) -> tuple[Model, Schedule]:
     """A template in which the contribution of u is asked of a node that is not linear in it."""
     builder = Builder()
     data = builder.add(InputScalar("input[0]"))
-    builder.group(Group("u", "n", (Fraction(0),)))
+    builder.group(Family.group("u", "n", (Fraction(0),)))
     u = builder.add(InputVector("u", 0))
     h = builder.add(LinComb((Fraction(1),), (data,), (u,)))
     x = builder.add(Nonlin(Fn(Var(0) ** 2 + Var(0), 1), (h,)))

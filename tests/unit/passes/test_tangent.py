@@ -21,7 +21,7 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_model, tangent_of_program
 from tpcalc.passes.unroll import Model, Parameter
 from tpcalc.program.nodes import (
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -301,11 +301,11 @@ def test_layers_without_a_trained_parameter() -> None:
 # -- refusals --------------------------------------------------------------------------------
 
 
-def made(write: Callable[[Builder, Sequence[int], Sequence[int]], int], group: Group) -> Model:
+def made(write: Callable[[Builder, Sequence[int], Sequence[int]], int], group: Family) -> Model:
     """A model of two inputs that are used as ``write`` says."""
     builder = Builder()
     builder.group(group)
-    builder.group(Group("v", "n", (Fraction(0),)))
+    builder.group(Family.group("v", "n", (Fraction(0),)))
     data = [builder.add(InputScalar(f"input[{j}]")) for j in range(2)]
     columns = [builder.add(InputVector(group.name, i)) for i in range(len(group.mean))]
     x = write(builder, data, columns)
@@ -323,7 +323,7 @@ def tokens_added(builder: Builder, data: Sequence[int], columns: Sequence[int]) 
 
 
 def squared(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
-    square = builder.add(ScalarFn(Fn(Par(0) ** 2, 0, 1), (data[0],)))
+    square = builder.add(Nonlin(Fn(Par(0) ** 2, 0, 1), (), (data[0],)))
     return builder.add(LinComb((Fraction(1),) * 2, (square, data[1]), (columns[0],) * 2))
 
 
@@ -347,7 +347,7 @@ def twice(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
     return builder.add(LinComb((Fraction(1), Fraction(2)), (None,) * 2, tuple(parts)))
 
 
-IID = Group("U", "n", (Fraction(0),) * 2)
+IID = Family.group("U", "n", (Fraction(0),) * 2)
 
 
 def refused(model: Model) -> None:
@@ -374,11 +374,11 @@ def test_data_that_are_no_coefficients_of_shared_weights(
 @pytest.mark.parametrize(
     "group",
     [
-        Group("U", "n", (HALF, Fraction(0))),
-        Group("U", "n", (Fraction(0),) * 2, ((Fraction(1), HALF), (HALF, Fraction(1)))),
-        Group("U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))),
+        Family.group("U", "n", (HALF, Fraction(0))),
+        Family.group("U", "n", (Fraction(0),) * 2, ((Fraction(1), HALF), (HALF, Fraction(1)))),
+        Family.group("U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))),
     ],
     ids=["mean", "correlated", "variances"],
 )
-def test_data_on_weights_of_another_law(group: Group) -> None:
+def test_data_on_weights_of_another_law(group: Family) -> None:
     refused(made(tokens_added, group))

@@ -15,7 +15,7 @@ from tpcalc.orders import as_ex
 from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.nodes import (
     Dim,
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -36,8 +36,8 @@ INNER = Fn(Var(0) * Var(1), 2)
 
 def start() -> Builder:
     builder = Builder()
-    builder.group(Group("x", "n", (Fraction(0), Fraction(0))))
-    builder.group(Group("unused", "n", (Fraction(0),)))
+    builder.group(Family.group("x", "n", (Fraction(0), Fraction(0))))
+    builder.group(Family.group("unused", "n", (Fraction(0),)))
     return builder
 
 
@@ -82,11 +82,11 @@ def test_a_refused_node_leaves_the_builder_as_it_was() -> None:
 def test_declarations_may_repeat_but_not_change() -> None:
     builder = start()
     builder.dim(Dim("n"))
-    builder.group(Group("x", "n", (Fraction(0), Fraction(0))))
+    builder.group(Family.group("x", "n", (Fraction(0), Fraction(0))))
     with pytest.raises(ProgramError, match="declared twice, with ratios 1 and 2"):
         builder.dim(Dim("n", Fraction(2)))
     with pytest.raises(ProgramError, match="Gaussian group 'x': declared twice"):
-        builder.group(Group("x", "n", (Fraction(1), Fraction(0))))
+        builder.group(Family.group("x", "n", (Fraction(1), Fraction(0))))
     x = builder.add(InputVector("x", 0))
     builder.output("out", x)
     builder.output("out", x)

@@ -8,7 +8,7 @@ from properties.programs import atoms
 
 from tpcalc.errors import ProgramError, StudyError, UnknownName
 from tpcalc.functions import Atom, Fn, Var
-from tpcalc.program.nodes import Group, InputVector, Nonlin
+from tpcalc.program.nodes import Family, InputVector, Nonlin
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder
 from tpcalc.program.text import to_text
@@ -111,7 +111,7 @@ def test_unknown_functions_carry_the_line() -> None:
 
 def test_two_functions_of_one_name_are_refused() -> None:
     builder = Builder()
-    builder.group(Group("x", "n", (0.0,)))
+    builder.group(Family.group("x", "n", (0.0,)))
     x = builder.add(InputVector("x", 0))
     for rule in (np.abs, np.sign):
         builder.add(Nonlin(Fn(Atom("phi", rule, None)(Var(0)), 1), (x,)))

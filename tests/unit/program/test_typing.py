@@ -16,7 +16,7 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import (
     Dim,
-    Group,
+    Family,
     InputMatrix,
     InputScalar,
     InputVector,
@@ -31,8 +31,9 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.rename import with_refs
-from tpcalc.program.typing import Type, node_refs
+from tpcalc.program.base import renumbered
+from tpcalc.program.base import references
+from tpcalc.program.types import Type
 
 ONE = Fraction(1)
 TANH_OF_ONE = Fn(TANH(Var(0)), 1)
@@ -47,7 +48,7 @@ BASE: tuple[Node, ...] = (
     InputScalar("c", Fraction(2)),
 )
 DIMS = (Dim("n"), Dim("m", Fraction(3, 2)))
-GROUPS = (Group("x", "n", (Fraction(0), Fraction(1))), Group("y", "m", (0.5,)))
+GROUPS = (Family.group("x", "n", (Fraction(0), Fraction(1))), Family.group("y", "m", (0.5,)))
 
 
 def program(*nodes: Node) -> Program:
@@ -67,7 +68,7 @@ def program(*nodes: Node) -> Program:
         (Moment(PRODUCT, (0, 0)), Type(Kind.SCALAR)),
         (OuterNonlin(PRODUCT, (0,), (1,), (), 1), Type(Kind.VECTOR, ("n",))),
         (OuterNonlin(TANH_OF_ONE, (0,), (), (), 1), Type(Kind.VECTOR, ("n",))),
-        (ScalarFn(Fn(Par(0) ** 2, 0, 1), (3,)), Type(Kind.SCALAR)),
+        (Nonlin(Fn(Par(0) ** 2, 0, 1), (), (3,)), Type(Kind.SCALAR)),
         (Scale(0, as_ex(Fraction(-1, 2))), Type(Kind.VECTOR, ("n",))),
         (Scale(3, as_ex(1)), Type(Kind.SCALAR)),
     ],
@@ -125,8 +126,8 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (OuterNonlin(PRODUCT, (0,), (), (), 1), "takes 2 vectors and 0 scalars; 1 and 0 are given"),
     (OuterNonlin(TANH_OF_ONE, (), (1,), (), 1), "at least one vector is needed"),
     (OuterNonlin(PRODUCT, (0,), (1,), (), 2), "%2 is a matrix; a vector is needed"),
-    (ScalarFn(TANH_OF_ONE, (3,)), "takes 1 vectors and 0 scalars; 0 and 1 are given"),
-    (ScalarFn(Fn(Par(0), 0, 1), (0,)), "%0 is a vector; a scalar is needed"),
+    (Nonlin(TANH_OF_ONE, (), (3,)), "takes 1 vectors and 0 scalars; 0 and 1 are given"),
+    (Nonlin(Fn(Par(0), 0, 1), (), (0,)), "%0 is a vector; a scalar is needed"),
     (Scale(2, as_ex(1)), "a power of n in front of a matrix.*front of the product"),
     (Scale(0, Fraction(1, 2)), "must be exponents"),  # type: ignore[arg-type]
     (Stranger(), "Stranger is not a node of the language"),
@@ -155,20 +156,20 @@ def test_dimension_classes_grow_with_n(dim: Dim, message: str) -> None:
     assert caught.value.where == f"dimension {dim.name!r}"
 
 
-def square(*rows: tuple[float, ...]) -> Group:
-    return Group("z", "n", (Fraction(0),) * len(rows), rows)
+def square(*rows: tuple[float, ...]) -> Family:
+    return Family.group("z", "n", (Fraction(0),) * len(rows), rows)
 
 
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        (Group("z", "n", ()), "at least one member"),
-        (Group("", "n", (ONE,)), "needs a name"),
-        (Group("z", "k", (ONE,)), "dimension class 'k' is not declared"),
-        (Group("x", "n", (ONE,)), "declared twice"),
-        (Group("z", "n", (math.nan,)), "not a finite number"),
-        (Group("z", "n", (ONE,), ((ONE, ONE),)), "must be 1 x 1"),
-        (Group("z", "n", (ONE,), ()), "must be 1 x 1"),
+        (Family.group("z", "n", ()), "at least one member"),
+        (Family.group("", "n", (ONE,)), "needs a name"),
+        (Family.group("z", "k", (ONE,)), "dimension class 'k' is not declared"),
+        (Family.group("x", "n", (ONE,)), "declared twice"),
+        (Family.group("z", "n", (math.nan,)), "not a finite number"),
+        (Family.group("z", "n", (ONE,), ((ONE, ONE),)), "must be 1 x 1"),
+        (Family.group("z", "n", (ONE,), ()), "must be 1 x 1"),
         (square((1.0, math.nan), (math.nan, 1.0)), "not a finite number"),
         (square((1.0, 0.5), (0.25, 1.0)), r"not symmetric at \(1, 0\)"),
         (square((1.0, 2.0), (2.0, 1.0)), "negative eigenvalue -1"),
@@ -176,7 +177,7 @@ def square(*rows: tuple[float, ...]) -> Group:
     ],
     ids=str,
 )
-def test_groups_are_gaussian_vectors(group: Group, message: str) -> None:
+def test_groups_are_gaussian_vectors(group: Family, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
         _ = Program(DIMS, (*GROUPS, group), (), ()).types
     assert caught.value.where == f"Gaussian group {group.name!r}"
@@ -188,7 +189,7 @@ def test_singular_covariances_are_fine() -> None:
         tuple(sum(a * b for a, b in zip(left, right, strict=True)) for right in rows)
         for left in rows
     )
-    assert Program(DIMS, (Group("z", "n", (0.0,) * 3, cov),), (), ()).types == ()
+    assert Program(DIMS, (Family.group("z", "n", (0.0,) * 3, cov),), (), ()).types == ()
 
 
 @pytest.mark.parametrize(
@@ -210,6 +211,6 @@ def test_outputs(outputs: tuple[tuple[str, int], ...], message: str) -> None:
 @given(programs())
 def test_references_are_seen_and_renamed(program: Program) -> None:
     for node in program.nodes:
-        shifted = with_refs(node, lambda ref: ref + 7)
-        assert list(node_refs(shifted)) == [ref + 7 for ref in node_refs(node)]
-        assert with_refs(shifted, lambda ref: ref - 7) == node
+        shifted = renumbered(node, lambda ref: ref + 7)
+        assert list(references(shifted)) == [ref + 7 for ref in references(node)]
+        assert renumbered(shifted, lambda ref: ref - 7) == node

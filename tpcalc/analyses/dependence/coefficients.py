@@ -21,7 +21,6 @@ from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Product, Target, product_mean
-from tpcalc.program.nodes import InputMatrix
 from tpcalc.results import Estimate, Method, spread_error
 
 __all__ = ["Coefficient", "coefficients"]
@@ -176,10 +175,8 @@ class _System:
     def _ratios(self, ref: LRef) -> tuple[float, float]:
         """The dimension that a product sums over, and that of the other side, in units of n."""
         node, program = self._node(ref), self.sets.context.program
-        matrix = next(
-            m for m in program.nodes if isinstance(m, InputMatrix) and m.name == node.matrix
-        )
-        rows, cols = (float(program.dim[name].ratio) for name in (matrix.rows, matrix.cols))
+        width = program.families[node.matrix].width
+        rows, cols = (float(program.dim[name].ratio) for name in width)
         return (rows, cols) if node.transpose else (cols, rows)
 
 

@@ -20,7 +20,7 @@ from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Apply, Combine, LRef, graph_refs
 from tpcalc.limit.scales import Scales
-from tpcalc.program.nodes import InputMatrix, Ref
+from tpcalc.program.nodes import Input, Ref
 
 __all__ = ["Dots", "Reading"]
 
@@ -46,7 +46,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         for ref, node in enumerate(self.orders.program.nodes):
-            if isinstance(node, InputMatrix) and node.law == "orthogonal":
+            if isinstance(node, Input) and node.family.law == "orthogonal":
                 raise LimitError(
                     f"the matrix {node.name!r} is orthogonal: the vectors that its products depend "
                     "on are found for Gaussian matrices only.",

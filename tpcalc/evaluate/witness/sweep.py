@@ -44,7 +44,6 @@ from tpcalc.limit.graph import (
     Start,
     graph_refs,
 )
-from tpcalc.program.nodes import InputMatrix
 
 __all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
 
@@ -109,8 +108,8 @@ class Sweep:
         self._sides: dict[object, _Side] = {}
         self._starts: dict[str, list[Dual]] = {}
         self._ratio = {dim.name: float(dim.ratio) for dim in context.program.dims}
-        matrices = (n for n in context.program.nodes if isinstance(n, InputMatrix))
-        self._matrices = {node.name: (node.rows, node.cols) for node in matrices}
+        families = context.program.families.values()
+        self._matrices = {f.name: (f.width[0], f.width[1]) for f in families if len(f.width) == 2}
 
     def run(self, asked: Iterable[LRef]) -> dict[LRef, Dual | Unvalued]:
         """Samples of some nodes.

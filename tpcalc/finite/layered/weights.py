@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tpcalc.finite.draws import Network, fill_gaussian, orthogonal
 from tpcalc.finite.layered.steps import Bias, Dense
-from tpcalc.program.nodes import InputMatrix
+from tpcalc.program.nodes import Family
 
 __all__ = ["Weights", "draw_bias", "draw_weights"]
 
@@ -122,12 +122,12 @@ def _sphere(generator: np.random.Generator, size: int) -> Array:
 
 def _gaussian(name: str, network: Network, rows: int, columns: int, scale: float) -> Array:
     target = np.empty((rows, columns))
-    fill_gaussian(InputMatrix(name, "n", "m"), [network], [target])
+    fill_gaussian(Family(name, ("n", "m")), [network], [target])
     target *= scale
     return target
 
 
 def _columns(name: str, network: Network, rows: int, columns: int) -> Array:
     """Orthonormal columns (rows, if there are fewer), Haar distributed."""
-    node = InputMatrix(name, "n", "m", "orthogonal")
-    return orthogonal(node, network, rows, columns) / sqrt(max(rows, columns))
+    family = Family(name, ("n", "m"), law="orthogonal")
+    return orthogonal(family, network, rows, columns) / sqrt(max(rows, columns))

@@ -15,7 +15,7 @@ from tpcalc.evaluate.chain import Chain, chosen
 from tpcalc.functions import Const, Expr, Fn, Var, const
 from tpcalc.functions.expr import Add, add, mul, substitute
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
-from tpcalc.program.nodes import Group
+from tpcalc.program.nodes import Family
 from tpcalc.results import Method
 from tpcalc.signal.black_box.laws import Gaussian
 from tpcalc.signal.black_box.polynomials import expanded
@@ -98,7 +98,7 @@ class Averages:
     def _several(self, factors: Sequence[Expr]) -> Bounded:
         size = len(self.mean)
         whole = expanded(mul(factors), size)
-        group = Group("x", "n", (Fraction(0),) * size, tuple(tuple(row) for row in self.cov))
+        group = Family.group("x", "n", (Fraction(0),) * size, tuple(tuple(row) for row in self.cov))
         starts: list[LNode] = [Start("x", index) for index in range(size)]
         graph = LimitGraph(
             (*starts, Expect(Fn(whole, size), tuple(range(size)))),

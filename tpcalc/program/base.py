@@ -1,0 +1,76 @@
+"""What all nodes share: frozen records whose references are read off the annotations of fields.
+
+A field that is annotated with ``Ref`` (alone, in a tuple, or ``Ref | None`` in a tuple) refers to
+earlier nodes. So a new node needs no row here, in whichever of the graphs it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from tpcalc.program.types import Ref
+
+__all__ = ["cone", "references", "renumbered"]
+
+N = TypeVar("N")
+
+
+_FIELDS: dict[type, tuple[tuple[str, bool], ...]] = {}
+
+
+def _reference_fields(kind: type) -> tuple[tuple[str, bool], ...]:
+    """The fields that refer to nodes, each with whether it is a tuple."""
+    if kind not in _FIELDS:
+        texts = ((one.name, str(one.type)) for one in fields(kind))
+        _FIELDS[kind] = tuple((n, t.startswith("tuple")) for n, t in texts if "Ref" in t)
+    return _FIELDS[kind]
+
+
+def references(node: Any) -> tuple[Ref, ...]:
+    """The nodes that a node refers to, in the order of its fields.
+
+    Example:
+        >>> from tpcalc.program.nodes import LinComb
+        >>> references(LinComb((1, 2), (None, 5), (3, 4)))
+        (5, 3, 4)
+    """
+    found: list[Ref] = []
+    for name, many in _reference_fields(type(node)):
+        value = getattr(node, name)
+        if many:
+            found += [ref for ref in value if ref is not None]
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+def renumbered(node: N, to: Callable[[Ref], Ref]) -> N:
+    """The node with every reference passed through ``to``.
+
+    Example:
+        >>> from tpcalc.program.nodes import MatMul
+        >>> renumbered(MatMul(1, 2), lambda ref: ref + 7)
+        MatMul(matrix=8, vector=9, transpose=False)
+    """
+    changes: dict[str, Any] = {}
+    for name, many in _reference_fields(type(node)):
+        value = getattr(node, name)
+        if many:
+            changes[name] = tuple(None if ref is None else to(ref) for ref in value)
+        else:
+            changes[name] = to(value)
+    return replace(node, **changes) if changes else node  # type: ignore[type-var]
+
+
+def cone(nodes: Sequence[Any], tops: Iterable[Ref]) -> list[bool]:
+    """For each node whether one of ``tops`` is or needs it."""
+    needed = [False] * len(nodes)
+    for top in tops:
+        needed[top] = True
+    for ref in range(len(nodes) - 1, -1, -1):
+        if needed[ref]:
+            for other in references(nodes[ref]):
+                needed[other] = True
+    return needed

@@ -1,0 +1,160 @@
+"""``Family``: what is drawn at random under one name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isqrt, sqrt
+from typing import Any
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions.numbers import Number, is_finite
+from tpcalc.program.types import Axes, Type
+
+__all__ = ["LAWS", "Family", "check_family"]
+
+LAWS = ("gaussian", "orthogonal")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A random array: iid over its width axes, Gaussian over its finite ones.
+
+    Without a width axis it is a random number, with one a start vector, with two a random matrix;
+    with finite axes a block of these, whose cells are counted in the order of the axes.
+
+    Args:
+        name: Its name; one name stands for one random object.
+        width: Its width axes.
+        axes: Its finite axes.
+        law: ``"gaussian"``, or of a matrix ``"orthogonal"``: the columns (rows, if there are
+            fewer) of a Haar-distributed orthogonal matrix, scaled to entries of mean square 1.
+        mean: One number for each cell; ``()`` is 0. Matrices have mean 0 and variance 1.
+        cov: The covariance between cells (of one coordinate), rows as tuples. None: identity.
+        moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
+            rounding of the data put it and ``cov`` is the nearest covariance. Not part of equality.
+    """
+
+    name: str
+    width: tuple[str, ...]
+    axes: Axes = ()
+    law: str = "gaussian"
+    mean: tuple[Number, ...] = ()
+    cov: tuple[tuple[Number, ...], ...] | None = None
+    moved: float = field(default=0.0, compare=False, repr=False)
+
+    @staticmethod
+    def group(
+        name: str,
+        dim: str,
+        mean: tuple[Number, ...],
+        cov: tuple[tuple[Number, ...], ...] | None = None,
+        moved: float = 0.0,
+    ) -> Family:
+        """Start vectors with one mean each; several have one axis ``k``."""
+        axes = (("k", len(mean)),) if len(mean) > 1 else ()
+        return Family(name, (dim,), axes, mean=mean, cov=cov, moved=moved)
+
+    @staticmethod
+    def scalar(name: str, mean: Number = 0, std: Number = 1) -> Family:
+        """A random number N(mean, std^2)."""
+        return Family(name, (), mean=(mean,), cov=((std * std,),))
+
+    def __hash__(self) -> int:  # a covariance of many cells is hashed by each of its members
+        return hash((self.name, self.width, self.axes))
+
+    @property
+    def dim(self) -> str:
+        """The dimension class of start vectors, or of the rows of a matrix."""
+        return self.width[0]
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        found = 1
+        for _, size in self.axes:
+            found *= size
+        return found
+
+    @property
+    def type(self) -> Type:
+        """The type of the whole block."""
+        return Type(self.width, self.axes)
+
+    @property
+    def std(self) -> Number:
+        """The standard deviation of a family of one cell; exact where it is rational."""
+        ((variance,),) = self.cov or ((1,),)
+        if isinstance(variance, int | Fraction):
+            exact = Fraction(variance)
+            root = Fraction(isqrt(exact.numerator), isqrt(exact.denominator))
+            if root * root == exact:
+                return root
+        return sqrt(variance)
+
+    def cell_name(self, cell: int | None) -> str:
+        """The name of a cell: ``x[1]``, or ``x`` of a family of one."""
+        return self.name if cell is None else f"{self.name}[{cell}]"
+
+
+def check_family(family: Family, dims: Sequence[str]) -> None:
+    """Check that a family is a random array.
+
+    Raises:
+        ProgramError: A dimension class that is not declared, axes that are none, another law, or
+            moments of the wrong shape, not finite, not symmetric or not positive semidefinite.
+    """
+    where = f"the input {family.name!r}"
+    if not family.name:
+        raise ProgramError("an input needs a name.", where=where)
+    for dim in family.width:
+        if dim not in dims:
+            raise ProgramError(
+                f"the dimension class {dim!r} is not declared.",
+                where=where,
+                hint=f"Declared: {', '.join(dims) or 'none'}.",
+            )
+    if len({name for name, _ in family.axes}) < len(family.axes) or family.size < 1:
+        raise ProgramError(
+            f"the type {family.type} has an axis twice, or one without cells.", where=where
+        )
+    if family.law not in LAWS or (family.law != "gaussian" and len(family.width) != 2):
+        raise ProgramError(
+            f"a matrix law is 'gaussian' or 'orthogonal', not {family.law!r}, and other inputs "
+            "are Gaussian.",
+            where=where,
+        )
+    if len(family.width) == 2 and (family.mean or family.cov is not None):
+        raise ProgramError("the entries of a matrix have mean 0 and variance 1.", where=where)
+    _check_moments(family, where)
+
+
+def _check_moments(family: Family, where: str) -> None:
+    size, mean, cov = family.size, family.mean, family.cov or ()
+    if mean and len(mean) != size:
+        raise ProgramError(f"{size} cells have {len(mean)} means.", where=where)
+    if family.cov is not None and (len(cov) != size or any(len(row) != size for row in cov)):
+        raise ProgramError(f"the covariance must be {size} x {size}.", where=where)
+    if not all(is_finite(value) for row in (mean, *cov) for value in row):
+        raise ProgramError("a mean or covariance is not a finite number.", where=where)
+    for i, row in enumerate(cov):
+        for j in range(i):
+            if row[j] != cov[j][i]:
+                raise ProgramError(f"the covariance is not symmetric at ({i}, {j}).", where=where)
+    if cov:
+        _check_semidefinite(cov, where)
+
+
+def _check_semidefinite(cov: Sequence[Sequence[Any]], where: str) -> None:
+    import numpy as np
+
+    values = np.array(cov, dtype=float)
+    lowest = float(np.linalg.eigvalsh(values)[0])
+    # Covariances computed in floats from repeated inputs have eigenvalues of either sign near 0.
+    if lowest < -1e-8 * float(np.abs(values).max()):
+        raise ProgramError(
+            f"the covariance has the negative eigenvalue {lowest:.3g}: no random vector has it.",
+            where=where,
+            hint="Check the entries; a covariance of rows x_i is x_i . x_j.",
+        )

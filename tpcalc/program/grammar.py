@@ -1,0 +1,268 @@
+"""How a node is written: a template of its class, printed and read by the types of its fields.
+
+A template has the word of the node, then fields in ``<>``: ``matmul <matrix><transpose?.T>
+<vector>``; after ``?`` stands what is written around a field that is left out where it is empty,
+``|`` for itself. One that ends in ``+ ...`` writes its tuples side by side, term by term. A field is
+printed and read by what it is annotated with, so that a node needs its template and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Fn
+from tpcalc.functions.numbers import number_text
+from tpcalc.functions.parse import parse_number
+from tpcalc.orders import Ex
+from tpcalc.program.types import axes_text
+
+if TYPE_CHECKING:
+    from tpcalc.program.family import Family
+
+__all__ = ["NAME", "Form", "Names", "bare", "form_of", "listed", "name_text", "quoted", "shown"]
+
+# A name of these letters stands for itself; any other is quoted as in JSON.
+_BARE = r"[A-Za-z_][A-Za-z0-9_.']*(?:\[[A-Za-z0-9_.,-]*\])?"
+NAME = rf'"(?:[^"\\]|\\.)*"|{_BARE}'
+_NUMBER = r"[-+]?[0-9][-+0-9eE./]*"
+_AXIS = r"[A-Za-z_]\w*'*"
+_MORE = " + ..."
+
+
+class Names:
+    """What the words of a text stand for, while it is read: functions, exponents, families."""
+
+    def __init__(
+        self,
+        fn: Callable[[str, int, int], Fn],
+        ex: Callable[[str], Ex],
+        families: dict[str, Family],
+    ) -> None:
+        self.fn, self.ex, self.families = fn, ex, families
+
+    def family(self, text: str) -> Family:
+        """The family of a name.
+
+        Raises:
+            ProgramError: It is not declared.
+        """
+        name = quoted(text)
+        if name not in self.families:
+            raise ProgramError(
+                f"the input {name!r} is not declared.",
+                hint=f"Declared: {', '.join(self.families) or 'none'}.",
+            )
+        return self.families[name]
+
+
+def bare(name: str) -> bool:
+    """Whether a name may stand in a type."""
+    return re.fullmatch(_AXIS, name) is not None
+
+
+def name_text(name: str) -> str:
+    """A name as it is written."""
+    return name if re.fullmatch(_BARE, name) else json.dumps(name)
+
+
+def quoted(text: str) -> str:
+    """The name that a word writes.
+
+    Raises:
+        ProgramError: It is a quoted name that cannot be read.
+    """
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        raise ProgramError(f"the quoted name {shown(text)} cannot be read.") from None
+
+
+def shown(line: str) -> str:
+    """A line for a message."""
+    return repr(line if len(line) <= 60 else line[:57] + "...")
+
+
+def listed(items: Iterable[object], write: Callable[[Any], str] = str) -> str:
+    """Items with commas between them."""
+    return ", ".join(map(write, items))
+
+
+def _items(text: str, read: Callable[[str], Any]) -> tuple[Any, ...]:
+    return tuple(read(item.strip()) for item in text.split(",")) if text.strip() else ()
+
+
+def _axes(text: str) -> tuple[tuple[str, int], ...]:
+    pairs = (item.split(":") for item in text.strip("[]").split(",") if item)
+    return tuple((name, int(size)) for name, size in pairs)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """How what a field holds is matched, written and read."""
+
+    pattern: str
+    write: Callable[[Any], str]
+    read: Callable[[str, Names], Any]
+
+
+def _ref(ref: int) -> str:
+    return f"%{ref}"
+
+
+_REF = _Field(r"%[0-9]+", _ref, lambda text, _: int(text[1:]))
+_FIELDS = {
+    "Ref": _REF,
+    "tuple[Ref, ...]": _Field(
+        r"[%0-9, ]*",
+        lambda refs: listed(refs, _ref),
+        lambda text, _: _items(text, lambda item: int(item[1:])),
+    ),
+    "str": _Field(NAME, name_text, lambda text, _: quoted(text)),
+    "int | None": _Field(
+        r"(?: [0-9]+)?",
+        lambda cell: "" if cell is None else f" {cell}",
+        lambda text, _: int(text) if text else None,
+    ),
+    "tuple[Number, ...]": _Field(
+        rf"{_NUMBER}(?:, {_NUMBER})*",
+        lambda numbers: listed(numbers, number_text),
+        lambda text, _: _items(text, parse_number),
+    ),
+    "Axes": _Field(rf"(?:\[(?:{_AXIS}:[0-9]+,?)*\])?", axes_text, lambda text, _: _axes(text)),
+    "tuple[tuple[str, str], ...]": _Field(
+        rf"(?:{_AXIS}>{_AXIS}(?:, )?)*",
+        lambda pairs: listed(pairs, ">".join),
+        lambda text, _: _items(text, lambda item: tuple(item.split(">"))),
+    ),
+    "Ex": _Field(r".*?", str, lambda text, names: names.ex(text) if text else Ex()),
+    "Fn": _Field(r"\{[^{}]*\}", lambda fn: f"{{{fn.text}}}", lambda text, _: text[1:-1]),
+    "Family": _Field(
+        NAME, lambda family: name_text(family.name), lambda text, names: names.family(text)
+    ),
+}
+# The items of fields that are written side by side.
+_ITEMS = {
+    "tuple[Number, ...]": _Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
+    "tuple[Ref, ...]": _REF,
+    "tuple[Ref | None, ...]": _Field(
+        r"(?:\*%[0-9]+)?",
+        lambda ref: "" if ref is None else f"*%{ref}",
+        lambda text, _: int(text[2:]) if text else None,
+    ),
+    "tuple[tuple[str, ...], ...]": _Field(
+        rf"(?: over {_AXIS}(?:, {_AXIS})*)?",
+        lambda axes: f" over {', '.join(axes)}" if axes else "",
+        lambda text, _: _items(text.removeprefix(" over "), str),
+    ),
+}
+
+
+# What is not written of a field that may be left out.
+_EMPTY = (False, (), Ex())
+
+
+def _optional(one: _Field | None, around: str) -> _Field:
+    """A field that is written with words around it, or not at all."""
+    before, _, after = around.partition("|")
+    if one is None:  # a word alone
+        return _Field(f"(?:{re.escape(before)})?", lambda on: before if on else "", _said)
+    start, end = len(before), -len(after) or None
+
+    def write(value: Any) -> str:
+        return "" if value in _EMPTY else f"{before}{one.write(value)}{after}"
+
+    def read(text: str, names: Names) -> Any:
+        return one.read(text[start:end], names)
+
+    pattern = f"(?:{re.escape(before)}{one.pattern}{re.escape(after)})?"
+    return _Field(pattern, write, read)
+
+
+def _said(text: str, _: Names) -> bool:
+    return bool(text)
+
+
+class Form:
+    """The template of one class of nodes."""
+
+    def __init__(self, kind: type) -> None:
+        template: str = kind.grammar  # type: ignore[attr-defined]
+        self.kind, self.template = kind, template
+        self.word, _, rest = template.partition(" ")
+        self._many = rest.endswith(_MORE)
+        table = _ITEMS if self._many else _FIELDS
+        types = {one.name: str(one.type) for one in fields(kind)}
+        pieces = re.split(r"<(\w+)(?:\?([^>]*))?>", rest.removesuffix(_MORE))
+        self._literals = pieces[::3]
+        self._fields = [
+            (name, table[types[name]] if word is None else _optional(table.get(types[name]), word))
+            for name, word in zip(pieces[1::3], pieces[2::3], strict=True)
+        ]
+        pattern = re.escape(self._literals[0])
+        for (_, one), after in zip(self._fields, self._literals[1:], strict=True):
+            pattern += f"({one.pattern}){re.escape(after)}"
+        self._pattern = re.compile(pattern)
+        self._optional = [one.name for one in fields(kind) if one.default == ()]
+        self._counted = [name for name, text in types.items() if text == "tuple[Ref, ...]"]
+
+    def write(self, node: Any) -> str:
+        """A node as text."""
+        values = [getattr(node, name) for name, _ in self._fields]
+        if not self._many:
+            return f"{self.word} {self._one(values)}"
+        rows = zip(*(value or [()] * len(values[0]) for value in values), strict=True)
+        return f"{self.word} {' + '.join(map(self._one, rows))}"
+
+    def _one(self, values: Iterable[Any]) -> str:
+        parts = [self._literals[0]]
+        for (_, one), value, after in zip(self._fields, values, self._literals[1:], strict=True):
+            parts += [one.write(value), after]
+        return "".join(parts)
+
+    def read(self, text: str, names: Names) -> Any:
+        """The node that a text writes.
+
+        Raises:
+            ProgramError: It is not of this form.
+        """
+        if not self._many:
+            found = self._match(text, names)
+        else:
+            rows = [self._match(term, names) for term in text.split(" + ")]
+            columns = {name: tuple(row[name] for row in rows) for name, _ in self._fields}
+            found = {
+                name: () if name in self._optional and not any(column) else column
+                for name, column in columns.items()
+            }
+        if "fn" in found:
+            arguments = {name: len(found[name]) for name in self._counted}
+            scalars = arguments.pop("scalars")
+            found["fn"] = names.fn(found["fn"], sum(arguments.values()), scalars)
+        return self.kind(**found)
+
+    def _match(self, text: str, names: Names) -> dict[str, Any]:
+        match = self._pattern.fullmatch(text)
+        if match is None:
+            raise ProgramError(
+                f"{shown(f'{self.word} {text}')} cannot be read.",
+                hint=f"The form is: %INDEX : TYPE = {self.template}.",
+            )
+        pairs = zip(self._fields, match.groups(), strict=True)
+        return {name: one.read(part, names) for (name, one), part in pairs}
+
+
+_FORMS: dict[type, Form] = {}
+
+
+def form_of(kind: type) -> Form:
+    """The form of a class of nodes."""
+    if kind not in _FORMS:
+        _FORMS[kind] = Form(kind)
+    return _FORMS[kind]

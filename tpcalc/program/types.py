@@ -1,0 +1,63 @@
+"""Types of values: which of their axes grow with the width, and which finite axes they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+__all__ = ["Axes", "Dim", "Kind", "Ref", "Type"]
+
+Ref = int
+"""The index of an earlier node. Fields of nodes that are annotated with it hold references."""
+
+Axes = tuple[tuple[str, int], ...]
+"""Finite axes, each with its size; their order has no meaning."""
+
+
+class Kind(Enum):
+    """What a node yields, but for its finite axes."""
+
+    SCALAR = "scalar"
+    VECTOR = "vector"
+    MATRIX = "matrix"
+
+
+_KINDS = tuple(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Dim:
+    """A dimension class: a dimension that goes to infinity as ``ratio * n``."""
+
+    name: str
+    ratio: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """The width axes of a value, (d,) for a vector and (rows, cols) for a matrix, and its others.
+
+    Example:
+        >>> str(Type(("n",), (("b", 4), ("p", 8)))), str(Type(("n", "m"))), str(Type())
+        ('n[b:4,p:8]', 'n*m', '()')
+    """
+
+    width: tuple[str, ...] = ()
+    axes: Axes = ()
+
+    @property
+    def kind(self) -> Kind:
+        """Scalar, vector or matrix."""
+        return _KINDS[len(self.width)]
+
+    def __str__(self) -> str:
+        inside = axes_text(self.axes)
+        return "*".join(self.width) + inside if self.width or inside else "()"
+
+
+def axes_text(axes: Iterable[tuple[str, int]]) -> str:
+    """Axes in brackets; nothing where there are none."""
+    inside = ",".join(f"{name}:{size}" for name, size in axes)
+    return f"[{inside}]" if inside else ""
