@@ -12,6 +12,7 @@ from tpcalc.analyses.dependence.reading import Dots, Reading
 from tpcalc.analyses.orders import orders
 from tpcalc.dsl import as_program
 from tpcalc.limit.graph import LRef, Product
+from tpcalc.passes.split import split
 from tpcalc.program.nodes import Input, Kind, MatMul, Ref
 from tpcalc.program.program import Program
 from tpcalc.results.dependencies import (
@@ -270,7 +271,7 @@ def _read(
     seed: int,
 ) -> Reading:
     found = orders(
-        as_program(program), values=values, at=at, budget=budget, verify=verify, seed=seed
+        split(as_program(program)), values=values, at=at, budget=budget, verify=verify, seed=seed
     )
     return Reading(found, verify, seed)
 

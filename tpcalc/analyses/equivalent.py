@@ -19,6 +19,7 @@ from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import slope
 from tpcalc.limit.derive import derive
 from tpcalc.limit.same import Sameness, same_targets
+from tpcalc.passes.split import split
 from tpcalc.program.program import Program, prune
 from tpcalc.results import Equivalence, EquivalenceRow, Estimate, FiniteTable, SlopeRow, checks
 from tpcalc.results.equivalence import LimitRelation
@@ -95,7 +96,7 @@ def equivalent(
         (True, False, 'same graph')
     """
     started = time.perf_counter()
-    left, right = as_program(first), as_program(second)
+    left, right = split(as_program(first)), split(as_program(second))
     seed = checks.whole(seed, "seed", least=0)
     names = _shared(left, right, outputs)
     left, right = _only(left, names), _only(right, names)

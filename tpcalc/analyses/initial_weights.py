@@ -12,6 +12,7 @@ from tpcalc.analyses.dependence.reading import Reading
 from tpcalc.analyses.orders import Order, orders
 from tpcalc.dsl import as_program
 from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.split import split
 from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
@@ -78,7 +79,7 @@ def initial_weights(
         W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
     """
     started = time.perf_counter()
-    source = as_program(program)
+    source = split(as_program(program))
     builder = Builder.copy(source)
     terms: dict[str, tuple[str, _Term]] = {}
     for name, ref in _vectors(source):

@@ -17,6 +17,7 @@ from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.dsl import as_program
 from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
+from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import Kernel, checks
 from tpcalc.results.kernel import KINDS
@@ -159,7 +160,7 @@ def _program(model: Any) -> Program:
             f"the model is {model!r}, neither an architecture nor a program.",
             hint="Give a network, such as tp.MLP(3, 'relu'), with inputs X, or a program.",
         )
-    return as_program(model)
+    return split(as_program(model))
 
 
 def _kinds(kinds: Any) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.orders.chamber import Region
+from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import Explosion, OrderRow, OrderTable, checks
 from tpcalc.results.orders import order_key
@@ -110,7 +111,7 @@ def orders(
         h -> n**(-1/2)
     """
     started = time.perf_counter()
-    source = as_program(program)
+    source = split(as_program(program))
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)

@@ -31,6 +31,7 @@ from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.orders import as_ex
+from tpcalc.passes.split import split
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import (
@@ -371,7 +372,7 @@ def limit(
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
     """
     started = time.perf_counter()
-    source = as_program(program)
+    source = split(as_program(program))
     seed = checks.whole(seed, "seed", least=0)
     checks.called(progress, "progress")
     values = checks.powers(values, source.symbols) if values is not None else None

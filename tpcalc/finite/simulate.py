@@ -13,6 +13,7 @@ from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.overflow import before_overflow
 from tpcalc.finite.widths import check_widths, dim_sizes
+from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import FiniteRow, FiniteTable, checks
 from tpcalc.results.provenance import provenance
@@ -77,7 +78,7 @@ def simulate(
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    found = as_program(program)
+    found = split(as_program(program))
     widths = check_widths(widths)
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
     seed = checks.whole(seed, "seed", least=0)

@@ -15,8 +15,8 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, mul, walk
 from tpcalc.functions.fn import derivative
+from tpcalc.passes.forms import Form
 from tpcalc.passes.instance import Instance
-from tpcalc.passes.weights import Form
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Data,

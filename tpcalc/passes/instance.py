@@ -9,7 +9,8 @@ from fractions import Fraction
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import const, substitute
-from tpcalc.passes.weights import Form, Weights
+from tpcalc.passes.forms import Form
+from tpcalc.passes.weights import Weights
 from tpcalc.program.base import renumbered
 from tpcalc.program.nodes import (
     Data,

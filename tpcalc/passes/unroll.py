@@ -20,9 +20,10 @@ from tpcalc.functions.expr import const, substitute
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.contribution import Contribution, Contributions
+from tpcalc.passes.forms import Form
 from tpcalc.passes.instance import Instance
 from tpcalc.passes.start import started_at_zero
-from tpcalc.passes.weights import Form, Weights
+from tpcalc.passes.weights import Weights
 from tpcalc.program.nodes import Data, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 

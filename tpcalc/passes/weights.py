@@ -9,35 +9,15 @@ from fractions import Fraction
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import add, const
 from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.forms import Form
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Input, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder
 
-__all__ = ["Form", "Weights"]
+__all__ = ["Weights"]
 
 INNER = Fn(Var(0) * Var(1), 2)
 SQUARE = Fn(Var(0) ** 2, 1)
-
-
-@dataclass
-class Form:
-    """A linear form: numbers in front of (scalar node or None) * vector node.
-
-    Terms with the same scalar and vector are collected, so an input layer applied to finite data
-    becomes a kernel: sum_j x_j u_j(t) = sum_j x_j u_j - sum_s (x_s . x) chi_s dh_s.
-    """
-
-    terms: dict[tuple[Ref | None, Ref], Fraction | float] = field(default_factory=dict)
-
-    def add_term(self, scalar: Ref | None, vector: Ref, number: Fraction | float) -> None:
-        """Add one term."""
-        key = (scalar, vector)
-        self.terms[key] = self.terms.get(key, Fraction(0)) + number
-
-    def add(self, other: Form, factor: Fraction | float) -> None:
-        """Add a multiple of another form."""
-        for (scalar, vector), number in other.terms.items():
-            self.add_term(scalar, vector, factor * number)
 
 
 @dataclass
@@ -91,26 +71,14 @@ class Weights:
 
     def node_of(self, form: Form) -> Ref:
         """The node of a form."""
-        items = [(pair, number) for pair, number in form.terms.items() if number != 0]
-        if len(items) == 1 and items[0][0][0] is None and items[0][1] == 1:
-            return items[0][0][1]
-        start = [item for item in items if item[0][0] is None and item[0][1] in self._starts]
-        if len(start) > 1 and len(start) < len(items):
+        items = {pair: number for pair, number in form.terms.items() if number != 0}
+        start = {p: number for p, number in items.items() if p[0] is None and p[1] in self._starts}
+        if 1 < len(start) < len(items):
             # The initial layer applied to data is one vector, shared by all steps.
-            image = Form(dict(start))
-            rest = Form({pair: number for pair, number in items if pair not in image.terms})
-            rest.add_term(None, self.node_of(image), Fraction(1))
-            return self.node_of(rest)
-        if not items:  # a sum that cancelled: keep a vector for its dimension
-            pair = next(iter(form.terms))
-            items = [((None, pair[1]), Fraction(0))]
-        return self._builder.add(
-            LinComb(
-                tuple(number for _, number in items),
-                tuple(scalar for (scalar, _), _ in items),
-                tuple(vector for (_, vector), _ in items),
-            )
-        )
+            image = Form(start).node(self._builder)
+            form = Form({pair: number for pair, number in items.items() if pair not in start})
+            form.add_term(None, image, Fraction(1))
+        return form.node(self._builder)
 
     def current(self, ref: Ref, node: Input | Data) -> Ref | Form:
         """The present value of an input of the template."""

@@ -2,8 +2,8 @@
 
 A template has the word of the node, then fields in ``<>``: ``matmul <matrix><transpose?.T>
 <vector>``; after ``?`` stands what is written around a field that is left out where it is empty,
-``|`` for itself. One that ends in ``+ ...`` writes its tuples side by side, term by term. A field is
-printed and read by what it is annotated with, so that a node needs its template and nothing else.
+``|`` for itself. One that ends in ``+ ...`` writes its tuples side by side, term by term. A field
+is printed and read by what it is annotated with: a node needs its template and nothing else.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn
 from tpcalc.functions.numbers import number_text
 from tpcalc.functions.parse import parse_number
 from tpcalc.orders import Ex
+from tpcalc.program.family import Family
 from tpcalc.program.types import axes_text
-
-if TYPE_CHECKING:
-    from tpcalc.program.family import Family
 
 __all__ = ["NAME", "Form", "Names", "bare", "form_of", "listed", "name_text", "quoted", "shown"]
 

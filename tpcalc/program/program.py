@@ -12,6 +12,7 @@ from tpcalc.program.base import cone, renumbered
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
 from tpcalc.program.nodes import Data, Input, Node, Scale
+from tpcalc.program.text import to_text
 from tpcalc.program.types import Dim, Ref, Type
 
 __all__ = ["Builder", "Program", "prune"]
@@ -70,6 +71,11 @@ class Program:
         for name, ref in self.outputs:
             checker.output(name, ref)
         return tuple(checker.types)
+
+    @cached_property
+    def has_blocks(self) -> bool:
+        """Whether any of its values has finite axes."""
+        return any(found.axes for found in self.types)
 
     @cached_property
     def dim(self) -> Mapping[str, Dim]:
@@ -148,13 +154,9 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical text, 64 hex digits."""
-        from tpcalc.program.text import to_text
-
         return hashlib.sha256(to_text(self).encode()).hexdigest()
 
     def __str__(self) -> str:
-        from tpcalc.program.text import to_text
-
         return to_text(self)
 
 

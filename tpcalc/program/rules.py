@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from enum import Enum
+from typing import Any, Generic, TypeVar
 
 from tpcalc.errors import ProgramError, TpcalcError
-from tpcalc.program.nodes import NODE_TYPES
+from tpcalc.program.nodes import NODE_TYPES, Rename
+from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
-if TYPE_CHECKING:
-    from tpcalc.program.program import Program
-
-__all__ = ["Rules", "interpret", "interpret_from"]
+__all__ = ["LOWERED", "Level", "Rules", "interpret", "interpret_from"]
 
 T = TypeVar("T")
 C = TypeVar("C")
+
+
+class Level(Enum):
+    """What a reading understands; what it does not is lowered first, by a pass."""
+
+    BLOCKS = "values with finite axes"
+    VECTORS = "single vectors, matrices and scalars"
+
+
+LOWERED: Mapping[Level, frozenset[type]] = {
+    Level.BLOCKS: frozenset(),
+    Level.VECTORS: frozenset({Rename}),
+}
+"""Node types that are gone at a level: ``passes.split`` leaves none of them."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,7 @@ class Rules(Generic[T, C]):
         table: For each node type ``rule(node, ref, values, context)``.
         gaps: Node types without a rule, each with the reason a reader needs.
         refusal: The error raised at a node without a rule.
+        level: What it reads.
         lost: What stands for a node whose rule raises, ``lost(error, ref, context)``; without it
             the error ends the walk.
     """
@@ -36,12 +50,13 @@ class Rules(Generic[T, C]):
     table: Mapping[type, Callable[[Any, Ref, list[T], C], T]]
     gaps: Mapping[type, str] = field(default_factory=dict)
     refusal: type[TpcalcError] = ProgramError
+    level: Level = Level.VECTORS
     lost: Callable[[TpcalcError, Ref, C], T] | None = None
 
     @property
     def missing(self) -> set[type]:
         """Node types that have neither a rule nor a reason."""
-        return set(NODE_TYPES) - set(self.table) - set(self.gaps)
+        return set(NODE_TYPES) - set(self.table) - set(self.gaps) - LOWERED[self.level]
 
 
 def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
@@ -64,6 +79,12 @@ def interpret_from(
     Raises:
         ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
     """
+    if rules.level is Level.VECTORS and program.has_blocks:
+        raise ProgramError(
+            f"{rules.name!r} reads {Level.VECTORS.value}, and the program has values with finite "
+            "axes.",
+            hint="Lower it first: tpcalc.passes.split.split(program).",
+        )
     table = rules.table
     for ref, node in enumerate(program.nodes):
         rule = table.get(type(node))

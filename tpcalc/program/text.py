@@ -20,7 +20,8 @@ read. ``parse`` reads it back exactly. Source lines (``Program.where``) are not 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Atom, Call, Fn
@@ -28,9 +29,8 @@ from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import number_text
 from tpcalc.program.family import Family
 from tpcalc.program.grammar import form_of, listed, name_text
-
-if TYPE_CHECKING:
-    from tpcalc.program.program import Program
+from tpcalc.program.nodes import Node
+from tpcalc.program.types import Dim, Ref, Type
 
 __all__ = ["HEADER", "SCHEMA", "to_text"]
 
@@ -38,7 +38,22 @@ SCHEMA = 2
 HEADER = "tpcalc program"
 
 
-def to_text(program: Program) -> str:
+class Listing(Protocol):
+    """What is written of a program."""
+
+    @property
+    def dims(self) -> tuple[Dim, ...]: ...
+    @property
+    def families(self) -> Mapping[str, Family]: ...
+    @property
+    def nodes(self) -> tuple[Node, ...]: ...
+    @property
+    def types(self) -> tuple[Type, ...]: ...
+    @property
+    def outputs(self) -> tuple[tuple[str, Ref], ...]: ...
+
+
+def to_text(program: Listing) -> str:
     """The canonical text of a program.
 
     Args:
@@ -66,7 +81,7 @@ def to_text(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check_names(program: Program) -> None:
+def _check_names(program: Listing) -> None:
     """Check that a name stands for one function."""
     atoms: dict[str, Atom] = {}
     seen: set[Fn] = set()

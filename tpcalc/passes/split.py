@@ -1,0 +1,341 @@
+"""Blocks lowered to single vectors: every cell becomes a node of its own.
+
+What reads single vectors is fed by this pass. It is exact at every width:
+
+- numbers that are given are folded into functions and coefficients;
+- sums stay open, so that a sum of sums is one linear combination with like terms collected;
+- an argument that stands in a function twice is one argument, and a function that is its argument
+  is that argument;
+- members of a block of start vectors stay one family, as they may be correlated; matrices and
+  random numbers become families of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Const, Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import add, mul, substitute
+from tpcalc.functions.numbers import Number
+from tpcalc.orders import Ex
+from tpcalc.passes.forms import Form
+from tpcalc.program.nodes import (
+    Data,
+    Family,
+    Input,
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    Rename,
+    Scale,
+)
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.rules import Level, Rules, interpret
+from tpcalc.program.types import Type
+
+__all__ = ["SPLIT_RULES", "split"]
+
+Cell = tuple[int, ...]
+Value = Ref | Form | Fraction | float
+Where = Mapping[str, int]  # axis -> index
+
+
+def split(program: Program) -> Program:
+    """The program with a node for each cell; itself where it has no finite axes.
+
+    Args:
+        program: Any program. An output with axes becomes one for each cell, ``f[0,1]``.
+
+    Raises:
+        ProgramError: Random numbers that are correlated, or two outputs that get one name.
+
+    Example:
+        >>> from tpcalc.program.nodes import Family, Input
+        >>> builder = Builder()
+        >>> builder.output("x", builder.add(Input(Family("x", ("n",), (("b", 2),), mean=(0, 0)))))
+        >>> [name for name, _ in split(builder.finish()).outputs]
+        ['x[0]', 'x[1]']
+    """
+    if not program.has_blocks:
+        return program
+    state = _Split(program, Builder(program.dims))
+    interpret(program, SPLIT_RULES, state)
+    for name, ref in program.outputs:
+        for cell, value in state.values[ref].items():
+            label = f"{name}[{','.join(map(str, cell))}]" if cell else name
+            state.out.output(label, state.node(value, label))
+    return state.out.finish(keep_unused=False)
+
+
+@dataclass
+class _Split:
+    """The cells so far, and the program that they are nodes of."""
+
+    program: Program
+    out: Builder
+    values: list[dict[Cell, Any]] = field(default_factory=list)
+    line: str | None = None
+
+    def cells(self, type_: Type) -> Iterator[Cell]:
+        return product(*(range(size) for _, size in type_.axes))
+
+    def at(self, ref: Ref, where: Where) -> Value:
+        """The value of an operand at a cell."""
+        value: Value = self.values[ref][self.cell(ref, where)]
+        return value
+
+    def cell(self, ref: Ref, where: Where) -> Cell:
+        return tuple(where[name] for name, _ in self.program.types[ref].axes)
+
+    def ref(self, ref: Ref, where: Where) -> Ref:
+        """The node of an operand at a cell; a sum becomes one, and stays open for later sums."""
+        return self.node(self.at(ref, where))
+
+    def node(self, value: Value, name: str = "") -> Ref:
+        """The node of a value."""
+        if isinstance(value, Form):
+            return value.node(self.out, self.line)
+        if isinstance(value, Fraction | float):
+            return self.add(Nonlin(Fn(const(value), 0, 0), ()))
+        return value
+
+    def add(self, node: Any) -> Ref:
+        return self.out.add(node, self.line)
+
+    def function(
+        self, fn: Fn, lists: Sequence[Sequence[Ref]], scalars: Sequence[Ref], where: Where
+    ) -> tuple[Expr, list[list[Ref]], list[Ref]]:
+        """A function with its arguments at a cell: equal ones merged, numbers put in.
+
+        ``lists`` are the vectors, in lists that stay apart (rows and columns of an outer function).
+        """
+        given: dict[Expr, Expr] = {}
+        merged: list[list[Ref]] = []
+        place = before = 0
+        for refs in lists:
+            nodes = [self.ref(ref, where) for ref in refs]
+            kept = sorted(set(nodes))  # in one order, so that x y and y x are one
+            for node in nodes:
+                given[Var(place)] = Var(before + kept.index(node))
+                place += 1
+            merged.append(kept)
+            before += len(kept)
+        numbers: list[Ref] = []
+        for index, ref in enumerate(scalars):
+            value = self.at(ref, where)
+            if isinstance(value, Fraction | float):
+                given[Par(index)] = const(value)
+                continue
+            node = self.node(value)
+            if node not in numbers:
+                numbers.append(node)
+            given[Par(index)] = Par(numbers.index(node))
+        return substitute(fn.expr, given), merged, numbers
+
+    def applied(self, kind: type, node: Nonlin | Moment, where: Where) -> Value:
+        """A function of vectors and scalars, or its average, at a cell."""
+        expr, (vectors,), scalars = self.function(node.fn, [node.vectors], node.scalars, where)
+        fn, kept, used = Fn(expr, len(vectors), len(scalars)).compact()
+        args = tuple(scalars[i] for i in used)
+        if not vectors:
+            return _number(fn.expr) if isinstance(fn.expr, Const) else self.scalar(fn, args)
+        if not kept:  # the dimension is that of any argument
+            fn, kept = Fn(fn.expr, 1, fn.scalars), (0,)
+        chosen = tuple(vectors[i] for i in kept)
+        if kind is Nonlin and fn.expr == Var(0):
+            return chosen[0]
+        return self.add(kind(fn, chosen, args))
+
+    def scalar(self, fn: Fn, args: tuple[Ref, ...]) -> Ref:
+        """A function of scalars; what is its argument is that."""
+        return args[0] if fn.expr == Par(0) else self.add(Nonlin(fn, (), args))
+
+    def terms(self, node: LinComb, where: Where) -> Iterator[tuple[Number, Ref | None, Ref, Where]]:
+        """Each term of a sum at a cell, for every cell that it is summed over."""
+        over = node.over or ((),) * len(node.numbers)
+        for number, scalar, vector, axes in zip(
+            node.numbers, node.scalars, node.vectors, over, strict=True
+        ):
+            types = [self.program.types[ref] for ref in (scalar, vector) if ref is not None]
+            sizes = {name: size for type_ in types for name, size in type_.axes}
+            for cell in product(*(range(sizes[name]) for name in axes)):
+                yield number, scalar, vector, {**where, **dict(zip(axes, cell, strict=True))}
+
+
+def _number(expr: Const) -> Number:
+    return expr.value
+
+
+def _each(rule: Callable[[Any, _Split, Where], Value]) -> Callable[[Any, Ref, Any, _Split], Any]:
+    """A rule of one cell as a rule of all cells."""
+
+    def every(node: Any, ref: Ref, values: Any, state: _Split) -> dict[Cell, Value]:
+        type_ = state.program.types[ref]
+        state.line = state.program.where[ref] if ref < len(state.program.where) else None
+        names = [name for name, _ in type_.axes]
+        found = {
+            cell: rule(node, state, dict(zip(names, cell, strict=True)))
+            for cell in state.cells(type_)
+        }
+        state.values.append(found)
+        return found
+
+    return every
+
+
+def _kept(
+    rule: Callable[[Any, Ref, _Split], dict[Cell, Any]],
+) -> Callable[[Any, Ref, Any, _Split], Any]:
+    """A rule that gives all cells at once."""
+
+    def every(node: Any, ref: Ref, values: Any, state: _Split) -> dict[Cell, Any]:
+        state.line = state.program.where[ref] if ref < len(state.program.where) else None
+        state.values.append(rule(node, ref, state))
+        return state.values[-1]
+
+    return every
+
+
+def _data(node: Data, ref: Ref, state: _Split) -> dict[Cell, Any]:
+    if not node.axes:  # it has a name of its own
+        return {(): state.add(node)}
+    return dict(zip(state.cells(state.program.types[ref]), node.values, strict=True))
+
+
+def _input(node: Input, ref: Ref, state: _Split) -> dict[Cell, Any]:
+    family, cells = node.family, list(state.cells(state.program.types[ref]))
+    if len(family.width) == 1:
+        if node.cell is not None or not family.axes:
+            return {(): state.add(node)}
+        return {cell: state.add(Input(family, index)) for index, cell in enumerate(cells)}
+    if not family.axes:
+        return {(): state.add(node)}
+    parts = [_part(family, index) for index in range(family.size)]
+    chosen = parts if node.cell is None else [parts[node.cell]]
+    return {cell: state.add(Input(part)) for cell, part in zip(cells, chosen, strict=True)}
+
+
+def _part(family: Family, index: int) -> Family:
+    """One of several matrices or random numbers."""
+    name = family.cell_name(index)
+    if family.width:
+        return Family(name, family.width, law=family.law)
+    row = (0,) * family.size if family.cov is None else family.cov[index]
+    if any(value != 0 for other, value in enumerate(row) if other != index):
+        raise ProgramError(
+            f"the random numbers {family.name!r} are correlated.",
+            hint="Draw independent ones, and write the correlated ones as combinations of them.",
+        )
+    variance = 1 if family.cov is None else row[index]
+    return Family(name, (), mean=(family.mean[index] if family.mean else 0,), cov=((variance,),))
+
+
+def _rename(node: Rename, ref: Ref, state: _Split) -> dict[Cell, Any]:
+    return state.values[node.of]
+
+
+def _matmul(node: MatMul, state: _Split, where: Where) -> Value:
+    matrix, vector = state.ref(node.matrix, where), state.ref(node.vector, where)
+    return state.add(MatMul(matrix, vector, node.transpose))
+
+
+def _nonlin(node: Nonlin, state: _Split, where: Where) -> Value:
+    return state.applied(Nonlin, node, where)
+
+
+def _moment(node: Moment, state: _Split, where: Where) -> Value:
+    return state.applied(Moment, node, where)
+
+
+def _outer(node: OuterNonlin, state: _Split, where: Where) -> Value:
+    expr, (rows, cols), scalars = state.function(
+        node.fn, [node.rows, node.cols], node.scalars, where
+    )
+    fn = Fn(expr, len(rows) + len(cols), len(scalars))
+    vector = state.ref(node.vector, where)
+    return state.add(OuterNonlin(fn, tuple(rows), tuple(cols), tuple(scalars), vector))
+
+
+def _lincomb(node: LinComb, state: _Split, where: Where) -> Value:
+    if state.program.types[node.vectors[0]].kind is Kind.SCALAR:
+        return _scalar_sum(node, state, where)
+    form, anchor = Form(), None
+    for number, scalar, vector, here in state.terms(node, where):
+        anchor = (vector, here)
+        factor = Fraction(1) if scalar is None else state.at(scalar, here)
+        coefficient: Ref | None = None
+        if isinstance(factor, Fraction | float):
+            number = number * factor
+        else:
+            coefficient = state.node(factor)
+        item = state.at(vector, here)
+        if number == 0:
+            continue
+        if isinstance(item, Form) and coefficient is None:
+            form.add(item, number)
+        else:
+            form.add_term(coefficient, state.node(item), number)
+    if not form.terms and anchor is not None:  # all numbers are 0: a vector keeps its dimension
+        form.add_term(None, state.ref(*anchor), Fraction(0))
+    return form.simple()
+
+
+def _scalar_sum(node: LinComb, state: _Split, where: Where) -> Value:
+    refs: list[Ref] = []
+    terms: list[Expr] = []
+
+    def part(ref: Ref, here: Where) -> Expr:
+        value = state.at(ref, here)
+        if isinstance(value, Fraction | float):
+            return const(value)
+        own = state.node(value)
+        if own not in refs:
+            refs.append(own)
+        return Par(refs.index(own))
+
+    for number, scalar, other, here in state.terms(node, where):
+        factors = [const(number), part(other, here)]
+        if scalar is not None:
+            factors.append(part(scalar, here))
+        terms.append(mul(factors))
+    fn, _, used = Fn(add(terms), 0, len(refs)).compact()
+    if isinstance(fn.expr, Const):
+        return _number(fn.expr)
+    return state.scalar(fn, tuple(refs[i] for i in used))
+
+
+def _scale(node: Scale, state: _Split, where: Where) -> Value:
+    of, n_power, depth_power = state.ref(node.of, where), node.n_power, node.depth_power
+    inner = state.out.node(of)
+    if isinstance(inner, Scale):
+        of = inner.of
+        n_power, depth_power = n_power + inner.n_power, depth_power + inner.depth_power
+    if n_power == Ex() and depth_power == Ex():
+        return of
+    return state.add(Scale(of, n_power, depth_power))
+
+
+SPLIT_RULES: Rules[Any, _Split] = Rules(
+    "split",
+    {
+        Data: _kept(_data),
+        Input: _kept(_input),
+        Rename: _kept(_rename),
+        MatMul: _each(_matmul),
+        Nonlin: _each(_nonlin),
+        LinComb: _each(_lincomb),
+        Moment: _each(_moment),
+        OuterNonlin: _each(_outer),
+        Scale: _each(_scale),
+    },
+    level=Level.BLOCKS,
+)
