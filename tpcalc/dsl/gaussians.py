@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Number, noun, number
+from tpcalc.program.family import Family
+from tpcalc.program.types import Axes
 
-__all__ = ["covariance_of", "mean_of"]
+__all__ = ["covariance_of", "independent", "mean_of"]
 
 Rows = tuple[tuple[Number, ...], ...]
 
@@ -127,3 +130,11 @@ def _semidefinite(rows: list[list[Number]], epsilon: float) -> tuple[list[list[N
     kept = (basis * np.maximum(spectrum, 0)) @ basis.T
     nearest: list[list[Number]] = ((kept + kept.T) / 2).tolist()
     return nearest, -lowest
+
+
+def independent(name: str, dim: str, mean: Number, var: Number, axes: Axes) -> Family:
+    """A block of independent start vectors with one mean and one variance."""
+    block = Family(name, (dim,), axes)
+    zero = Fraction(0)
+    rows = (tuple(var if i == j else zero for j in range(block.size)) for i in range(block.size))
+    return replace(block, mean=(mean,) * block.size, cov=None if var == 1 else tuple(rows))

@@ -1,4 +1,4 @@
-"""``Handle``, the base of what a traced function computes with, and ``Scalar``."""
+"""``Scalar``: the numbers that a traced function computes with."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
+from tpcalc.dsl.blocks import Handle, Value
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Operand, as_rational, noun, number_or_none, unsupported
 from tpcalc.dsl.powers import Numeric, Power
@@ -15,42 +16,28 @@ from tpcalc.errors import TraceError
 from tpcalc.functions import Expr, Fn, Par, const
 from tpcalc.program.nodes import Nonlin, Ref
 
-__all__ = ["Binary", "Handle", "Scalar", "no_exponential", "rational_power", "scalar_fn"]
+__all__ = ["Binary", "Scalar", "no_exponential", "rational_power", "scalar_fn"]
 
 Binary = Callable[[Any, Any], Any]
 
 
-class Handle(Operand):
-    """Base of what belongs to one traced program."""
-
-    __slots__ = ("recorder",)
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def together(self, other: Handle) -> None:
-        """Check that another handle belongs to the same program.
-
-        Raises:
-            TraceError: It does not.
-        """
-        if other.recorder is not self.recorder:
-            raise misuse(
-                f"{self.noun} of the program {self.recorder.title!r} meets {other.noun} of "
-                f"{other.recorder.title!r}.",
-                "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
-            )
-
-
-class Scalar(Handle):
+class Scalar(Value):
     """A number that the program computes: an input, an average, or a function of these."""
 
-    __slots__ = ("ref",)
+    __slots__ = ("_ref",)
     noun: ClassVar[str] = "a scalar"
 
     def __init__(self, recorder: Recorder, ref: Ref) -> None:
         super().__init__(recorder)
-        self.ref = ref
+        self._ref = ref
+
+    @property
+    def ref(self) -> Ref:
+        """Its node."""
+        return self._ref
+
+    def _at_node(self, ref: Ref) -> Scalar:
+        return Scalar(self.recorder, ref)
 
     def _combine(self, op: Binary, verb: str, other: object, *, swapped: bool = False) -> Scalar:
         if isinstance(other, Scalar):

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
+from tpcalc.dsl.blocks import axes_of, cells_of
 from tpcalc.dsl.elementwise import Elementwise
-from tpcalc.dsl.gaussians import covariance_of, mean_of
+from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import Number, Operand, as_rational, noun, number, number_or_none
-from tpcalc.dsl.recorder import Recorder
+from tpcalc.dsl.recorder import Recorder, Term
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import TpcalcError, UnknownName
 from tpcalc.functions import Atom, Expr, Fn, Par, Var, const
-from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, Moment, OuterNonlin
+from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, LinComb, Moment, OuterNonlin
 
 __all__ = ["Tracer", "mean"]
 
+Block = TypeVar("Block", Vector, Scalar)
 MEAN = Fn(Var(0), 1)
 Coordinatewise = Elementwise | Atom | Fn | Callable[..., Any]
 
@@ -76,22 +78,30 @@ class Tracer:
         dim: str | None = None,
         mean: int | Fraction | float = 0,
         var: int | Fraction | float = 1,
+        axes: Mapping[str, int] | None = None,
     ) -> Vector:
-        """A start vector with coordinates iid N(mean, var).
+        """A start vector with coordinates iid N(mean, var); with axes a block of independent ones.
 
         Args:
             name: Its name.
             dim: Its dimension class; ``n`` if not given.
             mean: The mean of a coordinate.
             var: The variance of a coordinate.
+            axes: Finite axes with their sizes, ``{"in": 3}``.
 
         Raises:
             TraceError: The name is taken, or a number is not usable.
             UnknownName: The dimension class is not declared.
         """
+        finite = axes_of(axes, name)
         variance = number(var, f"the variance of {name!r}")
         if variance < 0:
             raise misuse(f"the variance of {name!r} is {variance}, which is negative.")
+        if finite:
+            where, taken = self._recorder.dim_name(dim), self._recorder.claim("vector", name)
+            center = number(mean, f"the mean of {name!r}")
+            block = Input(independent(taken, where, center, variance, finite))
+            return Vector(self._recorder, where, self._recorder.add(block))
         cov = None if variance == 1 else [[variance]]
         return self.gaussians([name], [mean], cov, dim)[0]
 
@@ -130,7 +140,12 @@ class Tracer:
         return [Vector(self._recorder, where, ref) for ref in refs]
 
     def matrix(
-        self, name: str, rows: str | None = None, cols: str | None = None, law: str = "gaussian"
+        self,
+        name: str,
+        rows: str | None = None,
+        cols: str | None = None,
+        law: str = "gaussian",
+        axes: Mapping[str, int] | None = None,
     ) -> Matrix:
         """A random matrix with entries iid N(0, 1); powers of n are written outside it.
 
@@ -139,6 +154,7 @@ class Tracer:
             rows: The dimension class of W @ x; ``n`` if not given.
             cols: The dimension class of x; ``n`` if not given.
             law: ``"gaussian"``, or ``"orthogonal"`` (Haar, scaled to entries of mean square 1).
+            axes: Finite axes with their sizes, for a block of independent matrices.
 
         Raises:
             TraceError: The name is taken, or there is no such law.
@@ -148,7 +164,7 @@ class Tracer:
             raise misuse(f"the law of a matrix is 'gaussian' or 'orthogonal', not {law!r}.")
         dims = (self._recorder.dim_name(rows), self._recorder.dim_name(cols))
         taken = self._recorder.claim("matrix", name)
-        ref = self._recorder.add(Input(Family(taken, dims, law=law)))
+        ref = self._recorder.add(Input(Family(taken, dims, axes_of(axes, taken), law)))
         return Matrix(self._recorder, ref, taken, dims)
 
     def scalar(self, name: str, value: int | Fraction | float) -> Scalar:
@@ -162,6 +178,31 @@ class Tracer:
             TraceError: The name is taken, or the value is no finite number.
         """
         return self._scalar(name, value, 0)
+
+    def data(self, name: str, values: Any, axes: Sequence[str]) -> Scalar:
+        """Given numbers, one for each cell: inputs, targets, a mask.
+
+        Args:
+            name: Its name.
+            values: Nested lists or an array, one level for each axis.
+            axes: The names of its axes, as in ``("b", "in")``.
+
+        Raises:
+            TraceError: The name is taken, or the values are no array with these axes.
+
+        Example:
+            >>> from tpcalc.dsl.trace import program
+            >>> @program
+            ... def first_layer(t):
+            ...     x = t.data("x", [[1, 0, 2], [0, 1, -1]], ("b", "in"))
+            ...     U = t.gaussian("U", axes={"in": 3})
+            ...     t.output("h", t.sum(x * U, "in"))
+            >>> str(first_layer.types[-1])
+            'n[b:2]'
+        """
+        taken = self._recorder.claim("scalar", name)
+        cells, finite = cells_of(values, axes, taken)
+        return Scalar(self._recorder, self._recorder.add(Data(taken, cells, finite)))
 
     def random_scalar(
         self, name: str, mean: int | Fraction | float = 0, std: int | Fraction | float = 1
@@ -264,6 +305,33 @@ class Tracer:
         if x.ref == y.ref:
             return self.moment(Fn(Var(0) ** 2, 1), x)
         return self.moment(Fn(Var(0) * Var(1), 2), x, y)
+
+    def sum(self, value: Block, *over: str) -> Block:
+        """The sum of a block over finite axes.
+
+        Args:
+            value: A vector or scalar with these axes.
+            over: The names of the axes.
+
+        Raises:
+            TraceError: No axis is named, or the value is no vector or scalar.
+            ProgramError: A term of it does not have an axis that is summed.
+        """
+        if not isinstance(value, Vector | Scalar):
+            raise misuse(f"t.sum takes a vector or a scalar, not {noun(value)}.")
+        if not over:
+            raise misuse("t.sum needs the axes to sum over.", "Write t.sum(x * U, 'in').")
+        self._own(value)
+        terms: tuple[Term, ...] = ((Fraction(1), None, value.ref),)
+        if isinstance(value, Vector):
+            terms = value.terms
+        node = LinComb(
+            tuple(number for number, _, _ in terms),
+            tuple(scalar for _, scalar, _ in terms),
+            tuple(vector for _, _, vector in terms),
+            (over,) * len(terms),
+        )
+        return value._at_node(self._recorder.add(node))
 
     def outer(
         self,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
-from tpcalc.dsl.handles import Binary, Handle, Scalar, no_exponential, rational_power
+from tpcalc.dsl.blocks import Handle, Value
+from tpcalc.dsl.handles import Binary, Scalar, no_exponential, rational_power
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import Number, noun, number_or_none, unsupported
 from tpcalc.dsl.powers import Numeric, Power
@@ -27,7 +28,7 @@ ONE = Fraction(1)
 LONGEST_SUM = 256
 
 
-class Vector(Handle):
+class Vector(Value):
     """A vector whose dimension goes to infinity with n."""
 
     __slots__ = ("_line", "_node", "_terms", "dim")
@@ -53,6 +54,9 @@ class Vector(Handle):
         if self._node is None:
             self._node = self.recorder.linear(self._terms, self._line)
         return self._node
+
+    def _at_node(self, ref: Ref) -> Vector:
+        return Vector(self.recorder, self.dim, ref)
 
     @property
     def text(self) -> str:
