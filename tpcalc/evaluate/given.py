@@ -24,10 +24,9 @@ from tpcalc.limit.graph import (
     LRef,
     Number,
     ScalarApply,
-    graph_refs,
     product_mean,
-    renamed,
 )
+from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import Data, Input, Kind
 from tpcalc.program.program import Program, prune
 from tpcalc.results import checks
@@ -117,7 +116,7 @@ class _Written:
         bases = [isinstance(node, Draw | Fluctuation) for node in graph.nodes]
         self._moves: list[bool] = []  # whether a node hangs on one of them
         for base, node in zip(bases, graph.nodes, strict=True):
-            self._moves.append(base or any(self._moves[ref] for ref in graph_refs(node)))
+            self._moves.append(base or any(self._moves[ref] for ref in references(node)))
 
     def put(self, node: LNode, dim: str | None = None) -> LRef:
         """The number of a node, which is added if it is new."""
@@ -149,7 +148,7 @@ class _Written:
         new |= moved
         for ref, node in enumerate(self.graph.nodes):
             if self._moves[ref] and ref not in moved:
-                new[ref] = self.put(renamed(node, new), self.graph.vector_dim[ref])
+                new[ref] = self.put(renumbered(node, new.__getitem__), self.graph.vector_dim[ref])
         targets = tuple((name, target.renamed(new)) for name, target in self.graph.targets)
         return replace(
             self.graph, nodes=tuple(self.nodes), vector_dim=tuple(self.dims), targets=targets

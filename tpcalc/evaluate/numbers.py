@@ -22,9 +22,9 @@ from tpcalc.limit.graph import (
     LRef,
     Product,
     ScalarApply,
-    graph_refs,
     restricted,
 )
+from tpcalc.program.base import references
 from tpcalc.results import Estimate, Status
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _above(graph: LimitGraph, culprit: LRef) -> frozenset[str]:
     """The targets that need a node."""
     needs = {culprit}
     for ref, node in enumerate(graph.nodes):
-        if not needs.isdisjoint(graph_refs(node)):
+        if not needs.isdisjoint(references(node)):
             needs.add(ref)
     return frozenset(name for name, target in graph.targets if _any_in(target.refs, needs))
 

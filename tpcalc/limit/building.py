@@ -26,10 +26,10 @@ from tpcalc.limit.graph import (
     Start,
     Twice,
     family_of,
-    graph_refs,
 )
 from tpcalc.limit.parity import Parity
 from tpcalc.orders.coset import Lattice
+from tpcalc.program.base import references
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 
@@ -83,7 +83,7 @@ class Building:
             self.parity.add(len(self.nodes) - 1, node)
         self.roots.append(self._roots(node))
         drawn = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
-        self.random.append(drawn or any(self.random[other] for other in graph_refs(node)))
+        self.random.append(drawn or any(self.random[other] for other in references(node)))
         self.missing.append(self._missing(node))
         self.sides.append(self._sides(node))
         self.known[node] = len(self.nodes) - 1
@@ -93,7 +93,7 @@ class Building:
         """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
         if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
             return "hidden"
-        below = {self.missing[ref] for ref in graph_refs(node)}
+        below = {self.missing[ref] for ref in references(node)}
         if "hidden" in below:
             return "hidden"
         return "noise" if isinstance(node, Noise) or "noise" in below else ""
@@ -101,7 +101,7 @@ class Building:
     def _sides(self, node: LNode) -> int:
         """The sides of matrices that a vector holds products of; a scalar holds none."""
         out = 0
-        for ref in graph_refs(node):
+        for ref in references(node):
             if self.dims[ref] is not None:
                 out |= self.sides[ref]
         return out | self.side(node.matrix, node.transpose) if isinstance(node, Product) else out
@@ -125,7 +125,7 @@ class Building:
     def _roots(self, node: LNode) -> int:
         """The random inputs that a node depends on, but for numbers that they only determine."""
         out = 0
-        for ref in graph_refs(node):
+        for ref in references(node):
             if self.dims[ref] is not None or self.random[ref] or self.missing[ref]:
                 out |= self.roots[ref]
         if isinstance(node, Start):

@@ -16,16 +16,8 @@ from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.least import is_tame
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    Fluctuation,
-    LNode,
-    LRef,
-    ScalarApply,
-    graph_refs,
-)
+from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LNode, LRef, ScalarApply
+from tpcalc.program.base import references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.program import Program
 
@@ -163,6 +155,6 @@ def _degree(context: Building, ref: LRef) -> Degree:
         return Fraction(0)
     node = context.nodes[ref]
     plain = isinstance(node, Draw | Fluctuation) and not any(
-        context.random[below] for below in graph_refs(node)
+        context.random[below] for below in references(node)
     )
     return Fraction(1) if plain else None

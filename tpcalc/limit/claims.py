@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.limit.graph import LNode, LRef, graph_refs, renamed
+from tpcalc.limit.graph import LNode, LRef
+from tpcalc.program.base import references, renumbered
 
 __all__ = ["Claim", "Record", "Trial", "Verdict"]
 
@@ -108,8 +109,8 @@ class Record:
 
     def key(self, node: LNode, keys: Sequence[int]) -> int:
         """A number for a node that is the same in every derivation."""
-        refs = graph_refs(node)
-        named = renamed(node, {ref: keys[ref] for ref in refs}) if refs else node
+        refs = references(node)
+        named = renumbered(node, {ref: keys[ref] for ref in refs}.__getitem__) if refs else node
         return self._keys.setdefault(named, len(self._keys))
 
     def without_mean(self, claims: Iterable[Claim]) -> str:

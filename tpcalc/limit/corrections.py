@@ -10,16 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tpcalc.limit.graph import (
-    LimitGraph,
-    LNode,
-    LRef,
-    OuterExpect,
-    Product,
-    graph_refs,
-)
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, OuterExpect, Product
 from tpcalc.limit.parity import Parity
 from tpcalc.orders.coset import Lattice
+from tpcalc.program.base import references
 
 __all__ = ["Dot", "correction", "correlated", "dot_of"]
 
@@ -82,7 +76,7 @@ def correlated(
     """
     return all(
         parity.lattice.has_zero(parity.lattice.product(parity.coset(x), parity.coset(y)))
-        for x, y in zip(graph_refs(nodes[a]), graph_refs(nodes[b]), strict=True)
+        for x, y in zip(references(nodes[a]), references(nodes[b]), strict=True)
     )
 
 
@@ -140,14 +134,14 @@ def _vectors(graph: LimitGraph, node: LNode) -> tuple[LRef, ...]:
     """The vectors whose coordinates a vector is a function of; scalars are deterministic."""
     if isinstance(node, OuterExpect):
         return node.rows
-    return tuple(ref for ref in graph_refs(node) if graph.vector_dim[ref] is not None)
+    return tuple(ref for ref in references(node) if graph.vector_dim[ref] is not None)
 
 
 def _below(graph: LimitGraph, product: LRef) -> list[LRef]:
     """The vectors that a product is made of, in order."""
     needed, stack = {product}, [product]
     while stack and len(needed) <= LARGEST:
-        refs = graph_refs(graph.nodes[stack.pop()])
+        refs = references(graph.nodes[stack.pop()])
         fresh = {r for r in refs if graph.vector_dim[r] is not None} - needed
         needed |= fresh
         stack += fresh

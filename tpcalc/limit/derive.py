@@ -27,9 +27,7 @@ from tpcalc.limit.graph import (
     Start,
     Target,
     Twice,
-    graph_refs,
     joined,
-    renamed,
 )
 from tpcalc.limit.lost import not_covered, refused
 from tpcalc.limit.moments import moments
@@ -37,6 +35,7 @@ from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
 from tpcalc.orders.chamber import Chamber, Power
+from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
@@ -330,7 +329,7 @@ def cone(context: Context, refs: Iterable[LRef]) -> list[LRef]:
         needed[ref] = True
     for ref in range(len(context.nodes) - 1, -1, -1):
         if needed[ref]:
-            for other in graph_refs(context.nodes[ref]):
+            for other in references(context.nodes[ref]):
                 needed[other] = True
     return [ref for ref, used in enumerate(needed) if used]
 
@@ -342,7 +341,7 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
     dims: list[str | None] = []
     for ref in cone(context, (r for _, t in targets for r in t.refs)):
         new[ref] = len(nodes)
-        nodes.append(renamed(context.nodes[ref], new))
+        nodes.append(renumbered(context.nodes[ref], new.__getitem__))
         dims.append(context.dims[ref])
     kept = tuple((name, target.renamed(new)) for name, target in targets)
     matrices = tuple(
@@ -414,7 +413,7 @@ def _noise(context: Context, node: LRef) -> str:
         found = context.nodes[stack.pop()]
         if isinstance(found, Noise):
             return f"the average of {found.fn.text}"
-        stack += [ref for ref in graph_refs(found) if context.missing[ref]]
+        stack += [ref for ref in references(found) if context.missing[ref]]
     return "an average"
 
 

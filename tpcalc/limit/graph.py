@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.functions import Fn, Var
+from tpcalc.program.base import cone, renumbered
 from tpcalc.program.nodes import Dim, Family
 
 __all__ = [
@@ -33,14 +34,12 @@ __all__ = [
     "Target",
     "Twice",
     "family_of",
-    "graph_refs",
     "joined",
     "product_mean",
-    "renamed",
     "restricted",
 ]
 
-LRef = int
+LRef = Ref
 _PRODUCT, _SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 
 
@@ -273,63 +272,6 @@ def family_of(root: Root, groups: Mapping[str, Family]) -> str:
     return f"start {root.group}[{root.index}]" if alone else f"start {root.group}"
 
 
-def graph_refs(node: LNode) -> tuple[LRef, ...]:
-    """The nodes that a node refers to."""
-    if isinstance(node, Product):
-        return (node.vector,)
-    if isinstance(node, Fluctuation):
-        return node.vectors
-    if isinstance(node, Apply | Expect | Noise):
-        return (*node.vectors, *node.scalars)
-    if isinstance(node, Combine):
-        return (*node.vectors, *(s for s in node.scalars if s is not None))
-    if isinstance(node, OuterExpect):
-        return (*node.rows, *node.cols, *node.scalars, node.vector)
-    if isinstance(node, ScalarApply):
-        return node.scalars
-    return ()
-
-
-def renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:
-    """A node with the nodes that it refers to renumbered.
-
-    Args:
-        node: The node.
-        new: For each number the new one.
-
-    Example:
-        >>> renamed(Product("W", False, 3), {3: 0}).vector
-        0
-    """
-    if isinstance(node, Product):
-        return replace(node, vector=new[node.vector])
-    if isinstance(node, Fluctuation):
-        return replace(node, vectors=tuple(new[ref] for ref in node.vectors))
-    if isinstance(node, Apply | Expect | Noise):
-        return replace(
-            node,
-            vectors=tuple(new[ref] for ref in node.vectors),
-            scalars=tuple(new[ref] for ref in node.scalars),
-        )
-    if isinstance(node, Combine):
-        return replace(
-            node,
-            scalars=tuple(None if ref is None else new[ref] for ref in node.scalars),
-            vectors=tuple(new[ref] for ref in node.vectors),
-        )
-    if isinstance(node, OuterExpect):
-        return replace(
-            node,
-            rows=tuple(new[ref] for ref in node.rows),
-            cols=tuple(new[ref] for ref in node.cols),
-            scalars=tuple(new[ref] for ref in node.scalars),
-            vector=new[node.vector],
-        )
-    if isinstance(node, ScalarApply):
-        return replace(node, scalars=tuple(new[ref] for ref in node.scalars))
-    return node
-
-
 def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
     """The part of a graph that some of its targets need.
 
@@ -345,15 +287,12 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
         (Number(value=Fraction(2, 1)),)
     """
     targets = [(name, target) for name, target in graph.targets if name in names]
-    needed = {ref for _, target in targets for ref in target.refs}
-    for ref in range(len(graph.nodes) - 1, -1, -1):
-        if ref in needed:
-            needed.update(graph_refs(graph.nodes[ref]))
-    kept = sorted(needed)
+    needed = cone(graph.nodes, (ref for _, target in targets for ref in target.refs))
+    kept = [ref for ref, wanted in enumerate(needed) if wanted]
     new = {ref: index for index, ref in enumerate(kept)}
     return replace(
         graph,
-        nodes=tuple(renamed(graph.nodes[ref], new) for ref in kept),
+        nodes=tuple(renumbered(graph.nodes[ref], new.__getitem__) for ref in kept),
         targets=tuple((name, target.renamed(new)) for name, target in targets),
         vector_dim=tuple(graph.vector_dim[ref] for ref in kept),
         apart=frozenset((new[a], new[b]) for a, b in graph.apart if a in new and b in new),
@@ -382,7 +321,7 @@ def joined(graphs: Sequence[LimitGraph]) -> LimitGraph:
     for graph in graphs:
         new: dict[LRef, LRef] = {}
         for ref, node in enumerate(graph.nodes):
-            moved = renamed(node, new)
+            moved = renumbered(node, new.__getitem__)
             new[ref] = known.setdefault(moved, len(known))
             if new[ref] == len(dims):
                 dims.append(graph.vector_dim[ref])

@@ -19,7 +19,8 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start, graph_refs
+from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
+from tpcalc.program.base import references
 
 __all__ = ["Density", "Laws", "is_flat", "linear_part"]
 
@@ -152,7 +153,7 @@ class Laws:
         """Follow free directions and start vectors up to a node, in order."""
         for here in range(len(self._free), ref + 1):
             node = self.context.nodes[here]
-            vectors = [v for v in graph_refs(node) if self.context.dims[v] is not None]
+            vectors = [v for v in references(node) if self.context.dims[v] is not None]
             self._free.append(self._freedom(here, self._free))
             self._plain.append(self._freedom(here, self._plain, given=True))
             if isinstance(node, Start) or self._is_image(here):

@@ -19,8 +19,8 @@ from tpcalc.limit.graph import (
     Rows,
     Start,
     Twice,
-    renamed,
 )
+from tpcalc.program.base import renumbered
 
 __all__ = ["Sameness", "same_targets"]
 
@@ -82,7 +82,7 @@ def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
     }
     new: dict[LRef, int] = {}
     for ref, node in enumerate(graph.nodes):
-        plain = _plain(renamed(node, new))
+        plain = _plain(renumbered(node, new.__getitem__))
         if isinstance(plain, int):
             new[ref] = plain
             continue

@@ -18,8 +18,9 @@ from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import Apply, Combine, LRef, graph_refs
+from tpcalc.limit.graph import Apply, Combine, LRef
 from tpcalc.limit.scales import Scales
+from tpcalc.program.base import references
 from tpcalc.program.nodes import Input, Ref
 
 __all__ = ["Dots", "Reading"]
@@ -76,7 +77,7 @@ class Reading:
         needed = {ref for ref in self.leads.values() if ref is not None}
         for ref in range(max(needed, default=-1), -1, -1):
             if ref in needed:
-                needed.update(graph_refs(self.context.nodes[ref]))
+                needed.update(references(self.context.nodes[ref]))
         return sorted(needed)
 
     @cached_property

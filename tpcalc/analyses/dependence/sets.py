@@ -27,8 +27,8 @@ from tpcalc.limit.graph import (
     Product,
     ScalarApply,
     Start,
-    graph_refs,
 )
+from tpcalc.program.base import references
 
 __all__ = ["Sets", "image_of"]
 
@@ -118,7 +118,7 @@ class Sets:
             return own
         if isinstance(node, Draw | Fluctuation | Noise):
             self._scalars |= own
-            return own | self.random(self._all(graph_refs(node)))
+            return own | self.random(self._all(references(node)))
         if isinstance(node, Product):
             terms = [self.context.nodes[earlier] for earlier in self.dots[ref].open]
             vectors = [term.vector for term in terms if isinstance(term, Product)]

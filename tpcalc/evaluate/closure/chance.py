@@ -26,8 +26,8 @@ from tpcalc.limit.graph import (
     ScalarApply,
     Start,
     Twice,
-    graph_refs,
 )
+from tpcalc.program.base import references
 
 __all__ = ["Chance", "Spread", "random_nodes"]
 
@@ -99,7 +99,7 @@ def _monomial(ref: LRef, node: LNode, found: _Found) -> _Monomial | None:
     if isinstance(node, Combine):
         pairs = zip(node.scalars, node.vectors, strict=True)
         return _same([_product([ONE if s is None else found[s], found[v]]) for s, v in pairs])
-    return ONE if all(found[other] == ONE for other in graph_refs(node)) else None
+    return ONE if all(found[other] == ONE for other in references(node)) else None
 
 
 def _all(refs: Sequence[LRef], found: _Found) -> _Found:

@@ -18,7 +18,8 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply, graph_refs
+from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply
+from tpcalc.program.base import references
 from tpcalc.results import Estimate, Method, Status
 
 __all__ = ["Joint"]
@@ -113,7 +114,7 @@ class Joint:
                 continue
             if not isinstance(nodes[top], ScalarApply):
                 raise Unknown("an average over coordinates that depends on a random scalar")
-            fresh = set(graph_refs(nodes[top])) - cone
+            fresh = set(references(nodes[top])) - cone
             cone |= fresh
             stack += fresh
         bases = [ref for ref in sorted(cone) if isinstance(nodes[ref], Draw | Fluctuation)]

@@ -22,8 +22,8 @@ from tpcalc.limit.graph import (
     OuterExpect,
     Product,
     Start,
-    graph_refs,
 )
+from tpcalc.program.base import references
 
 __all__ = ["rarely_sampled", "sampled_degrees"]
 
@@ -83,11 +83,11 @@ def sampled_degrees(graph: LimitGraph) -> dict[str, Degree]:
         own.append(_own(node, own, read))
         if isinstance(node, Product):
             read.setdefault((node.matrix, node.transpose), []).append(own[node.vector])
-        averaged = [worst[ref] for ref in graph_refs(node)]
+        averaged = [worst[ref] for ref in references(node)]
         if isinstance(node, Expect | OuterExpect):
             averaged.append(_integrand(node, own))
         elif isinstance(node, Product | Fluctuation):  # a Gaussian of variance E (Z^x)^2
-            averaged += [degree_sum([own[x], own[x]]) for x in graph_refs(node)]
+            averaged += [degree_sum([own[x], own[x]]) for x in references(node)]
         worst.append(largest_degree(averaged))
     found: dict[str, Degree] = {}
     for name, target in graph.targets:

@@ -42,8 +42,8 @@ from tpcalc.limit.graph import (
     Product,
     ScalarApply,
     Start,
-    graph_refs,
 )
+from tpcalc.program.base import references
 
 __all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
 
@@ -125,7 +125,7 @@ class Sweep:
         wanted = {ref for ref, reason in against.items() if reason is None}
         last: dict[LRef, int] = {}
         for ref in reversed(cone(self.context, wanted)):
-            for other in (ref, *graph_refs(self.context.nodes[ref])):
+            for other in (ref, *references(self.context.nodes[ref])):
                 last.setdefault(other, ref)
         drops: dict[int, list[LRef]] = {}
         for ref, at in last.items():
@@ -149,7 +149,7 @@ class Sweep:
         return None
 
     def _tried(self, ref: LRef, found: dict[LRef, Dual | Unvalued]) -> Dual | Unvalued:
-        below = [found[other] for other in graph_refs(self.context.nodes[ref])]
+        below = [found[other] for other in references(self.context.nodes[ref])]
         for one in below:
             if isinstance(one, Unvalued):
                 return one

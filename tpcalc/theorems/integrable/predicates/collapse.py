@@ -19,7 +19,8 @@ from tpcalc.evaluate.settle import settle
 from tpcalc.limit.claims import Claim as Assumed
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
-from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef, graph_refs
+from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef
+from tpcalc.program.base import references
 from tpcalc.program.program import prune
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -257,7 +258,7 @@ def _is_constant(graph: LimitGraph, ref: LRef) -> bool:
             stack += [other for index, other in enumerate(node.vectors) if index in used]
             stack += node.scalars
         elif isinstance(node, Combine):
-            stack += graph_refs(node)
+            stack += references(node)
         else:
             return False
     return True
@@ -270,7 +271,7 @@ def _is_random(graph: LimitGraph, ref: LRef) -> bool:
         here = stack.pop()
         if isinstance(graph.nodes[here], Draw | Fluctuation):
             return True
-        fresh = [other for other in graph_refs(graph.nodes[here]) if other not in seen]
+        fresh = [other for other in references(graph.nodes[here]) if other not in seen]
         seen.update(fresh)
         stack += fresh
     return False
