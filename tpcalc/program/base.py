@@ -6,15 +6,16 @@ earlier nodes. So a new node needs no row here, in whichever of the graphs it st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tpcalc.program.types import Ref
 
-__all__ = ["cone", "references", "renumbered"]
+__all__ = ["Table", "cone", "references", "renumbered"]
 
 N = TypeVar("N")
+R = TypeVar("R")
 
 
 _FIELDS: dict[type, tuple[tuple[str, bool], ...]] = {}
@@ -74,3 +75,40 @@ def cone(nodes: Sequence[Any], tops: Iterable[Ref]) -> list[bool]:
             for other in references(nodes[ref]):
                 needed[other] = True
     return needed
+
+
+class Table(Generic[R]):
+    """What one question answers to each class of nodes, and to all others.
+
+    A reading asks a node by its class through tables alone, so that a new class of nodes is a row
+    in each of them, and what has no row is seen.
+
+    Args:
+        rows: For a class of nodes ``rule(node, *rest)``.
+        other: The answer to all other classes, ``other(node, *rest)``; None: there is none, and a
+            node without a row is an error.
+
+    Example:
+        >>> from tpcalc.program.nodes import MatMul, Scale
+        >>> operand = Table({MatMul: lambda node: node.vector, Scale: lambda node: node.of})
+        >>> operand(MatMul(1, 2))
+        2
+    """
+
+    def __init__(
+        self,
+        rows: Mapping[type, Callable[..., R]],
+        other: Callable[..., R] | None = None,
+    ) -> None:
+        self.rows, self.other = rows, other
+
+    def __call__(self, node: Any, *rest: Any) -> R:
+        """The answer to a node.
+
+        Raises:
+            TypeError: Its class has no row.
+        """
+        rule = self.rows.get(type(node), self.other)
+        if rule is None:
+            raise TypeError(f"{type(node).__name__} has no row in this table")
+        return rule(node, *rest)
