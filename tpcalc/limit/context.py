@@ -68,6 +68,7 @@ class Context(Building):
     preferred: frozenset[str] | None = field(default=None, kw_only=True)
     forced: dict[LRef, str] = field(default_factory=dict)  # the families of averages with one root
     keys: list[int] = field(default_factory=list)
+    bare: list[bool] = field(default_factory=list)  # ``factors.is_bare`` of the first nodes
     claims: dict[Ref, dict[Claim, None]] = field(default_factory=dict)
     below: list[int] = field(default_factory=list)  # of each node of the program
     holders: list[Ref] = field(default_factory=list)  # the nodes with claims

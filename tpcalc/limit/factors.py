@@ -11,13 +11,14 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply
+from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
 from tpcalc.limit.pieces import collected
 
 __all__ = [
     "MOST",
     "Term",
     "in_front",
+    "is_bare",
     "multiple",
     "opened",
     "partner",
@@ -135,6 +136,21 @@ def opened(context: Context, term: Term) -> list[Term] | None:
             inner = terms(node.fn, node.vectors, node.scalars)
             return [term.times(other, place) for other in inner]
     return None
+
+
+def is_bare(context: Context, vector: LRef) -> bool:
+    """Whether a vector, multiplied out, has a term without start vectors and products."""
+    bare = context.bare
+    for ref in range(len(bare), vector + 1):  # arguments first
+        node = context.nodes[ref]
+        if isinstance(node, Combine):
+            bare.append(any(bare[v] for v in node.vectors))
+        elif isinstance(node, Apply) and isinstance(node.fn.expr, Add | Mul):
+            parts = terms(node.fn, node.vectors, node.scalars)
+            bare.append(any(all(bare[v] for v in part.vectors) for part in parts))
+        else:
+            bare.append(not isinstance(node, Start | Product))
+    return bare[vector]
 
 
 def vector_of(context: Context, piece: Piece, dim: str) -> LRef:

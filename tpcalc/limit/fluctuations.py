@@ -19,6 +19,7 @@ from tpcalc.limit.factors import (
     MOST,
     Term,
     in_front,
+    is_bare,
     multiple,
     opened,
     partner,
@@ -55,6 +56,8 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
         dim: The dimension class of the average.
     """
     left = terms(piece.fn, piece.vectors, piece.scalars)
+    if any(all(is_bare(context, vector) for vector in term.vectors) for term in left):
+        return _of_starts(context, piece, dim)  # without multiplying out: some term has no base
     found: list[tuple[Term, list[_Base]]] = []
     own: list[LRef] = []
     while left:
