@@ -17,8 +17,8 @@ from tpcalc.limit.pieces import collected
 __all__ = [
     "MOST",
     "Term",
+    "has_bare_term",
     "in_front",
-    "is_bare",
     "multiple",
     "opened",
     "partner",
@@ -138,16 +138,21 @@ def opened(context: Context, term: Term) -> list[Term] | None:
     return None
 
 
-def is_bare(context: Context, vector: LRef) -> bool:
-    """Whether a vector, multiplied out, has a term without start vectors and products."""
+def has_bare_term(context: Context, fn: Fn, vectors: Sequence[LRef]) -> bool:
+    """Whether a function, multiplied out, has a term without start vectors and products."""
+    parts = (places for _, _, places, _ in _products(fn))
+    return any(all(_is_bare(context, vectors[i]) for i in places) for places in parts)
+
+
+def _is_bare(context: Context, vector: LRef) -> bool:
+    """The same of a vector."""
     bare = context.bare
     for ref in range(len(bare), vector + 1):  # arguments first
         node = context.nodes[ref]
         if isinstance(node, Combine):
             bare.append(any(bare[v] for v in node.vectors))
         elif isinstance(node, Apply) and isinstance(node.fn.expr, Add | Mul):
-            parts = terms(node.fn, node.vectors, node.scalars)
-            bare.append(any(all(bare[v] for v in part.vectors) for part in parts))
+            bare.append(has_bare_term(context, node.fn, node.vectors))
         else:
             bare.append(not isinstance(node, Start | Product))
     return bare[vector]

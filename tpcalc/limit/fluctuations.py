@@ -18,8 +18,8 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.factors import (
     MOST,
     Term,
+    has_bare_term,
     in_front,
-    is_bare,
     multiple,
     opened,
     partner,
@@ -55,9 +55,9 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
             of.
         dim: The dimension class of the average.
     """
+    if has_bare_term(context, piece.fn, piece.vectors):  # seen before all is multiplied out
+        return _of_starts(context, piece, dim)
     left = terms(piece.fn, piece.vectors, piece.scalars)
-    if any(all(is_bare(context, vector) for vector in term.vectors) for term in left):
-        return _of_starts(context, piece, dim)  # without multiplying out: some term has no base
     found: list[tuple[Term, list[_Base]]] = []
     own: list[LRef] = []
     while left:

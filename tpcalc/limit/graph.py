@@ -306,11 +306,8 @@ def renamed(node: LNode, new: Mapping[LRef, LRef]) -> LNode:
     if isinstance(node, Fluctuation):
         return replace(node, vectors=tuple(new[ref] for ref in node.vectors))
     if isinstance(node, Apply | Expect | Noise):
-        return replace(
-            node,
-            vectors=tuple(new[ref] for ref in node.vectors),
-            scalars=tuple(new[ref] for ref in node.scalars),
-        )
+        vectors = tuple([new[ref] for ref in node.vectors])
+        return type(node)(node.fn, vectors, tuple([new[ref] for ref in node.scalars]))
     if isinstance(node, Combine):
         return replace(
             node,

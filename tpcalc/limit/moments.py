@@ -90,7 +90,9 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
     noise: list[Expr] = []
     out: list[tuple[Power, LRef]] = []
     for summand in summands:
-        part = replace(piece, fn=Fn(summand, len(piece.vectors), len(piece.scalars)))
+        part = piece
+        if len(summands) > 1:
+            part = replace(piece, fn=Fn(summand, len(piece.vectors), len(piece.scalars)))
         found = fluctuation(context, part, dim)
         if found is not None:
             out.append((minus(piece.power, HALF), found))
