@@ -16,7 +16,7 @@ from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, wa
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Combine, LRef, ScalarApply
 
-__all__ = ["apart", "in_front", "parted"]
+__all__ = ["TIMES", "apart", "in_front", "parted"]
 
 MOST = 64  # terms of an expanded product
 TIMES = Fn(Par(0) * Par(1), 0, 2)

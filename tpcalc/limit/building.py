@@ -61,15 +61,13 @@ class Building:
     orthogonal: dict[str, tuple[Fraction, Fraction]] = field(init=False)
 
     def __post_init__(self) -> None:
-        # Cosets of long training runs are large, and their zeros are rarely asked for.
-        largest = 128 if len(self.program.nodes) < 10_000 else 16
         ratio = {dim.name: dim.ratio for dim in self.program.dims}
         self.orthogonal = {
             family.name: (ratio[family.width[0]], ratio[family.width[1]])
             for family in self.program.families.values()
             if family.law == "orthogonal"
         }
-        self.parity = Parity(self.program.group, frozenset(self.orthogonal), Lattice(largest))
+        self.parity = Parity(self.program.group, frozenset(self.orthogonal), Lattice())
 
     def add(self, node: LNode, dim: str | None) -> LRef:
         """The number of a node; equal nodes are one."""
@@ -81,27 +79,28 @@ class Building:
         if dim is not None:
             self.anchors.setdefault(dim, len(self.nodes) - 1)
             self.parity.add(len(self.nodes) - 1, node)
-        self.roots.append(self._roots(node))
+        refs = references(node)
+        self.roots.append(self._roots(node, refs))
         drawn = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
-        self.random.append(drawn or any(self.random[other] for other in references(node)))
-        self.missing.append(self._missing(node))
-        self.sides.append(self._sides(node))
+        self.random.append(drawn or any([self.random[other] for other in refs]))
+        self.missing.append(self._missing(node, refs))
+        self.sides.append(self._sides(node, refs))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1
 
-    def _missing(self, node: LNode) -> str:
+    def _missing(self, node: LNode, refs: tuple[LRef, ...]) -> str:
         """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
         if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
             return "hidden"
-        below = {self.missing[ref] for ref in references(node)}
+        below = {self.missing[ref] for ref in refs}
         if "hidden" in below:
             return "hidden"
         return "noise" if isinstance(node, Noise) or "noise" in below else ""
 
-    def _sides(self, node: LNode) -> int:
+    def _sides(self, node: LNode, refs: tuple[LRef, ...]) -> int:
         """The sides of matrices that a vector holds products of; a scalar holds none."""
         out = 0
-        for ref in references(node):
+        for ref in refs:
             if self.dims[ref] is not None:
                 out |= self.sides[ref]
         return out | self.side(node.matrix, node.transpose) if isinstance(node, Product) else out
@@ -122,10 +121,10 @@ class Building:
         """What all fluctuations share that are drawn together."""
         return family_of(base, self.program.group)
 
-    def _roots(self, node: LNode) -> int:
+    def _roots(self, node: LNode, refs: tuple[LRef, ...]) -> int:
         """The random inputs that a node depends on, but for numbers that they only determine."""
         out = 0
-        for ref in references(node):
+        for ref in refs:
             if self.dims[ref] is not None or self.random[ref] or self.missing[ref]:
                 out |= self.roots[ref]
         if isinstance(node, Start):

@@ -68,6 +68,8 @@ class Context(Building):
     preferred: frozenset[str] | None = field(default=None, kw_only=True)
     forced: dict[LRef, str] = field(default_factory=dict)  # the families of averages with one root
     keys: list[int] = field(default_factory=list)
+    positive: dict[LRef, bool] = field(default_factory=dict)
+    bare: list[bool] = field(default_factory=list)  # see ``factors``; of the first nodes
     claims: dict[Ref, dict[Claim, None]] = field(default_factory=dict)
     below: list[int] = field(default_factory=list)  # of each node of the program
     holders: list[Ref] = field(default_factory=list)  # the nodes with claims
@@ -137,8 +139,12 @@ class Context(Building):
 
     def is_positive(self, node: LRef) -> bool:
         """Whether a vector stays away from 0 by its form."""
-        found = self.nodes[node]
-        return isinstance(found, Apply) and is_positive(found.fn.expr)
+        found = self.positive.get(node)
+        if found is None:
+            here = self.nodes[node]
+            found = isinstance(here, Apply) and is_positive(here.fn.expr)
+            self.positive[node] = found
+        return found
 
     def is_atom(self, node: LRef, points: tuple[float, ...]) -> bool:
         """Whether a test found a vector on one of the points for a part of the coordinates."""

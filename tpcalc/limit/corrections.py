@@ -57,7 +57,7 @@ def dot_of(
         return Dot()
     open_: set[LRef] = set()
     for block in _blocks(nodes, parity, earlier):
-        felt = (parity.lattice.product(parity.coset(vector), (parity.own[q], 0)) for q in block)
+        felt = (parity.lattice.product(parity.coset(vector), parity.draws[q]) for q in block)
         if any(parity.lattice.has_zero(coset) for coset in felt):
             open_.update(block)
     return Dot(tuple(q for q in inside if q in open_), tuple(q for q in inside if q not in open_))

@@ -11,12 +11,13 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply
+from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
 from tpcalc.limit.pieces import collected
 
 __all__ = [
     "MOST",
     "Term",
+    "has_bare_term",
     "in_front",
     "multiple",
     "opened",
@@ -135,6 +136,26 @@ def opened(context: Context, term: Term) -> list[Term] | None:
             inner = terms(node.fn, node.vectors, node.scalars)
             return [term.times(other, place) for other in inner]
     return None
+
+
+def has_bare_term(context: Context, fn: Fn, vectors: Sequence[LRef]) -> bool:
+    """Whether a function, multiplied out, has a term without start vectors and products."""
+    parts = (places for _, _, places, _ in _products(fn))
+    return any(all(_is_bare(context, vectors[i]) for i in places) for places in parts)
+
+
+def _is_bare(context: Context, vector: LRef) -> bool:
+    """The same of a vector."""
+    bare = context.bare
+    for ref in range(len(bare), vector + 1):  # arguments first
+        node = context.nodes[ref]
+        if isinstance(node, Combine):
+            bare.append(any(bare[v] for v in node.vectors))
+        elif isinstance(node, Apply) and isinstance(node.fn.expr, Add | Mul):
+            bare.append(has_bare_term(context, node.fn, node.vectors))
+        else:
+            bare.append(not isinstance(node, Start | Product))
+    return bare[vector]
 
 
 def vector_of(context: Context, piece: Piece, dim: str) -> LRef:

@@ -18,6 +18,7 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.factors import (
     MOST,
     Term,
+    has_bare_term,
     in_front,
     multiple,
     opened,
@@ -54,6 +55,8 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
             of.
         dim: The dimension class of the average.
     """
+    if has_bare_term(context, piece.fn, piece.vectors):  # seen before all is multiplied out
+        return _of_starts(context, piece, dim)
     left = terms(piece.fn, piece.vectors, piece.scalars)
     found: list[tuple[Term, list[_Base]]] = []
     own: list[LRef] = []

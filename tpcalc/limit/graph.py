@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tpcalc.functions import Fn, Var
 from tpcalc.program.base import cone, renumbered
-from tpcalc.program.nodes import Dim, Family
+from tpcalc.program.nodes import Dim, Family, Ref
 
 __all__ = [
     "Apply",

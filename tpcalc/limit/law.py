@@ -66,7 +66,7 @@ class Laws:
             found = None
             if isinstance(node, Apply):
                 found = self.level_of(node.fn, node.vectors, node.scalars)
-            elif isinstance(node, Combine):
+            elif isinstance(node, Combine) and self._are_levels(node.vectors):
                 terms = [
                     const(number) * Var(i) * (const(1) if scalar is None else Par(i))
                     for i, (number, scalar) in enumerate(
@@ -79,6 +79,9 @@ class Laws:
             self._levels[ref] = found
         return self._levels[ref]
 
+    def _are_levels(self, vectors: Sequence[LRef]) -> bool:
+        return all([self.level(vector) is not None for vector in vectors])
+
     def level_of(self, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]) -> LRef | None:
         """The number that a function is on all coordinates; None: it varies.
 
@@ -87,10 +90,10 @@ class Laws:
             vectors: Its vector arguments.
             scalars: Its scalar arguments.
         """
+        if not self._are_levels([vectors[i] for i in sorted(fn.uses[0])]):
+            return None
         fn, used, kept = fn.compact()
         levels = [self.level(vectors[i]) for i in used]
-        if None in levels:
-            return None
         numbers = [*(scalars[i] for i in kept), *(level for level in levels if level is not None)]
         places: dict[Expr, Expr] = {Var(i): Par(len(kept) + i) for i in range(len(used))}
         expr = substitute(fn.expr, places)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, mul
-from tpcalc.limit.apart import apart
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions.expr import Add
+from tpcalc.limit.apart import TIMES, apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
@@ -74,9 +74,9 @@ def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power,
     """The moment of one piece as terms (power, scalar node), numbers without a law in front."""
     for front, part in apart(context, piece):
         for power, item in _expectations(context, part, dim):
-            scalars = (item,) if front is None else (front, item)
-            fn = Fn(mul(tuple(Par(i) for i in range(len(scalars)))), 0, len(scalars))
-            yield power, item if front is None else context.add(ScalarApply(fn, scalars), None)
+            if front is not None:
+                item = context.add(ScalarApply(TIMES, (front, item)), None)
+            yield power, item
 
 
 def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power, LRef]]:
@@ -90,7 +90,9 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
     noise: list[Expr] = []
     out: list[tuple[Power, LRef]] = []
     for summand in summands:
-        part = replace(piece, fn=Fn(summand, len(piece.vectors), len(piece.scalars)))
+        part = piece
+        if len(summands) > 1:
+            part = replace(piece, fn=Fn(summand, len(piece.vectors), len(piece.scalars)))
         found = fluctuation(context, part, dim)
         if found is not None:
             out.append((minus(piece.power, HALF), found))

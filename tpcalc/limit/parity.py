@@ -4,6 +4,10 @@ The directions whose sign can be flipped, each on its own, without changing the 
 the independent Gaussians of the start vectors, and for each side of a random matrix the orthonormal
 directions that its Gaussian parts (the hats) are built on. Every Z carries the coset of characters
 that can occur in it. A zero found here is certain; "may be nonzero" is not "is nonzero".
+
+What can be flipped alone can be flipped together, too, which shows fewer zeros. In a long run the
+later directions of a side share the signs of its first ones, so that a product takes a bounded
+number of comparisons and the spaces of characters stay small.
 """
 
 from __future__ import annotations
@@ -21,17 +25,18 @@ from tpcalc.program.nodes import Family
 
 __all__ = ["Parity"]
 
+OWN = 8  # products with a side of a matrix that each have a sign of their own
 LARGEST = 64  # members of a group up to which the exact factor is computed
 
 
-@dataclass(frozen=True, slots=True)
-class _Direction:
-    """A direction of one side of a matrix: what it was applied to, and the draw it was sent to."""
+@dataclass(slots=True)
+class _Family:
+    """Directions of one side of a matrix with one sign: what they are, and where they are sent."""
 
     vector: Coset
     draw: Coset
-    bits: int  # of the draw
-    below: int  # what the vector depends on
+    bits: int  # of the draws
+    below: int  # what the vectors depend on
 
 
 @dataclass
@@ -40,7 +45,8 @@ class Parity:
 
     ``own`` holds for start vectors and products the bit of a Gaussian direction that is theirs: a
     multiple of it that is not 0 is in them, and in nothing before. ``depends`` holds for every
-    vector the bits of all directions that it may depend on, with their sign or without. ``alone``
+    vector the bits of all directions that it may depend on, with their sign or without. ``draws``
+    holds the cosets of the directions of products, the same for those with one sign. ``alone``
     holds the products whose vectors are orthogonal to all that the matrix was applied to before.
 
     Args:
@@ -53,10 +59,11 @@ class Parity:
     lattice: Lattice = field(default_factory=Lattice)
     own: dict[LRef, int] = field(default_factory=dict)
     depends: dict[LRef, int] = field(default_factory=dict)
+    draws: dict[LRef, Coset] = field(default_factory=dict)
     alone: set[LRef] = field(default_factory=set)
     _of: dict[LRef, Coset] = field(default_factory=dict)
     _starts: dict[str, list[tuple[Coset, int, int]]] = field(default_factory=dict)
-    _sides: dict[tuple[str, bool], list[_Direction]] = field(default_factory=dict)
+    _sides: dict[tuple[str, bool], list[_Family]] = field(default_factory=dict)
     _count: int = 0
 
     def add(self, ref: LRef, node: LNode) -> None:
@@ -174,31 +181,38 @@ class Parity:
         A Haar matrix goes both ways between its directions: those of the other side, too, are taken
         off a vector before what is left of it becomes a direction.
         """
-        lattice = self.lattice
-        x = self._of[node.vector]
+        lattice, haar = self.lattice, node.matrix in self.orthogonal
+        x, below = self._of[node.vector], self.depends[node.vector]
         side = self._sides.setdefault((node.matrix, node.transpose), [])
-        direction, hat = x, self._fresh()
-        draw, own = hat, lattice.support(hat)
-        below, bits = self.depends[node.vector], own
-        alone = True
-        for earlier in side:
-            if lattice.has_zero(lattice.product(x, earlier.vector)):
-                alone = False
-                hat = lattice.hull(hat, earlier.draw)
-                direction = lattice.hull(direction, earlier.vector)
-                below, bits = below | earlier.below, bits | earlier.bits
-        total = hat
-        for other in self._sides.get((node.matrix, not node.transpose), []):
-            if lattice.has_zero(lattice.product(x, other.draw)):
-                total = lattice.hull(total, other.vector)
-                bits |= other.below
-                if node.matrix in self.orthogonal:
-                    alone = False
-                    direction, below = lattice.hull(direction, other.draw), below | other.bits
-        if alone:
+        back = self._sides.get((node.matrix, not node.transpose), [])
+        draw = self._fresh()
+        own = bits = lattice.support(draw)
+        near = [family for family in side if self._meet(x, family.vector)]
+        felt = [family for family in back if self._meet(x, family.draw)]
+        if not near and not (haar and felt):
             self.alone.add(ref)
-        side.append(_Direction(direction, draw, own, below))
+        if not near or len(side) < OWN:  # else it takes the sign of one that it may be part of
+            near.insert(0, _Family(x, draw, 0, 0))
+            side.append(near[0])
+        family = near[0]
+        for other in near:
+            bits |= other.bits
+            below |= other.below
+        total = self._hull([other.draw for other in near])
+        direction = self._hull([x, *(other.vector for other in near)])
+        for other in felt:
+            total = lattice.hull(total, other.vector)
+            bits |= other.below
+            if haar:
+                direction, below = lattice.hull(direction, other.draw), below | other.bits
+        family.vector, family.bits = direction, family.bits | own
+        family.below |= below
+        self.draws[ref] = family.draw
         return total, own, bits
+
+    def _meet(self, a: Coset, b: Coset) -> bool:
+        """Whether the product of what has two cosets may have a mean."""
+        return self.lattice.has_zero(self.lattice.product(a, b))
 
 
 def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:

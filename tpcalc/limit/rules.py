@@ -171,6 +171,7 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
     softs: list[Rest | None] = []
     drifts: list[Rest | None] = []
     one: Series[LRef | None] = Series(((ZERO, None),))
+    seen: set[tuple[int, int]] = set()  # bounds hang on the shapes alone
     last: Power | None = None
     bucket: Bucket = {}
     for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
@@ -190,9 +191,12 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                     last, bucket = power, terms.setdefault(power, {})
                 known = bucket.get((coefficient, item))
                 bucket[coefficient, item] = factor if known is None else _added(known, factor)
-        rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
-        softs += [v.bounded_by(s.soft), s.bounded_by(v.soft)]
-        drifts += [v.bounded_by(s.drift), s.bounded_by(v.drift)]
+        shapes = -1 if scalar is None else context.shape(values[scalar]), context.shape(v)
+        if shapes not in seen:
+            seen.add(shapes)
+            rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
+            softs += [v.bounded_by(s.soft), s.bounded_by(v.soft)]
+            drifts += [v.bounded_by(s.drift), s.bounded_by(v.drift)]
     flat = {power: _flat(context, bucket) for power, bucket in terms.items()}
     if any(map(_cancels, flat.values())):
         rests, drifts = rests + drifts, []  # what cancels in the limit is left over at finite n
