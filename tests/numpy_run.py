@@ -14,16 +14,16 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul
 from tpcalc.functions.tape import evaluate as evaluated
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Family,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
     OuterNonlin,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Program
 
@@ -38,7 +38,8 @@ def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, An
     Args:
         program: The program.
         width: n.
-        inputs: Arrays by name: ``"W"`` for a matrix, ``"g[0]"`` for a group member, scalars.
+        inputs: Arrays by name: ``"W"`` for a matrix, ``"g[0]"`` for a member of a family of
+            several start vectors, ``"g"`` for one, scalars.
     """
     values: list[Any] = []
     for node in program.nodes:
@@ -79,16 +80,16 @@ def _value(
     def get(refs: tuple[int, ...]) -> list[Any]:
         return [values[ref] for ref in refs]
 
-    if isinstance(node, InputVector):
-        return inputs[f"{node.group}[{node.index}]"]
-    if isinstance(node, InputMatrix):
-        return inputs[node.name]
-    if isinstance(node, InputScalar):
-        return float(inputs.get(node.name, node.value))
+    if isinstance(node, Input):
+        assert not program.types[len(values)].axes
+        return inputs[node.name] if node.family.width else float(inputs[node.name])
+    if isinstance(node, Data):
+        (value,) = node.values
+        return float(inputs.get(node.name, value))
     if isinstance(node, MatMul):
         matrix = values[node.matrix]
         return (matrix.T if node.transpose else matrix) @ values[node.vector]
-    if isinstance(node, Nonlin):
+    if isinstance(node, Nonlin) and node.vectors:
         size = len(values[node.vectors[0]])
         return np.broadcast_to(evaluate(node.fn, get(node.vectors), get(node.scalars)), size)
     if isinstance(node, LinComb):
@@ -108,7 +109,7 @@ def _value(
         x = values[node.vector]
         shape = (len(values[node.rows[0]]), len(x))
         return np.broadcast_to(block, shape) @ x / len(x)
-    if isinstance(node, ScalarFn):
+    if isinstance(node, Nonlin):
         numbers, count = get(node.scalars), len(node.scalars)
         found = float(evaluate(node.fn, [], numbers))
         parts = node.fn.expr.terms if isinstance(node.fn.expr, Add) else ()
@@ -124,24 +125,30 @@ def draw(program: Program, width: int, rng: np.random.Generator) -> dict[str, An
     """Random inputs of one network: what ``run`` reads, matrices formed entry by entry."""
     sizes = {dim.name: round(dim.ratio * width) for dim in program.dims}
     found: dict[str, Any] = {}
-    for group in program.groups:
-        mean = np.array(group.mean, dtype=float)
-        rows = rng.standard_normal((len(mean), sizes[group.dim]))
-        if group.cov is not None:
-            spectrum, basis = np.linalg.eigh(np.array(group.cov, dtype=float))
-            rows = (basis * np.sqrt(np.maximum(spectrum, 0))) @ rows
-        for index, row in enumerate(mean[:, None] + rows):
-            found[f"{group.name}[{index}]"] = row
-    for node in program.nodes:
-        if isinstance(node, InputMatrix):
-            found[node.name] = _matrix(node, sizes[node.rows], sizes[node.cols], rng)
-        elif isinstance(node, InputScalar):
-            found[node.name] = float(node.value) + float(node.std) * rng.standard_normal()
+    for family in program.families.values():
+        if len(family.width) == 2:
+            rows, cols = family.width
+            found[family.name] = _matrix(family, sizes[rows], sizes[cols], rng)
+        elif family.width:
+            for member, row in zip(members(family), _rows(family, sizes, rng), strict=True):
+                found[member.name] = row
+        else:
+            ((mean,), std) = (family.mean or (0,), family.std)
+            found[family.name] = float(mean) + float(std) * rng.standard_normal()
     return found
 
 
-def _matrix(node: InputMatrix, rows: int, cols: int, rng: np.random.Generator) -> Any:
-    if node.law == "gaussian":
+def _rows(family: Family, sizes: Mapping[str, int], rng: np.random.Generator) -> Any:
+    mean = np.array(family.mean or (0,) * family.size, dtype=float)
+    rows = rng.standard_normal((len(mean), sizes[family.dim]))
+    if family.cov is not None:
+        spectrum, basis = np.linalg.eigh(np.array(family.cov, dtype=float))
+        rows = (basis * np.sqrt(np.maximum(spectrum, 0))) @ rows
+    return mean[:, None] + rows
+
+
+def _matrix(family: Family, rows: int, cols: int, rng: np.random.Generator) -> Any:
+    if family.law == "gaussian":
         return rng.standard_normal((rows, cols))
     basis, upper = np.linalg.qr(rng.standard_normal((max(rows, cols), min(rows, cols))))
     basis = basis * (np.sign(np.diag(upper)) * np.sqrt(len(basis)))  # the signs make it Haar

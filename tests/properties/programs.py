@@ -1,4 +1,4 @@
-"""Strategies: small random expressions and well-typed programs of all node types."""
+"""Strategies: small random expressions and well-typed programs of single vectors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from tpcalc.functions.expr import add, mul, power
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
+    Data,
     Dim,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
     Kind,
     LinComb,
     MatMul,
@@ -26,8 +25,8 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Builder, Program
 
@@ -171,6 +170,10 @@ def groups(draw: st.DrawFn, name: str, dim: str) -> Family:
     return Family.group(name, dim, mean, cov)
 
 
+# What is drawn where one class of nodes is several things.
+VECTOR, MATRIX, SCALAR, SCALAR_MAP = "vector", "matrix", "scalar", "map of scalars"
+
+
 class _Grower:
     """Adds random nodes that fit what is there."""
 
@@ -179,19 +182,18 @@ class _Grower:
         ratios = draw(st.lists(POSITIVE, min_size=1, max_size=3))
         self.dims = [Dim(f"d{index}", ratio) for index, ratio in enumerate(ratios)]
         self.builder = Builder(self.dims)
-        self.members: list[InputVector] = []
+        self.members: list[Input] = []
         for dim in self.dims:  # one group at least on each, so that every dimension has a vector
-            group = draw(groups(f"g_{dim.name}", dim.name))
-            self.builder.group(group)
-            self.members += [InputVector(group.name, index) for index in range(len(group.mean))]
-            self.builder.add(InputVector(group.name, 0))
+            cells = members(draw(groups(f"g_{dim.name}", dim.name)))
+            self.members += cells
+            self.builder.add(cells[0])
 
     def refs(self, kind: Kind, dim: str | None = None) -> list[Ref]:
         types = [self.builder.type(ref) for ref in range(len(self.builder))]
         return [
             ref
             for ref, found in enumerate(types)
-            if found.kind is kind and (dim is None or found.dims[0] == dim)
+            if found.kind is kind and (dim is None or found.width[0] == dim)
         ]
 
     def some(self, refs: list[Ref], least: int, most: int = 3) -> tuple[Ref, ...]:
@@ -209,21 +211,23 @@ class _Grower:
     def fn(self, vectors: int, scalars: int) -> Fn:
         return self.draw(functions(vectors, scalars))
 
-    def node(self, kind: type) -> Node | None:
-        """A node of this type, or None where the program has nothing it could be applied to."""
+    def node(self, kind: Any) -> Node | None:
+        """A node of this kind, or None where the program has nothing it could be applied to."""
         draw = self.draw
-        if kind is InputVector:
+        if kind is VECTOR:
             return draw(st.sampled_from(self.members))
-        if kind is InputMatrix:
+        if kind is MATRIX:
             rows, cols = (draw(st.sampled_from(self.dims)).name for _ in range(2))
             law = draw(st.sampled_from(["gaussian", "orthogonal"]))
-            return InputMatrix(f"W{len(self.builder)}", rows, cols, law)
-        if kind is InputScalar:
-            std = draw(st.one_of(st.just(Fraction(0)), POSITIVE, st.just(0.5)))
-            return InputScalar(f"c{len(self.builder)}", draw(NUMBERS), std)
+            return Input(Family(f"W{len(self.builder)}", (rows, cols), law=law))
+        if kind is SCALAR:
+            std = draw(st.one_of(POSITIVE, st.just(0.5)))
+            return Input(Family.scalar(f"c{len(self.builder)}", draw(NUMBERS), std))
+        if kind is Data:
+            return Data(f"c{len(self.builder)}", (draw(NUMBERS),))
         if kind is MatMul:
             return self._matmul()
-        if kind is ScalarFn:
+        if kind is SCALAR_MAP:
             scalars = self.scalars()
             return Nonlin(self.fn(0, len(scalars)), (), scalars)
         if kind is Scale:
@@ -234,14 +238,15 @@ class _Grower:
             return self._lincomb(vectors)
         if kind is OuterNonlin:
             return self._outer(vectors, scalars)
-        return kind(self.fn(len(vectors), len(scalars)), vectors, scalars)  # Nonlin or Moment
+        made: Node = kind(self.fn(len(vectors), len(scalars)), vectors, scalars)
+        return made  # Nonlin or Moment
 
     def _matmul(self) -> Node | None:
         matrices = self.refs(Kind.MATRIX)
         if not matrices:
             return None
         matrix, transpose = self.draw(st.sampled_from(matrices)), self.draw(st.booleans())
-        side = self.builder.type(matrix).dims[0 if transpose else 1]
+        side = self.builder.type(matrix).width[0 if transpose else 1]
         vector = self.draw(st.sampled_from(self.refs(Kind.VECTOR, side)))
         return MatMul(matrix, vector, transpose)
 
@@ -254,25 +259,25 @@ class _Grower:
 
     def _outer(self, rows: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Node:
         vector = self.draw(st.sampled_from(self.refs(Kind.VECTOR)))
-        cols = self.some(self.refs(Kind.VECTOR, self.builder.type(vector).dims[0]), 0, 2)
+        cols = self.some(self.refs(Kind.VECTOR, self.builder.type(vector).width[0]), 0, 2)
         fn = self.fn(len(rows) + len(cols), len(scalars))
         return OuterNonlin(fn, rows, cols, scalars, vector)
 
 
-# InputMatrix and InputScalar more often: products and scalar arguments need them.
+# Matrices and scalars more often: products and scalar arguments need them.
 _KINDS = (
-    InputVector,
-    InputMatrix,
-    InputMatrix,
-    InputScalar,
-    InputScalar,
+    VECTOR,
+    MATRIX,
+    MATRIX,
+    Data,
+    SCALAR,
     MatMul,
     MatMul,
     Nonlin,
     LinComb,
     Moment,
     OuterNonlin,
-    ScalarFn,
+    SCALAR_MAP,
     Scale,
 )
 

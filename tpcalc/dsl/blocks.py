@@ -9,9 +9,8 @@ from typing import Any, Self
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Number, Operand, noun, number
 from tpcalc.dsl.recorder import Recorder
-from tpcalc.program.grammar import bare
 from tpcalc.program.nodes import Data, LinComb, Ref, Rename
-from tpcalc.program.types import Axes
+from tpcalc.program.types import Axes, bare
 
 __all__ = ["Handle", "Value", "axes_of", "cells_of"]
 

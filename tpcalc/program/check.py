@@ -6,9 +6,8 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import is_finite
 from tpcalc.program.base import references
 from tpcalc.program.family import Family, check_family
-from tpcalc.program.grammar import bare
 from tpcalc.program.nodes import NODE_TYPES, Data, Input, Node
-from tpcalc.program.types import Dim, Kind, Ref, Type
+from tpcalc.program.types import Dim, Kind, Ref, Type, bare
 from tpcalc.program.typing import Typing
 
 __all__ = ["Checker"]
@@ -65,9 +64,11 @@ class Checker:
         if known is family:
             return
         if known is not None and known != family:
+            same = known.type == family.type
+            how = "with another law" if same else f"as {known.type} and as {family.type}"
             raise ProgramError(
-                f"the input {family.name!r} is declared twice, as {known.type} and as "
-                f"{family.type}; one name stands for one random object.",
+                f"the input {family.name!r} is declared twice, {how}; one name stands for one "
+                "random object.",
                 hint="Use the first one, or give the second another name.",
             )
         if known is None:
@@ -111,7 +112,8 @@ class Checker:
                     hint="Use the first one, or give the second another name.",
                 )
         except ProgramError as error:
-            raise before.fail(error.message, error.hint) from None
+            place = before.place + (f" ({error.where})" if error.where else "")
+            raise ProgramError(error.message, where=place, hint=error.hint) from None
         self._leaves.add(leaf)
 
     def output(self, name: str, ref: Ref) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
-from tpcalc.program.types import Axes, Type
+from tpcalc.program.types import Axes, Type, check_axes
 
 __all__ = ["LAWS", "Family", "check_family"]
 
@@ -53,7 +53,7 @@ class Family:
         moved: float = 0.0,
     ) -> Family:
         """Start vectors with one mean each; several have one axis ``k``."""
-        axes = (("k", len(mean)),) if len(mean) > 1 else ()
+        axes = (("k", len(mean)),) if len(mean) != 1 else ()
         return Family(name, (dim,), axes, mean=mean, cov=cov, moved=moved)
 
     @staticmethod
@@ -115,10 +115,12 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
                 where=where,
                 hint=f"Declared: {', '.join(dims) or 'none'}.",
             )
-    if len({name for name, _ in family.axes}) < len(family.axes) or family.size < 1:
+    if len(family.width) > 2:
         raise ProgramError(
-            f"the type {family.type} has an axis twice, or one without cells.", where=where
+            f"the type {family.type} has {len(family.width)} width axes; a matrix has two.",
+            where=where,
         )
+    check_axes(family.axes, f"the type {family.type}", where)
     if family.law not in LAWS or (family.law != "gaussian" and len(family.width) != 2):
         raise ProgramError(
             f"a matrix law is 'gaussian' or 'orthogonal', not {family.law!r}, and other inputs "

@@ -3,7 +3,7 @@
 A template has the word of the node, then fields in ``<>``: ``matmul <matrix><transpose?.T>
 <vector>``; after ``?`` stands what is written around a field that is left out where it is empty,
 ``|`` for itself. One that ends in ``+ ...`` writes its tuples side by side, term by term. A field
-is printed and read by what it is annotated with: a node needs its template and nothing else.
+is printed and read by what it is annotated with, so a node needs its template and nothing else.
 """
 
 from __future__ import annotations
@@ -20,15 +20,26 @@ from tpcalc.functions.numbers import number_text
 from tpcalc.functions.parse import parse_number
 from tpcalc.orders import Ex
 from tpcalc.program.family import Family
-from tpcalc.program.types import axes_text
+from tpcalc.program.types import AXIS, Axes, axes_text
 
-__all__ = ["NAME", "Form", "Names", "bare", "form_of", "listed", "name_text", "quoted", "shown"]
+__all__ = [
+    "AXES",
+    "NAME",
+    "Form",
+    "Names",
+    "form_of",
+    "listed",
+    "name_text",
+    "quoted",
+    "read_axes",
+    "shown",
+]
 
 # A name of these letters stands for itself; any other is quoted as in JSON.
 _BARE = r"[A-Za-z_][A-Za-z0-9_.']*(?:\[[A-Za-z0-9_.,-]*\])?"
 NAME = rf'"(?:[^"\\]|\\.)*"|{_BARE}'
 _NUMBER = r"[-+]?[0-9][-+0-9eE./]*"
-_AXIS = r"[A-Za-z_]\w*'*"
+AXES = rf"\[{AXIS}:[0-9]+(?:,{AXIS}:[0-9]+)*\]"
 _MORE = " + ..."
 
 
@@ -56,11 +67,6 @@ class Names:
                 hint=f"Declared: {', '.join(self.families) or 'none'}.",
             )
         return self.families[name]
-
-
-def bare(name: str) -> bool:
-    """Whether a name may stand in a type."""
-    return re.fullmatch(_AXIS, name) is not None
 
 
 def name_text(name: str) -> str:
@@ -96,7 +102,8 @@ def _items(text: str, read: Callable[[str], Any]) -> tuple[Any, ...]:
     return tuple(read(item.strip()) for item in text.split(",")) if text.strip() else ()
 
 
-def _axes(text: str) -> tuple[tuple[str, int], ...]:
+def read_axes(text: str) -> Axes:
+    """Axes that are written in brackets."""
     pairs = (item.split(":") for item in text.strip("[]").split(",") if item)
     return tuple((name, int(size)) for name, size in pairs)
 
@@ -118,7 +125,7 @@ _REF = _Field(r"%[0-9]+", _ref, lambda text, _: int(text[1:]))
 _FIELDS = {
     "Ref": _REF,
     "tuple[Ref, ...]": _Field(
-        r"[%0-9, ]*",
+        r"(?:%[0-9]+(?:, *%[0-9]+)*)?",
         lambda refs: listed(refs, _ref),
         lambda text, _: _items(text, lambda item: int(item[1:])),
     ),
@@ -133,9 +140,9 @@ _FIELDS = {
         lambda numbers: listed(numbers, number_text),
         lambda text, _: _items(text, parse_number),
     ),
-    "Axes": _Field(rf"(?:\[(?:{_AXIS}:[0-9]+,?)*\])?", axes_text, lambda text, _: _axes(text)),
+    "Axes": _Field(rf"(?:{AXES})?", axes_text, lambda text, _: read_axes(text)),
     "tuple[tuple[str, str], ...]": _Field(
-        rf"(?:{_AXIS}>{_AXIS}(?:, )?)*",
+        rf"{AXIS}>{AXIS}(?:, *{AXIS}>{AXIS})*",
         lambda pairs: listed(pairs, ">".join),
         lambda text, _: _items(text, lambda item: tuple(item.split(">"))),
     ),
@@ -155,7 +162,7 @@ _ITEMS = {
         lambda text, _: int(text[2:]) if text else None,
     ),
     "tuple[tuple[str, ...], ...]": _Field(
-        rf"(?: over {_AXIS}(?:, {_AXIS})*)?",
+        rf"(?: over {AXIS}(?:, {AXIS})*)?",
         lambda axes: f" over {', '.join(axes)}" if axes else "",
         lambda text, _: _items(text.removeprefix(" over "), str),
     ),

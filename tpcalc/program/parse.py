@@ -13,11 +13,11 @@ from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
 from tpcalc.orders import parse_ex
 from tpcalc.program.check import Checker
 from tpcalc.program.family import LAWS, Family
-from tpcalc.program.grammar import NAME, Names, form_of, quoted, shown
+from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes, shown
 from tpcalc.program.nodes import NODE_TYPES
 from tpcalc.program.program import Program
 from tpcalc.program.text import HEADER, SCHEMA
-from tpcalc.program.types import Dim, Type
+from tpcalc.program.types import AXIS, Dim, Type
 
 __all__ = ["from_text", "header_version"]
 
@@ -162,16 +162,15 @@ class _Reader:
 def _type(text: str) -> Type:
     width, _, axes = text.partition("[")
     names = () if width in ("", "()") else tuple(width.split("*"))
-    pairs = (item.split(":") for item in axes.rstrip("]").split(",") if item)
-    return Type(names, tuple((name, int(size)) for name, size in pairs))
+    return Type(names, read_axes(axes))
 
 
 def _numbers(text: str) -> tuple[Number, ...]:
     return tuple(parse_number(part.strip()) for part in text.split(","))
 
 
-_TYPE = r"[\w*':,()]*(?:\[[\w':,]*\])?"
-_NODE = re.compile(rf"%([0-9]+) : ({_TYPE}) = ([a-z]+) (.*)")
+_TYPE = rf"\(\)|{AXIS}(?:\*{AXIS})*(?:{AXES})?|{AXES}"
+_NODE = re.compile(r"%([0-9]+) : (\S*) = ([a-z]+) (.*)")
 _DIM = re.compile(rf"({NAME}) (\S+)")
 _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-__all__ = ["Axes", "Dim", "Kind", "Ref", "Type"]
+from tpcalc.errors import ProgramError
+
+__all__ = ["AXIS", "Axes", "Dim", "Kind", "Ref", "Type", "bare", "check_axes"]
+
+AXIS = r"[A-Za-z_]\w*'*"
+"""A name that may stand in a type."""
 
 Ref = int
 """The index of an earlier node. Fields of nodes that are annotated with it hold references."""
@@ -61,3 +67,22 @@ def axes_text(axes: Iterable[tuple[str, int]]) -> str:
     """Axes in brackets; nothing where there are none."""
     inside = ",".join(f"{name}:{size}" for name, size in axes)
     return f"[{inside}]" if inside else ""
+
+
+def bare(name: str) -> bool:
+    """Whether a name may stand in a type."""
+    return re.fullmatch(AXIS, name) is not None
+
+
+def check_axes(axes: Axes, what: str, where: str) -> None:
+    """Check that finite axes have names that can be written, each once, and cells.
+
+    Raises:
+        ProgramError: An axis twice, or one without cells, or called by no word.
+    """
+    for name, size in axes:
+        if not bare(name):
+            raise ProgramError(f"an axis is called by a word, not {name!r}.", where=where)
+        if [one for one, _ in axes].count(name) > 1 or size < 1:
+            problem = "twice" if size >= 1 else "without cells"
+            raise ProgramError(f"{what} has the axis {name!r} {problem}.", where=where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,21 @@ from properties.programs import atoms
 
 from tpcalc.errors import ProgramError, StudyError, UnknownName
 from tpcalc.program.codec import from_json, load, save, to_json
+from tpcalc.program.nodes import LinComb, Scale
 from tpcalc.program.parse import from_text
 
 TEXT = """\
-tpcalc program 1
+tpcalc program 2
 dim n 1
-group x on n mean 0, 0.5 cov 1, 1/2; 1/2, 1
-%0 = vector x 0
-%1 = matrix W n n gaussian
-%2 = matmul %1.T %0
-%3 = scale %2 n^(-1/2) L^(a)
-%4 = nonlin {leaky_relu[1/5](x0)} (%3)
-%5 = moment {x0**2} (%4)
-%6 = lincomb -0.1*%5*%4 + 2*%0
+family x : n[k:2] mean 0, 0.5 cov 1, 1/2; 1/2, 1
+family W : n*n
+%0 : n = input x 0
+%1 : n*n = input W
+%2 : n = matmul %1.T %0
+%3 : n = scale %2 n^(-1/2) L^(a)
+%4 : n = map {leaky_relu[1/5](x0)} (%3)
+%5 : () = moment {x0**2} (%4)
+%6 : n = sum -0.1*%5*%4 + 2*%0
 output y %6
 """
 PROGRAM = from_text(TEXT, atoms)
@@ -34,61 +35,68 @@ def test_files(tmp_path: Path) -> None:
     path = tmp_path / "program.json"
     save(PROGRAM, path)
     assert load(path, atoms) == PROGRAM
-    assert json.loads(path.read_text())["schema"] == 1
+    assert json.loads(path.read_text()) == to_json(PROGRAM)
 
 
-def test_exact_numbers_are_strings_and_floats_numbers() -> None:
-    data = to_json(PROGRAM)
-    assert data["groups"][0]["mean"] == ["0", 0.5]
-    assert data["groups"][0]["cov"] == [["1", "1/2"], ["1/2", "1"]]
-    assert data["nodes"][6] == {
-        "op": "lincomb",
-        "numbers": [-0.1, "2"],
-        "scalars": [5, None],
-        "vectors": [4, 0],
-    }
-    assert data["nodes"][3] == {"op": "scale", "of": 2, "n_power": "-1/2", "depth_power": "a"}
-    data["nodes"][6]["numbers"][1] = 2  # a whole number may stand without quotes
-    assert from_json(data, atoms) == PROGRAM
+def test_the_json_is_the_text() -> None:
+    assert to_json(PROGRAM) == {"schema": 2, "text": TEXT.splitlines()}
+    assert from_json(to_json(PROGRAM), atoms) == PROGRAM
 
 
-def broken(*path: Any, value: Any) -> dict[str, Any]:
-    data = copy.deepcopy(to_json(PROGRAM))
-    inner: Any = data
-    for key in path[:-1]:
-        inner = inner[key]
-    if value is KeyError:
-        del inner[path[-1]]
-    else:
-        inner[path[-1]] = value
-    return data
+def test_exact_numbers_stay_exact_and_floats_floats() -> None:
+    back = from_json(json.loads(json.dumps(to_json(PROGRAM))), atoms)
+    group = back.group["x"]
+    assert [type(value) for value in group.mean] == [type(v) for v in PROGRAM.group["x"].mean]
+    assert group.mean == (0, 0.5) and isinstance(group.mean[1], float)
+    assert group.cov is not None and not isinstance(group.cov[0][1], float)
+    node = back.nodes[6]
+    assert isinstance(node, LinComb) and isinstance(back.nodes[3], Scale)
+    assert [isinstance(number, float) for number in node.numbers] == [True, False]
+    assert (node.scalars, node.vectors) == ((5, None), (4, 0))
+
+
+def changed(old: str, by: str) -> dict[str, Any]:
+    assert TEXT.count(old) == 1
+    return {"schema": 2, "text": TEXT.replace(old, by).splitlines()}
+
+
+def without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in to_json(PROGRAM).items() if name != key}
 
 
 @pytest.mark.parametrize(
     ("data", "where", "message"),
     [
         ([], "$", "is an object"),
-        (broken("schema", value=2), "$.schema", "schema version 2; this release reads version 1"),
-        (broken("schema", value=KeyError), "$.schema", "schema version None"),
-        (broken("nodes", value=KeyError), "$.nodes", "a list is needed"),
-        (broken("dims", 0, "ratio", value=1.5), "$.dims[0]", "must be an exact number in quotes"),
-        (broken("dims", 0, "ratio", value="0"), "$.dims[0]", "the ratio 0 is not above 0"),
-        (broken("dims", 0, "name", value=3), "$.dims[0]", "'name' must be a string, not 3"),
-        (broken("dims", 0, value="n"), "$.dims[0]", "an object is needed"),
-        (broken("groups", 0, "mean", value="00"), "$.groups[0]", "must be a list of numbers"),
-        (broken("groups", 0, "mean", 0, value=None), "$.groups[0]", "must be a finite number"),
-        (broken("groups", 0, "mean", 0, value=float("nan")), "$.groups[0]", "a finite number"),
-        (broken("groups", 0, "cov", value=1), "$.groups[0]", "must be a list of rows, or null"),
-        (broken("nodes", 0, "index", value=True), "$.nodes[0]", "must be the index of a node"),
-        (broken("nodes", 0, "op", value="tensor"), "$.nodes[0]", "no node called 'tensor'"),
-        (broken("nodes", 2, "vector", value=7), "$.nodes[2]", "%7 is not an earlier node"),
-        (broken("nodes", 2, "vector", value=KeyError), "$.nodes[2]", "'vector' is missing"),
-        (broken("nodes", 2, "transpose", value=1), "$.nodes[2]", "must be true or false"),
-        (broken("nodes", 3, "n_power", value="1/a"), "$.nodes[3]", "is not a polynomial"),
-        (broken("nodes", 4, "fn", value="x1"), "$.nodes[4]", "uses x1 but has 1 vector"),
-        (broken("nodes", 4, "vectors", value=[0.5]), "$.nodes[4]", "a list of indices of nodes"),
-        (broken("nodes", 6, "scalars", value="ab"), "$.nodes[6]", "indices of nodes and nulls"),
-        (broken("outputs", 0, "node", value=1), "$.outputs[0]", "%1 is a matrix"),
+        (None, "$", "is an object"),
+        (TEXT, "$", "is an object"),
+        (to_json(PROGRAM) | {"schema": 1}, "$.schema", "version 1; this release reads version 2"),
+        (to_json(PROGRAM) | {"schema": "2"}, "$.schema", "schema version '2'"),
+        (without("schema"), "$.schema", "schema version None"),
+        (without("text"), "$.text", "a list of lines is needed"),
+        (to_json(PROGRAM) | {"text": TEXT}, "$.text", "a list of lines is needed"),
+        (to_json(PROGRAM) | {"text": ["tpcalc program 2", 3]}, "$.text", "a list of lines"),
+        (to_json(PROGRAM) | {"text": [None]}, "$.text", "a list of lines"),
+        (to_json(PROGRAM) | {"text": []}, "line 1", "an empty text is not a program"),
+        (changed("program 2", "program 1"), "line 1", "version 1; this release reads version 2"),
+        (changed("dim n 1", "dim n 1.5"), "line 2", "the ratio 1.5 must be exact"),
+        (changed("dim n 1", "dim n 0"), "line 2", "the ratio 0 is not above 0"),
+        (changed("dim n 1", "dim 3 1"), "line 2", "dim NAME RATIO"),
+        (changed("mean 0, 0.5", "mean 00;"), "line 3", "family NAME : TYPE"),
+        (changed("mean 0, 0.5", "mean null, 0.5"), "line 3", "family NAME : TYPE"),
+        (changed("mean 0, 0.5", "mean nan, 0.5"), "line 3", "family NAME : TYPE"),
+        (changed("cov 1, 1/2; 1/2, 1", "cov 1"), "line 3", "the covariance must be 2 x 2"),
+        (changed("input x 0", "input x true"), "line 5", "input <family><cell>"),
+        (changed("input x 0", "tensor x 0"), "line 5", "no node called 'tensor'"),
+        (changed("%1.T %0", "%1.T %7"), "line 7", "%7 is not an earlier node"),
+        (changed("%1.T %0", "%1.T"), "line 7", "matmul <matrix>"),
+        (changed("%1.T %0", "%1.t %0"), "line 7", "matmul <matrix>"),
+        (changed("n^(-1/2)", "n^(1/a)"), "line 8", "is not a polynomial"),
+        (changed("leaky_relu[1/5](x0)", "x1"), "line 9", "uses x1 but has 1 vector"),
+        (changed("(%3)", "(0.5)"), "line 9", "map <fn>"),
+        (changed("*%5*%4", "*ab*%4"), "line 11", "sum <numbers><scalars>"),
+        (changed("%6 : n", "%6 : ()"), "line 11", r"the type of the node is n; \(\) is written"),
+        (changed("output y %6", "output y %1"), "line 12", "%1 is a matrix"),
     ],
 )
 def test_errors_say_where(data: Any, where: str, message: str) -> None:
@@ -99,8 +107,8 @@ def test_errors_say_where(data: Any, where: str, message: str) -> None:
 
 
 def test_unknown_functions_say_where() -> None:
-    with pytest.raises(UnknownName, match=r"\$\.nodes\[4\]: .*'rellu'.*Did you mean 'relu'"):
-        from_json(broken("nodes", 4, "fn", value="rellu(x0)"), atoms)
+    with pytest.raises(UnknownName, match=r"line 9: .*'rellu'.*Did you mean 'relu'"):
+        from_json(changed("leaky_relu[1/5](x0)", "rellu(x0)"), atoms)
 
 
 @pytest.mark.parametrize(

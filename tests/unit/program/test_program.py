@@ -14,11 +14,10 @@ from tpcalc.functions import Fn, Var
 from tpcalc.orders import as_ex
 from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.nodes import (
+    Data,
     Dim,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
     LinComb,
     MatMul,
     Moment,
@@ -34,17 +33,16 @@ ACT = Fn(TANH(Var(0)), 1)
 INNER = Fn(Var(0) * Var(1), 2)
 
 
-def start() -> Builder:
-    builder = Builder()
-    builder.group(Family.group("x", "n", (Fraction(0), Fraction(0))))
-    builder.group(Family.group("unused", "n", (Fraction(0),)))
-    return builder
+X = Family.group("x", "n", (Fraction(0), Fraction(0)))
+UNUSED = Family.group("unused", "n", (Fraction(0),))
+W = Family("W", ("n", "n"))
+TURNED = Family("W", ("n", "n"), law="orthogonal")
 
 
 def chain(nodes: int) -> Program:
     """A program of about this many nodes, each of which needs the one before."""
-    builder = start()
-    x, w = builder.add(InputVector("x", 0)), builder.add(InputMatrix("W", "n", "n"))
+    builder = Builder()
+    x, w = builder.add(Input(X, 0)), builder.add(Input(W))
     step = 0
     while len(builder) < nodes:
         h = builder.add(MatMul(w, x, step % 2 == 1))
@@ -62,8 +60,8 @@ def chain(nodes: int) -> Program:
 
 
 def test_equal_nodes_are_shared() -> None:
-    builder = start()
-    x = builder.add(InputVector("x", 0), where="model.py:3")
+    builder = Builder()
+    x = builder.add(Input(X, 0), where="model.py:3")
     first = builder.add(Nonlin(ACT, (x,)), where="model.py:4")
     assert builder.add(Nonlin(Fn(TANH(Var(0)), 1), (x,)), where="model.py:9") == first
     assert len(builder) == 2
@@ -71,8 +69,8 @@ def test_equal_nodes_are_shared() -> None:
 
 
 def test_a_refused_node_leaves_the_builder_as_it_was() -> None:
-    builder = start()
-    x = builder.add(InputVector("x", 0))
+    builder = Builder()
+    x = builder.add(Input(X, 0))
     with pytest.raises(ProgramError, match=r"%1 at model\.py:7: %0 is a vector, not a matrix"):
         builder.add(MatMul(x, x), where="model.py:7")
     assert len(builder) == 1
@@ -80,30 +78,43 @@ def test_a_refused_node_leaves_the_builder_as_it_was() -> None:
 
 
 def test_declarations_may_repeat_but_not_change() -> None:
-    builder = start()
+    builder = Builder()
     builder.dim(Dim("n"))
-    builder.group(Family.group("x", "n", (Fraction(0), Fraction(0))))
+    x = builder.add(Input(X, 0))
+    assert builder.add(Input(Family.group("x", "n", (Fraction(0), Fraction(0))), 0)) == x
     with pytest.raises(ProgramError, match="declared twice, with ratios 1 and 2"):
         builder.dim(Dim("n", Fraction(2)))
-    with pytest.raises(ProgramError, match="Gaussian group 'x': declared twice"):
-        builder.group(Family.group("x", "n", (Fraction(1), Fraction(0))))
-    x = builder.add(InputVector("x", 0))
+    with pytest.raises(ProgramError, match="the input 'x' is declared twice, with another law"):
+        builder.add(Input(Family.group("x", "n", (Fraction(1), Fraction(0))), 1))
     builder.output("out", x)
     builder.output("out", x)
     with pytest.raises(ProgramError, match="output 'out': named twice"):
-        builder.output("out", builder.add(InputVector("x", 1)))
+        builder.output("out", builder.add(Input(X, 1)))
     assert dict(builder.outputs) == {"out": x}
 
 
 def test_one_name_is_one_random_object() -> None:
-    builder = start()
-    first = builder.add(InputMatrix("W", "n", "n"))
-    assert builder.add(InputMatrix("W", "n", "n")) == first
-    with pytest.raises(ProgramError, match="the matrix 'W' is declared twice"):
-        builder.add(InputMatrix("W", "n", "n", "orthogonal"))
-    builder.add(InputScalar("lr", Fraction(1, 2)))
-    with pytest.raises(ProgramError, match="the scalar 'lr' is declared twice"):
-        builder.add(InputScalar("lr", Fraction(1, 3)))
+    builder = Builder()
+    first = builder.add(Input(W))
+    assert builder.add(Input(Family("W", ("n", "n")))) == first
+    with pytest.raises(ProgramError, match="the input 'W' is declared twice"):
+        builder.add(Input(TURNED))
+    builder.add(Data("lr", (Fraction(1, 2),)))
+    with pytest.raises(ProgramError, match="the input 'lr' is declared twice"):
+        builder.add(Data("lr", (Fraction(1, 3),)))
+
+
+def test_one_name_is_one_kind_of_input() -> None:
+    builder = Builder()
+    builder.add(Input(W))
+    builder.add(Data("lr", (Fraction(1, 2),)))
+    with pytest.raises(ProgramError, match=r"'W' is declared twice, as n\*n and as n;"):
+        builder.add(Input(Family("W", ("n",))))
+    with pytest.raises(ProgramError, match="the input 'W' is declared twice"):
+        builder.add(Data("W", (Fraction(1),)))
+    with pytest.raises(ProgramError, match="the input 'lr' is declared twice"):
+        builder.add(Input(Family.scalar("lr")))
+    assert len(builder) == 2
 
 
 def test_a_copy_goes_on_where_the_program_stopped() -> None:
@@ -113,7 +124,7 @@ def test_a_copy_goes_on_where_the_program_stopped() -> None:
     again = builder.add(program.nodes[5])
     assert again == 5
     with pytest.raises(ProgramError, match="declared twice"):
-        builder.add(InputMatrix("W", "n", "n", "orthogonal"))
+        builder.add(Input(TURNED))
     new = builder.add(Nonlin(ACT, (program.ref("last"),)))
     assert new == len(program.nodes)
     assert builder.finish().where[-1] is None
@@ -124,16 +135,17 @@ def test_a_copy_goes_on_where_the_program_stopped() -> None:
 
 
 def test_names_and_places() -> None:
-    builder = start()
-    x = builder.add(InputVector("x", 0), where="model.py:3")
-    y = builder.add(InputVector("x", 1))
+    builder = Builder()
+    x = builder.add(Input(X, 0), where="model.py:3")
+    y = builder.add(Input(X, 1))
     builder.output("first", x)
     builder.output("second", x)
     program = builder.finish()
     assert (program.ref("second"), program.output) == (x, {"first": x, "second": x})
     assert program.place(x) == "%0 (first) at model.py:3"
     assert program.place(y) == "%1"
-    assert set(program.dim) == {"n"} and set(program.group) == {"x", "unused"}
+    assert set(program.dim) == {"n"} and program.group == {"x": X}
+    assert program.inputs == {"x[0]": x, "x[1]": y}
     with pytest.raises(UnknownName, match="Did you mean 'first'"):
         program.ref("frist")
 
@@ -147,20 +159,21 @@ def test_the_digest_is_that_of_the_text() -> None:
 
 def test_source_lines_are_not_part_of_equality() -> None:
     program = chain(20)
-    plain = Program(program.dims, program.groups, program.nodes, program.outputs)
-    placed = Program(program.dims, program.groups, program.nodes, program.outputs, ("a.py:1",) * 25)
+    plain = Program(program.dims, program.nodes, program.outputs)
+    placed = Program(program.dims, program.nodes, program.outputs, ("a.py:1",) * 25)
     assert plain == placed and plain.digest == placed.digest
 
 
 def test_pruning() -> None:
-    builder = start()
-    x = builder.add(InputVector("x", 1), where="a")
-    builder.add(InputVector("unused", 0), where="b")
+    builder = Builder()
+    x = builder.add(Input(X, 1), where="a")
+    builder.add(Input(UNUSED), where="b")
     y = builder.add(Nonlin(ACT, (x,)), where="c")
     builder.add(Moment(INNER, (x, y)), where="d")
     builder.output("y", y)
     pruned = builder.finish(keep_unused=False)
-    assert pruned.nodes == (InputVector("x", 1), Nonlin(ACT, (0,)))
+    assert pruned.nodes == (Input(X, 1), Nonlin(ACT, (0,)))
+    assert pruned.unused == ("unused",)
     assert [group.name for group in pruned.groups] == ["x"]
     assert pruned.outputs == (("y", 1),) and pruned.where == ("a", "c")
     assert prune(Builder().finish()).nodes == ()
@@ -173,16 +186,14 @@ def test_a_table_without_a_rule_says_why() -> None:
     def number(node: object, ref: int, values: list[int], context: None) -> int:
         return ref
 
-    rules: Rules[int, None] = Rules(
-        "demo", {InputVector: number}, {InputMatrix: "matrices are not formed here."}
-    )
-    builder = start()
-    builder.output("x", builder.add(InputVector("x", 0)))
+    rules: Rules[int, None] = Rules("demo", {Input: number}, {Data: "numbers are not given here."})
+    builder = Builder()
+    builder.output("x", builder.add(Input(X, 0)))
     assert interpret(builder.finish(), rules, None) == [0]
-    builder.add(InputMatrix("W", "n", "n"))
-    with pytest.raises(ProgramError, match="%1: InputMatrix has no rule in 'demo': matrices are"):
+    builder.add(Data("lr"))
+    with pytest.raises(ProgramError, match="%1: Data has no rule in 'demo': numbers are"):
         interpret(builder.finish(), rules, None)
-    assert MatMul in rules.missing and not rules.missing & {InputVector, InputMatrix}
+    assert MatMul in rules.missing and not rules.missing & {Input, Data}
 
 
 @settings(max_examples=20)
@@ -202,7 +213,7 @@ def test_a_hundred_thousand_nodes() -> None:
     assert from_text(text, atoms) == program
     assert prune(program).nodes == program.nodes
     assert Builder.copy(program).finish() == program
-    assert Program(program.dims, program.groups, program.nodes, program.outputs).types
+    assert Program(program.dims, program.nodes, program.outputs).types
     assert time.process_time() - began < 40  # about 4 s; anything quadratic takes hours
 
 

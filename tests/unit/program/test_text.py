@@ -8,30 +8,32 @@ from properties.programs import atoms
 
 from tpcalc.errors import ProgramError, StudyError, UnknownName
 from tpcalc.functions import Atom, Fn, Var
-from tpcalc.program.nodes import Family, InputVector, Nonlin
+from tpcalc.program.nodes import Family, Input, Nonlin
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder
 from tpcalc.program.text import to_text
 
 TEXT = """\
-tpcalc program 1
+tpcalc program 2
 dim n 1
 dim m 3/2
-group x on n mean 0, 1/2 cov 1, 0.5; 0.5, 1
-group "two words" on m mean -0.25
-%0 = vector x 1
-%1 = vector "two words" 0
-%2 = matrix W m n gaussian
-%3 = matrix Q n n orthogonal
-%4 = scalar lr 1/10 std 0
-%5 = matmul %2 %0
-%6 = matmul %2.T %1
-%7 = scale %5 n^(-1/2 + a) L^(-1)
-%8 = nonlin {s0*x0*tanh(x1)} (%7, %1; %4)
-%9 = lincomb 1/2*%8 + -0.1*%4*%1
-%10 = moment {x0**2} (%9)
-%11 = outer {x0*x1} (%0; %9; ) %1
-%12 = scalarfn {-1 + s0} (%10)
+family x : n[k:2] mean 0, 1/2 cov 1, 0.5; 0.5, 1
+family "two words" : m mean -0.25
+family W : m*n
+family Q : n*n orthogonal
+%0 : n = input x 1
+%1 : m = input "two words"
+%2 : m*n = input W
+%3 : n*n = input Q
+%4 : () = data lr 1/10
+%5 : m = matmul %2 %0
+%6 : n = matmul %2.T %1
+%7 : m = scale %5 n^(-1/2 + a) L^(-1)
+%8 : m = map {s0*x0*tanh(x1)} (%7, %1; %4)
+%9 : m = sum 1/2*%8 + -0.1*%4*%1
+%10 : () = moment {x0**2} (%9)
+%11 : n = outer {x0*x1} (%0; %9) %1
+%12 : () = map {-1 + s0} (; %10)
 output f[0,1] %12
 output "two words" %9
 """
@@ -46,7 +48,9 @@ def test_canonical_text() -> None:
 def test_comments_blank_lines_and_other_spellings() -> None:
     loose = TEXT.replace("dim n 1", "\n# the width\n  dim n 1  ")
     loose = loose.replace("{x0**2} (%9)", "{x0*x0} (%9; )").replace("cov 1, 0.5;", "cov 1,0.5 ;")
-    loose = loose.replace("n^(-1/2 + a)", "n^(a - 0.5)").replace(" on m", ' on "m"')
+    loose = loose.replace("n^(-1/2 + a)", "n^(a - 0.5)").replace("dim m 3/2", 'dim "m" 3/2')
+    loose = loose.replace("(%0; %9) %1", "(%0; %9; ) %1").replace("(%7, %1; %4)", "(%7,%1; %4)")
+    loose = loose.replace("input W", 'input "W"')
     assert to_text(from_text(loose, atoms)) == TEXT
 
 
@@ -60,41 +64,57 @@ def changed(line: str, by: str) -> str:
     [
         ("", 1, "an empty text is not a program"),
         ("# only this", 1, "an empty text is not a program"),
-        ("dim n 1", 1, "'dim n 1' is not the first line of a program.*tpcalc program 1"),
-        (changed("program 1", "program 2"), 1, "schema version 2; this release reads version 1"),
+        ("dim n 1", 1, "'dim n 1' is not the first line of a program.*tpcalc program 2"),
+        (changed("program 2", "program 1"), 1, "schema version 1; this release reads version 2"),
+        (changed("program 2", "program 3"), 1, "schema version 3; this release reads version 2"),
         (changed("dim m 3/2", "dim m 1.5"), 3, "the ratio 1.5 must be exact"),
         (changed("dim m 3/2", "dim m"), 3, "cannot be read.*dim NAME RATIO"),
         (changed("dim m 3/2", "dim m -1"), 3, "the ratio -1 is not above 0"),
         (changed("dim m 3/2", "dim n 2"), 3, "declared twice"),
-        (changed("dim m 3/2", "dimension m 2"), 3, "no dimension, group, node or output"),
-        (changed("mean 0, 1/2", "mean 0, inf"), 4, "cannot be read.*group NAME on DIM"),
+        (changed("dim m 3/2", 'dim "two words" 2'), 3, "a dimension class is called by a word"),
+        (changed("dim m 3/2", "dimension m 2"), 3, "no dimension, input, node or output"),
+        (changed("mean 0, 1/2", "mean 0, inf"), 4, "cannot be read.*family NAME : TYPE"),
         (changed("mean 0, 1/2", "mean 0, 1/0"), 4, "'1/0' is not a number"),
+        (changed("mean 0, 1/2", "mean 0"), 4, "2 cells have 1 means"),
         (changed("cov 1, 0.5; 0.5, 1", "cov 1, 2; 2, 1"), 4, "negative eigenvalue"),
-        (changed("on m mean", "on k mean"), 5, "dimension class 'k' is not declared"),
-        (changed('group "two words"', r'group "two\q"'), 5, "quoted name"),
-        (changed("%1 = vector", "%2 = vector"), 7, "node %2 stands where %1 must come"),
-        (changed("vector x 1", "vector x one"), 6, r"%INDEX = vector GROUP MEMBER"),
-        (changed("vector x 1", "vector x 7"), 6, "there is no 7"),
-        (changed("%2 = matrix", "%2 = tensor"), 8, "there is no node called 'tensor'.*matmul"),
-        (changed("n gaussian", "n cauchy"), 8, "'gaussian' or 'orthogonal', not 'cauchy'"),
-        (changed("1/10 std 0", "ten std 0"), 10, "'ten' is not a number"),
-        (changed("1/10 std 0", "1 std -1"), 10, "the second not negative"),
-        (changed("matmul %2 %0", "matmul %2 %1"), 11, "takes vectors on 'n'; %1 lives on 'm'"),
-        (changed("matmul %2 %0", "matmul %2 %9"), 11, "%9 is not an earlier node"),
-        (changed("matmul %2 %0", "matmul W x"), 11, r"%MATRIX\[.T\] %VECTOR"),
-        (changed("n^(-1/2 + a)", "n^(1/a)"), 13, "is not a polynomial"),
-        (changed("n^(-1/2 + a)", "n^a"), 13, r"%OF n\^\(POWER\)"),
-        (changed("tanh(x1)", "tanh(x2)"), 14, "uses x2 but has 2 vector arguments"),
-        (changed("tanh(x1)", "tanh(x1"), 14, "is not an expression"),
-        (changed("(%7, %1; %4)", "(%7, %1; %4; %4)"), 14, "holds 3 lists of nodes; at most 2"),
-        (changed("(%7, %1; %4)", "(%7, y; %4)"), 14, "'y' is not a node"),
-        (changed("1/2*%8", "1/2 %8"), 15, "is not a term of a linear combination"),
-        (changed("-0.1*%4*%1", "*%1"), 15, "is not a term of a linear combination"),
-        (changed("(%10)", "(%9)"), 18, "%9 is a vector; a scalar is needed"),
-        (changed("output f[0,1] %12", "output f[0,1] %99"), 19, "%99 is not a node"),
-        (changed("output f[0,1] %12", "output f[0,1] %2"), 19, "%2 is a matrix"),
-        (changed('output "two words"', "output f[0,1]"), 20, "named twice"),
-        (changed("output f[0,1] %12", "output f[0 %12"), 19, "output NAME %REF"),
+        (changed("cov 1, 0.5; 0.5, 1", "cov 1, 0; 0"), 4, "must be 2 x 2"),
+        (changed(": m mean", ": k mean"), 5, "dimension class 'k' is not declared"),
+        (changed('family "two words"', r'family "two\q"'), 5, "quoted name"),
+        (changed('family "two words"', "family two words"), 5, "family NAME : TYPE"),
+        (changed("family W", "family x"), 6, "the input 'x' is declared twice"),
+        (changed("n*n orthogonal", "n*n cauchy"), 7, r"family NAME : TYPE \[LAW\]"),
+        (changed("n*n orthogonal", "n orthogonal"), 7, "and other inputs are Gaussian"),
+        (changed("%1 : m = input", "%2 : m = input"), 9, "node %2 stands where %1 must come"),
+        (changed("input x 1", "input x one"), 8, "INDEX : TYPE = input <family><cell>"),
+        (changed("input x 1", "input x 7"), 8, "there is no 7"),
+        (changed("input x 1", "input y"), 8, "the input 'y' is not declared.*Declared: x, two"),
+        (changed("%3 : n*n = input Q", "%3 : m*n = input W"), 11, "'W' is declared twice"),
+        (changed("data lr 1/10", "data W 1"), 12, "'W' is declared twice"),
+        (changed("%2 : m*n = input", "%2 : m*n = tensor"), 10, "no node called 'tensor'.*matmul"),
+        (changed("%2 : m*n", "%2 : n*m"), 10, r"the type of the node is m\*n; n\*m is written"),
+        (changed("%2 : m*n", "%2"), 10, "%INDEX : TYPE = NODE"),
+        (changed("lr 1/10", "lr ten"), 12, "data <name><axes> <values>"),
+        (changed("lr 1/10", "lr 1/0"), 12, "'1/0' is not a number"),
+        (changed("lr 1/10", "lr 1, 2"), 12, "needs one number for each cell; 2 are given"),
+        (changed("matmul %2 %0", "matmul %2 %1"), 13, "takes vectors on 'n'; %1 lives on 'm'"),
+        (changed("matmul %2 %0", "matmul %2 %9"), 13, "%9 is not an earlier node"),
+        (changed("matmul %2 %0", "matmul W x"), 13, r"matmul <matrix><transpose\?.T> <vector>"),
+        (changed("n^(-1/2 + a)", "n^(1/a)"), 15, "is not a polynomial"),
+        (changed("n^(-1/2 + a)", "n^a"), 15, r"scale <of> n\^\(<n_power>\)"),
+        (changed("tanh(x1)", "tanh(x2)"), 16, "uses x2 but has 2 vector arguments"),
+        (changed("tanh(x1)", "tanh(x1"), 16, "is not an expression"),
+        (changed("(%7, %1; %4)", "(%7, %1; %4; %4)"), 16, r"map <fn> \(<vectors><scalars"),
+        (changed("(%7, %1; %4)", "(%7, y; %4)"), 16, r"y; %4\)' cannot be read.*map <fn>"),
+        (changed("(%7, %1; %4)", "(%7, , %1; %4)"), 16, "cannot be read.*map <fn>"),
+        (changed("(%7, %1; %4)", "(%7, %1)"), 16, "uses s0 but has 0 scalar arguments"),
+        (changed("1/2*%8", "1/2 %8"), 17, r"sum 1/2 %8.* cannot be read.*sum <numbers><scalars>"),
+        (changed("-0.1*%4*%1", "*%1"), 17, r"sum \*%1.* cannot be read.*sum <numbers><scalars>"),
+        (changed("{x0**2} (%9)", "{x0**2} (%10)"), 18, "%10 is not an earlier node"),
+        (changed("(; %10)", "(; %9)"), 20, "%9 is a vector; a scalar is needed"),
+        (changed("output f[0,1] %12", "output f[0,1] %99"), 21, "%99 is not a node"),
+        (changed("output f[0,1] %12", "output f[0,1] %2"), 21, "%2 is a matrix"),
+        (changed('output "two words"', "output f[0,1]"), 22, "named twice"),
+        (changed("output f[0,1] %12", "output f[0 %12"), 21, "output NAME %REF"),
     ],
 )
 def test_errors_carry_the_line(text: str, line: int, message: str) -> None:
@@ -105,14 +125,13 @@ def test_errors_carry_the_line(text: str, line: int, message: str) -> None:
 
 
 def test_unknown_functions_carry_the_line() -> None:
-    with pytest.raises(UnknownName, match=r"line 14: .*'tanhh'.*Did you mean 'tanh'"):
+    with pytest.raises(UnknownName, match=r"line 16: .*'tanhh'.*Did you mean 'tanh'"):
         from_text(changed("tanh(x1)", "tanhh(x1)"), atoms)
 
 
 def test_two_functions_of_one_name_are_refused() -> None:
     builder = Builder()
-    builder.group(Family.group("x", "n", (0.0,)))
-    x = builder.add(InputVector("x", 0))
+    x = builder.add(Input(Family.group("x", "n", (0.0,))))
     for rule in (np.abs, np.sign):
         builder.add(Nonlin(Fn(Atom("phi", rule, None)(Var(0)), 1), (x,)))
     assert len(builder) == 3
@@ -124,5 +143,5 @@ def test_errors_of_the_catalogue_carry_the_line() -> None:
     def strict(name: str, params: tuple[object, ...]) -> Atom:
         raise StudyError(f"{name} takes one parameter.")
 
-    with pytest.raises(StudyError, match=r"line 14: tanh takes one parameter\."):
+    with pytest.raises(StudyError, match=r"line 16: tanh takes one parameter\."):
         from_text(TEXT, strict)

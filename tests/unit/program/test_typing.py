@@ -14,25 +14,21 @@ from properties.programs import TANH, programs
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.orders import as_ex
+from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import (
+    Data,
     Dim,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
-    Kind,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Node,
     Nonlin,
     OuterNonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.base import renumbered
-from tpcalc.program.base import references
 from tpcalc.program.types import Type
 
 ONE = Fraction(1)
@@ -40,44 +36,44 @@ TANH_OF_ONE = Fn(TANH(Var(0)), 1)
 PRODUCT = Fn(Var(0) * Var(1), 2)
 SHIFTED = Fn(Var(0) + Par(0), 1, 1)
 
+X = Family.group("x", "n", (Fraction(0), Fraction(1)))
+Y = Family.group("y", "m", (0.5,))
 # %0 a vector on n, %1 a vector on m, %2 a matrix from n to m, %3 a scalar
 BASE: tuple[Node, ...] = (
-    InputVector("x", 0),
-    InputVector("y", 0),
-    InputMatrix("W", "m", "n"),
-    InputScalar("c", Fraction(2)),
+    Input(X, 0),
+    Input(Y),
+    Input(Family("W", ("m", "n"))),
+    Data("c", (Fraction(2),)),
 )
 DIMS = (Dim("n"), Dim("m", Fraction(3, 2)))
-GROUPS = (Family.group("x", "n", (Fraction(0), Fraction(1))), Family.group("y", "m", (0.5,)))
 
 
 def program(*nodes: Node) -> Program:
-    return Program(DIMS, GROUPS, (*BASE, *nodes), (("out", len(BASE) + len(nodes) - 1),))
+    return Program(DIMS, (*BASE, *nodes), (("out", len(BASE) + len(nodes) - 1),))
 
 
 @pytest.mark.parametrize(
     ("node", "found"),
     [
-        (InputVector("x", 1), Type(Kind.VECTOR, ("n",))),
-        (InputMatrix("V", "n", "n", "orthogonal"), Type(Kind.MATRIX, ("n", "n"))),
-        (InputScalar("d", 0.5, 0.1), Type(Kind.SCALAR)),
-        (MatMul(2, 0), Type(Kind.VECTOR, ("m",))),
-        (MatMul(2, 1, transpose=True), Type(Kind.VECTOR, ("n",))),
-        (Nonlin(SHIFTED, (1,), (3,)), Type(Kind.VECTOR, ("m",))),
-        (LinComb((ONE, 0.5), (None, 3), (0, 0)), Type(Kind.VECTOR, ("n",))),
-        (Moment(PRODUCT, (0, 0)), Type(Kind.SCALAR)),
-        (OuterNonlin(PRODUCT, (0,), (1,), (), 1), Type(Kind.VECTOR, ("n",))),
-        (OuterNonlin(TANH_OF_ONE, (0,), (), (), 1), Type(Kind.VECTOR, ("n",))),
-        (Nonlin(Fn(Par(0) ** 2, 0, 1), (), (3,)), Type(Kind.SCALAR)),
-        (Scale(0, as_ex(Fraction(-1, 2))), Type(Kind.VECTOR, ("n",))),
-        (Scale(3, as_ex(1)), Type(Kind.SCALAR)),
+        (Input(X, 1), Type(("n",))),
+        (Input(Family("V", ("n", "n"), law="orthogonal")), Type(("n", "n"))),
+        (Input(Family.scalar("d", 0.5, 0.1)), Type()),
+        (Data("d", (0.5,)), Type()),
+        (MatMul(2, 0), Type(("m",))),
+        (MatMul(2, 1, transpose=True), Type(("n",))),
+        (Nonlin(SHIFTED, (1,), (3,)), Type(("m",))),
+        (LinComb((ONE, 0.5), (None, 3), (0, 0)), Type(("n",))),
+        (Moment(PRODUCT, (0, 0)), Type()),
+        (OuterNonlin(PRODUCT, (0,), (1,), (), 1), Type(("n",))),
+        (OuterNonlin(TANH_OF_ONE, (0,), (), (), 1), Type(("n",))),
+        (Nonlin(Fn(Par(0) ** 2, 0, 1), (), (3,)), Type()),
+        (Scale(0, as_ex(Fraction(-1, 2))), Type(("n",))),
+        (Scale(3, as_ex(1)), Type()),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_types(node: Node, found: Type) -> None:
     builder = Builder(DIMS)
-    for group in GROUPS:
-        builder.group(group)
     for known in BASE:
         builder.add(known)
     assert builder.type(builder.add(node)) == found
@@ -89,18 +85,28 @@ class Stranger:
 
 
 ILL_TYPED: list[tuple[Any, str]] = [
-    (InputVector("z", 0), "the Gaussian group 'z' is not declared"),
-    (InputVector("x", 2), "group 'x' has 2 members; there is no 2"),
-    (InputVector("x", -1), "group 'x' has 2 members; there is no -1"),
-    (InputVector("x", 0), "the member of group 'x' is declared twice"),
-    (InputMatrix("V", "k", "n"), "dimension class 'k' is not declared. Declared: n, m"),
-    (InputMatrix("V", "n", "k"), "dimension class 'k' is not declared"),
-    (InputMatrix("V", "n", "n", "cauchy"), "'gaussian' or 'orthogonal', not 'cauchy'"),
-    (InputMatrix("W", "n", "n"), "the matrix 'W' is declared twice"),
-    (InputScalar("d", math.nan), "both must be finite"),
-    (InputScalar("d", 0.0, math.inf), "both must be finite"),
-    (InputScalar("d", 0.0, -1.0), "the second not negative"),
-    (InputScalar("c", Fraction(2), ONE), "the scalar 'c' is declared twice"),
+    (Input(X, 2), "'x' has 2 members; there is no 2"),
+    (Input(X, -1), "'x' has 2 members; there is no -1"),
+    (Input(Y, 0), "'y' has 1 members; there is no 0"),
+    (Input(X, 0), r"the input 'x\[0\]' is declared twice"),
+    (Input(Y), "the input 'y' is declared twice"),
+    (Input(Family("V", ("k", "n"))), "dimension class 'k' is not declared. Declared: n, m"),
+    (Input(Family("V", ("n", "k"))), "dimension class 'k' is not declared"),
+    (Input(Family("V", ("n", "n"), law="cauchy")), "'gaussian' or 'orthogonal', not 'cauchy'"),
+    (Input(Family("v", ("n",), law="orthogonal")), "and other inputs are Gaussian"),
+    (Input(Family("V", ("n", "n"), mean=(ONE,))), "entries of a matrix have mean 0"),
+    (Input(Family("V", ("n", "n"), cov=((ONE,),))), "entries of a matrix have .* variance 1"),
+    (Input(Family("T", ("n", "n", "n"))), "has 3 width axes; a matrix has two"),
+    (Input(Family("W", ("n", "n"))), r"'W' is declared twice, as m\*n and as n\*n"),
+    (Input(Family("W", ("m", "n"), law="orthogonal")), "'W' is declared twice, with another law"),
+    (Input(Family.scalar("d", math.nan)), "not a finite number"),
+    (Input(Family.scalar("d", 0.0, math.inf)), "not a finite number"),
+    (Input(Family("d", (), cov=((-1.0,),))), "negative eigenvalue -1"),
+    (Input(Family.scalar("c", Fraction(2), ONE)), "the input 'c' is declared twice"),
+    (Data("c", (Fraction(3),)), "the input 'c' is declared twice"),
+    (Data("W", (ONE,)), "the input 'W' is declared twice; one name stands for one object"),
+    (Data("d", (math.nan,)), "a value of 'd' is not a finite number"),
+    (Data("d", (ONE, ONE)), r"'d' of type \(\) needs one number for each cell; 2 are given"),
     (MatMul(0, 0), "%0 is a vector, not a matrix"),
     (MatMul(2, 3), "%3 is a scalar; a vector is needed here"),
     (MatMul(2, 1), r"W \(%2\) takes vectors on 'n'; %1 lives on 'm'.*transpose"),
@@ -111,7 +117,6 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (Nonlin(PRODUCT, (0, 1)), "%0 lives on 'n' and %1 on 'm'.*moment"),
     (Nonlin(PRODUCT, (0, 2)), "%2 is a matrix; a vector is needed"),
     (Nonlin(SHIFTED, (0,), (1,)), "%1 is a vector; a scalar is needed"),
-    (Nonlin(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
     (LinComb((ONE,), (None,), (0, 0)), "as many coefficients as vectors"),
     (LinComb((ONE,), (), (0,)), "as many coefficients as vectors"),
     (LinComb((math.inf,), (None,), (0,)), "coefficient of the linear combination is not finite"),
@@ -120,6 +125,7 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (LinComb((ONE, ONE), (None, None), (0, 1)), "different dimension classes"),
     (LinComb((), (), ()), "at least one vector is needed"),
     (Moment(PRODUCT, (0, 1)), "different dimension classes"),
+    (Moment(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
     (Moment(TANH_OF_ONE, (3,)), "%3 is a scalar; a vector is needed"),
     (Moment(SHIFTED, (0,)), "takes 1 vectors and 1 scalars; 1 and 0 are given"),
     (OuterNonlin(PRODUCT, (0,), (1,), (), 0), "different dimension classes"),
@@ -148,12 +154,21 @@ def test_ill_typed_nodes_are_named(node: Node, message: str) -> None:
         (Dim("k", Fraction(-1)), "the ratio -1 is not above 0"),
         (Dim("n", Fraction(2)), "declared twice, with ratios 1 and 2"),
         (Dim("n"), "declared twice"),
+        (Dim("two words"), "a dimension class is called by a word"),
     ],
 )
 def test_dimension_classes_grow_with_n(dim: Dim, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
-        _ = Program((*DIMS, dim), (), (), ()).types
+        _ = Program((*DIMS, dim), (), ()).types
     assert caught.value.where == f"dimension {dim.name!r}"
+
+
+def test_one_name_is_one_family() -> None:
+    with pytest.raises(
+        ProgramError, match=r"'x' is declared twice, as n\[k:2\] and as n;"
+    ) as caught:
+        _ = program(Input(Family.group("x", "n", (ONE,)))).types
+    assert caught.value.where is not None and caught.value.where.startswith("%4")
 
 
 def square(*rows: tuple[float, ...]) -> Family:
@@ -163,10 +178,12 @@ def square(*rows: tuple[float, ...]) -> Family:
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        (Family.group("z", "n", ()), "at least one member"),
+        (Family.group("z", "n", ()), r"the type n\[k:0\] has the axis 'k' without cells"),
         (Family.group("", "n", (ONE,)), "needs a name"),
         (Family.group("z", "k", (ONE,)), "dimension class 'k' is not declared"),
-        (Family.group("x", "n", (ONE,)), "declared twice"),
+        (Family("z", ("n",), (("k", 2),), mean=(ONE,)), "2 cells have 1 means"),
+        (Family("z", ("n",), (("k", 2), ("k", 3))), "has the axis 'k' twice"),
+        (Family("z", ("n",), (("two words", 2),)), "an axis is called by a word, not 'two words'"),
         (Family.group("z", "n", (math.nan,)), "not a finite number"),
         (Family.group("z", "n", (ONE,), ((ONE, ONE),)), "must be 1 x 1"),
         (Family.group("z", "n", (ONE,), ()), "must be 1 x 1"),
@@ -179,8 +196,8 @@ def square(*rows: tuple[float, ...]) -> Family:
 )
 def test_groups_are_gaussian_vectors(group: Family, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
-        _ = Program(DIMS, (*GROUPS, group), (), ()).types
-    assert caught.value.where == f"Gaussian group {group.name!r}"
+        _ = program(Input(group)).types
+    assert caught.value.where == f"%4 (out) (the input {group.name!r})"
 
 
 def test_singular_covariances_are_fine() -> None:
@@ -189,7 +206,8 @@ def test_singular_covariances_are_fine() -> None:
         tuple(sum(a * b for a, b in zip(left, right, strict=True)) for right in rows)
         for left in rows
     )
-    assert Program(DIMS, (Family.group("z", "n", (0.0,) * 3, cov),), (), ()).types == ()
+    found = Program(DIMS, (Input(Family.group("z", "n", (0.0,) * 3, cov)),), ()).types
+    assert found == (Type(("n",), (("k", 3),)),)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +222,7 @@ def test_singular_covariances_are_fine() -> None:
 )
 def test_outputs(outputs: tuple[tuple[str, int], ...], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
-        _ = Program(DIMS, GROUPS, BASE, outputs).types
+        _ = Program(DIMS, BASE, outputs).types
 
 
 @settings(max_examples=30)

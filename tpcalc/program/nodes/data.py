@@ -7,7 +7,7 @@ from math import prod
 from typing import ClassVar
 
 from tpcalc.functions.numbers import Number, is_finite
-from tpcalc.program.types import Axes, Type
+from tpcalc.program.types import Axes, Type, check_axes
 from tpcalc.program.typing import Typing
 
 
@@ -23,8 +23,7 @@ class Data:
 
     def type(self, before: Typing) -> Type:
         """A scalar, or a block of scalars."""
-        if len({name for name, _ in self.axes}) < len(self.axes):
-            raise before.fail(f"{self.name!r} has an axis twice.")
+        check_axes(self.axes, repr(self.name), before.place)
         if len(self.values) != prod(size for _, size in self.axes):
             raise before.fail(f"{self.name!r} of type {Type((), self.axes)} needs one number for "
                               f"each cell; {len(self.values)} are given.")  # fmt: skip
