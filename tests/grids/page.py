@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.grids.cells import cells
+from tests.grids.cells import Cell, cells
 from tests.grids.examine import BROKEN, COVERED, KINDS, NUMBERS, REFUSED, kind
 from tpcalc.results import Key
 
@@ -28,7 +28,9 @@ def rewrite(page: Path, found: Sequence[Line]) -> None:
 
 def tables(found: Sequence[Line]) -> str:
     """All tables, with what was run."""
-    total, kinds = len(cells()), Counter(map(kind, found))
+    order = {cell: place for place, cell in enumerate(cells())}
+    found = sorted(found, key=lambda line: order[Cell(**line["cell"])])
+    total, kinds = len(order), Counter(map(kind, found))
     parts = [
         f"{len(found)} of {total} cells were run: "
         + ", ".join(
