@@ -18,8 +18,8 @@ from tpcalc.catalog.architecture import Architecture, checked, deviation, root
 from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterizations import lookup as parameterization
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, LinComb
 from tpcalc.program.base import references
+from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, LinComb
 
 Inputs = dict[str, Any]
 WIDTH = 9

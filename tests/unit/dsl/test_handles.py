@@ -14,7 +14,7 @@ from tpcalc.dsl import L, Scalar, Tracer, n, program
 from tpcalc.errors import TraceError
 from tpcalc.functions import Fn, Par, const
 from tpcalc.orders import Ex
-from tpcalc.program.nodes import InputScalar, ScalarFn, Scale
+from tpcalc.program.nodes import InputScalar, Scale
 
 
 def nodes(function: Callable[[Tracer, Scalar, Scalar], Any]) -> list[Any]:

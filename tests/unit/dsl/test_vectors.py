@@ -23,7 +23,6 @@ from tpcalc.program.nodes import (
     LinComb,
     MatMul,
     Nonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder, Program

@@ -37,7 +37,6 @@ from tpcalc.program.nodes import (
     MatMul,
     Moment,
     Nonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder

@@ -33,7 +33,6 @@ from tpcalc.program.nodes import (
     InputScalar,
     InputVector,
     Nonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder, Program

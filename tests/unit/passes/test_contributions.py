@@ -17,6 +17,7 @@ from tpcalc.functions import Fn, Var
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.contribution import Contribution
 from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
+from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Family,
     InputMatrix,
@@ -29,7 +30,6 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder, Program, prune
-from tpcalc.program.base import references
 from tpcalc.results import Key
 
 DATA = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0,), (0.5,)))

@@ -27,7 +27,6 @@ from tpcalc.program.nodes import (
     InputVector,
     LinComb,
     Moment,
-    ScalarFn,
 )
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate, Method
@@ -376,7 +375,9 @@ def test_data_that_are_no_coefficients_of_shared_weights(
     [
         Family.group("U", "n", (HALF, Fraction(0))),
         Family.group("U", "n", (Fraction(0),) * 2, ((Fraction(1), HALF), (HALF, Fraction(1)))),
-        Family.group("U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))),
+        Family.group(
+            "U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))
+        ),
     ],
     ids=["mean", "correlated", "variances"],
 )
