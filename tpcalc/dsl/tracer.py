@@ -133,7 +133,9 @@ class Tracer:
         taken = [self._recorder.claim("vector", name) for name in names]
         if not taken:
             return []
-        title = taken[0] if len(taken) == 1 else f"{taken[0]}..{taken[-1]}"
+        title = taken[0]
+        if len(taken) > 1:
+            title = self._recorder.claim("group of vectors", f"{taken[0]}..{taken[-1]}")
         group = Family.group(title, where, mean_of(mean, taken), *covariance_of(cov, taken))
         refs = self._recorder.group(group, taken)
         return [Vector(self._recorder, where, ref) for ref in refs]
