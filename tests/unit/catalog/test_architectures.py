@@ -19,11 +19,7 @@ from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterizations import lookup as parameterization
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.program.base import references
-<<<<<<< HEAD
-from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, LinComb
-=======
 from tpcalc.program.nodes import Data, Input, Kind, LinComb
->>>>>>> 6f3710b4af469375fe439d7ebcb2bbeb546f893e
 
 Inputs = dict[str, Any]
 WIDTH = 9

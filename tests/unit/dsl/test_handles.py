@@ -14,11 +14,7 @@ from tpcalc.dsl import L, Scalar, Tracer, n, program
 from tpcalc.errors import TraceError
 from tpcalc.functions import Fn, Par, const
 from tpcalc.orders import Ex
-<<<<<<< HEAD
-from tpcalc.program.nodes import InputScalar, Scale
-=======
 from tpcalc.program.nodes import Data, Family, Input, Nonlin, Scale
->>>>>>> 6f3710b4af469375fe439d7ebcb2bbeb546f893e
 
 
 def nodes(function: Callable[[Tracer, Scalar, Scalar], Any]) -> list[Any]:
