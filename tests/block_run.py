@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.numpy_run import evaluate
-from tpcalc.functions import Fn
+from tests.numpy_run import evaluate, key
+from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import (
     Data,
+    Family,
     Input,
     LinComb,
     MatMul,
@@ -21,11 +22,17 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Ref,
     Rename,
+    RowNonlin,
     Scale,
 )
 from tpcalc.program.program import Program
 
-__all__ = ["run"]
+__all__ = ["named", "run"]
+
+
+def named(family: Family, cell: int | None) -> str:
+    """The name of the draws of a cell."""
+    return key(Input(family, cell)) if len(family.width) == 1 else family.cell_name(cell)
 
 
 @dataclass
@@ -86,7 +93,7 @@ def _block(
         cells = [None] if not node.family.axes else range(node.family.size)
         if node.cell is not None:
             cells = [node.cell]
-        drawn = np.array([inputs[node.family.cell_name(cell)] for cell in cells])
+        drawn = np.array([inputs[named(node.family, cell)] for cell in cells])
         return Block(names, drawn.reshape((*sizes, *drawn.shape[1:])))
     if isinstance(node, Rename):
         return Block(names, blocks[node.of].values)
@@ -94,27 +101,29 @@ def _block(
         (matrix,), (vector,) = get([node.matrix], 2), get([node.vector], 1)
         matrix = np.swapaxes(matrix, -1, -2) if node.transpose else matrix
         return Block(names, np.einsum("...ij,...j->...i", matrix, vector))
+    if isinstance(node, RowNonlin):
+        place = names.index(node.along)
+        row = list(np.moveaxis(blocks[node.of].values, place, 0))
+        slots = [Var(i) for i in range(len(row))]
+        cells = [evaluate(Fn(expr, len(row)), row, []) for expr in node.row.cells(slots)]
+        return Block(names, np.stack(cells, place))
     if isinstance(node, Nonlin | Moment):
         dims = 1 if node.vectors else 0
         size = blocks[node.vectors[0]].values.shape[-1:] if node.vectors else ()
-        found = _applied(node.fn, get(node.vectors, dims), get(node.scalars, dims))
+        found = evaluate(node.fn, get(node.vectors, dims), get(node.scalars, dims))
         found = np.broadcast_to(found, (*sizes, *size))
         return Block(names, found.mean(-1) if isinstance(node, Moment) else found)
     if isinstance(node, OuterNonlin):
         rows = [one[..., :, None] for one in get(node.rows, 1)]
         cols = [one[..., None, :] for one in get(node.cols, 1)]
         (x,) = get([node.vector], 1)
-        found = _applied(node.fn, [*rows, *cols], get(node.scalars, 2))
+        found = evaluate(node.fn, [*rows, *cols], get(node.scalars, 2))
         size = blocks[node.rows[0]].values.shape[-1]
         return Block(names, np.broadcast_to((found * x[..., None, :]).mean(-1), (*sizes, size)))
     if isinstance(node, LinComb):
         return Block(names, _sum(program, node, blocks, names, sizes))
     assert isinstance(node, Scale)
     return Block(names, blocks[node.of].values * float(width) ** float(node.n_power.constant or 0))
-
-
-def _applied(fn: Fn, vectors: list[Any], scalars: list[Any]) -> Any:
-    return evaluate(fn, vectors, scalars)
 
 
 def _sum(

@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 from properties.programs import SIN, TANH
 
-from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
+from tpcalc.functions.rows import RowFn
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import (
     Data,
@@ -23,12 +24,17 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Ref,
     Rename,
+    RowNonlin,
     Scale,
 )
 from tpcalc.program.program import Builder, Program
 
 SIZES = {"b": 2, "b'": 2, "in": 3, "p": 2}
 NUMBERS = st.sampled_from([Fraction(0), Fraction(1), Fraction(-1, 2), 0.3])
+
+
+# Entries of a row over 1 + the sum of their squares: a function of the whole row.
+SHARES = RowFn("shares", lambda row: [x * add((const(1), *(y**2 for y in row))) ** -1 for x in row])
 
 
 class _Grower:
@@ -94,6 +100,10 @@ class _Grower:
             of = draw(st.sampled_from([*vectors, *scalars])) if vectors or scalars else None
             power = draw(st.sampled_from(["0", "-1/2", "1/4"]))
             return None if of is None else Scale(of, as_ex(power))
+        if kind is RowNonlin:
+            of = draw(st.sampled_from([*vectors, *scalars])) if vectors or scalars else None
+            names = [] if of is None else [name for name, _ in self.builder.type(of).axes]
+            return RowNonlin(SHARES, of, draw(st.sampled_from(names))) if names else None
         if kind is Rename:
             of = draw(st.sampled_from([*vectors, *scalars])) if vectors or scalars else None
             names = [] if of is None else [name for name, _ in self.builder.type(of).axes]
@@ -129,7 +139,7 @@ class _Grower:
         return LinComb(numbers, chosen, vectors, tuple(over) if any(over) else ())
 
 
-_KINDS = (Data, Input, "matrix", MatMul, Nonlin, Nonlin, LinComb, LinComb, Moment, Rename, Rename,
+_KINDS = (Data, Input, "matrix", MatMul, Nonlin, Nonlin, RowNonlin, LinComb, LinComb, Moment, Rename, Rename,
           OuterNonlin, Scale)  # fmt: skip
 
 

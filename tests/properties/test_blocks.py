@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import given, settings
-from properties.blocks import block_programs
+from properties.blocks import SHARES, block_programs
 from properties.programs import atoms
 
 from tests import block_run, numpy_run
 from tpcalc.passes.split import split
+from tpcalc.program.nodes import NODE_TYPES
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Program
 from tpcalc.program.text import to_text
@@ -33,7 +34,7 @@ def _unused(program: Program, inputs: dict[str, object]) -> dict[str, object]:
     rng, found = np.random.default_rng(1), {}
     for family in program.families.values():
         for cell in range(family.size) if family.axes else (None,):
-            name = family.cell_name(cell)
+            name = block_run.named(family, cell)
             if name not in inputs:
                 found[name] = rng.standard_normal((6,) * len(family.width))
     return found
@@ -43,5 +44,18 @@ def _unused(program: Program, inputs: dict[str, object]) -> dict[str, object]:
 @given(block_programs())
 def test_text_reads_back(program: Program) -> None:
     text = to_text(program)
-    assert from_text(text, atoms) == program
-    assert to_text(from_text(text, atoms)) == text
+    back = from_text(text, atoms, {SHARES.name: SHARES}.__getitem__)
+    assert back == program
+    assert to_text(back) == text
+
+
+def test_the_strategy_reaches_every_node_type() -> None:
+    seen: set[type] = set()
+
+    @settings(max_examples=150)
+    @given(block_programs())
+    def collect(program: Program) -> None:
+        seen.update(map(type, program.nodes))
+
+    collect()
+    assert seen == set(NODE_TYPES)

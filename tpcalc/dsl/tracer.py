@@ -13,7 +13,7 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
-from tpcalc.dsl.recorder import Recorder, Term
+from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
@@ -323,11 +323,8 @@ class Tracer:
         if not over:
             raise misuse("t.sum needs the axes to sum over.", "Write t.sum(x * U, 'in').")
         self._own(value)
-        terms: tuple[Term, ...]
-        if isinstance(value, Vector):
-            terms = value.terms  # a sum that is not recorded is not, as a block that nobody needs
-        else:
-            terms = ((Fraction(1), None, value.ref),)
+        # A sum that nobody has recorded yet is not, as a block that nobody needs.
+        terms = value.terms if isinstance(value, Vector) else ((Fraction(1), None, value.ref),)
         node = LinComb(
             tuple(number for number, _, _ in terms),
             tuple(scalar for _, scalar, _ in terms),
