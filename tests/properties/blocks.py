@@ -139,15 +139,15 @@ class _Grower:
         return LinComb(numbers, chosen, vectors, tuple(over) if any(over) else ())
 
 
-_KINDS = (Data, Input, "matrix", MatMul, Nonlin, Nonlin, RowNonlin, LinComb, LinComb, Moment, Rename, Rename,
-          OuterNonlin, Scale)  # fmt: skip
+_KINDS = (Data, Input, "matrix", MatMul, Moment, OuterNonlin, RowNonlin, Scale)
+_OFTEN = (Nonlin, LinComb, Rename)
 
 
 @st.composite
 def block_programs(draw: st.DrawFn, most: int = 8) -> Program:
     """A program of blocks with every node type; all vectors and scalars may be outputs."""
     grower = _Grower(draw)
-    for kind in draw(st.lists(st.sampled_from(_KINDS), min_size=2, max_size=most)):
+    for kind in draw(st.lists(st.sampled_from(_KINDS + 2 * _OFTEN), min_size=2, max_size=most)):
         grower.grow(kind)
     builder = grower.builder
     for ref in range(len(builder)):
