@@ -52,6 +52,7 @@ class Laws:
     _known: dict[LRef, Density] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)  # directions, each vector affine in its own
     _plain: list[int] = field(default_factory=list)  # those with a given number in front
+    _smooth: list[int] = field(default_factory=list)  # directions felt by more than jumps
     _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
     _levels: dict[LRef, LRef | None] = field(default_factory=dict)
 
@@ -159,6 +160,7 @@ class Laws:
             vectors = [v for v in references(node) if self.context.dims[v] is not None]
             self._free.append(self._freedom(here, self._free))
             self._plain.append(self._freedom(here, self._plain, given=True))
+            self._smooth.append(self._smoothly(here))
             if isinstance(node, Start) or self._is_image(here):
                 self._images.append(frozenset({here}))
             else:
@@ -241,37 +243,36 @@ class Laws:
         """
         for place, vector in enumerate(terms):
             others = [other for index, other in enumerate(terms) if index != place]
-            own = self._free_of(vector)
-            while own:
-                direction = own & -own
-                if all(self._jumps(other, direction) for other in others):
-                    return Density.BOUNDED
-                own &= ~direction
-            images = [other for other in others if not self._jumps(other, -1)]
+            if self._free_of(vector) & ~_union([self._smooth_of(other) for other in others]):
+                return Density.BOUNDED
+            images = [other for other in others if self._smooth_of(other)]
             if self._is_image(vector) and self._is_new_image(vector, images):
                 return Density.BOUNDED
         return Density.NONE
 
-    def _jumps(self, ref: LRef, direction: int) -> bool:
-        """Whether a vector feels a direction by jumps alone."""
-        node = self.context.nodes[ref]
-        if not self.context.parity.depends[ref] & direction:
-            return True
+    def _smooth_of(self, ref: LRef) -> int:
+        """The directions that a vector feels by more than jumps."""
+        self._fill(ref)
+        return self._smooth[ref]
+
+    def _smoothly(self, ref: LRef) -> int:
+        node, depends = self.context.nodes[ref], self.context.parity.depends.get(ref, 0)
         if isinstance(node, Combine):
-            return all(self._jumps(vector, direction) for vector in node.vectors)
+            return depends & _union([self._smooth[vector] for vector in node.vectors])
         if not isinstance(node, Apply):
-            return False
+            return depends
         felt = {v for part in _smooth_parts(node.fn.expr) for v in walk(part)}
-        return all(
-            self._jumps(vector, direction)
-            for place, vector in enumerate(node.vectors)
-            if Var(place) in felt
-        )
+        places = [v for place, v in enumerate(node.vectors) if Var(place) in felt]
+        return depends & _union([self._smooth[vector] for vector in places])
 
     def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
         """Whether a Gaussian direction of a vector is in none of the others."""
-        depends = self.context.parity.depends
-        if self._free_of(vector) & ~_union([depends[other] for other in others]):
+        own = self._free_of(vector)
+        for other in others:
+            if not own:
+                break
+            own &= ~self.context.parity.depends[other]
+        if own:
             return True
         node = self.context.nodes[vector]
         if isinstance(node, Start) or self._is_image(vector):
