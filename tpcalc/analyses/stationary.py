@@ -253,7 +253,7 @@ def _data(node: Data, ref: Ref, values: list[_Value], state: _State) -> _Value:
 def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value:
     family = node.family
     if not family.width:
-        bound: Bound = ((ZERO, EVEN),) if family.mean[0] != 0 or family.std != 0 else ()
+        bound: Bound = ((ZERO, EVEN),) if family.means[0] != 0 or family.std != 0 else ()
         return state.made(node, ref, (), (bound, ()))
     if len(family.width) == 1:
         coset = state.flip(("group", family.name))

@@ -41,6 +41,6 @@ def family(
         return name, (ratio[read] / (2 * ratio[out]) ** 0.5,)
     group = named[root.group]
     scale = ratio[group.dim] ** -0.5
-    factor = members_factor(group.cov, range(len(group.mean)), group.name)
+    factor = members_factor(group.cov, range(group.size), group.name)
     own = (1.0,) if factor is None else factor[root.index]
     return name, tuple(float(weight) * scale for weight in own)

@@ -131,7 +131,7 @@ def _starts(state: _State) -> None:
         registers = [state.new_vector(group.dim, f"{name}[{index}]") for index in indices]
         state.members[name] = dict(zip(indices, registers, strict=True))
         spread = members_factor(group.cov, indices, name)
-        mean = tuple(float(group.mean[index]) for index in indices)
+        mean = tuple(float(group.means[index]) for index in indices)
         state.out.append(Starts(group.dim, mean, spread, tuple(registers)))
 
 
@@ -148,7 +148,7 @@ def _input(node: Input, ref: Ref, values: list[int], state: _State) -> int:
     if family.width:
         return -1  # no register: products name it
     out = state.new_scalar()
-    state.out.append(DrawScalar(float(family.mean[0]), float(family.std), out))
+    state.out.append(DrawScalar(float(family.means[0]), float(family.std), out))
     return out
 
 

@@ -149,10 +149,10 @@ def draw_group(group: Family, members: Sequence[int], network: Network, size: in
         >>> bool((a == b).all())
         True
     """
-    mean = np.array([float(group.mean[index]) for index in members])[:, None]
+    mean = np.array([float(group.means[index]) for index in members])[:, None]
     generator = network.stream("group", group.name)
     if group.cov is None:
-        draws = generator.standard_normal((len(group.mean), size))
+        draws = generator.standard_normal((group.size, size))
         found: Array = draws[list(members)] + mean
         return found
     cov = np.array([[float(value) for value in row] for row in group.cov])
@@ -170,4 +170,4 @@ def draw_scalar(family: Family, network: Network) -> float:
         0.5
     """
     normal = network.stream("scalar", family.name).standard_normal()
-    return float(family.mean[0]) + float(family.std) * float(normal)
+    return float(family.means[0]) + float(family.std) * float(normal)

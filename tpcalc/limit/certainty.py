@@ -89,7 +89,7 @@ class Certainty:
     def _decide(self, ref: LRef) -> int:
         node, known = self.context.nodes[ref], self._known
         if isinstance(node, Start):
-            mean = self.context.program.group[node.group].mean[node.index]
+            mean = self.context.program.group[node.group].means[node.index]
             return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
         if isinstance(node, Number):
             return EVERYWHERE if node.value != 0 else NOWHERE

@@ -331,7 +331,7 @@ def _scalar(name: str) -> tuple[str, str, str]:
 
 
 def _start(graph: LimitGraph, node: Start) -> tuple[str, str, str]:
-    size = next(len(group.mean) for group in graph.groups if group.name == node.group)
+    size = next(group.size for group in graph.groups if group.name == node.group)
     name = node.group if size == 1 else f"{node.group}[{node.index}]"
     plain = _plain(node.group)
     if size == 1:

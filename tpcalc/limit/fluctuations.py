@@ -121,7 +121,7 @@ def _bases(context: Context, term: Term) -> list[_Base]:
         start = context.nodes[inner]
         if isinstance(start, Start):
             own = context.root(start)
-            centred = context.program.group[start.group].mean[start.index] == 0
+            centred = context.program.group[start.group].means[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
                 rank = _rank(context, context.family(start), 0 if inner == vector else 3)
                 found.append((rank, own, inner, place))

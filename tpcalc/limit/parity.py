@@ -163,14 +163,14 @@ class Parity:
 
     def _members(self, group: Family) -> list[tuple[Coset, int, int]]:
         """For each member its coset (with 0 where it has a mean) and its own direction, or 0."""
-        directions = [self._fresh() for _ in group.mean]
+        directions = [self._fresh() for _ in group.means]
         out = []
         for index, row in enumerate(_factor(group)):
             mixed = [directions[j] for j, used in enumerate(row) if used]
             coset = self._hull(mixed) if mixed else EVEN
-            certain = row[index] and len(group.mean) <= LARGEST
+            certain = row[index] and group.size <= LARGEST
             own = self.lattice.support(directions[index]) if certain else 0
-            centred = group.mean[index] == 0
+            centred = group.means[index] == 0
             bits = sum(self.lattice.support(direction) for direction in mixed)
             out.append((coset if centred else self.lattice.hull(coset, EVEN), own, bits))
         return out
@@ -230,7 +230,7 @@ def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:
 
 def _factor(group: Family) -> list[list[bool]]:
     """Which independent Gaussians each member holds: the exact factor L D L^T of the covariance."""
-    count = len(group.mean)
+    count = group.size
     if group.cov is None:
         return [[i == j for j in range(count)] for i in range(count)]
     if count > LARGEST:  # every direction that may occur

@@ -58,8 +58,8 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
     if family.width:
         return Series(((ZERO, context.add(Start(family.name, node.index), family.dim)),))
     if family.std == 0:
-        return _data(Data(family.name, family.mean), ref, values, context)
-    return Series(((ZERO, context.add(Draw(node.name, family.mean[0], family.std), None)),))
+        return _data(Data(family.name, family.means), ref, values, context)
+    return Series(((ZERO, context.add(Draw(node.name, family.means[0], family.std), None)),))
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:

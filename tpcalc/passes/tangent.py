@@ -288,7 +288,7 @@ def _check_weights(program: Program, ref: Ref) -> None:
     node = program.nodes[ref]
     if not isinstance(node, Input) or len(node.family.width) != 1:
         raise _not_gaussian(program, ref)
-    if node.family.mean[node.index] != 0 or node.family.cov is not None:
+    if node.family.means[node.index] != 0 or node.family.cov is not None:
         raise _not_gaussian(program, ref)
 
 

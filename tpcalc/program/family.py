@@ -83,6 +83,11 @@ class Family:
         return Type(self.width, self.axes)
 
     @property
+    def means(self) -> tuple[Number, ...]:
+        """The mean of each cell."""
+        return self.mean or (0,) * self.size
+
+    @property
     def std(self) -> Number:
         """The standard deviation of a family of one cell; exact where it is rational."""
         ((variance,),) = self.cov or ((1,),)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from properties.programs import TANH, atoms
 
+import tpcalc as tp
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.orders import as_ex
@@ -130,6 +132,31 @@ def test_what_does_not_fit_is_named(node: Node, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
         _ = program(node).types
     assert caught.value.where is not None and caught.value.where.startswith("%9")
+
+
+@pytest.mark.parametrize("name", ["x", "s"])
+def test_a_mean_that_is_not_written_is_0(name: str) -> None:
+    """In the limit and at both finite widths."""
+    families = {"x": Family("x", ("n",), (("b", 2),)), "s": Family("s", ())}
+    written = {"x": replace(families["x"], mean=(0, 0)), "s": replace(families["s"], mean=(0,))}
+    made = []
+    for family in (families[name], written[name]):
+        builder = Builder()
+        ref = builder.add(members(family)[-1])
+        square = Fn(Var(0) ** 2, 1) if family.width else Fn(Par(0) ** 2, 0, 1)
+        found = Moment(square, (ref,)) if family.width else Nonlin(square, (), (ref,))
+        builder.output("square", builder.add(found))
+        made.append(builder.finish())
+    for program in made:
+        assert from_text(str(program), atoms) == program
+    assert (
+        tp.limit(made[0])["square"].value == tp.limit(made[1])["square"].value == pytest.approx(1, abs=1e-3)
+    )
+    for backend in ("lazy", "dense"):
+        if backend == "dense":
+            pytest.importorskip("torch")
+        one, two = (tp.simulate(p, [16], seeds=3, backend=backend).rows[0].values for p in made)
+        assert list(one) == list(two)
 
 
 def test_a_family_as_a_whole_and_by_cells() -> None:

@@ -86,7 +86,7 @@ class Names:
         return GaussianRow(self.vector(ref), "start", self._sum(node))
 
     def _start(self, node: Start) -> str:
-        alone = len(self.sets.context.program.group[node.group].mean) == 1
+        alone = self.sets.context.program.group[node.group].size == 1
         return node.group if alone else f"{node.group}[{node.index}]"
 
     def _image(self, ref: LRef) -> str:

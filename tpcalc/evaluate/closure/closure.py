@@ -163,7 +163,7 @@ class Closure(Generic[T]):
     def _vector(self, ref: LRef) -> Rule:
         node = self.graph.nodes[ref]
         if isinstance(node, nodes.Start):
-            mean = self.field.number(self._groups[node.group].mean[node.index])
+            mean = self.field.number(self._groups[node.group].means[node.index])
             own: Primitive = Member(node.group, node.index)
             return self._named(Gaussian({own: self.field.number(1)}, mean))
         if isinstance(node, nodes.Product):

@@ -225,7 +225,7 @@ def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
         state.out.append(
             Starts(
                 group.dim,
-                tuple(float(group.mean[index]) for index in indices),
+                tuple(float(group.means[index]) for index in indices),
                 members_factor(group.cov, indices, name),
                 tuple(registers),
             )

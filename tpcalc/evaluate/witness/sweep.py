@@ -280,13 +280,13 @@ class Sweep:
 
     def _members(self, name: str) -> list[Dual]:
         group = self.context.program.group[name]
-        count = len(group.mean)
+        count = group.size
         rows = members_factor(group.cov, range(count), name)
         if rows is None:
             rows = tuple(tuple(float(i == j) for j in range(count)) for i in range(count))
         draws = [self._gaussian("start", name, j) for j in range(len(rows[0]) if rows else 0)]
         found = []
-        for mean, row in zip(group.mean, rows, strict=True):
+        for mean, row in zip(group.means, rows, strict=True):
             parts = [(weight, draws[j]) for j, weight in enumerate(row) if weight]
             found.append(self._wide(_plus_mean(_mixed(parts), float(mean))))
         return found
