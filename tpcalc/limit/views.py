@@ -8,6 +8,8 @@ from tpcalc.limit.graph import (
     Draw,
     Expect,
     Fluctuation,
+    LNode,
+    Noise,
     Number,
     Product,
     ScalarApply,
@@ -21,6 +23,7 @@ __all__ = [
     "fluctuation_of",
     "function_of",
     "is_drawn",
+    "is_noise",
     "number_of",
     "product_of",
     "scalar_function_of",
@@ -41,7 +44,17 @@ sum_of: Table[Combine | None] = view(Combine)
 the_product: Table[Product] = only(Product)
 the_start: Table[Start] = only(Start)
 
-is_drawn: Table[bool] = Table(
-    dict.fromkeys((Draw, Fluctuation), lambda node: True), lambda node: False
-)
+
+def _yes(node: LNode) -> bool:
+    return True
+
+
+def _no(node: LNode) -> bool:
+    return False
+
+
+is_drawn: Table[bool] = Table({Draw: _yes, Fluctuation: _yes}, _no)
 """Whether a node is a Gaussian scalar."""
+
+is_noise: Table[bool] = Table({Noise: _yes}, _no)
+"""Whether a node fluctuates by an unknown law."""
