@@ -17,6 +17,7 @@ from tpcalc.program.nodes import (
     Data,
     Family,
     Input,
+    Kind,
     LinComb,
     MatMul,
     Moment,
@@ -27,7 +28,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 
-__all__ = ["draw", "run"]
+__all__ = ["draw", "is_input", "key", "run"]
 
 ROUNDING = 1e-12  # of the terms of a sum
 
@@ -38,13 +39,23 @@ def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, An
     Args:
         program: The program.
         width: n.
-        inputs: Arrays by name: ``"W"`` for a matrix, ``"g[0]"`` for a member of a family of
-            several start vectors, ``"g"`` for one, scalars.
+        inputs: Arrays by ``key``: ``"W"`` for a matrix, ``"g[0]"`` for a start vector, scalars.
     """
     values: list[Any] = []
     for node in program.nodes:
         values.append(_value(program, node, values, width, inputs))
     return {name: values[ref] for name, ref in program.outputs}
+
+
+def is_input(node: Any, kind: Kind) -> bool:
+    """Whether a node is a random vector, matrix or number."""
+    return isinstance(node, Input) and node.family.type.kind is kind
+
+
+def key(node: Input | Data) -> str:
+    """The name of an input, a start vector with its number in its family, also of one alone."""
+    vector = isinstance(node, Input) and len(node.family.width) == 1
+    return f"{node.family.name}[{node.index}]" if vector else node.name
 
 
 def evaluate(fn: Fn, vectors: list[Any], scalars: list[Any]) -> Any:
@@ -82,7 +93,9 @@ def _value(
 
     if isinstance(node, Input):
         assert not program.types[len(values)].axes
-        return inputs[node.name] if node.family.width else float(inputs[node.name])
+        if node.family.width:
+            return inputs[key(node)]
+        return float(inputs.get(node.name, *(node.family.mean or (0,))))
     if isinstance(node, Data):
         (value,) = node.values
         return float(inputs.get(node.name, value))
@@ -131,7 +144,7 @@ def draw(program: Program, width: int, rng: np.random.Generator) -> dict[str, An
             found[family.name] = _matrix(family, sizes[rows], sizes[cols], rng)
         elif family.width:
             for member, row in zip(members(family), _rows(family, sizes, rng), strict=True):
-                found[member.name] = row
+                found[key(member)] = row
         else:
             ((mean,), std) = (family.mean or (0,), family.std)
             found[family.name] = float(mean) + float(std) * rng.standard_normal()

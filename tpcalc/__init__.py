@@ -20,7 +20,8 @@ Reading and writing programs:
     Program, parse, save, load
 Activations:
     relu, tanh, erf, gelu, ... (``tpcalc.catalog.activations.REGISTRY`` lists them); those with
-    parameters are called with them first: ``tp.leaky_relu(0.2)(h)``.
+    parameters are called with them first: ``tp.leaky_relu(0.2)(h)``. Functions of rows take the
+    axis: ``tp.softmax(scores, along="p")``.
 """
 
 from __future__ import annotations
@@ -141,21 +142,25 @@ def __getattr__(name: str) -> Any:
 
 
 def _activation(name: str) -> Any:
-    """A catalogue activation as a function of the DSL."""
+    """A function of the catalogue as one of the DSL: an activation, or one of rows."""
+    from tpcalc.catalog import rows
     from tpcalc.catalog.activations import REGISTRY
     from tpcalc.catalog.public import as_function
     from tpcalc.errors import UnknownName
 
+    if name in rows.REGISTRY:
+        return rows.REGISTRY[name]
     if name not in REGISTRY:
-        known = [*_HOMES, *REGISTRY]
+        known = [*_HOMES, *REGISTRY, *rows.REGISTRY]
         raise AttributeError(str(UnknownName("name in tpcalc", name, known)))
     return as_function(REGISTRY[name])
 
 
 def __dir__() -> list[str]:
+    from tpcalc.catalog import rows
     from tpcalc.catalog.activations import REGISTRY
 
-    return sorted([*__all__, *REGISTRY])
+    return sorted([*__all__, *REGISTRY, *rows.REGISTRY])
 
 
 class _Face(ModuleType):

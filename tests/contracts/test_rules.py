@@ -1,17 +1,23 @@
-"""Every interpretation of programs answers for every node type."""
+"""Every reading of programs answers for every node type: a rule, a lowering, or a reason."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 import tpcalc
 from tpcalc.program.nodes import NODE_TYPES
-from tpcalc.program.rules import Rules
+from tpcalc.program.rules import LOWERED, Rules
+
+PAGE = Path(__file__).parents[2] / "docs" / "language.md"
+BEGIN, END = "<!-- readings: begin -->", "<!-- readings: end -->"
 
 
+@cache
 def tables() -> dict[str, Rules]:
     """Every module-level ``Rules``, by the module and name that define it."""
     found: dict[int, tuple[str, Rules]] = {}
@@ -24,23 +30,53 @@ def tables() -> dict[str, Rules]:
     return dict(found.values())
 
 
-TABLES = tables()
+def entry(rules: Rules, node: type) -> str:
+    """What a reading does with a node: ``rule``, the pass that lowers it, or ``-`` for a reason."""
+    if node in rules.table:
+        return "rule"
+    return "split" if node in LOWERED[rules.level] else "-" if node in rules.gaps else ""
 
 
-def test_there_are_interpretations() -> None:
-    assert TABLES
+def matrix() -> str:
+    """The node types down, the readings across, and below them the reasons."""
+    readings = sorted(tables().values(), key=lambda rules: rules.name)
+    rows = [["node", *(rules.name for rules in readings)], ["---"] * (len(readings) + 1)]
+    rows += [[f"`{node.__name__}`", *(entry(r, node) for r in readings)] for node in NODE_TYPES]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    gaps = [
+        f"- {rules.name}, `{node.__name__}`: {reason}"
+        for rules in readings
+        for node, reason in rules.gaps.items()
+    ]
+    return "\n".join([*lines, *([""] if gaps else []), *gaps])
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", tables())
 def test_table_is_complete(name: str) -> None:
-    rules = TABLES[name]
+    rules = tables()[name]
     missing = sorted(node.__name__ for node in rules.missing)
     assert not missing, f"{name} ({rules.name}) has no rule and no reason for: {', '.join(missing)}"
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", tables())
 def test_table_is_about_nodes_and_its_gaps_have_reasons(name: str) -> None:
-    rules = TABLES[name]
-    assert set(rules.table) | set(rules.gaps) == set(NODE_TYPES)
-    assert not set(rules.table) & set(rules.gaps)
+    rules = tables()[name]
+    parts = [set(rules.table), set(rules.gaps), set(LOWERED[rules.level])]
+    assert set().union(*parts) == set(NODE_TYPES)
+    assert sum(map(len, parts)) == len(NODE_TYPES)
     assert all(len(reason.split()) > 2 for reason in rules.gaps.values())
+
+
+def test_the_page_of_the_language_shows_all_readings() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    shown = page.partition(BEGIN)[2].partition(END)[0].strip()
+    print(matrix())  # what belongs there
+    assert shown == matrix()
+    assert len(tables()) >= 6
+
+
+def test_a_missing_rule_is_seen() -> None:
+    rules = next(iter(tables().values()))
+    table = dict(rules.table)
+    taken = table.popitem()[0]
+    assert Rules("broken", table, rules.gaps, level=rules.level).missing == {taken}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.numpy_run import draw, run
-from tpcalc.program.nodes import InputMatrix, Kind
+from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 
 __all__ = ["BIG", "SMALL", "Data", "Values", "sample"]
@@ -34,7 +34,8 @@ class Data:
 
 def plan(program: Program, level: int) -> list[tuple[int, int]]:
     """Widths, and how many networks of each; fewer where matrices are formed."""
-    laws = {node.law for node in program.nodes if isinstance(node, InputMatrix)}
+    families = program.families.values()
+    laws = {family.law for family in families if family.type.kind is Kind.MATRIX}
     if "orthogonal" in laws:
         return [[(64, 48), (512, 32)], [(192, 64), (1280, 48)]][level]
     if laws:

@@ -64,7 +64,7 @@ def line(letter: str, reason: str = "", **other: Any) -> dict[str, Any]:
         "kind": letter,
         "outputs": ["dh[1,1,0]"],
         "node": "%7",
-        "term": "nonlin {relu(x0)} (%6)",
+        "term": "map {relu(x0)} (%6)",
     }
     cell = {**asdict(ONE), **other}
     refused = [] if letter == "." else [{**group, "reason": reason}]
@@ -87,5 +87,5 @@ def test_the_page_counts_cells_and_keeps_its_words(tmp_path: Path) -> None:
     assert "| mup | 2 | 1 | 1K [2 of 16] |" in text
     assert "| standard | 2 | 1 | 1G [1 of 16] |" in text
     (cause,) = causes(found)
-    assert cause.startswith("**2 cells, at `nonlin {relu(x0)}`: its slope may be 0 on # of")
+    assert cause.startswith("**2 cells, at `map {relu(x0)}`: its slope may be 0 on # of")
     assert "first `dh[1,1,0]` (1 of 18 outputs) at `%7`" in cause and ", 1 step, data one" in cause

@@ -13,10 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy_run import draw, run
+from numpy_run import draw, is_input, run
 
 import tpcalc as tp
 from tpcalc.errors import Exploded, TpcalcError
+from tpcalc.program.nodes import Kind
 from tpcalc.results import Estimate, Status
 
 H = Fraction(1, 2)
@@ -396,7 +397,7 @@ def test_truth(name: str) -> None:
     """Networks of two widths have these sizes and these means."""
     claim = CLAIMS[name]
     program = claim.program
-    dense = any(type(node).__name__ == "InputMatrix" for node in program.nodes)
+    dense = any(is_input(node, Kind.MATRIX) for node in program.nodes)
     widths, seeds = ((2**7, 2**10), 32) if dense else ((2**8, 2**13), 1000)
     heavy = claim.truth.mean is None
     sizes = []

@@ -23,7 +23,7 @@ from tpcalc.analyses.initial_weights import initial_weights
 from tpcalc.catalog.activations import REGISTRY
 from tpcalc.functions import Fn, Var
 from tpcalc.orders import as_ex
-from tpcalc.program.nodes import InputMatrix, MatMul, Moment, Scale
+from tpcalc.program.nodes import Input, Kind, MatMul, Moment, Scale
 from tpcalc.program.program import Builder, prune
 from tpcalc.results import Estimate, Method
 from tpcalc.results.dependencies import InitialWeightTable
@@ -273,9 +273,13 @@ def test_S0_23_the_sign_of_a_small_term_is_felt_in_the_last_layer_only() -> None
     assert abs(values["felt 2"].mean()) < 0.1 * chance
 
 
-def matrices(builder: Builder) -> list[tuple[int, InputMatrix]]:
+def matrices(builder: Builder) -> list[tuple[int, Input]]:
     nodes = [(ref, builder.node(ref)) for ref in range(len(builder))]
-    return [(ref, node) for ref, node in nodes if isinstance(node, InputMatrix)]
+    return [
+        (ref, node)
+        for ref, node in nodes
+        if isinstance(node, Input) and numpy_run.is_input(node, Kind.MATRIX)
+    ]
 
 
 def test_S0_23_in_mup_the_initial_products_stay() -> None:

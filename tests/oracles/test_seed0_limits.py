@@ -17,7 +17,7 @@ from agree import agree
 from oracles.seed0_data import K01, XI0, XI1, XI2, XIO, one_step
 
 import tpcalc as tp
-from tpcalc.program.nodes import InputScalar
+from tpcalc.program.nodes import Data, Kind
 from tpcalc.results import Estimate, Method, Status
 
 SAMPLES, REPLICATES = 2**14, 16
@@ -259,8 +259,8 @@ def test_S0_31_case37() -> None:
         watch="x",
     )
     nodes = list(program.nodes)
-    (place,) = (ref for ref, node in enumerate(nodes) if isinstance(node, InputScalar))
-    nodes[place] = replace(nodes[place], value=0.37, std=Fraction(0))
+    (place,) = (ref for ref, node in enumerate(nodes) if numpy_run.is_input(node, Kind.SCALAR))
+    nodes[place] = Data(nodes[place].name, (0.37,))
     given = replace(program, nodes=tuple(nodes))
 
     def more(t: tp.Tracer) -> None:

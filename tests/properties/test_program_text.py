@@ -12,9 +12,10 @@ from tpcalc.functions import Fn
 from tpcalc.functions.parse import parse_fn
 from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.codec import from_json, to_json
-from tpcalc.program.nodes import NODE_TYPES, Input, Kind, Nonlin, Rename
+from tpcalc.program.nodes import NODE_TYPES, Input, Kind, Nonlin
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Program, prune
+from tpcalc.program.rules import LOWERED, Level
 from tpcalc.program.text import to_text
 
 
@@ -80,7 +81,6 @@ def test_the_strategy_reaches_every_node_type() -> None:
         seen.update(zip(map(type, program.nodes), kinds, strict=True))
 
     collect()
-    # Single vectors have no axes to rename.
-    assert {node for node, _ in seen} == set(NODE_TYPES) - {Rename}
+    assert {node for node, _ in seen} == set(NODE_TYPES) - LOWERED[Level.VECTORS]
     assert {kind for node, kind in seen if node is Input} == set(Kind)
     assert {kind for node, kind in seen if node is Nonlin} == {Kind.VECTOR, Kind.SCALAR}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tpcalc.catalog.activations import atom
+from tpcalc.catalog.rows import row
 from tpcalc.dsl import as_program
 from tpcalc.program import codec
 from tpcalc.program.parse import from_text
@@ -34,7 +35,7 @@ def parse(text: str) -> Program:
         >>> parse(str(builder.finish())) == builder.finish()
         True
     """
-    return from_text(checks.text(text, "text", hint="Give what str(program) prints."), atom)
+    return from_text(checks.text(text, "text", hint="Give what str(program) prints."), atom, row)
 
 
 def save(program: Program, path: str | Path) -> None:
@@ -76,4 +77,4 @@ def load(path: str | Path) -> Program:
         ...
         tpcalc.errors...
     """
-    return codec.load(checks.file(path), atom)
+    return codec.load(checks.file(path), atom, row)

@@ -9,7 +9,8 @@ from typing import Any, Self
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Number, Operand, noun, number
 from tpcalc.dsl.recorder import Recorder
-from tpcalc.program.nodes import Data, LinComb, Ref, Rename
+from tpcalc.functions.rows import RowFn
+from tpcalc.program.nodes import Data, LinComb, Ref, Rename, RowNonlin
 from tpcalc.program.types import Axes, bare
 
 __all__ = ["Handle", "Value", "axes_of", "cells_of"]
@@ -71,6 +72,18 @@ class Value(Handle):
         """
         node = Rename(self.ref, tuple(names.items()))
         return self._at_node(self.recorder.add(node))
+
+    def rows(self, fn: RowFn, along: str) -> Self:
+        """A function of each row along an axis: ``tp.softmax(s, along="p")``.
+
+        Args:
+            fn: The function.
+            along: The axis.
+
+        Raises:
+            ProgramError: There is no such axis.
+        """
+        return self._at_node(self.recorder.add(RowNonlin(fn, self.ref, along)))
 
     def at(self, **cells: int) -> Self:
         """What stands at some cells: ``x.at(b=0)``.

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from tpcalc.dsl.blocks import axes_of, cells_of
-from tpcalc.dsl.elementwise import Elementwise
+from tpcalc.dsl.formulas import Coordinatewise, formula_of
 from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
-from tpcalc.dsl.operands import Number, Operand, as_rational, noun, number, number_or_none
-from tpcalc.dsl.recorder import Recorder, Term
+from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
+from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
-from tpcalc.errors import TpcalcError, UnknownName
-from tpcalc.functions import Atom, Expr, Fn, Par, Var, const
+from tpcalc.errors import UnknownName
+from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, LinComb, Moment, OuterNonlin
 
 __all__ = ["Tracer", "mean"]
 
 Block = TypeVar("Block", Vector, Scalar)
 MEAN = Fn(Var(0), 1)
-Coordinatewise = Elementwise | Atom | Fn | Callable[..., Any]
 
 
 class Tracer:
@@ -134,7 +133,9 @@ class Tracer:
         taken = [self._recorder.claim("vector", name) for name in names]
         if not taken:
             return []
-        title = taken[0] if len(taken) == 1 else f"{taken[0]}..{taken[-1]}"
+        title = taken[0]
+        if len(taken) > 1:
+            title = self._recorder.claim("group of vectors", f"{taken[0]}..{taken[-1]}")
         group = Family.group(title, where, mean_of(mean, taken), *covariance_of(cov, taken))
         refs = self._recorder.group(group, taken)
         return [Vector(self._recorder, where, ref) for ref in refs]
@@ -249,7 +250,7 @@ class Tracer:
         """
         self._vectors(vectors, "t.nonlin")
         self._scalars(scalars, "t.nonlin")
-        return nonlin(self._fn(fn, len(vectors), len(scalars)), vectors, scalars)
+        return nonlin(formula_of(fn, len(vectors), len(scalars)), vectors, scalars)
 
     def moment(
         self, fn: Coordinatewise | Vector, *vectors: Vector, scalars: Sequence[Scalar] = ()
@@ -276,7 +277,7 @@ class Tracer:
         self._scalars(scalars, "t.moment")
         common_dim(vectors, scalars)
         node = Moment(
-            self._fn(fn, len(vectors), len(scalars)),
+            formula_of(fn, len(vectors), len(scalars)),
             tuple(vector.ref for vector in vectors),
             tuple(scalar.ref for scalar in scalars),
         )
@@ -322,9 +323,8 @@ class Tracer:
         if not over:
             raise misuse("t.sum needs the axes to sum over.", "Write t.sum(x * U, 'in').")
         self._own(value)
-        terms: tuple[Term, ...] = ((Fraction(1), None, value.ref),)
-        if isinstance(value, Vector):
-            terms = value.terms
+        # A sum that nobody has recorded yet is not, as a block that nobody needs.
+        terms = value.terms if isinstance(value, Vector) else ((Fraction(1), None, value.ref),)
         node = LinComb(
             tuple(number for number, _, _ in terms),
             tuple(scalar for _, scalar, _ in terms),
@@ -365,7 +365,7 @@ class Tracer:
         dim = common_dim(left, scalars)
         common_dim([*right, x])
         node = OuterNonlin(
-            self._fn(fn, len(left) + len(right), len(scalars)),
+            formula_of(fn, len(left) + len(right), len(scalars)),
             tuple(vector.ref for vector in left),
             tuple(vector.ref for vector in right),
             tuple(scalar.ref for scalar in scalars),
@@ -435,21 +435,6 @@ class Tracer:
                 raise misuse(f"the scalars= of {what} hold {noun(handle)}.", hint)
             self._own(handle)
 
-    def _fn(self, fn: Coordinatewise, vectors: int, scalars: int) -> Fn:
-        if isinstance(fn, Fn):
-            if (fn.vectors, fn.scalars) != (vectors, scalars):
-                raise misuse(
-                    f"{fn.text} takes {fn.vectors} vectors and {fn.scalars} scalars; {vectors} and "
-                    f"{scalars} are given."
-                )
-            return fn
-        if not callable(fn):
-            raise misuse(
-                f"a coordinatewise function is needed, not {noun(fn)}.",
-                "Give an activation, or a Python function of the coordinates.",
-            )
-        return Fn(_formula(fn, vectors, scalars), vectors, scalars)
-
 
 def mean(vector: Vector) -> Scalar:
     """The average of the coordinates of a vector.
@@ -475,29 +460,3 @@ def mean(vector: Vector) -> Scalar:
             "Functions of vectors are vectors: tp.mean(x * y), tp.mean(tp.relu(x)).",
         )
     return Tracer(vector.recorder).mean(vector)
-
-
-def _formula(fn: Callable[..., Any], vectors: int, scalars: int) -> Expr:
-    """What a Python function computes from one coordinate of each vector, and the scalars."""
-    name = getattr(fn, "__name__", type(fn).__name__)
-    arguments = [*map(Var, range(vectors)), *map(Par, range(scalars))]
-    try:
-        found = fn(*arguments)
-    except TpcalcError:
-        raise
-    except Exception as error:  # whatever the user's code raises is the news here
-        raise misuse(
-            f"the function {name!r} fails on a formula: {type(error).__name__}: {error}.",
-            "Write it with operators and tpcalc functions (tp.tanh, not np.tanh), or make an "
-            "activation of numpy code with tp.function(name, evaluate, derivative=...).",
-        ) from error
-    value: Number | None = None if isinstance(found, Expr | Operand) else number_or_none(found)
-    if value is not None:
-        return const(value)
-    if not isinstance(found, Expr):
-        raise misuse(
-            f"the function {name!r} returns {noun(found)}, not a formula of its arguments.",
-            "Hand vectors and scalars over as arguments; inside, use operators and tpcalc "
-            "functions.",
-        )
-    return found

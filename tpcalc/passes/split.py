@@ -36,6 +36,7 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Ref,
     Rename,
+    RowNonlin,
     Scale,
 )
 from tpcalc.program.program import Builder, Program
@@ -111,18 +112,22 @@ class _Split:
     def add(self, node: Any) -> Ref:
         return self.out.add(node, self.line)
 
+    def many(self, refs: Sequence[Ref], where: Where) -> list[Value]:
+        """The values of operands at a cell."""
+        return [self.at(ref, where) for ref in refs]
+
     def function(
-        self, fn: Fn, lists: Sequence[Sequence[Ref]], scalars: Sequence[Ref], where: Where
+        self, fn: Fn, lists: Sequence[Sequence[Value]], scalars: Sequence[Value]
     ) -> tuple[Expr, list[list[Ref]], list[Ref]]:
-        """A function with its arguments at a cell: equal ones merged, numbers put in.
+        """A function with its arguments: equal ones merged, numbers put in.
 
         ``lists`` are the vectors, in lists that stay apart (rows and columns of an outer function).
         """
         given: dict[Expr, Expr] = {}
         merged: list[list[Ref]] = []
         place = before = 0
-        for refs in lists:
-            nodes = [self.ref(ref, where) for ref in refs]
+        for values in lists:
+            nodes = [self.node(value) for value in values]
             kept = sorted(set(nodes))  # in one order, so that x y and y x are one
             for node in nodes:
                 given[Var(place)] = Var(before + kept.index(node))
@@ -130,8 +135,7 @@ class _Split:
             merged.append(kept)
             before += len(kept)
         numbers: list[Ref] = []
-        for index, ref in enumerate(scalars):
-            value = self.at(ref, where)
+        for index, value in enumerate(scalars):
             if isinstance(value, Fraction | float):
                 given[Par(index)] = const(value)
                 continue
@@ -141,9 +145,11 @@ class _Split:
             given[Par(index)] = Par(numbers.index(node))
         return substitute(fn.expr, given), merged, numbers
 
-    def applied(self, kind: type, node: Nonlin | Moment, where: Where) -> Value:
-        """A function of vectors and scalars, or its average, at a cell."""
-        expr, (vectors,), scalars = self.function(node.fn, [node.vectors], node.scalars, where)
+    def applied(
+        self, kind: type, function: Fn, on: Sequence[Value], with_: Sequence[Value]
+    ) -> Value:
+        """A function of vectors and scalars, or its average."""
+        expr, (vectors,), scalars = self.function(function, [on], with_)
         fn, kept, used = Fn(expr, len(vectors), len(scalars)).compact()
         args = tuple(scalars[i] for i in used)
         if not vectors:
@@ -249,17 +255,29 @@ def _matmul(node: MatMul, state: _Split, where: Where) -> Value:
 
 
 def _nonlin(node: Nonlin, state: _Split, where: Where) -> Value:
-    return state.applied(Nonlin, node, where)
+    vectors, scalars = state.many(node.vectors, where), state.many(node.scalars, where)
+    return state.applied(Nonlin, node.fn, vectors, scalars)
+
+
+def _rows(node: RowNonlin, state: _Split, where: Where) -> Value:
+    type_ = state.program.types[node.of]
+    size = dict(type_.axes)[node.along]
+    values = [state.at(node.of, {**where, node.along: index}) for index in range(size)]
+    slots: list[Expr] = [Var(i) if type_.width else Par(i) for i in range(size)]
+    expr = node.row.cells(slots)[where[node.along]]
+    if type_.width:
+        return state.applied(Nonlin, Fn(expr, size), values, [])
+    return state.applied(Nonlin, Fn(expr, 0, size), [], values)
 
 
 def _moment(node: Moment, state: _Split, where: Where) -> Value:
-    return state.applied(Moment, node, where)
+    vectors, scalars = state.many(node.vectors, where), state.many(node.scalars, where)
+    return state.applied(Moment, node.fn, vectors, scalars)
 
 
 def _outer(node: OuterNonlin, state: _Split, where: Where) -> Value:
-    expr, (rows, cols), scalars = state.function(
-        node.fn, [node.rows, node.cols], node.scalars, where
-    )
+    lists = [state.many(node.rows, where), state.many(node.cols, where)]
+    expr, (rows, cols), scalars = state.function(node.fn, lists, state.many(node.scalars, where))
     fn = Fn(expr, len(rows) + len(cols), len(scalars))
     vector = state.ref(node.vector, where)
     return state.add(OuterNonlin(fn, tuple(rows), tuple(cols), tuple(scalars), vector))
@@ -332,6 +350,7 @@ SPLIT_RULES: Rules[Any, _Split] = Rules(
         Rename: _kept(_rename),
         MatMul: _each(_matmul),
         Nonlin: _each(_nonlin),
+        RowNonlin: _each(_rows),
         LinComb: _each(_lincomb),
         Moment: _each(_moment),
         OuterNonlin: _each(_outer),

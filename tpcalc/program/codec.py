@@ -9,7 +9,7 @@ from typing import Any
 
 from tpcalc.errors import ProgramError, StudyError
 from tpcalc.functions.parse import AtomOf
-from tpcalc.program.parse import from_text
+from tpcalc.program.parse import RowOf, from_text, no_rows
 from tpcalc.program.program import Program
 from tpcalc.program.text import SCHEMA, to_text
 
@@ -30,12 +30,13 @@ def to_json(program: Program) -> dict[str, Any]:
     return {"schema": SCHEMA, "text": to_text(program).splitlines()}
 
 
-def from_json(data: Any, atoms: AtomOf) -> Program:
+def from_json(data: Any, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
     """The program that ``to_json`` wrote; ``from_json(to_json(p), atoms) == p``.
 
     Args:
         data: What ``json.loads`` gives.
         atoms: ``atoms(name, params)``: the named function; raises ``UnknownName``.
+        rows: ``rows(name)``: the named function of rows; raises ``UnknownName``.
 
     Raises:
         ProgramError: Another schema version, a text that is missing, or one that ``from_text``
@@ -55,7 +56,7 @@ def from_json(data: Any, atoms: AtomOf) -> Program:
     lines = data.get("text")
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise ProgramError("a list of lines is needed here.", where="$.text")
-    return from_text("\n".join(lines), atoms)
+    return from_text("\n".join(lines), atoms, rows)
 
 
 def save(program: Program, path: str | Path) -> None:
@@ -71,7 +72,7 @@ def save(program: Program, path: str | Path) -> None:
         raise StudyError(f"cannot be written: {error.strerror}.", where=str(path)) from None
 
 
-def load(path: str | Path, atoms: AtomOf) -> Program:
+def load(path: str | Path, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
     """Read a program from a JSON file.
 
     Raises:
@@ -88,4 +89,4 @@ def load(path: str | Path, atoms: AtomOf) -> Program:
             where=str(path),
             hint="tp.load reads what tp.save wrote; the text of a program is read by tp.parse.",
         ) from None
-    return from_json(data, atoms)
+    return from_json(data, atoms, rows)

@@ -18,6 +18,7 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn
 from tpcalc.functions.numbers import number_text
 from tpcalc.functions.parse import parse_number
+from tpcalc.functions.rows import RowFn
 from tpcalc.orders import Ex
 from tpcalc.program.family import Family
 from tpcalc.program.types import AXIS, Axes, axes_text
@@ -44,15 +45,16 @@ _MORE = " + ..."
 
 
 class Names:
-    """What the words of a text stand for, while it is read: functions, exponents, families."""
+    """What the words of a text stand for, while it is read."""
 
     def __init__(
         self,
         fn: Callable[[str, int, int], Fn],
         ex: Callable[[str], Ex],
         families: dict[str, Family],
+        row: Callable[[str], RowFn],
     ) -> None:
-        self.fn, self.ex, self.families = fn, ex, families
+        self.fn, self.ex, self.families, self.row = fn, ex, families, row
 
     def family(self, text: str) -> Family:
         """The family of a name.
@@ -148,6 +150,7 @@ _FIELDS = {
     ),
     "Ex": _Field(r".*?", str, lambda text, names: names.ex(text) if text else Ex()),
     "Fn": _Field(r"\{[^{}]*\}", lambda fn: f"{{{fn.text}}}", lambda text, _: text[1:-1]),
+    "RowFn": _Field(AXIS, lambda row: row.name, lambda text, names: names.row(text)),
     "Family": _Field(
         NAME, lambda family: name_text(family.name), lambda text, names: names.family(text)
     ),

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from tpcalc.errors import ProgramError, ScaleError, TpcalcError
+from tpcalc.errors import ProgramError, ScaleError, TpcalcError, UnknownName
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
+from tpcalc.functions.rows import RowFn
 from tpcalc.orders import parse_ex
 from tpcalc.program.check import Checker
 from tpcalc.program.family import LAWS, Family
@@ -22,12 +23,21 @@ from tpcalc.program.types import AXIS, Dim, Type
 __all__ = ["from_text", "header_version"]
 
 
-def from_text(text: str, atoms: AtomOf) -> Program:
+RowOf = Callable[[str], RowFn]
+
+
+def no_rows(name: str) -> RowFn:
+    """A catalogue without functions of rows."""
+    raise UnknownName("row function", name, ())
+
+
+def from_text(text: str, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
     r"""The program that a canonical text denotes; ``from_text(to_text(p), atoms) == p``.
 
     Args:
         text: What ``to_text`` prints. Blank lines and lines that start with ``#`` are skipped.
         atoms: ``atoms(name, params)``: the named function; raises ``UnknownName``.
+        rows: ``rows(name)``: the named function of rows; raises ``UnknownName``.
 
     Raises:
         ProgramError: A line that cannot be read, or a program that is ill-typed; the message
@@ -38,7 +48,7 @@ def from_text(text: str, atoms: AtomOf) -> Program:
         >>> from_text("tpcalc program 2\ndim n 1\n", lambda name, params: None).dims
         (Dim(name='n', ratio=Fraction(1, 1)),)
     """
-    reader = _Reader(atoms)
+    reader = _Reader(atoms, rows)
     started = False
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -85,11 +95,11 @@ def header_version(line: str) -> int:
 class _Reader:
     """Collects the parts of a program line by line."""
 
-    def __init__(self, atoms: AtomOf) -> None:
+    def __init__(self, atoms: AtomOf, rows: RowOf) -> None:
         self._checker = Checker()
         # A program repeats a few functions and exponents thousands of times.
         fn = cache(lambda text, vectors, scalars: parse_fn(text, vectors, scalars, atoms))
-        self._names = Names(fn, cache(parse_ex), {})
+        self._names = Names(fn, cache(parse_ex), {}, rows)
         self._parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
             "dim": (_DIM, "dim NAME RATIO", self._dim),
             "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...]",

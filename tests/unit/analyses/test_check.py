@@ -11,7 +11,6 @@ from tpcalc.analyses.check import check
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError, StudyError, UnknownName, UsageError
 from tpcalc.evaluate.witness import Finding

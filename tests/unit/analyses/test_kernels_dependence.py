@@ -14,7 +14,7 @@ from tpcalc.evaluate.closure.numeric import Numeric
 from tpcalc.evaluate.entries import Entries
 from tpcalc.functions import Expr
 from tpcalc.passes.tangent import TangentProgram, tangent_of_program
-from tpcalc.program.nodes import InputMatrix, InputVector
+from tpcalc.program.nodes import Input, Kind
 from tpcalc.results import Estimate, Method
 
 WIDTH = 2048
@@ -46,8 +46,11 @@ def pooled(act: Callable[[Expr], Expr]) -> tp.Program:
 
 
 def tangent(program: tp.Program) -> TangentProgram:
-    kinds = InputMatrix | InputVector
-    refs = [ref for ref, node in enumerate(program.nodes) if isinstance(node, kinds)]
+    refs = [
+        ref
+        for ref, node in enumerate(program.nodes)
+        if isinstance(node, Input) and program.types[ref].kind is not Kind.SCALAR
+    ]
     return tangent_of_program(program, [name for name, _ in program.outputs], refs, ("ntk",))
 
 

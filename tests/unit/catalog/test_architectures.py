@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy_run import run
+from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.catalog.architecture import Architecture, checked, deviation, root
 from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterizations import lookup as parameterization
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector, LinComb
 from tpcalc.program.base import references
+from tpcalc.program.nodes import Data, Input, Kind, LinComb
 
 Inputs = dict[str, Any]
 WIDTH = 9
@@ -100,12 +100,10 @@ def drawn(program: tp.Program, width: int, rng: np.random.Generator) -> Inputs:
     """Values for the start vectors, matrices and data of a template."""
     found: Inputs = {f"input[{j}]": x for j, x in enumerate(ROW)}
     for node in program.nodes:
-        if isinstance(node, InputVector):
-            found.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(width))
-        elif isinstance(node, InputMatrix):
-            found.setdefault(node.name, rng.standard_normal((width, width)))
-        elif isinstance(node, InputScalar):
-            found.setdefault(node.name, rng.standard_normal())
+        if isinstance(node, Input):
+            found.setdefault(key(node), rng.standard_normal((width,) * len(node.family.width)))
+        elif isinstance(node, Data):
+            found.setdefault(key(node), rng.standard_normal())
     return found
 
 
@@ -164,7 +162,6 @@ def test_data_are_coefficients_of_centred_start_vectors(
 ) -> None:
     model = template(net, outputs)
     assert len(model.outputs) == outputs * net.positions
-    groups = {group.name: group for group in model.program.groups}
     assert len(model.inputs) == len(ROW)
     for datum in model.inputs:
         users = [node for node in model.program.nodes if datum in references(node)]
@@ -173,8 +170,8 @@ def test_data_are_coefficients_of_centred_start_vectors(
         assert isinstance(user, LinComb)
         (place,) = [i for i, scalar in enumerate(user.scalars) if scalar == datum]
         vector = model.program.nodes[user.vectors[place]]
-        assert isinstance(vector, InputVector)
-        group = groups[vector.group]
+        assert isinstance(vector, Input) and is_input(vector, Kind.VECTOR)
+        group = vector.family
         assert group.cov is None and set(group.mean) == {0}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_run import run
+from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.catalog.architecture import Architecture
@@ -18,7 +18,7 @@ from tpcalc.catalog.writer import Writer
 from tpcalc.errors import StudyError
 from tpcalc.orders import Ex
 from tpcalc.passes.unroll import Model
-from tpcalc.program.nodes import InputMatrix, InputVector
+from tpcalc.program.nodes import Kind
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -135,9 +135,9 @@ def explicit(program: tp.Program, rng: np.random.Generator) -> tuple[dict[str, A
     """Draws for the inputs of a program, and the same as trained tensors."""
     inputs: dict[str, Any] = {}
     for node in program.nodes:
-        if isinstance(node, InputVector):
-            inputs.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(WIDTH))
-        elif isinstance(node, InputMatrix):
+        if is_input(node, Kind.VECTOR):
+            inputs.setdefault(key(node), rng.standard_normal(WIDTH))
+        elif is_input(node, Kind.MATRIX):
             inputs.setdefault(node.name, rng.standard_normal((WIDTH, WIDTH)))
     first = "U" if any(name.startswith("U[") for name in inputs) else "W1"
     count = sum(name.startswith(f"{first}[") for name in inputs)

@@ -9,15 +9,13 @@ import numpy as np
 
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.nodes import (
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Data,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
     OuterNonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Program
@@ -42,7 +40,7 @@ class World:
 
 
 def _size(world: World, ref: int) -> int:
-    return world.sizes[world.types[ref].dims[0]]
+    return world.sizes[world.types[ref].width[0]]
 
 
 def _scale(node: Scale, ref: int, values: list[Any], world: World) -> Any:
@@ -50,8 +48,20 @@ def _scale(node: Scale, ref: int, values: list[Any], world: World) -> Any:
     return values[node.of] * float(world.width) ** n_power * float(DEPTH) ** depth_power
 
 
+def _input(node: Input, ref: int, values: list[Any], world: World) -> Any:
+    family = node.family
+    return world.inputs[(family.name, node.index) if len(family.width) == 1 else family.name]
+
+
+def _data(node: Data, ref: int, values: list[Any], world: World) -> Any:
+    (value,) = node.values
+    return float(value)
+
+
 def _nonlin(node: Nonlin, ref: int, values: list[Any], world: World) -> Any:
     found = evaluate(node.fn, [values[r] for r in node.vectors], [values[r] for r in node.scalars])
+    if not node.vectors:
+        return float(found)
     return np.broadcast_to(found, (_size(world, ref),))
 
 
@@ -83,17 +93,13 @@ def _matmul(node: MatMul, ref: int, values: list[Any], world: World) -> Any:
 RULES: Rules[Any, World] = Rules(
     "numpy",
     {
-        InputVector: lambda node, ref, values, world: world.inputs[node.group, node.index],
-        InputMatrix: lambda node, ref, values, world: world.inputs[node.name],
-        InputScalar: lambda node, ref, values, world: float(node.value),
+        Input: _input,
+        Data: _data,
         MatMul: _matmul,
         Nonlin: _nonlin,
         LinComb: _lincomb,
         Moment: _moment,
         OuterNonlin: _outer,
-        ScalarFn: lambda node, ref, values, world: float(
-            evaluate(node.fn, [], [values[r] for r in node.scalars])
-        ),
         Scale: _scale,
     },
 )

@@ -13,7 +13,7 @@ from unit.dsl.activations import RELU, STEP, TANH, relu, step, tanh
 from tpcalc.dsl import Elementwise, Tracer, elementwise, n, program
 from tpcalc.errors import TraceError
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.program.nodes import Nonlin, ScalarFn
+from tpcalc.program.nodes import Nonlin
 
 swish = Elementwise("swish", Var(0) * TANH(Var(0)), "The docstring.")
 

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from tpcalc.dsl import Tracer, program
 from tpcalc.errors import TraceError
 from tpcalc.evaluate.limit import limit
-from tpcalc.program.nodes import Family, InputVector
+from tpcalc.program.nodes import Family, Input, members
 from tpcalc.program.program import Program
 
 
@@ -31,7 +31,7 @@ def traced(function: Callable[[Tracer], Any]) -> Program:
 def test_one_vector() -> None:
     found = traced(lambda t: [t.gaussian("x", mean=0.5, var=2)])
     assert found.groups == (Family.group("x", "n", (0.5,), ((Fraction(2),),)),)
-    assert found.nodes == (InputVector("x", 0),)
+    assert found.nodes == (Input(Family.group("x", "n", (0.5,), ((Fraction(2),),))),)
 
 
 def test_a_standard_vector_has_no_covariance_written() -> None:
@@ -50,7 +50,7 @@ def test_vectors_in_order_on_a_dimension() -> None:
     assert (group.dim, group.mean) == ("d", (Fraction(1), 2.5, Fraction(3)))
     assert group.cov is not None
     assert group.cov[0] == (Fraction(2), Fraction(0), Fraction(0))
-    assert found.nodes == tuple(InputVector(group.name, i) for i in range(3))
+    assert found.nodes == members(group) == tuple(Input(group, i) for i in range(3))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
         (lambda t: t.gaussians(["a"], mean=[float("inf")]), "the mean of 'a': the number inf"),
         (lambda t: t.gaussians("ab"), "a list, not the text 'ab'"),
         (lambda t: t.gaussians(3), "a list, not the number 3"),
-        (lambda t: t.gaussians(["a", "a"]), "already a vector called 'a'"),
+        (lambda t: t.gaussians(["a", "a"]), "already an input called 'a'"),
         (lambda t: [t.gaussian("a", var=-1)], "variance of 'a' is -1, which is negative"),
         (lambda t: [t.gaussian("a", var="1")], "variance of 'a' must be a real number"),
         (lambda t: [t.gaussian("a", dim="d")], "no dimension class called 'd'"),

@@ -14,7 +14,7 @@ from tpcalc.dsl import L, Scalar, Tracer, n, program
 from tpcalc.errors import TraceError
 from tpcalc.functions import Fn, Par, const
 from tpcalc.orders import Ex
-from tpcalc.program.nodes import InputScalar, ScalarFn, Scale
+from tpcalc.program.nodes import Data, Family, Input, Nonlin, Scale
 
 
 def nodes(function: Callable[[Tracer, Scalar, Scalar], Any]) -> list[Any]:
@@ -28,8 +28,8 @@ def nodes(function: Callable[[Tracer, Scalar, Scalar], Any]) -> list[Any]:
         t.output("out", function(t, a, b))
 
     assert whole.nodes[:2] == (
-        InputScalar("a", Fraction(2)),
-        InputScalar("b", 0.5, Fraction(3)),
+        Data("a", (Fraction(2),)),
+        Input(Family.scalar("b", 0.5, Fraction(3))),
     )
     return list(whole.nodes[2:])
 

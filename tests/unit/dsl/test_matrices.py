@@ -13,7 +13,7 @@ from unit.dsl.activations import relu
 from tpcalc.dsl import Matrix, Tracer, Vector, n, program
 from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.orders import Ex
-from tpcalc.program.nodes import InputMatrix, LinComb, MatMul, Scale
+from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Scale
 from tpcalc.program.program import Program
 
 
@@ -47,7 +47,7 @@ def test_rectangular_matrices_change_the_dimension() -> None:
         assert (y.dim, (weight.T @ y).dim) == ("d", "n")
         t.output("x", weight.T @ y)
 
-    assert there_and_back.nodes[0] == InputMatrix("W", "d", "n", "orthogonal")
+    assert there_and_back.nodes[0] == Input(Family("W", ("d", "n"), law="orthogonal"))
     assert there_and_back.dim["d"].ratio == Fraction(3, 2)
 
 

@@ -11,7 +11,7 @@ from unit.dsl.activations import relu, tanh
 
 from tpcalc.dsl import Traced, Tracer, as_program, extend, n, program
 from tpcalc.errors import ScaleError, TraceError, UnknownName
-from tpcalc.program.nodes import InputMatrix, InputScalar, LinComb
+from tpcalc.program.nodes import Data, Family, Input, LinComb
 from tpcalc.program.program import Builder, Program
 
 
@@ -36,7 +36,8 @@ def test_the_program_is_built_once() -> None:
     assert as_program(chain.build()) is chain.build()
     assert chain.build(depth=2) == chain.build()
     assert len(chain.build(depth=3).nodes) == len(chain.nodes) + 4
-    assert chain.build(width="d").nodes[0] == chain.nodes[0]
+    assert chain.nodes[0] == Input(Family.group("h", "n", (Fraction(0),)))
+    assert chain.build(width="d").nodes[0] == Input(Family.group("h", "d", (Fraction(0),)))
 
 
 def test_a_traced_function_stands_for_its_program() -> None:
@@ -113,8 +114,8 @@ def test_extend() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (lambda t: t.matrix("W0"), "already a matrix called 'W0', made at test_trace"),
-        (lambda t: t.gaussian("h"), "already a vector called 'h'"),
+        (lambda t: t.matrix("W0"), "already an input called 'W0', made at test_trace"),
+        (lambda t: t.gaussian("h"), "already an input called 'h'"),
         (lambda t: t.output("h", t["h"]), "already an output called 'h'"),
         (lambda t: t["q"], "no output called 'q'"),
         (lambda t: t.gaussian("x", dim="e"), "no dimension class called 'e'.*Known: n"),
@@ -131,7 +132,7 @@ def test_extend_does_not_share_groups_of_one_name() -> None:
         for vector in t.gaussians(["a", "b"]):
             t.output(f"out {vector.text}", vector)
 
-    with pytest.raises(TraceError, match=r"already a Gaussian group called 'a\.\.b'"):
+    with pytest.raises(TraceError, match=r"already an input called 'a\.\.b'"):
         extend(two, lambda t: t.gaussians(["a", "b"]))
 
 
@@ -142,13 +143,13 @@ def test_extend_keeps_matrices_of_other_dimensions() -> None:
         t.output("y", t.matrix("W", rows="d") @ t.gaussian("x"))
 
     longer = extend(wide, lambda t: t.output("z", t.matrix("V", cols="d") @ t["y"]))
-    assert InputMatrix("V", "n", "d") in longer.nodes
+    assert Input(Family("V", ("n", "d"))) in longer.nodes
     assert longer.dim["d"].ratio == Fraction(3, 2)
 
 
 def test_programs_of_other_makers() -> None:
     builder = Builder()
-    builder.output("s", builder.add(InputScalar("s")))
+    builder.output("s", builder.add(Data("s")))
     assert isinstance(as_program(builder.finish()), Program)
     for wrong, message in (
         (3, "a program is needed, not the number 3"),

@@ -14,7 +14,7 @@ from unit.dsl.activations import RELU, TANH, relu, tanh
 from tpcalc.dsl import Tracer, mean, n, program
 from tpcalc.errors import DimMismatch, TraceError, UnknownName
 from tpcalc.functions import Fn, Par, Var, const
-from tpcalc.program.nodes import Dim, InputScalar, Moment, Nonlin, OuterNonlin
+from tpcalc.program.nodes import Data, Dim, Family, Input, Moment, Nonlin, OuterNonlin
 from tpcalc.program.program import Program
 
 
@@ -50,9 +50,9 @@ def test_ratios_are_exact(ratio: Any) -> None:
 
 
 def test_scalars() -> None:
-    assert traced(lambda t: t.scalar("lr", 0.1)).nodes == (InputScalar("lr", 0.1),)
+    assert traced(lambda t: t.scalar("lr", 0.1)).nodes == (Data("lr", (0.1,)),)
     found = traced(lambda t: t.random_scalar("f"))
-    assert found.nodes == (InputScalar("f", Fraction(0), Fraction(1)),)
+    assert found.nodes == (Input(Family.scalar("f", Fraction(0), Fraction(1))),)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,12 @@ def test_outputs_can_be_read_back() -> None:
         (lambda t: t.matrix("W", rows="d"), "no dimension class called 'd'"),
         (lambda t: t.matrix("W", cols=3), "no dimension class called '3'"),
         (lambda t: t.matrix("W", law="sparse"), "'gaussian' or 'orthogonal', not 'sparse'"),
-        (lambda t: (t.matrix("W"), t.matrix("W")), r"already a matrix called 'W', made at test_tr"),
-        (lambda t: (t.gaussian("W"), t.gaussian("W")), "already a vector called 'W'"),
-        (lambda t: (t.scalar("s", 1), t.scalar("s", 1)), "already a scalar called 's'"),
+        (lambda t: (t.matrix("W"), t.matrix("W")), r"already an input called 'W', made at test_tr"),
+        (lambda t: (t.gaussian("W"), t.gaussian("W")), "already an input called 'W'"),
+        (lambda t: (t.scalar("s", 1), t.scalar("s", 1)), "already an input called 's'"),
+        (lambda t: (t.matrix("W"), t.gaussian("W")), "already an input called 'W', made at"),
+        (lambda t: (t.gaussian("s"), t.scalar("s", 1)), "already an input called 's'"),
+        (lambda t: (t.scalar("W", 1), t.random_scalar("W")), "already an input called 'W'"),
         (lambda t: t.matrix(""), "'' cannot name a matrix"),
         (lambda t: t.matrix("a\nb"), "cannot name a matrix"),
         (lambda t: t.gaussian('say "x"'), "cannot name a vector.*without quotes"),

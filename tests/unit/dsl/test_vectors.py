@@ -16,14 +16,12 @@ from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
+    Data,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
     LinComb,
     MatMul,
     Nonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder, Program
@@ -63,10 +61,9 @@ def test_a_program_is_what_the_builder_makes_by_hand() -> None:
         t.output("h3", h)
 
     builder = Builder()
-    builder.group(Family.group("h1", "n", (Fraction(0),)))
-    h = builder.add(InputVector("h1", 0))
+    h = builder.add(Input(Family.group("h1", "n", (Fraction(0),))))
     for name in ("W2", "W3"):
-        weight = builder.add(InputMatrix(name, "n", "n"))
+        weight = builder.add(Input(Family(name, ("n", "n"))))
         x = builder.add(Nonlin(Fn(RELU(Var(0)), 1), (h,)))
         h = builder.add(Scale(builder.add(MatMul(weight, x)), Ex.number(-1)))
     builder.output("h3", h)
@@ -137,7 +134,7 @@ def test_a_sum_used_as_a_vector_stays_one_term() -> None:
 def test_scalars_are_coefficients() -> None:
     found = nodes(lambda t, x, y: t.scalar("s", 3) * (x - 2 * y) + y)
     assert found == [
-        InputScalar("s", Fraction(3)),
+        Data("s", (Fraction(3),)),
         LinComb((ONE, Fraction(-2), ONE), (2, 2, None), (0, 1, 1)),
     ]
 
@@ -391,7 +388,7 @@ def test_long_sums_keep_every_term(terms: int) -> None:
     found = traced(function)
     totals: list[dict[int, Fraction]] = []  # of each node, in terms of the inputs
     for ref, node in enumerate(found.nodes):
-        if isinstance(node, InputVector):
+        if isinstance(node, Input):
             totals.append({ref: ONE})
             continue
         assert isinstance(node, LinComb)

@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[Build, type[TpcalcError], str, str]] = {
         ),
         LimitError,
         "depends on an average whose expectation is 0 by symmetry",
-        "lincomb",
+        "sum 1*%",
     ),
     "kink": (
         lambda t, u, v, w: tp.n**0.75 * t.mean(tp.relu(three(u, v, w)) - tp.relu(two(v, w))),
@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Build, type[TpcalcError], str, str]] = {
         lambda t, u, v, w: t.inner(v, v) / (t.inner(u, u) ** 3 - t.mean(tp.relu(u) ** 2) * 2),
         LimitError,
         "rests on a division by a number",
-        "scalarfn",
+        "map {s0*s1**(-1)} (; %",
     ),
 }
 

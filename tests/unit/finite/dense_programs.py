@@ -14,19 +14,18 @@ from tpcalc.functions.expr import Pow
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
+    Data,
     Dim,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
     OuterNonlin,
     Ref,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Rules, interpret
@@ -73,8 +72,7 @@ def inner(builder: Builder, left: Ref, right: Ref) -> Ref:
 
 def standard(builder: Builder, name: str, dim: str = "n", variance: float = 1.0) -> Ref:
     """A vector of iid Gaussian coordinates."""
-    builder.group(Family.group(name, dim, (Fraction(0),), ((variance,),)))
-    return builder.add(InputVector(name, 0))
+    return builder.add(Input(Family.group(name, dim, (Fraction(0),), ((variance,),))))
 
 
 def round_trip(
@@ -83,7 +81,7 @@ def round_trip(
     """h = W f(W^T z) with entries of W of variance 1/n; outputs z, h, <z, h>, <h, h>."""
     builder = Builder(dict.fromkeys(dims))
     z = standard(builder, "z", dims[0].name, variance)
-    matrix = builder.add(InputMatrix("W", dims[0].name, dims[1].name))
+    matrix = builder.add(Input(Family("W", (dims[0].name, dims[1].name))))
     there = half_power(builder, builder.add(MatMul(matrix, z, True)))
     bent = there if atom is None else builder.add(Nonlin(Fn(atom(Var(0)), 1), (there,)))
     h = half_power(builder, builder.add(MatMul(matrix, bent)))
@@ -97,14 +95,12 @@ def round_trip(
 def every_node(steps: int = 3) -> Program:
     """A program with every node type, several products of one matrix at a time, and two ratios."""
     builder = Builder((Dim("n"), Dim("m", Fraction(3, 2))))
-    builder.group(
-        Family.group("x", "n", (0.0, 1.0, 0.5), ((1.0, 0.5, 1.5), (0.5, 1.0, 1.5), (1.5, 1.5, 3.0)))
-    )
-    xs = [builder.add(InputVector("x", index)) for index in range(3)]
-    first = builder.add(InputMatrix("U", "m", "n"))
-    turn = builder.add(InputMatrix("R", "m", "m", "orthogonal"))
-    rate = builder.add(InputScalar("rate", HALF))
-    noise = builder.add(InputScalar("noise", Fraction(0), Fraction(1)))
+    cov = ((1.0, 0.5, 1.5), (0.5, 1.0, 1.5), (1.5, 1.5, 3.0))
+    xs = [builder.add(cell) for cell in members(Family.group("x", "n", (0.0, 1.0, 0.5), cov))]
+    first = builder.add(Input(Family("U", ("m", "n"))))
+    turn = builder.add(Input(Family("R", ("m", "m"), law="orthogonal")))
+    rate = builder.add(Data("rate", (HALF,)))
+    noise = builder.add(Input(Family.scalar("noise", Fraction(0), Fraction(1))))
     outcome = builder.add(Nonlin(Fn(Par(0) * TANH(Par(1)), 0, 2), (), (rate, noise)))
     builder.output("noise", noise)
     builder.output("outcome", outcome)
@@ -142,17 +138,18 @@ def reference(program: Program, width: int, seed: int) -> dict[tuple[str, str], 
     """One network in numpy, one node after the other, as the definitions of the nodes read."""
     network, sizes = Network(seed, width), dim_sizes(program.dims, width)
 
-    def input_vector(node: InputVector, ref: Ref, values: list[Any], _: None) -> Any:
-        group = program.group[node.group]
-        members = tuple(range(len(group.mean)))
-        return draw_group(group, members, network, sizes[group.dim])[node.index]
-
-    def input_matrix(node: InputMatrix, ref: Ref, values: list[Any], _: None) -> Any:
-        shape = sizes[node.rows], sizes[node.cols]
-        if node.law == "orthogonal":
-            return orthogonal(node, network, *shape)
-        matrix = np.empty(shape)
-        fill_gaussian(node, [network], [matrix])
+    def input_(node: Input, ref: Ref, values: list[Any], _: None) -> Any:
+        family = node.family
+        if not family.width:
+            return draw_scalar(family, network)
+        if len(family.width) == 1:
+            cells = tuple(range(family.size))
+            return draw_group(family, cells, network, sizes[family.dim])[node.index]
+        rows, cols = (sizes[dim] for dim in family.width)
+        if family.law == "orthogonal":
+            return orthogonal(family, network, rows, cols)
+        matrix = np.empty((rows, cols))
+        fill_gaussian(family, [network], [matrix])
         return matrix
 
     def matmul(node: MatMul, ref: Ref, values: list[Any], _: None) -> Any:
@@ -162,6 +159,8 @@ def reference(program: Program, width: int, seed: int) -> dict[tuple[str, str], 
     def nonlin(node: Nonlin | Moment, ref: Ref, values: list[Any], _: None) -> Any:
         vectors = [values[other] for other in node.vectors]
         found = evaluate(node.fn, vectors, [values[other] for other in node.scalars])
+        if not vectors:
+            return found
         return np.broadcast_to(found, vectors[0].shape)
 
     def lincomb(node: LinComb, ref: Ref, values: list[Any], _: None) -> Any:
@@ -178,17 +177,13 @@ def reference(program: Program, width: int, seed: int) -> dict[tuple[str, str], 
     rules: Rules[Any, None] = Rules(
         "numpy",
         {
-            InputVector: input_vector,
-            InputMatrix: input_matrix,
-            InputScalar: lambda node, ref, values, _: draw_scalar(node, network),
+            Input: input_,
+            Data: lambda node, ref, values, _: float(*node.values),
             MatMul: matmul,
             Nonlin: nonlin,
             LinComb: lincomb,
             Moment: lambda *arguments: float(np.mean(nonlin(*arguments))),
             OuterNonlin: outer,
-            ScalarFn: lambda node, ref, values, _: evaluate(
-                node.fn, [], [values[other] for other in node.scalars]
-            ),
             Scale: lambda node, ref, values, _: (
                 values[node.of] * float(width) ** float(node.n_power.constant)
             ),

@@ -28,17 +28,16 @@ from tpcalc.finite.draws import Network, draw_scalar
 from tpcalc.finite.statistics import summary
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.program.nodes import (
+    Data,
     Dim,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
     LinComb,
     MatMul,
     Moment,
     Nonlin,
-    ScalarFn,
     Scale,
+    members,
 )
 from tpcalc.program.program import Builder
 
@@ -109,9 +108,8 @@ def test_two_ratios() -> None:
 @pytest.mark.parametrize("ratio", [Fraction(1), HALF, Fraction(2)])
 def test_orthogonal_matrix_is_an_isometry_of_its_short_side(ratio: Fraction) -> None:
     builder = Builder((Dim("n"), Dim("m", ratio)))
-    builder.group(Family.group("z", "n", (0.0,)))
-    z = builder.add(InputVector("z", 0))
-    matrix = builder.add(InputMatrix("W", "n", "m", "orthogonal"))
+    z = builder.add(Input(Family.group("z", "n", (0.0,))))
+    matrix = builder.add(Input(Family("W", ("n", "m"), law="orthogonal")))
     # Divided by the square root of the long side, W has orthonormal columns (or rows).
     long = max(Fraction(1), ratio)
     there = half_power(builder, builder.add(MatMul(matrix, z, True)))
@@ -135,9 +133,8 @@ def test_orthogonal_matrix_is_an_isometry_of_its_short_side(ratio: Fraction) -> 
 
 def test_orthogonal_entries_have_mean_square_one_and_either_sign() -> None:
     builder = Builder()
-    builder.group(Family.group("one", "n", (1.0,), ((0.0,),)))
-    ones = builder.add(InputVector("one", 0))
-    matrix = builder.add(InputMatrix("W", "n", "n", "orthogonal"))
+    ones = builder.add(Input(Family.group("one", "n", (1.0,), ((0.0,),))))
+    matrix = builder.add(Input(Family("W", ("n", "n"), law="orthogonal")))
     total = half_power(builder, builder.add(MatMul(matrix, ones)))
     builder.output("t", inner(builder, ones, total))
     found = run_dense(builder.finish(), 32, range(200))
@@ -149,8 +146,8 @@ def test_orthogonal_entries_have_mean_square_one_and_either_sign() -> None:
 
 def test_random_scalars_are_random_over_seeds_and_given_ones_are_not() -> None:
     builder = Builder()
-    noise = builder.add(InputScalar("bias", HALF, Fraction(2)))
-    given = builder.add(InputScalar("rate", Fraction(1, 4)))
+    noise = builder.add(Input(Family.scalar("bias", HALF, Fraction(2))))
+    given = builder.add(Data("rate", (Fraction(1, 4),)))
     both = builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (noise, given)))
     for name, ref in (("noise", noise), ("given", given), ("both", both)):
         builder.output(name, ref)
@@ -167,8 +164,7 @@ def test_random_scalars_are_random_over_seeds_and_given_ones_are_not() -> None:
 def test_singular_covariance_gives_repeated_inputs() -> None:
     builder = Builder()
     rows = ((1.0, 1.0, 2.0), (1.0, 1.0, 2.0), (2.0, 2.0, 4.0))
-    builder.group(Family.group("x", "n", (0.0, 0.0, 1.0), rows))
-    a, b, c = (builder.add(InputVector("x", index)) for index in range(3))
+    a, b, c = map(builder.add, members(Family.group("x", "n", (0.0, 0.0, 1.0), rows)))
     builder.output("ab", builder.add(LinComb((1.0, -1.0), (None, None), (a, b))))
     builder.output("ac", builder.add(LinComb((2.0, -1.0), (None, None), (a, c))))
     builder.output("a", a)
@@ -182,7 +178,7 @@ def test_powers_of_n_and_of_depth_take_their_symbols_from_values() -> None:
     from tpcalc.orders import Ex
 
     builder = Builder()
-    one = builder.add(InputScalar("one", Fraction(1)))
+    one = builder.add(Data("one", (Fraction(1),)))
     builder.output("y", builder.add(Scale(one, Ex.symbol("a") * 2 - HALF, Ex.number(-1))))
     found = run_dense(builder.finish(), 16, [0], values={"a": HALF, "L": 8})
     assert found["y", "value"].tolist() == [4 / 8]
@@ -212,8 +208,7 @@ def test_same_bits_for_any_number_of_threads() -> None:
 
 def test_same_bits_for_long_vectors() -> None:
     builder = Builder()
-    builder.group(Family.group("x", "n", (0.0, 0.0)))
-    x, y = (builder.add(InputVector("x", index)) for index in range(2))
+    x, y = map(builder.add, members(Family.group("x", "n", (0.0, 0.0))))
     builder.output("xy", inner(builder, x, y))
     builder.output("t", builder.add(Moment(Fn(TANH(Var(0)), 1), (x,))))
     program = builder.finish()
@@ -237,8 +232,8 @@ def test_inputs_seeds_and_widths_are_independent() -> None:
         for kind, name, seed, width in names
     }
     assert len(draws) == len(names) == 24
-    node = InputScalar("s", HALF, Fraction(1))
-    assert draw_scalar(node, Network(0, 12)) == draw_scalar(node, Network(0, 12))
+    family = Family.scalar("s", HALF, Fraction(1))
+    assert draw_scalar(family, Network(0, 12)) == draw_scalar(family, Network(0, 12))
 
 
 @pytest.mark.parametrize(
@@ -290,8 +285,7 @@ def test_values_are_dropped_and_products_batched() -> None:
 
 def test_nodes_that_no_output_needs_are_not_run() -> None:
     builder = Builder()
-    builder.group(Family.group("x", "n", (0.0,)))
-    x = builder.add(InputVector("x", 0))
+    x = builder.add(Input(Family.group("x", "n", (0.0,))))
     builder.add(Scale(x, plain(400)))  # would overflow
     builder.output("x", x)
     assert np.isfinite(run_dense(builder.finish(), 10, [0])["x", "mean"]).all()
@@ -299,9 +293,8 @@ def test_nodes_that_no_output_needs_are_not_run() -> None:
 
 def test_thousands_of_nodes() -> None:
     builder = Builder()
-    builder.group(Family.group("x", "n", (0.0,)))
-    x = builder.add(InputVector("x", 0))
-    matrix = builder.add(InputMatrix("W", "n", "n"))
+    x = builder.add(Input(Family.group("x", "n", (0.0,))))
+    matrix = builder.add(Input(Family("W", ("n", "n"))))
     history = [x]
     for step in range(60):
         product = half_power(builder, builder.add(MatMul(matrix, x, step % 2 == 1)))

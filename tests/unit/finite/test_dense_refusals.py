@@ -28,12 +28,11 @@ from tpcalc.functions import Atom, Call, Fn, Par, Var, const
 from tpcalc.functions.tape import NumpySpace, evaluate, lower, run
 from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
+    Data,
     Dim,
     Family,
-    InputScalar,
-    InputVector,
+    Input,
     Nonlin,
-    ScalarFn,
     Scale,
 )
 from tpcalc.program.program import Builder, Program
@@ -44,9 +43,9 @@ pytestmark = pytest.mark.torch
 def exploding(*, std: float = 0.0) -> Program:
     """exp(x * s) twice, with s = 1000 + std * noise; the first one overflows."""
     builder = Builder()
-    builder.group(Family.group("x", "n", (1.0,), ((0.0,),)))
-    x = builder.add(InputVector("x", 0))
-    factor = builder.add(InputScalar("s", Fraction(1000) if std == 0 else Fraction(0), std))
+    x = builder.add(Input(Family.group("x", "n", (1.0,), ((0.0,),))))
+    given, noise = Data("s", (Fraction(1000),)), Input(Family.scalar("s", Fraction(0), std))
+    factor = builder.add(noise if std else given)
     first = builder.add(Nonlin(Fn(EXP(Var(0) * Par(0)), 1, 1), (x,), (factor,)), where="model.py:7")
     builder.output("first", first)
     builder.output("bent", builder.add(Nonlin(Fn(Call(NEGATIVE_PART, Var(0)), 1), (first,))))
@@ -80,9 +79,8 @@ def test_explosion_can_give_nan_for_its_seed_alone() -> None:
 
 def test_float32_explodes_where_float64_does_not() -> None:
     builder = Builder()
-    one = builder.add(InputScalar("one", Fraction(1)))
-    builder.group(Family.group("x", "n", (1.0,)))
-    x = builder.add(InputVector("x", 0))
+    one = builder.add(Data("one", (Fraction(1),)))
+    x = builder.add(Input(Family.group("x", "n", (1.0,))))
     builder.output("x", builder.add(Scale(x, plain(20))))
     builder.output("one", one)
     run_dense(builder.finish(), 100, [0])
@@ -96,7 +94,7 @@ def test_powers_and_constants_that_overflow() -> None:
         lambda b, one: Nonlin(RECIPROCAL_OF_ZERO, (), (one,)),
     ):
         builder = Builder()
-        one = builder.add(InputScalar("one", Fraction(1)))
+        one = builder.add(Data("one", (Fraction(1),)))
         builder.output("y", builder.add(node(builder, one)))
         with pytest.raises(Exploded, match=r"%1 \(y\)"):
             run_dense(builder.finish(), 10, [0])
@@ -181,8 +179,7 @@ def test_a_width_that_a_ratio_does_not_divide() -> None:
 
 def test_a_dimension_that_is_not_used_does_not_matter() -> None:
     builder = Builder((Dim("n"), Dim("m", Fraction(1, 7))))
-    builder.group(Family.group("x", "n", (0.0,)))
-    builder.output("x", builder.add(InputVector("x", 0)))
+    builder.output("x", builder.add(Input(Family.group("x", "n", (0.0,)))))
     assert run_dense(builder.finish(), 10, [0])["x", "mean"].shape == (1,)
 
 
@@ -204,12 +201,12 @@ def test_numpy_integers_are_seeds_and_widths() -> None:
 
 def test_a_symbol_without_a_value() -> None:
     builder = Builder()
-    one = builder.add(InputScalar("one", Fraction(1)))
+    one = builder.add(Data("one", (Fraction(1),)))
     builder.output("y", builder.add(Scale(one, Ex.symbol("a")), where="model.py:3"))
     with pytest.raises(ScaleError, match=r"model.py:3.*'a'.*values="):
         run_dense(builder.finish(), 10, [0])
     builder = Builder()
-    one = builder.add(InputScalar("one", Fraction(1)))
+    one = builder.add(Data("one", (Fraction(1),)))
     builder.output("y", builder.add(Scale(one, Ex(), Ex.number(-1))))
     with pytest.raises(ScaleError, match="depth L"):
         run_dense(builder.finish(), 10, [0])
@@ -321,9 +318,8 @@ def test_functions_of_two_variables_take_floats_on_any_side() -> None:
 
 def test_a_constant_or_scalar_function_fills_its_vector() -> None:
     builder = Builder()
-    builder.group(Family.group("x", "n", (0.0,)))
-    x = builder.add(InputVector("x", 0))
-    rate = builder.add(InputScalar("rate", Fraction(3)))
+    x = builder.add(Input(Family.group("x", "n", (0.0,))))
+    rate = builder.add(Data("rate", (Fraction(3),)))
     builder.output("seven", builder.add(Nonlin(Fn(const(7), 1), (x,))))
     builder.output("rate", builder.add(Nonlin(Fn(Par(0) ** 2, 1, 1), (x,), (rate,))))
     found = run_dense(builder.finish(), 5, range(2), dtype="float32")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_run import run
+from numpy_run import key, run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterization import with_rates
@@ -17,11 +17,11 @@ from tpcalc.functions import Fn, Var
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.contribution import Contribution
 from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
+from tpcalc.program.base import references
 from tpcalc.program.nodes import (
+    Data,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
     LinComb,
     MatMul,
     Moment,
@@ -29,7 +29,6 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder, Program, prune
-from tpcalc.program.base import references
 from tpcalc.results import Key
 
 DATA = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0,), (0.5,)))
@@ -78,7 +77,7 @@ def test_they_are_left_out_unless_asked_for(param: str) -> None:
         plain = training(3, "all", param, **samples)
         asked = training(3, "all", param, watch=(*WATCH, "dW_x", "dB"), **samples)
         kept = tuple(item for item in asked.outputs if not item[0].startswith(("dW_x", "dB")))
-        rest = prune(Program(asked.dims, asked.groups, asked.nodes, kept))
+        rest = prune(Program(asked.dims, asked.nodes, kept))
         assert len(rest.nodes) == len(plain.nodes) < len(asked.nodes)
         if samples["batch"] == 1:
             assert rest == plain
@@ -88,12 +87,10 @@ def draws(program: Program, width: int) -> dict[str, Any]:
     rng = np.random.default_rng(5)
     found: dict[str, Any] = {}
     for node in program.nodes:
-        if isinstance(node, InputVector):
-            found.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(width))
-        elif isinstance(node, InputMatrix):
-            found.setdefault(node.name, rng.standard_normal((width, width)))
-        elif isinstance(node, InputScalar):
-            found.setdefault(node.name, rng.standard_normal())
+        if isinstance(node, Input):
+            found.setdefault(key(node), rng.standard_normal((width,) * len(node.family.width)))
+        elif isinstance(node, Data):
+            found.setdefault(key(node), rng.standard_normal())
     return found
 
 
@@ -124,7 +121,7 @@ def test_after_one_step_the_rest_is_the_initial_product(
     rows = {}
     for layer in range(2, depth + 1):
         for i in range(3):
-            matrix = program.nodes.index(InputMatrix(f"W{layer}", "n", "n"))
+            matrix = program.nodes.index(Input(Family(f"W{layer}", ("n", "n"))))
             start = builder.add(MatMul(matrix, program.ref(f"x[{layer - 1},1,{i}]")))
             start = builder.add(Scale(start, -lookup(param).exponents(depth).a[layer - 1]))
             terms = (program.ref(f"h[{layer},1,{i}]"), start, program.ref(f"dW_x[{layer},1,{i}]"))
@@ -256,9 +253,8 @@ def test_unknown_names_are_refused() -> None:
 def hidden(target: str) -> tuple[Model, Schedule]:
     """A template in which the contribution of u is asked of a node that is not linear in it."""
     builder = Builder()
-    data = builder.add(InputScalar("input[0]"))
-    builder.group(Family.group("u", "n", (Fraction(0),)))
-    u = builder.add(InputVector("u", 0))
+    data = builder.add(Data("input[0]"))
+    u = builder.add(Input(Family.group("u", "n", (Fraction(0),))))
     h = builder.add(LinComb((Fraction(1),), (data,), (u,)))
     x = builder.add(Nonlin(Fn(Var(0) ** 2 + Var(0), 1), (h,)))
     f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (x, u)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
-from numpy_run import run
+from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import Exponents, lookup
@@ -21,13 +21,14 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_model, tangent_of_program
 from tpcalc.passes.unroll import Model, Parameter
 from tpcalc.program.nodes import (
+    Data,
     Family,
-    InputMatrix,
-    InputScalar,
-    InputVector,
+    Input,
+    Kind,
     LinComb,
     Moment,
-    ScalarFn,
+    Nonlin,
+    members,
 )
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate, Method
@@ -58,14 +59,11 @@ def draw(program: Program, seed: int, sizes: Mapping[str, int] | None = None) ->
     sizes = sizes or {"n": WIDTH}
     inputs: dict[str, Any] = {}
     for node in program.nodes:
-        if isinstance(node, InputVector) and node.group != DATA:
-            size = sizes[program.group[node.group].dim]
-            inputs.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(size))
-        elif isinstance(node, InputMatrix):
-            shape = (sizes[node.rows], sizes[node.cols])
-            inputs.setdefault(node.name, rng.standard_normal(shape))
-        elif isinstance(node, InputScalar):
-            inputs.setdefault(node.name, rng.standard_normal())
+        if isinstance(node, Input) and node.family.name != DATA:
+            shape = tuple(sizes[dim] for dim in node.family.width)
+            inputs.setdefault(key(node), rng.standard_normal(shape))
+        elif isinstance(node, Data):
+            inputs.setdefault(key(node), rng.standard_normal())
     return inputs
 
 
@@ -222,14 +220,13 @@ def test_tangent_of_a_program_equals_autograd(names: Sequence[str]) -> None:
     inputs = draw(SHARED, 6, SIZES)
     own: dict[str, int] = {}
     for ref, node in enumerate(SHARED.nodes):
-        if isinstance(node, InputVector):
-            label = f"{node.group}[{node.index}]"
-            own["u" if label == "u[0]" else "vw"[node.index]] = ref
-        elif isinstance(node, InputMatrix | InputScalar):
+        if is_input(node, Kind.VECTOR):
+            own["u" if key(node) == "u[0]" else "vw"[node.index]] = ref
+        elif isinstance(node, Input | Data):
             own[node.name] = ref
     found = tangent_of_program(SHARED, ["first", "second"], [own[name] for name in names])
     ours = run(found.program, WIDTH, inputs)
-    (pair,) = {node.group for node in SHARED.nodes if isinstance(node, InputVector)} - {"u"}
+    (pair,) = SHARED.group.keys() - {"u"}
     keys = {"u": "u[0]", "v": f"{pair}[0]", "w": f"{pair}[1]", "M": "M", "b": "b"}
     p = {
         name: torch.tensor(inputs[key], dtype=torch.float64, requires_grad=True)
@@ -304,12 +301,10 @@ def test_layers_without_a_trained_parameter() -> None:
 def made(write: Callable[[Builder, Sequence[int], Sequence[int]], int], group: Family) -> Model:
     """A model of two inputs that are used as ``write`` says."""
     builder = Builder()
-    builder.group(group)
-    builder.group(Family.group("v", "n", (Fraction(0),)))
-    data = [builder.add(InputScalar(f"input[{j}]")) for j in range(2)]
-    columns = [builder.add(InputVector(group.name, i)) for i in range(len(group.mean))]
+    data = [builder.add(Data(f"input[{j}]")) for j in range(2)]
+    columns = [builder.add(cell) for cell in members(group)]
     x = write(builder, data, columns)
-    v = builder.add(InputVector("v", 0))
+    v = builder.add(Input(Family.group("v", "n", (Fraction(0),))))
     f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (v, x)))
     builder.output("f", f)
     parameters = (*(Parameter(ref, 1) for ref in columns), Parameter(v, 2))
@@ -376,7 +371,9 @@ def test_data_that_are_no_coefficients_of_shared_weights(
     [
         Family.group("U", "n", (HALF, Fraction(0))),
         Family.group("U", "n", (Fraction(0),) * 2, ((Fraction(1), HALF), (HALF, Fraction(1)))),
-        Family.group("U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))),
+        Family.group(
+            "U", "n", (Fraction(0),) * 2, ((Fraction(4), Fraction(0)), (Fraction(0), HALF))
+        ),
     ],
     ids=["mean", "correlated", "variances"],
 )

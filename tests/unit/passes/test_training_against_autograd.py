@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy_run import run
+from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import Exponents, lookup
@@ -15,7 +15,7 @@ from tpcalc.functions.expr import const
 from tpcalc.orders import as_ex
 from tpcalc.passes.contribution import Contribution
 from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
-from tpcalc.program.nodes import InputMatrix, InputScalar, InputVector
+from tpcalc.program.nodes import Data, Kind
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -27,9 +27,9 @@ def _draw(program: tp.Program, seed: int) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
     inputs: dict[str, np.ndarray] = {}
     for node in program.nodes:
-        if isinstance(node, InputVector):
-            inputs.setdefault(f"{node.group}[{node.index}]", rng.standard_normal(WIDTH))
-        elif isinstance(node, InputMatrix):
+        if is_input(node, Kind.VECTOR):
+            inputs.setdefault(key(node), rng.standard_normal(WIDTH))
+        elif is_input(node, Kind.MATRIX):
             inputs.setdefault(node.name, rng.standard_normal((WIDTH, WIDTH)))
     for k in range(3):
         inputs[f"b4[{k}]"] = rng.standard_normal()
@@ -221,7 +221,7 @@ def test_gradient_of_a_recurrent_program() -> None:
 
     program = rnn.build()
     builder = Builder.copy(program)
-    matrix = next(i for i, n in enumerate(program.nodes) if isinstance(n, InputMatrix))
+    matrix = next(i for i, n in enumerate(program.nodes) if is_input(n, Kind.MATRIX))
     gradients = backward(builder, [(program.ref("f"), None)], [matrix])
     pairs = gradients.matrices[matrix]
     assert len(pairs) == 3
@@ -252,7 +252,7 @@ def test_an_output_that_another_output_uses() -> None:
 
     program = twice.build()
     builder = Builder.copy(program)
-    vector = next(i for i, n in enumerate(program.nodes) if isinstance(n, InputVector))
+    vector = next(i for i, n in enumerate(program.nodes) if is_input(n, Kind.VECTOR))
     outputs = [(program.ref(name), None) for name in ("f", "g")]
     builder.output("du", backward(builder, outputs, [vector]).adjoints[vector])
     inputs = _draw(program, seed=1)
@@ -276,8 +276,9 @@ def test_a_matrix_between_dimensions_of_different_sizes_is_trained() -> None:
         t.output("f", t.inner(tp.tanh(back), t.gaussian("r", dim="k")))
 
     program = made.build()
-    kinds = {type(node): ref for ref, node in enumerate(program.nodes)}
-    matrix, x, h, f = kinds[InputMatrix], kinds[InputScalar], program.ref("h"), program.ref("f")
+    (matrix,) = (ref for ref, n in enumerate(program.nodes) if is_input(n, Kind.MATRIX))
+    (x,) = (ref for ref, node in enumerate(program.nodes) if isinstance(node, Data))
+    h, f = program.ref("h"), program.ref("f")
     part = Contribution("dW_x[1,{t},{i}]", h, (matrix,))
     model = Model(program, (x,), (f,), (Parameter(matrix, 1),), contributions=(part,))
     batches = (((1.0,),), ((-0.5,),), ((2.0,),))

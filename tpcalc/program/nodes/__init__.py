@@ -17,6 +17,7 @@ from tpcalc.program.nodes.moment import Moment
 from tpcalc.program.nodes.nonlin import Nonlin
 from tpcalc.program.nodes.outer import OuterNonlin
 from tpcalc.program.nodes.rename import Rename
+from tpcalc.program.nodes.row import RowNonlin
 from tpcalc.program.nodes.scale import Scale
 from tpcalc.program.types import Dim, Kind, Ref, Type
 
@@ -35,11 +36,12 @@ __all__ = [
     "OuterNonlin",
     "Ref",
     "Rename",
+    "RowNonlin",
     "Scale",
     "Type",
     "members",
 ]
 
-Node = Data | Input | Rename | MatMul | Nonlin | LinComb | Moment | OuterNonlin | Scale
+Node = Data | Input | Rename | MatMul | Nonlin | RowNonlin | LinComb | Moment | OuterNonlin | Scale
 
 NODE_TYPES: tuple[type[Node], ...] = Node.__args__

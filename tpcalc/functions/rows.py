@@ -1,0 +1,38 @@
+"""``RowFn``: a named function of a whole row of numbers, such as softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tpcalc.functions.expr import Expr
+from tpcalc.sources import Source
+
+__all__ = ["RowFn"]
+
+
+@dataclass(frozen=True)
+class RowFn:
+    """A function that gives a row of the same length for every row.
+
+    What holds of it (derivatives, growth, where it is positive) is read off the expressions, as it
+    is of any other function.
+
+    Args:
+        name: Its name; two row functions of one name are equal.
+        cells: For the entries of a row the entries of its image, as expressions.
+        text: What it is, in one line.
+        source: Where it is defined.
+        aliases: Other names.
+    """
+
+    name: str
+    cells: Callable[[Sequence[Expr]], Sequence[Expr]] = field(compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
+    source: Source = field(default=Source(""), compare=False, repr=False)
+    aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    def __call__(self, value: Any, along: str) -> Any:
+        """The function of a block, along one of its axes."""
+        return value.rows(self, along)
