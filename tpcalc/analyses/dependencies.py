@@ -11,10 +11,12 @@ from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Dots, Reading
 from tpcalc.analyses.orders import orders
 from tpcalc.dsl import as_program
-from tpcalc.limit.graph import LRef, Product
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.views import product_of, the_product
 from tpcalc.passes.split import split
-from tpcalc.program.nodes import Input, Kind, MatMul, Ref
+from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
+from tpcalc.program.views import matmul_of, matrix_of, the_matmul
 from tpcalc.results.dependencies import (
     CorrectionRow,
     CorrectionTable,
@@ -216,7 +218,7 @@ def corrections(
     products = {
         ref: _product(read, ref)
         for ref, node in enumerate(source.nodes)
-        if isinstance(node, MatMul)
+        if matmul_of(node) is not None
     }
     found = read.estimated(ref for ref in products.values() if ref is not None)
     rows = tuple(_correction(read, ref, product, found) for ref, product in products.items())
@@ -226,10 +228,8 @@ def corrections(
 
 def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> CorrectionRow:
     program = read.orders.program
-    node = program.nodes[ref]
-    assert isinstance(node, MatMul)
-    matrix = program.nodes[node.matrix]
-    assert isinstance(matrix, Input)
+    node = the_matmul(program.nodes[ref])
+    matrix = matrix_of(program.nodes, node)
     vector = read.vector(node.vector)
     name = f"{side(matrix.name, node.transpose)} {vector}"
     terms, note = [], SUM
@@ -249,7 +249,7 @@ def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> C
 def _product(read: Reading, ref: Ref) -> LRef | None:
     """The product in the limit graph that a product of the program becomes."""
     terms = read.run.values[ref].terms
-    if not terms or not isinstance(read.context.nodes[terms[0][1]], Product):
+    if not terms or product_of(read.context.nodes[terms[0][1]]) is None:
         return None
     node: LRef = terms[0][1]
     return node
@@ -257,9 +257,7 @@ def _product(read: Reading, ref: Ref) -> LRef | None:
 
 def _argument(read: Reading, product: LRef) -> str:
     """The name of the vector that a product multiplies."""
-    node = read.context.nodes[product]
-    assert isinstance(node, Product)
-    return read.names.vector(node.vector)
+    return read.names.vector(the_product(read.context.nodes[product]).vector)
 
 
 def _read(

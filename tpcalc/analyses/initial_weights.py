@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,8 +13,10 @@ from tpcalc.analyses.orders import Order, orders
 from tpcalc.dsl import as_program
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import split
-from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Ref, Scale
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import Kind, LinComb, Ref, Scale
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.views import matmul_of, matrix_of, the_matmul
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
@@ -115,19 +117,29 @@ def _terms(program: Program, root: Ref) -> list[_Term]:
     while stack:
         top = stack.pop()
         node = program.nodes[top.product]
-        if isinstance(node, MatMul):
+        if matmul_of(node) is not None:
             out.append(top)
-        elif top.product in named:
-            continue
-        elif isinstance(node, Scale):
-            stack.append(_Term(node.of, top.power + node.n_power, top.factors))
-        elif isinstance(node, LinComb):
-            parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
-            for number, scalar, vector in reversed([part for part in parts if part[0] != 0]):
-                plain = number == 1 and scalar is None
-                factors = top.factors if plain else (*top.factors, (number, scalar))
-                stack.append(_Term(vector, top.power, factors))
+        elif top.product not in named:
+            stack += _OPENED(node, top)
     return out
+
+
+def _summands(node: LinComb, whole: _Term) -> Iterator[_Term]:
+    """The last one first."""
+    parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
+    for number, scalar, vector in reversed([part for part in parts if part[0] != 0]):
+        plain = number == 1 and scalar is None
+        factors = whole.factors if plain else (*whole.factors, (number, scalar))
+        yield _Term(vector, whole.power, factors)
+
+
+_OPENED: Table[Iterable[_Term]] = Table(
+    {
+        Scale: lambda node, term: [_Term(node.of, term.power + node.n_power, term.factors)],
+        LinComb: _summands,
+    },
+    lambda node, term: (),
+)
 
 
 def _node(builder: Builder, term: _Term) -> Ref:
@@ -140,10 +152,8 @@ def _node(builder: Builder, term: _Term) -> Ref:
 
 def _row(read: Reading, label: str, name: str, term: _Term) -> InitialWeightRow:
     program = read.orders.program
-    node = program.nodes[term.product]
-    assert isinstance(node, MatMul)
-    matrix = program.nodes[node.matrix]
-    assert isinstance(matrix, Input)
+    node = the_matmul(program.nodes[term.product])
+    matrix = matrix_of(program.nodes, node)
     own, whole = read.orders[label], read.orders[name]
     n, status, vanishes = _relative(read, own, whole)
     lead = read.leads[label]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.evaluate.closure.closure import Correction
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.closure.gaussians import Correction
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.entries import Entries, Evaluated
 from tpcalc.evaluate.tiles import Inputs, aligned

@@ -18,8 +18,9 @@ from tpcalc.evaluate.closure.numeric import Numeric
 from tpcalc.evaluate.entries import Entries
 from tpcalc.evaluate.sampled import Place, sampled
 from tpcalc.passes.tangent import tangent_of_program
-from tpcalc.program.nodes import Data, Kind, Node, Ref
+from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
+from tpcalc.program.views import input_of
 from tpcalc.results import Method, checks
 
 __all__ = ["Trained", "program_kernel"]
@@ -126,7 +127,8 @@ def _rates(program: Program, trained: Trained | None) -> dict[Ref, Fraction | fl
     """The trained inputs of a program, each with its rate; those that no output needs count 0."""
     own = program.inputs
     if trained is None:
-        return {ref: Fraction(1) for ref in own.values() if not _is_given(program.nodes[ref])}
+        random = (ref for ref in own.values() if input_of(program.nodes[ref]) is not None)
+        return dict.fromkeys(random, Fraction(1))
     if not isinstance(trained, Mapping):
         trained = dict.fromkeys(checks.names(trained, "trained"), Fraction(1))
     found: dict[Ref, Fraction | float] = {}
@@ -137,10 +139,6 @@ def _rates(program: Program, trained: Trained | None) -> dict[Ref, Fraction | fl
             known = (*own, *program.unused)
             raise UnknownName("matrix, start vector or random scalar", name, known)
     return found
-
-
-def _is_given(node: Node) -> bool:
-    return isinstance(node, Data)
 
 
 def _relative(matrix: Array, error: Array) -> float:

@@ -26,7 +26,7 @@ followed has generic data, which can only make bounds larger.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -50,6 +50,7 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.rules import Rules, interpret
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Later", "later"]
 
@@ -192,9 +193,9 @@ def _mark(state: _State) -> None:
             seen.add(ref)
             stack += references(program.nodes[ref])
     for ref in sorted(seen):
-        node = program.nodes[ref]
-        state.fixed[node] = ref
-        if isinstance(node, LinComb) and not any(s is not None for s in node.scalars):
+        state.fixed[program.nodes[ref]] = ref
+        node = lincomb_of(program.nodes[ref])
+        if node is not None and not any(s is not None for s in node.scalars):
             state.sums[frozenset(zip(node.vectors, node.numbers, strict=True))] = ref
 
 
@@ -334,15 +335,27 @@ def _scale(node: Scale, ref: Ref, values: list[_Value], state: _State) -> _Value
     return state.made(node, ref, (x.base,), (shift(value, power), shift(change, power)))
 
 
-def _function(node: Nonlin | Moment, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _function(node: Nonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    return _applied(node, ref, values, state, lambda bound: bound)
+
+
+def _moment(node: Moment, ref: Ref, values: list[_Value], state: _State) -> _Value:
+    return _applied(node, ref, values, state, state.bounds.average)
+
+
+def _applied(
+    node: Nonlin | Moment,
+    ref: Ref,
+    values: list[_Value],
+    state: _State,
+    seen: Callable[[Bound], Bound],
+) -> _Value:
     vectors = enumerate(node.vectors)
     arguments: dict[Expr, Split] = {Var(i): state.split(values[v]) for i, v in vectors}
     arguments |= {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
     value, change = state.bounds.function(node.fn.expr, arguments)
-    if isinstance(node, Moment):
-        value, change = state.bounds.average(value), state.bounds.average(change)
     bases = [values[r].base for r in (*node.vectors, *node.scalars)]
-    return state.made(node, ref, bases, (value, change))
+    return state.made(node, ref, bases, (seen(value), seen(change)))
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
@@ -358,7 +371,7 @@ RULES: Rules[_Value, _State] = Rules(
         Nonlin: _function,
         LinComb: _lincomb,
         Scale: _scale,
-        Moment: _function,
+        Moment: _moment,
         OuterNonlin: _outer,
     },
 )

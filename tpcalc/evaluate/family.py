@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tpcalc.engine.starts import members_factor
-from tpcalc.limit.graph import Root, Rows, Twice, family_of
+from tpcalc.limit.graph import Root, Rows, Start, Twice, family_of
+from tpcalc.program.base import Table
 from tpcalc.program.nodes import Dim, Family
 
 __all__ = ["family"]
@@ -30,17 +31,36 @@ def family(
     """
     ratio = {dim.name: float(dim.ratio) for dim in dims}
     named = {group.name: group for group in groups}
-    name = family_of(root, named)
-    if isinstance(root, Rows):
-        return name, (ratio[root.dim] ** -0.5,)
-    if isinstance(root, str):
-        rows, cols = matrices[root]
-        return name, ((ratio[cols] / ratio[rows]) ** 0.5,)
-    if isinstance(root, Twice):
-        out, read = matrices[root.matrix][:: -1 if root.transpose else 1]
-        return name, (ratio[read] / (2 * ratio[out]) ** 0.5,)
+    return family_of(root, named), _WEIGHTS(root, ratio, named, matrices)
+
+
+_Ratios = Mapping[str, float]
+_Named = Mapping[str, Family]
+_Matrices = Mapping[str, tuple[str, str]]
+
+
+def _start(root: Start, ratio: _Ratios, named: _Named, matrices: _Matrices) -> tuple[float, ...]:
     group = named[root.group]
     scale = ratio[group.dim] ** -0.5
     factor = members_factor(group.cov, range(group.size), group.name)
     own = (1.0,) if factor is None else factor[root.index]
-    return name, tuple(float(weight) * scale for weight in own)
+    return tuple(float(weight) * scale for weight in own)
+
+
+def _rows(root: Rows, ratio: _Ratios, named: _Named, matrices: _Matrices) -> tuple[float, ...]:
+    return (ratio[root.dim] ** -0.5,)
+
+
+def _twice(root: Twice, ratio: _Ratios, named: _Named, matrices: _Matrices) -> tuple[float, ...]:
+    out, read = matrices[root.matrix][:: -1 if root.transpose else 1]
+    return (ratio[read] / (2 * ratio[out]) ** 0.5,)
+
+
+def _matrix(root: str, ratio: _Ratios, named: _Named, matrices: _Matrices) -> tuple[float, ...]:
+    rows, cols = matrices[root]
+    return ((ratio[cols] / ratio[rows]) ** 0.5,)
+
+
+_WEIGHTS: Table[tuple[float, ...]] = Table(
+    {Start: _start, Rows: _rows, Twice: _twice, str: _matrix}
+)

@@ -17,8 +17,6 @@ from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul, substitute
 from tpcalc.limit.graph import (
-    Draw,
-    Fluctuation,
     LimitGraph,
     LNode,
     LRef,
@@ -26,9 +24,11 @@ from tpcalc.limit.graph import (
     ScalarApply,
     product_mean,
 )
+from tpcalc.limit.views import is_drawn, number_of
 from tpcalc.program.base import references, renumbered
-from tpcalc.program.nodes import Data, Input, Kind
+from tpcalc.program.nodes import Data, Kind
 from tpcalc.program.program import Program, prune
+from tpcalc.program.views import input_of
 from tpcalc.results import checks
 
 __all__ = ["conditioned", "fixed"]
@@ -90,8 +90,8 @@ def fixed(
     if not numbers:
         return program, asked
     nodes = tuple(
-        Data(node.name, (numbers[node.name],))
-        if isinstance(node, Input) and not node.family.width and node.name in numbers
+        Data(one.name, (numbers[one.name],))
+        if (one := input_of(node)) is not None and not one.family.width and one.name in numbers
         else node
         for node in source.nodes
     )
@@ -113,7 +113,7 @@ class _Written:
         self.dims = list(graph.vector_dim)
         self.chance: Chance[LRef] = Chance(self)
         self._known = {node: ref for ref, node in enumerate(self.nodes)}
-        bases = [isinstance(node, Draw | Fluctuation) for node in graph.nodes]
+        bases = [is_drawn(node) for node in graph.nodes]
         self._moves: list[bool] = []  # whether a node hangs on one of them
         for base, node in zip(bases, graph.nodes, strict=True):
             self._moves.append(base or any(self._moves[ref] for ref in references(node)))
@@ -136,7 +136,7 @@ class _Written:
             found[base] = self.put(ScalarApply(Fn(expr, 0, 2), (factor, spread.mean)))
         variance = self.chance.covariance(ref, ref)
         for base, node in enumerate(self.graph.nodes):
-            if isinstance(node, Draw | Fluctuation) and base not in found:
+            if is_drawn(node) and base not in found:
                 shared = self.chance.covariance(base, ref)
                 expr = Par(0) + Par(1) * Par(2) ** -1 * (const(value) - Par(3))
                 found[base] = self.put(ScalarApply(Fn(expr, 0, 4), (base, shared, variance, ref)))
@@ -183,7 +183,7 @@ class _Written:
         given: dict[Expr, Expr] = {
             Par(i): const(node.value)
             for i, ref in enumerate(refs)
-            if isinstance(node := self.nodes[ref], Number)
+            if (node := number_of(self.nodes[ref])) is not None
         }
         fn, _, keep = Fn(substitute(expr, given), 0, len(refs)).compact()
         used = tuple(refs[i] for i in keep)

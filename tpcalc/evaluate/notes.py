@@ -8,7 +8,8 @@ from fractions import Fraction
 from tpcalc.evaluate.particles.estimate import Draws
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
-from tpcalc.limit.graph import Apply, Expect, LimitGraph
+from tpcalc.limit.graph import LimitGraph
+from tpcalc.limit.views import average_of, function_of
 from tpcalc.results import ScalarRow, Status
 
 __all__ = ["limit_notes"]
@@ -19,8 +20,8 @@ def _growing(graph: LimitGraph) -> list[str]:
     fast = {
         part.atom.name
         for node in graph.nodes
-        if isinstance(node, Apply | Expect)
-        for part in walk(node.fn.expr)
+        if (own := function_of(node) or average_of(node)) is not None
+        for part in walk(own.fn.expr)
         if isinstance(part, Call) and part.atom.facts.growth is None
     }
     if not fast:

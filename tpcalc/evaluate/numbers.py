@@ -18,13 +18,12 @@ from tpcalc.limit.graph import (
     Apply,
     Expect,
     LimitGraph,
-    LNode,
     LRef,
     Product,
     ScalarApply,
     restricted,
 )
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 from tpcalc.results import Estimate, Status
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def numbers(
         except (LimitError, EvaluationError) as found:
             culprit, error = _culprit(part, replace(out.budget, rel_error=None), seed, found)
             lost = _above(part, culprit)
-            failure = Failure(_term(part.nodes[culprit]), error)
+            failure = Failure(_TERMS(part.nodes[culprit]), error)
             out.failed |= {name: failure for name in names if name in lost}
             names = [name for name in names if name not in lost]
             continue
@@ -179,11 +178,12 @@ def _any_in(refs: Iterable[LRef], found: set[LRef]) -> bool:
     return any(ref in found for ref in refs)
 
 
-def _term(node: LNode) -> str:
-    if isinstance(node, Apply | ScalarApply):
-        return node.fn.text
-    if isinstance(node, Expect):
-        return f"the average of {node.fn.text}"
-    if isinstance(node, Product):
-        return f"a product with {node.matrix}{'.T' if node.transpose else ''}"
-    return ""
+_TERMS: Table[str] = Table(
+    {
+        Apply: lambda node: node.fn.text,
+        ScalarApply: lambda node: node.fn.text,
+        Expect: lambda node: f"the average of {node.fn.text}",
+        Product: lambda node: f"a product with {node.matrix}{'.T' if node.transpose else ''}",
+    },
+    lambda node: "",
+)

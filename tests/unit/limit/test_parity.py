@@ -249,7 +249,7 @@ def test_shared_signs_show_no_zero_that_own_signs_do_not(
 
 def zeros(graph: list[LNode], haar: bool, limit: int) -> set[tuple[int, ...]]:
     """Which averages of up to three vectors are said to be 0."""
-    group = Group("g", "n", (Fraction(0), Fraction(0)))
+    group = Family.group("g", "n", (Fraction(0), Fraction(0)))
     parity = Parity({"g": group}, frozenset({"W"} if haar else ()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[Parity.__module__], "OWN", limit)

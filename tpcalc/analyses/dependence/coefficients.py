@@ -21,6 +21,7 @@ from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Product, Target, product_mean
+from tpcalc.limit.views import the_product
 from tpcalc.results import Estimate, Method, spread_error
 
 __all__ = ["Coefficient", "coefficients"]
@@ -107,9 +108,7 @@ class _System:
                     self._moment(self._vector(below), x)
 
     def _node(self, ref: LRef) -> Product:
-        node = self.sets.context.nodes[ref]
-        assert isinstance(node, Product)
-        return node
+        return the_product(self.sets.context.nodes[ref])
 
     def _vector(self, ref: LRef) -> LRef:
         return self._node(ref).vector

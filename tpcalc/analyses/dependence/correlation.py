@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tpcalc.analyses.dependence.sets import Sets
-from tpcalc.limit.graph import Combine, Fluctuation, LRef, Noise, Product, Start
+from tpcalc.limit.graph import Combine, Fluctuation, LNode, LRef, Product, Start
+from tpcalc.limit.views import fluctuation_of, is_noise, product_of, start_of, the_start
+from tpcalc.program.base import Table
 
 __all__ = ["may_correlate"]
 
@@ -21,36 +23,56 @@ def may_correlate(sets: Sets, a: LRef, b: LRef) -> bool:
     Source: Hajjar, Chizat, Giraud, section B.2 (ZHat).
     """
     first, second = sets.context.nodes[a], sets.context.nodes[b]
-    if a == b or isinstance(first, Noise) or isinstance(second, Noise):
+    if a == b or is_noise(first) or is_noise(second):
         return True
-    if isinstance(first, Product) and isinstance(second, Product):
-        one_side = (first.matrix, first.transpose) == (second.matrix, second.transpose)
-        return one_side and sets.correlated(a, b)
-    if isinstance(first, Fluctuation) and isinstance(second, Fluctuation):
-        one, two = first.root, second.root
-        if not isinstance(one, Start) or not isinstance(two, Start):
-            return one == two and sets.correlated(a, b)
-        shared = _covariance(sets, _weights(sets, one), _weights(sets, two))
-        return shared != 0 and sets.correlated(a, b)
-    if isinstance(first, Start | Combine) and isinstance(second, Start | Combine):
-        return _covariance(sets, _weights(sets, first), _weights(sets, second)) != 0
-    return False
+    return _MAY_CORRELATE(first, second, sets, a, b)
 
 
+def _products(first: Product, other: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
+    second = product_of(other)
+    if second is None or (first.matrix, first.transpose) != (second.matrix, second.transpose):
+        return False
+    return sets.correlated(a, b)
+
+
+def _fluctuations(first: Fluctuation, other: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
+    second = fluctuation_of(other)
+    if second is None:
+        return False
+    one, two = start_of(first.root), start_of(second.root)
+    if one is None or two is None:
+        return first.root == second.root and sets.correlated(a, b)
+    shared = _covariance(sets, _alone(one, sets), _alone(two, sets))
+    return shared != 0 and sets.correlated(a, b)
+
+
+def _starts(first: Start | Combine, second: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
+    other = _WEIGHTS(second, sets)
+    return bool(other) and _covariance(sets, _WEIGHTS(first, sets), other) != 0
+
+
+_MAY_CORRELATE: Table[bool] = Table(
+    {Product: _products, Fluctuation: _fluctuations, Start: _starts, Combine: _starts},
+    lambda first, second, sets, a, b: False,
+)
 Weights = dict[tuple[str, int], Fraction]
 
 
-def _weights(sets: Sets, node: Start | Combine) -> Weights:
-    """A sum of start vectors as the number in front of each."""
-    if isinstance(node, Start):
-        return {(node.group, node.index): Fraction(1)}
+def _alone(node: Start, sets: Sets) -> Weights:
+    return {(node.group, node.index): Fraction(1)}
+
+
+def _sum(node: Combine, sets: Sets) -> Weights:
     out: Weights = {}
     for number, vector in zip(node.numbers, node.vectors, strict=True):
-        start = sets.context.nodes[vector]
-        assert isinstance(start, Start)
+        start = the_start(sets.context.nodes[vector])
         place = (start.group, start.index)
         out[place] = out.get(place, Fraction(0)) + Fraction(number)
     return out
+
+
+# A sum of start vectors as the number in front of each; nothing for all else.
+_WEIGHTS: Table[Weights] = Table({Start: _alone, Combine: _sum}, lambda node, sets: {})
 
 
 def _covariance(sets: Sets, first: Weights, second: Weights) -> Fraction:

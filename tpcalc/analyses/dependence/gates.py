@@ -21,6 +21,8 @@ from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Apply, Combine, LRef
 from tpcalc.limit.law import Density
+from tpcalc.limit.views import function_of
+from tpcalc.program.base import Table
 
 __all__ = ["Gates", "Support", "picks"]
 
@@ -80,8 +82,8 @@ class Gates:
         Args:
             node: A function of vectors.
         """
-        inner = {i: self.context.nodes[ref] for i, ref in enumerate(node.vectors)}
-        asks = {i: n for i, n in inner.items() if isinstance(n, Apply) and picks(n.fn.expr)}
+        inner = {i: function_of(self.context.nodes[ref]) for i, ref in enumerate(node.vectors)}
+        asks = {i: n for i, n in inner.items() if n is not None and picks(n.fn.expr)}
         if not asks:
             return node
         vectors, scalars = list(node.vectors), list(node.scalars)
@@ -114,18 +116,17 @@ class Gates:
             ref: Its node; those of its arguments are there.
         """
         self._of[ref] = (
-            EVERYWHERE if self.context.laws.density(ref) is not Density.NONE else self._find(ref)
+            EVERYWHERE
+            if self.context.laws.density(ref) is not Density.NONE
+            else _SUPPORTS(self.context.nodes[ref], self)
         )
 
-    def _find(self, ref: LRef) -> Support:
-        node = self.context.nodes[ref]
-        if isinstance(node, Apply):
-            node = self.opened(node)
-            parts = [self._expr(term, node) for term in self.felt(node)]
-            if len(parts) == 1:
-                return parts[0]
-            return Support(_common(parts)) if parts else Support()
-        return self._sum(node) if isinstance(node, Combine) else Support()
+    def _function(self, node: Apply) -> Support:
+        node = self.opened(node)
+        parts = [self._expr(term, node) for term in self.felt(node)]
+        if len(parts) == 1:
+            return parts[0]
+        return Support(_common(parts)) if parts else Support()
 
     def _sum(self, node: Combine) -> Support:
         """A sum is not 0 where a term with a coefficient of its own is not 0."""
@@ -182,6 +183,15 @@ class Gates:
             return Support(inner.gates)
         gate = (node.vectors[expr.arg.index], open_[0])
         return Support(inner.gates | {gate}, full=True)
+
+
+_SUPPORTS: Table[Support] = Table(
+    {
+        Apply: lambda node, gates: gates._function(node),
+        Combine: lambda node, gates: gates._sum(node),
+    },
+    lambda node, gates: Support(),
+)
 
 
 def _sides(atom: Atom) -> list[bool]:

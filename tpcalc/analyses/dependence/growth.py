@@ -6,11 +6,12 @@ that activations declare.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.analyses.dependence.sets import Sets
-from tpcalc.functions import Expr
+from tpcalc.functions import Fn
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
 from tpcalc.limit.graph import (
     Apply,
@@ -18,6 +19,7 @@ from tpcalc.limit.graph import (
     Draw,
     Expect,
     Fluctuation,
+    LRef,
     Noise,
     Number,
     OuterExpect,
@@ -25,6 +27,8 @@ from tpcalc.limit.graph import (
     ScalarApply,
     Start,
 )
+from tpcalc.limit.views import the_product
+from tpcalc.program.base import Table
 
 __all__ = ["Growth"]
 
@@ -47,36 +51,20 @@ class Growth:
 
     def __post_init__(self) -> None:
         for ref in range(len(self.sets.of)):
-            self.of.append(self._find(ref))
+            self.of.append(_DEGREES(self.sets.context.nodes[ref], ref, self))
 
-    def _find(self, ref: int) -> Degree:
-        node = self.sets.context.nodes[ref]
-        if isinstance(node, Start | Draw):
-            return ONE
-        if isinstance(node, Number):
-            return ZERO
-        if isinstance(node, Noise):
-            return None  # no Gaussian, and its law is not computed
-        if isinstance(node, Product):
-            return self._product(ref, node)
-        if isinstance(node, Fluctuation):
-            return self._hat(*node.vectors)
-        if isinstance(node, Combine):
-            scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
-            pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
-            return largest_degree(degree_sum(pair) for pair in pairs)
-        if isinstance(node, OuterExpect):
-            rows = [self.of[r] for r in (*node.rows, *node.cols)]
-            kernel = self._expr(node.fn.expr, rows, [self.of[s] for s in node.scalars])
-            return degree_sum((kernel, self.of[node.vector]))
-        if isinstance(node, ScalarApply):
-            return self._expr(node.fn.expr, [], [self.of[s] for s in node.scalars])
-        assert isinstance(node, Apply | Expect)
-        vectors = [self.of[v] for v in node.vectors]
-        found = self._expr(node.fn.expr, vectors, [self.of[s] for s in node.scalars])
-        if isinstance(node, Expect) and found is not None and not self.sets.of[ref]:
-            return ZERO
-        return found
+    def _sum(self, node: Combine) -> Degree:
+        scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
+        pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
+        return largest_degree(degree_sum(pair) for pair in pairs)
+
+    def _outer(self, node: OuterExpect) -> Degree:
+        kernel = self._function(node.fn, (*node.rows, *node.cols), node.scalars)
+        return degree_sum((kernel, self.of[node.vector]))
+
+    def _average(self, node: Expect, ref: LRef) -> Degree:
+        found = self._function(node.fn, node.vectors, node.scalars)
+        return ZERO if found is not None and not self.sets.of[ref] else found
 
     def _hat(self, *vectors: int) -> Degree:
         """A Gaussian whose variance is a product of E[(Z^x)^2], given scalars that stay random."""
@@ -86,16 +74,32 @@ class Growth:
             return None
         return degree_sum([ONE, *(d for d, felt in zip(inner, random, strict=True) if felt)])
 
-    def _product(self, ref: int, node: Product) -> Degree:
+    def _product(self, node: Product, ref: LRef) -> Degree:
         hat, terms = self._hat(node.vector), self.sets.dots[ref].open
         if not terms:
             return hat
         if self.sets.random(self.sets.of[node.vector]):
             return None  # the coefficients are functions of random scalars, and not followed
-        earlier = [self.sets.context.nodes[term] for term in terms]
-        return largest_degree(
-            [hat, *(self.of[q.vector] for q in earlier if isinstance(q, Product))]
-        )
+        earlier = [the_product(self.sets.context.nodes[term]) for term in terms]
+        return largest_degree([hat, *(self.of[q.vector] for q in earlier)])
 
-    def _expr(self, expr: Expr, vectors: list[Degree], scalars: list[Degree]) -> Degree:
-        return degree_of(expr, vectors, scalars, self.sets.context.ranking.chamber.at)
+    def _function(self, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]) -> Degree:
+        own, given = [self.of[v] for v in vectors], [self.of[s] for s in scalars]
+        return degree_of(fn.expr, own, given, self.sets.context.ranking.chamber.at)
+
+
+_DEGREES: Table[Degree] = Table(
+    {
+        Start: lambda node, ref, growth: ONE,
+        Draw: lambda node, ref, growth: ONE,
+        Number: lambda node, ref, growth: ZERO,
+        Noise: lambda node, ref, growth: None,  # no Gaussian, and its law is not computed
+        Product: lambda node, ref, growth: growth._product(node, ref),
+        Fluctuation: lambda node, ref, growth: growth._hat(*node.vectors),
+        Combine: lambda node, ref, growth: growth._sum(node),
+        OuterExpect: lambda node, ref, growth: growth._outer(node),
+        ScalarApply: lambda node, ref, growth: growth._function(node.fn, (), node.scalars),
+        Apply: lambda node, ref, growth: growth._function(node.fn, node.vectors, node.scalars),
+        Expect: lambda node, ref, growth: growth._average(node, ref),
+    }
+)

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 
 from tpcalc.analyses.dependence.sets import Sets, image_of
 from tpcalc.functions.numbers import number_text
-from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LRef, Noise, Product, Start
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Fluctuation,
+    LRef,
+    Noise,
+    Product,
+    Start,
+)
+from tpcalc.limit.views import start_of
+from tpcalc.program.base import Table
 from tpcalc.results.dependencies import GaussianRow
 
 __all__ = ["Names", "side"]
@@ -44,18 +55,12 @@ class Names:
         if ref in self._of:
             return self._of[ref]
         node = self.sets.context.nodes[ref]
-        if isinstance(node, Start):
-            return self._start(node)
+        if (start := start_of(node)) is not None:
+            return self._start(start)
         if image_of(self.sets.context, ref):
             return self._image(ref)
-        if isinstance(node, Product):
-            text = f"{side(node.matrix, node.transpose)} {self.vector(node.vector)}"
-        elif isinstance(node, Apply) and not node.scalars:
-            parts = [self.vector(v) for v in node.vectors]
-            text = re.sub(r"\bx(\d+)\b", lambda found: parts[int(found[1])], node.fn.text)
-        else:
-            return f"v{ref}"
-        return text if len(text) <= LONGEST else f"v{ref}"
+        text = _FORMULAS(node, self)
+        return text if text and len(text) <= LONGEST else f"v{ref}"
 
     def gaussian(self, ref: LRef) -> GaussianRow:
         """A Gaussian of a dependency set.
@@ -63,27 +68,7 @@ class Names:
         Args:
             ref: Its node.
         """
-        node = self.sets.context.nodes[ref]
-        if isinstance(node, Start):
-            name = self._start(node)
-            return GaussianRow(name, "start", name)
-        if isinstance(node, Product):
-            product = f"{side(node.matrix, node.transpose)} {self.vector(node.vector)}"
-            return GaussianRow(f"hat {product}", "hat", f"Gaussian part of {product}")
-        if isinstance(node, Draw):
-            law = f"N({number_text(node.value)}, {number_text(node.std)}^2)"
-            return GaussianRow(node.name, "scalar", law)
-        if isinstance(node, Fluctuation):
-            *g, x = (self.vector(vector) for vector in node.vectors)
-            root = [self._start(node.root)] if isinstance(node.root, Start) else []
-            root = [node.root] if isinstance(node.root, str) else root
-            law = f"limit of sqrt(n) times the average of {' '.join((*g, *root, x))}, a Gaussian"
-            return GaussianRow(f"G({', '.join((*root, *g, x))})", "scalar", law)
-        if isinstance(node, Noise):
-            law = "sqrt(n) times an average of expectation 0; its law is not computed"
-            return GaussianRow(f"average v{ref}", "average", law)
-        assert isinstance(node, Combine)
-        return GaussianRow(self.vector(ref), "start", self._sum(node))
+        return _ROWS(self.sets.context.nodes[ref], ref, self)
 
     def _start(self, node: Start) -> str:
         alone = self.sets.context.program.group[node.group].size == 1
@@ -105,6 +90,64 @@ class Names:
         if len(terms) > 2 * SHOWN:
             terms = [*terms[:SHOWN], "...", *terms[-1:]]
         return " + ".join(terms).replace("+ -", "- ")
+
+
+def _product(node: Product, names: Names) -> str:
+    return f"{side(node.matrix, node.transpose)} {names.vector(node.vector)}"
+
+
+def _function(node: Apply, names: Names) -> str:
+    if node.scalars:
+        return ""
+    parts = [names.vector(v) for v in node.vectors]
+    return re.sub(r"\bx(\d+)\b", lambda found: parts[int(found[1])], node.fn.text)
+
+
+_FORMULAS: Table[str] = Table({Product: _product, Apply: _function}, lambda node, names: "")
+
+
+def _start_row(node: Start, ref: LRef, names: Names) -> GaussianRow:
+    return GaussianRow(names._start(node), "start", names._start(node))
+
+
+def _hat_row(node: Product, ref: LRef, names: Names) -> GaussianRow:
+    product = _product(node, names)
+    return GaussianRow(f"hat {product}", "hat", f"Gaussian part of {product}")
+
+
+def _draw_row(node: Draw, ref: LRef, names: Names) -> GaussianRow:
+    law = f"N({number_text(node.value)}, {number_text(node.std)}^2)"
+    return GaussianRow(node.name, "scalar", law)
+
+
+_ROOTS: Table[list[str]] = Table(
+    {Start: lambda root, names: [names._start(root)], str: lambda root, names: [root]},
+    lambda root, names: [],
+)
+
+
+def _fluctuation_row(node: Fluctuation, ref: LRef, names: Names) -> GaussianRow:
+    *g, x = (names.vector(vector) for vector in node.vectors)
+    root = _ROOTS(node.root, names)
+    law = f"limit of sqrt(n) times the average of {' '.join((*g, *root, x))}, a Gaussian"
+    return GaussianRow(f"G({', '.join((*root, *g, x))})", "scalar", law)
+
+
+def _noise_row(node: Noise, ref: LRef, names: Names) -> GaussianRow:
+    law = "sqrt(n) times an average of expectation 0; its law is not computed"
+    return GaussianRow(f"average v{ref}", "average", law)
+
+
+_ROWS: Table[GaussianRow] = Table(
+    {
+        Start: _start_row,
+        Product: _hat_row,
+        Draw: _draw_row,
+        Fluctuation: _fluctuation_row,
+        Noise: _noise_row,
+        Combine: lambda node, ref, names: GaussianRow(names.vector(ref), "start", names._sum(node)),
+    }
+)
 
 
 def side(matrix: str, transpose: bool) -> str:

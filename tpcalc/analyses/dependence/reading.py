@@ -20,8 +20,10 @@ from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import Apply, Combine, LRef
 from tpcalc.limit.scales import Scales
-from tpcalc.program.base import references
-from tpcalc.program.nodes import Input, Ref
+from tpcalc.limit.views import function_of
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Ref
+from tpcalc.program.views import input_of
 
 __all__ = ["Dots", "Reading"]
 
@@ -46,8 +48,8 @@ class Reading:
     seed: int
 
     def __post_init__(self) -> None:
-        for ref, node in enumerate(self.orders.program.nodes):
-            if isinstance(node, Input) and node.family.law == "orthogonal":
+        for ref, node in enumerate(map(input_of, self.orders.program.nodes)):
+            if node is not None and node.family.law == "orthogonal":
                 raise LimitError(
                     f"the matrix {node.name!r} is orthogonal: the vectors that its products depend "
                     "on are found for Gaussian matrices only.",
@@ -84,7 +86,7 @@ class Reading:
     def tests(self) -> Mapping[LRef, Finding]:
         """What numbers say of the coefficients whose form does not exclude 0."""
         certainty = Certainty(self.context)
-        asked = {scalar for ref in self.cone for scalar in _coefficients(self.context, ref)}
+        asked = {scalar for ref in self.cone for scalar in _COEFFICIENTS(self.context.nodes[ref])}
         open_ = sorted(scalar for scalar in asked if not certainty.holds(scalar))
         if self.verify:
             return nonzero(self.context, open_, self.seed)
@@ -148,8 +150,8 @@ class Reading:
         """Summands that live where something is exactly 0, and that numbers do not tell from 0."""
         context, made = self.context, dict[tuple[LRef, Expr], LRef]()
         for ref in self.cone:
-            node = context.nodes[ref]
-            if isinstance(node, Apply) and not context.missing[ref]:
+            node = function_of(context.nodes[ref])
+            if node is not None and not context.missing[ref]:
                 node = self.sets.gates.opened(node)
                 for term in filter(picks, self.sets.gates.felt(node)):
                     fn, vectors, scalars = Fn(term, node.fn.vectors, node.fn.scalars).compact()
@@ -163,14 +165,18 @@ class Reading:
         return [key for key, part in made.items() if part not in found or not found[part].nonzero]
 
 
-def _coefficients(context: Context, ref: LRef) -> list[LRef]:
-    """The scalars that multiply vectors in a node."""
-    node = context.nodes[ref]
-    if isinstance(node, Combine):
-        return [scalar for scalar in node.scalars if scalar is not None]
-    if isinstance(node, Apply):
-        return [node.scalars[p.index] for p in walk(node.fn.expr) if isinstance(p, Par)]
-    return []
+def _of_function(node: Apply) -> list[LRef]:
+    return [node.scalars[p.index] for p in walk(node.fn.expr) if isinstance(p, Par)]
+
+
+# The scalars that multiply vectors in a node.
+_COEFFICIENTS: Table[list[LRef]] = Table(
+    {
+        Combine: lambda node: [scalar for scalar in node.scalars if scalar is not None],
+        Apply: _of_function,
+    },
+    lambda node: [],
+)
 
 
 def _is_complete(run: Scales, names: Iterable[str]) -> bool:

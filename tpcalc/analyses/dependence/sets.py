@@ -23,12 +23,14 @@ from tpcalc.limit.graph import (
     Fluctuation,
     LRef,
     Noise,
+    Number,
     OuterExpect,
     Product,
     ScalarApply,
     Start,
 )
-from tpcalc.program.base import references
+from tpcalc.limit.views import product_of, start_of, sum_of, the_product
+from tpcalc.program.base import Table, references
 
 __all__ = ["Sets", "image_of"]
 
@@ -57,11 +59,11 @@ class Sets:
         self._shut: frozenset[tuple[LRef, Expr]] = frozenset()
         self._earlier: dict[tuple[str, bool], list[LRef]] = {}
         for ref, node in enumerate(tuple(self.context.nodes)):
-            if isinstance(node, Product):
-                self.dots[ref] = self._dot(node)
+            if (product := product_of(node)) is not None:
+                self.dots[ref] = self._dot(product)
             self.of.append(self._find(ref))
-            if isinstance(node, Product):
-                self._earlier.setdefault((node.matrix, node.transpose), []).append(ref)
+            if product is not None:
+                self._earlier.setdefault((product.matrix, product.transpose), []).append(ref)
             if self.context.dims[ref] is not None:
                 self.gates.add(ref)
 
@@ -109,32 +111,33 @@ class Sets:
         return bits & self._scalars
 
     def _find(self, ref: LRef) -> int:
-        node = self.context.nodes[ref]
-        own = 1 << ref
-        if isinstance(node, Start):
-            cov = self.context.program.group[node.group].cov
-            return own if cov is None or cov[node.index][node.index] != 0 else 0
+        return _SETS(self.context.nodes[ref], ref, self)
+
+    def _start(self, ref: LRef, node: Start) -> int:
+        cov = self.context.program.group[node.group].cov
+        return 1 << ref if cov is None or cov[node.index][node.index] != 0 else 0
+
+    def _scalar(self, ref: LRef, node: Draw | Fluctuation | Noise) -> int:
+        self._scalars |= 1 << ref
+        return 1 << ref | self.random(self._all(references(node)))
+
+    def _product(self, ref: LRef, node: Product) -> int:
+        terms = [the_product(self.context.nodes[earlier]) for earlier in self.dots[ref].open]
+        return 1 << ref | self._all(t.vector for t in terms) | self.random(self.of[node.vector])
+
+    def _sum(self, ref: LRef, node: Combine) -> int:
         if image_of(self.context, ref):
-            return own
-        if isinstance(node, Draw | Fluctuation | Noise):
-            self._scalars |= own
-            return own | self.random(self._all(references(node)))
-        if isinstance(node, Product):
-            terms = [self.context.nodes[earlier] for earlier in self.dots[ref].open]
-            vectors = [term.vector for term in terms if isinstance(term, Product)]
-            return own | self._all(vectors) | self.random(self.of[node.vector])
-        if isinstance(node, Apply):
-            return self._applied(ref, node)
-        if isinstance(node, Combine):
-            pairs = zip(node.scalars, node.vectors, strict=True)
-            kept = [(s, v) for s, v in pairs if s not in self._none]
-            return self._all([v for _, v in kept]) | self._all(s for s, _ in kept if s is not None)
-        if isinstance(node, OuterExpect):
-            over = self._all((*node.cols, node.vector))
-            return self._all((*node.rows, *node.scalars)) | self.random(over)
-        if isinstance(node, Expect):
-            return self._all(node.scalars) | self.random(self._all(node.vectors))
-        return self._all(node.scalars) if isinstance(node, ScalarApply) else 0
+            return 1 << ref
+        pairs = zip(node.scalars, node.vectors, strict=True)
+        kept = [(s, v) for s, v in pairs if s not in self._none]
+        return self._all([v for _, v in kept]) | self._all(s for s, _ in kept if s is not None)
+
+    def _outer(self, node: OuterExpect) -> int:
+        over = self._all((*node.cols, node.vector))
+        return self._all((*node.rows, *node.scalars)) | self.random(over)
+
+    def _average(self, node: Expect) -> int:
+        return self._all(node.scalars) | self.random(self._all(node.vectors))
 
     def _all(self, refs: Iterable[LRef]) -> int:
         bits = 0
@@ -173,6 +176,23 @@ class Sets:
         return correlated(self.context.nodes, self.context.parity, a, b)
 
 
+_SETS: Table[int] = Table(
+    {
+        Start: lambda node, ref, sets: sets._start(ref, node),
+        Draw: lambda node, ref, sets: sets._scalar(ref, node),
+        Fluctuation: lambda node, ref, sets: sets._scalar(ref, node),
+        Noise: lambda node, ref, sets: sets._scalar(ref, node),
+        Product: lambda node, ref, sets: sets._product(ref, node),
+        Apply: lambda node, ref, sets: sets._applied(ref, node),
+        Combine: lambda node, ref, sets: sets._sum(ref, node),
+        OuterExpect: lambda node, ref, sets: sets._outer(node),
+        Expect: lambda node, ref, sets: sets._average(node),
+        ScalarApply: lambda node, ref, sets: sets._all(node.scalars),
+        Number: lambda node, ref, sets: 0,
+    }
+)
+
+
 def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
     """The start vectors that a node is a given linear combination of; none for any other node.
 
@@ -180,10 +200,10 @@ def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
         context: The graph.
         ref: The node.
     """
-    node = context.nodes[ref]
-    if not isinstance(node, Combine) or any(scalar is not None for scalar in node.scalars):
+    node = sum_of(context.nodes[ref])
+    if node is None or any(scalar is not None for scalar in node.scalars):
         return ()
     if len(node.vectors) < 2:  # a multiple of one start vector is that start vector
         return ()
-    starts = all(isinstance(context.nodes[vector], Start) for vector in node.vectors)
+    starts = all(start_of(context.nodes[vector]) is not None for vector in node.vectors)
     return node.vectors if starts else ()

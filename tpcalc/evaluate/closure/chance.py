@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.field import Values
@@ -22,12 +22,14 @@ from tpcalc.limit.graph import (
     LNode,
     LRef,
     Product,
+    Root,
     Rows,
     ScalarApply,
     Start,
     Twice,
 )
-from tpcalc.program.base import references
+from tpcalc.limit.views import fluctuation_of, start_of
+from tpcalc.program.base import Table, references
 
 __all__ = ["Chance", "Spread", "random_nodes"]
 
@@ -49,7 +51,7 @@ def random_nodes(graph: LimitGraph) -> frozenset[LRef]:
     """
     found: list[_Monomial | None] = []
     for ref, node in enumerate(graph.nodes):
-        found.append(_monomial(ref, node, found))
+        found.append(_MONOMIALS(node, ref, found))
     return frozenset(ref for ref, monomial in enumerate(found) if monomial != ONE)
 
 
@@ -78,28 +80,50 @@ ONE = _Monomial()
 _Found = Sequence[_Monomial | None]
 
 
-def _monomial(ref: LRef, node: LNode, found: _Found) -> _Monomial | None:
-    """What a node holds of random scalars as a factor; None: it depends on them in another way.
+def _of_draw(node: Draw, ref: LRef, found: _Found) -> _Monomial | None:
+    return ONE if node.std == 0 else _itself(ref)
 
-    A product with a matrix is linear, its correction too: c Z^y with c = E[dZ^x / d hat] takes the
-    monomial of y out and that of x in.
-    """
-    if isinstance(node, Draw | Fluctuation):
-        if isinstance(node, Draw) and node.std == 0:
-            return ONE
-        own = _Monomial(frozenset({(ref, Fraction(1))}), frozenset({ref}))
-        vectors = node.vectors if isinstance(node, Fluctuation) else ()
-        return _product([own, *_all(vectors, found)])
-    if isinstance(node, Product):
-        return found[node.vector]
-    if isinstance(node, Apply | Expect):
-        return _factor(node.fn.expr, [found[v] for v in node.vectors], _all(node.scalars, found))
-    if isinstance(node, ScalarApply):
-        return _factor(node.fn.expr, [], _all(node.scalars, found))
-    if isinstance(node, Combine):
-        pairs = zip(node.scalars, node.vectors, strict=True)
-        return _same([_product([ONE if s is None else found[s], found[v]]) for s, v in pairs])
+
+def _of_fluctuation(node: Fluctuation, ref: LRef, found: _Found) -> _Monomial | None:
+    return _product([_itself(ref), *_all(node.vectors, found)])
+
+
+def _of_function(node: Apply | Expect, ref: LRef, found: _Found) -> _Monomial | None:
+    return _factor(node.fn.expr, _all(node.vectors, found), _all(node.scalars, found))
+
+
+def _of_scalars(node: ScalarApply, ref: LRef, found: _Found) -> _Monomial | None:
+    return _factor(node.fn.expr, [], _all(node.scalars, found))
+
+
+def _of_sum(node: Combine, ref: LRef, found: _Found) -> _Monomial | None:
+    pairs = zip(node.scalars, node.vectors, strict=True)
+    return _same([_product([ONE if s is None else found[s], found[v]]) for s, v in pairs])
+
+
+def _of_others(node: LNode, ref: LRef, found: _Found) -> _Monomial | None:
     return ONE if all(found[other] == ONE for other in references(node)) else None
+
+
+def _itself(ref: LRef) -> _Monomial:
+    return _Monomial(frozenset({(ref, Fraction(1))}), frozenset({ref}))
+
+
+# What a node holds of random scalars as a factor; None: it depends on them in another way. A
+# product with a matrix is linear, its correction too: c Z^y with c = E[dZ^x / d hat] takes the
+# monomial of y out and that of x in.
+_MONOMIALS: Table[_Monomial | None] = Table(
+    {
+        Draw: _of_draw,
+        Fluctuation: _of_fluctuation,
+        Product: lambda node, ref, found: found[node.vector],
+        Apply: _of_function,
+        Expect: _of_function,
+        ScalarApply: _of_scalars,
+        Combine: _of_sum,
+    },
+    _of_others,
+)
 
 
 def _all(refs: Sequence[LRef], found: _Found) -> _Found:
@@ -193,15 +217,12 @@ class Chance(Generic[T]):
         return found
 
     def _spread(self, ref: LRef) -> Spread[T]:
-        field, node = self.closure.field, self.closure.graph.nodes[ref]
         if ref not in self.random:
             return Spread({}, self.closure.scalar(ref))
-        if isinstance(node, Draw):
-            return Spread({ref: field.number(node.std)}, field.number(node.value))
-        if isinstance(node, Fluctuation):
-            return Spread({ref: field.number(1)}, field.number(0))
-        if not isinstance(node, ScalarApply):
-            raise Unknown("an average over coordinates that depends on a random scalar")
+        return _SPREADS(self.closure.graph.nodes[ref], ref, self)
+
+    def _applied(self, node: ScalarApply) -> Spread[T]:
+        field = self.closure.field
         hidden: dict[Expr, Expr] = {
             Par(i): Var(s) if s in self.random else Par(s) for i, s in enumerate(node.scalars)
         }
@@ -254,35 +275,14 @@ class Chance(Generic[T]):
     def _base(self, left: LRef, right: LRef) -> tuple[list[T], list[tuple[LRef, LRef]]] | None:
         """The covariance of two scalars of the graph; None where they are independent."""
         graph, field = self.closure.graph, self.closure.field
-        a, b = graph.nodes[left], graph.nodes[right]
+        a, b = fluctuation_of(graph.nodes[left]), fluctuation_of(graph.nodes[right])
         if (left, right) in graph.apart or (right, left) in graph.apart:
             raise Unknown("fluctuating averages may be correlated, and are drawn independently")
-        if isinstance(a, Draw) or isinstance(b, Draw):
+        if a is None or b is None:  # a draw
             return ([], []) if left == right else None
-        assert isinstance(a, Fluctuation) and isinstance(b, Fluctuation)
-        ratio = {dim.name: dim.ratio for dim in graph.dims}
-        if not isinstance(a.root, Start) or not isinstance(b.root, Start):
-            if a.root != b.root:
-                return None
-            if isinstance(a.root, Rows):
-                rate = [field.number(1 / ratio[a.root.dim])] if ratio[a.root.dim] != 1 else []
-                return rate, [(a.vectors[0], b.vectors[0])]
-            twice = a.root if isinstance(a.root, Twice) else None
-            matrix = twice.matrix if twice else a.root
-            rows, cols = next((row, col) for name, row, col in graph.matrices if name == matrix)
-            values: list[Fraction | float] = [ratio[cols] / ratio[rows]]
-            if twice:
-                out, read = (cols, rows) if twice.transpose else (rows, cols)
-                values = [ratio[read] ** 2 / ratio[out] / 2]
-        elif a.root.group != b.root.group:
+        values = _SHARED(a.root, b.root, graph)
+        if values is None:
             return None
-        else:
-            group = next(group for group in graph.groups if group.name == a.root.group)
-            i, j = a.root.index, b.root.index
-            shared = Fraction(i == j) if group.cov is None else group.cov[i][j]
-            if shared == 0:
-                return None
-            values = [shared, 1 / ratio[group.dim]]
         factors = [field.number(value) for value in values if value != 1]
         return factors, list(zip(a.vectors, b.vectors, strict=True))
 
@@ -294,3 +294,68 @@ class Chance(Generic[T]):
             if isinstance(part, Par)
         }
         return self.closure.field.function(expr, values)
+
+
+def _draw_spread(node: Draw, ref: LRef, chance: Chance[T]) -> Spread[T]:
+    field = chance.closure.field
+    return Spread({ref: field.number(node.std)}, field.number(node.value))
+
+
+def _fluctuation_spread(node: Fluctuation, ref: LRef, chance: Chance[T]) -> Spread[T]:
+    return Spread({ref: chance.closure.field.number(1)}, chance.closure.field.number(0))
+
+
+def _no_spread(node: LNode, ref: LRef, chance: Chance[T]) -> Spread[T]:
+    raise Unknown("an average over coordinates that depends on a random scalar")
+
+
+_SPREADS: Table[Spread[Any]] = Table(
+    {
+        Draw: _draw_spread,
+        Fluctuation: _fluctuation_spread,
+        ScalarApply: lambda node, ref, chance: chance._applied(node),
+    },
+    _no_spread,
+)
+
+_Factors = list[Fraction | float] | None
+
+
+def _of_starts(root: Start, other: Root, graph: LimitGraph) -> _Factors:
+    start = start_of(other)
+    if start is None or root.group != start.group:
+        return None
+    group = next(group for group in graph.groups if group.name == root.group)
+    i, j = root.index, start.index
+    shared = Fraction(i == j) if group.cov is None else group.cov[i][j]
+    return None if shared == 0 else [shared, 1 / _ratio(graph, group.dim)]
+
+
+def _of_rows(root: Rows, other: Root, graph: LimitGraph) -> _Factors:
+    return [1 / _ratio(graph, root.dim)] if root == other else None
+
+
+def _of_twice(root: Twice, other: Root, graph: LimitGraph) -> _Factors:
+    read, out = _sides(graph, root.matrix)[:: 1 if root.transpose else -1]
+    return [read**2 / out / 2] if root == other else None
+
+
+def _of_matrix(root: str, other: Root, graph: LimitGraph) -> _Factors:
+    rows, cols = _sides(graph, root)
+    return [cols / rows] if root == other else None
+
+
+def _ratio(graph: LimitGraph, dim: str) -> Fraction:
+    return next(own.ratio for own in graph.dims if own.name == dim)
+
+
+def _sides(graph: LimitGraph, matrix: str) -> tuple[Fraction, Fraction]:
+    """The ratios of the rows and of the columns of a matrix."""
+    rows, cols = next((row, col) for name, row, col in graph.matrices if name == matrix)
+    return _ratio(graph, rows), _ratio(graph, cols)
+
+
+# Factors of the covariance of two fluctuations, by the root of the first; None: it is 0.
+_SHARED: Table[_Factors] = Table(
+    {Start: _of_starts, Rows: _of_rows, Twice: _of_twice, str: _of_matrix}
+)

@@ -7,63 +7,37 @@ expectation of such functions again. Each rule says which values it needs; ``Dem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tpcalc.evaluate.closure.demand import Demands, Rule, Unknown
 from tpcalc.evaluate.closure.field import Field
-from tpcalc.evaluate.closure.gaussians import Gaussian, Hat, Member, Primitive, family, related
-from tpcalc.evaluate.closure.products import Affine, Product, affine, is_odd, products
+from tpcalc.evaluate.closure.gaussians import (
+    Correction,
+    Gaussian,
+    Hat,
+    Member,
+    Primitive,
+    Vector,
+    family,
+    related,
+)
+from tpcalc.evaluate.closure.products import Affine, Product, affine, is_odd, is_tame, products
 from tpcalc.evaluate.closure.slopes import slope
-from tpcalc.evaluate.exact import DELTA
 from tpcalc.functions import Call, Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import Pow, add, mul, substitute, walk
+from tpcalc.functions.expr import add, mul, substitute, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit import graph as nodes
-from tpcalc.limit.graph import LimitGraph, LRef
+from tpcalc.limit.graph import LimitGraph, LNode, LRef
+from tpcalc.limit.views import average_of, function_of
+from tpcalc.program.base import Table
 
-__all__ = ["Closure", "Correction"]
+__all__ = ["Closure"]
 
 T = TypeVar("T")
 CENTRED = Var(0) - Par(0)
 LARGEST = 2000  # parts of an expression: what is larger is not expanded
-
-
-@dataclass(frozen=True, slots=True)
-class _Vector:
-    """A vector as a function of Gaussians.
-
-    Args:
-        expr: The function; ``Var(i)`` is Gaussian i, ``Par(i)`` scalar i.
-        support: What it depends on.
-        terms: Of a sum: coefficient and vector of each term.
-        gaussian: Its own number where it is Gaussian itself.
-        whole: Of a vector minus its own average: that vector.
-    """
-
-    expr: Expr
-    support: frozenset[Primitive]
-    terms: tuple[tuple[Expr, LRef], ...] = ()
-    gaussian: int | None = None
-    whole: LRef | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Correction(Generic[T]):
-    """A product with a matrix that its vector depends on: hat + coefficient * Z of ``earlier``.
-
-    Args:
-        matrix: The matrix.
-        transpose: Whether it is the transposed matrix that is applied.
-        coefficient: The number in front.
-        earlier: The vector that the other side of the matrix was applied to.
-    """
-
-    matrix: str
-    transpose: bool
-    coefficient: T
-    earlier: LRef
 
 
 class Closure(Generic[T]):
@@ -161,6 +135,7 @@ class Closure(Generic[T]):
     # -- vectors -----------------------------------------------------------------------------
 
     def _vector(self, ref: LRef) -> Rule:
+<<<<<<< HEAD
         node = self.graph.nodes[ref]
         if isinstance(node, nodes.Start):
             mean = self.field.number(self._groups[node.group].means[node.index])
@@ -186,18 +161,46 @@ class Closure(Generic[T]):
             made = yield from self._function(expr, support, ())
             return replace(made, whole=node.vectors[0]) if self._is_centred(node) else made
         raise Unknown(f"a {type(node).__name__} has no closed form")
+=======
+        return (yield from _VECTORS(self.graph.nodes[ref], self))
+
+    def _start(self, node: nodes.Start) -> Rule:
+        yield from ()
+        mean = self.field.number(self._groups[node.group].mean[node.index])
+        own: Primitive = Member(node.group, node.index)
+        return self._named(Gaussian({own: self.field.number(1)}, mean))
+
+    def _combine(self, node: nodes.Combine) -> Rule:
+        terms = []
+        for number, scalar, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            factor = const(number) if scalar is None else mul((const(number), Par(scalar)))
+            terms.append((factor, item))
+        return (yield from self._sum(terms))
+
+    def _apply(self, node: nodes.Apply) -> Rule:
+        replaced: dict[Expr, Expr] = {}
+        support: frozenset[Primitive] = frozenset()
+        for index, item in enumerate(node.vectors):
+            part = yield ("vector", item)
+            replaced[Var(index)] = part.expr
+            support |= part.support
+        replaced.update({Par(i): Par(s) for i, s in enumerate(node.scalars)})
+        expr = substitute(_readable(node.fn).expr, replaced)
+        made = yield from self._function(expr, support, ())
+        return replace(made, whole=node.vectors[0]) if self._is_centred(node) else made
+>>>>>>> f46337e4ab7b099c9c8fc9ac215698b3af8852ef
 
     def _is_centred(self, node: nodes.Apply) -> bool:
         """Whether this is a vector minus its own average."""
         if node.fn.expr != CENTRED or len(node.vectors) != 1:
             return False
-        average = self.graph.nodes[node.scalars[0]]
-        if not isinstance(average, nodes.Expect):
+        average = average_of(self.graph.nodes[node.scalars[0]])
+        if average is None:
             return False
         if average.fn.expr == Var(0):
             return average.vectors == node.vectors
-        whole = self.graph.nodes[node.vectors[0]]  # derived averages look through functions
-        return isinstance(whole, nodes.Apply) and (
+        whole = function_of(self.graph.nodes[node.vectors[0]])  # averages look through functions
+        return whole is not None and (
             (whole.fn, whole.vectors, whole.scalars)
             == (average.fn, average.vectors, average.scalars)
         )
@@ -249,14 +252,14 @@ class Closure(Generic[T]):
             raise Unknown("a function of too many Gaussians")
         form = affine(expr)
         if form is None or not form[0]:
-            return _Vector(expr, support, terms)
+            return Vector(expr, support, terms)
         number = yield ("derived", form)
-        return _Vector(Var(number), frozenset(self._gaussians[number].parts), (), number)
+        return Vector(Var(number), frozenset(self._gaussians[number].parts), (), number)
 
-    def _named(self, gaussian: Gaussian[T]) -> _Vector:
+    def _named(self, gaussian: Gaussian[T]) -> Vector:
         self._gaussians.append(gaussian)
         number = len(self._gaussians) - 1
-        return _Vector(Var(number), frozenset(gaussian.parts), (), number)
+        return Vector(Var(number), frozenset(gaussian.parts), (), number)
 
     def _derive(self, form: Affine) -> Rule:
         """The number of the Gaussian that is an affine function of others."""
@@ -291,24 +294,28 @@ class Closure(Generic[T]):
         return self.field.function(expr, values)
 
     def _scalar(self, ref: LRef) -> Rule:
-        node = self.graph.nodes[ref]
-        if isinstance(node, nodes.Number):
-            return self.field.number(node.value)
-        if isinstance(node, nodes.Draw) and node.std == 0:
-            return self.field.number(node.value)
-        if isinstance(node, nodes.ScalarApply):
-            replaced: dict[Expr, Expr] = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
-            return (yield from self._number(substitute(_readable(node.fn).expr, replaced)))
-        if isinstance(node, nodes.Expect):
-            if node.fn.is_inner:
-                pair = (node.vectors[0], node.vectors[-1])
-                return (yield ("inner", *sorted(pair)))
-            replaced = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
-            for index, item in enumerate(node.vectors):
-                vector = yield ("vector", item)
-                replaced[Var(index)] = vector.expr
-            return (yield ("mean", substitute(_readable(node.fn).expr, replaced)))
-        raise Unknown(f"a {type(node).__name__} is random or has no closed form")
+        return (yield from _SCALARS(self.graph.nodes[ref], self))
+
+    def _given(self, node: nodes.Number | nodes.Draw) -> Rule:
+        yield from ()
+        return self.field.number(node.value)
+
+    def _draw(self, node: nodes.Draw) -> Rule:
+        return (yield from self._given(node) if node.std == 0 else _no_scalar(node, self))
+
+    def _scalar_apply(self, node: nodes.ScalarApply) -> Rule:
+        replaced: dict[Expr, Expr] = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
+        return (yield from self._number(substitute(_readable(node.fn).expr, replaced)))
+
+    def _expect(self, node: nodes.Expect) -> Rule:
+        if node.fn.is_inner:
+            pair = (node.vectors[0], node.vectors[-1])
+            return (yield ("inner", *sorted(pair)))
+        replaced: dict[Expr, Expr] = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
+        for index, item in enumerate(node.vectors):
+            vector = yield ("vector", item)
+            replaced[Var(index)] = vector.expr
+        return (yield ("mean", substitute(_readable(node.fn).expr, replaced)))
 
     # -- expectations ------------------------------------------------------------------------
 
@@ -330,7 +337,7 @@ class Closure(Generic[T]):
             return self.field.total(total)
         return (yield ("mean", mul((a.expr, b.expr))))
 
-    def _covariance_of(self, a: _Vector, b: _Vector) -> Rule:
+    def _covariance_of(self, a: Vector, b: Vector) -> Rule:
         """E of a product of two vectors that are centred: 0 by structure if they are independent.
 
         Opened like any other product it would be a difference of equal numbers, whose rounding
@@ -398,7 +405,7 @@ class Closure(Generic[T]):
         keys = [tuple(pair for pair in item.factors if pair[0] in part) for part in parts]
         if any(self._vanishes(key) for key in keys):
             for key in keys:  # 0 times an expectation that does not exist is not 0
-                if not all(_is_tame(expr) for _, expr in key):
+                if not all(is_tame(expr) for _, expr in key):
                     yield ("component", key)
             return [self.field.number(Fraction(0))]
         values = []
@@ -468,13 +475,32 @@ class Closure(Generic[T]):
         return self.field.total(total)
 
 
-def _is_tame(expr: Expr) -> bool:
-    """Whether a function grows like a polynomial at most, and is bounded near every point."""
-    return all(
-        (not isinstance(part, Call) or part.atom.facts.growth is not None or part.atom == DELTA)
-        and (not isinstance(part, Pow) or part.exponent > 0)
-        for part in walk(expr)
-    )
+def _no_vector(node: LNode, of: Closure[Any]) -> Rule:
+    raise Unknown(f"a {type(node).__name__} has no closed form")
+
+
+def _no_scalar(node: LNode, of: Closure[Any]) -> Rule:
+    raise Unknown(f"a {type(node).__name__} is random or has no closed form")
+
+
+_VECTORS: Table[Rule] = Table(
+    {
+        nodes.Start: lambda node, of: of._start(node),
+        nodes.Product: lambda node, of: of._product(node),
+        nodes.Combine: lambda node, of: of._combine(node),
+        nodes.Apply: lambda node, of: of._apply(node),
+    },
+    _no_vector,
+)
+_SCALARS: Table[Rule] = Table(
+    {
+        nodes.Number: lambda node, of: of._given(node),
+        nodes.Draw: lambda node, of: of._draw(node),
+        nodes.ScalarApply: lambda node, of: of._scalar_apply(node),
+        nodes.Expect: lambda node, of: of._expect(node),
+    },
+    _no_scalar,
+)
 
 
 def _gaussians_of(expr: Expr) -> list[int]:

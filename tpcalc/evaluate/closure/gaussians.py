@@ -1,4 +1,4 @@
-"""The Gaussians of a limit graph: start vectors, hats, and their linear combinations."""
+"""The Gaussians of a limit graph: start vectors, hats, and vectors as functions of these."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from tpcalc.functions import Expr
 from tpcalc.limit.graph import LRef
 
-__all__ = ["Gaussian", "Hat", "Member", "Primitive", "family", "related"]
+__all__ = ["Correction", "Gaussian", "Hat", "Member", "Primitive", "Vector", "family", "related"]
 
 T = TypeVar("T")
 
@@ -59,6 +60,42 @@ class Gaussian(Generic[T]):
 
     parts: Mapping[Primitive, T]
     mean: T
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector as a function of Gaussians.
+
+    Args:
+        expr: The function; ``Var(i)`` is Gaussian i, ``Par(i)`` scalar i.
+        support: What it depends on.
+        terms: Of a sum: coefficient and vector of each term.
+        gaussian: Its own number where it is Gaussian itself.
+        whole: Of a vector minus its own average: that vector.
+    """
+
+    expr: Expr
+    support: frozenset[Primitive]
+    terms: tuple[tuple[Expr, LRef], ...] = ()
+    gaussian: int | None = None
+    whole: LRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correction(Generic[T]):
+    """A product with a matrix that its vector depends on: hat + coefficient * Z of ``earlier``.
+
+    Args:
+        matrix: The matrix.
+        transpose: Whether it is the transposed matrix that is applied.
+        coefficient: The number in front.
+        earlier: The vector that the other side of the matrix was applied to.
+    """
+
+    matrix: str
+    transpose: bool
+    coefficient: T
+    earlier: LRef
 
 
 def related(

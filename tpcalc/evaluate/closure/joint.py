@@ -18,7 +18,8 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.graph import Draw, Fluctuation, LRef, ScalarApply
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.views import is_drawn, scalar_function_of
 from tpcalc.program.base import references
 from tpcalc.results import Estimate, Method, Status
 
@@ -110,21 +111,20 @@ class Joint:
         cone, stack = set(refs), list(refs)
         while stack:
             top = stack.pop()
-            if top not in random or isinstance(nodes[top], Draw | Fluctuation):
+            if top not in random or is_drawn(nodes[top]):
                 continue
-            if not isinstance(nodes[top], ScalarApply):
+            if scalar_function_of(nodes[top]) is None:
                 raise Unknown("an average over coordinates that depends on a random scalar")
             fresh = set(references(nodes[top])) - cone
             cone |= fresh
             stack += fresh
-        bases = [ref for ref in sorted(cone) if isinstance(nodes[ref], Draw | Fluctuation)]
+        bases = [ref for ref in sorted(cone) if is_drawn(nodes[ref])]
         values: dict[LRef, Array] = dict(zip(bases, self._gaussians(tuple(bases)), strict=True))
         for ref in sorted(cone - set(bases)):
-            node = nodes[ref]
-            if ref not in random:
+            node = scalar_function_of(nodes[ref])
+            if node is None or ref not in random:
                 values[ref] = np.full((1, 1), _sharp(self._chance.closure.scalar(ref)))
             else:
-                assert isinstance(node, ScalarApply)
                 values[ref] = evaluate(node.fn, [], [values[s] for s in node.scalars])
         found = {ref: np.broadcast_to(values[ref], (REPLICATES, 2**LOG2)) for ref in refs}
         if not all(np.isfinite(own).all() for own in found.values()):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.evaluate.exact import DELTA
 from tpcalc.functions import Call, Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
 
-__all__ = ["Affine", "Product", "affine", "is_odd", "products"]
+__all__ = ["Affine", "Product", "affine", "is_odd", "is_tame", "products"]
 
 MOST = 4096  # terms of an expanded product
 
@@ -165,6 +166,19 @@ def _mixed(expr: Expr) -> bool:
     """Whether a function of a Gaussian holds scalars as well."""
     parts = list(walk(expr))
     return any(isinstance(p, Var) for p in parts) and any(isinstance(p, Par) for p in parts)
+
+
+def is_tame(expr: Expr) -> bool:
+    """Whether a function grows like a polynomial at most, and is bounded near every point.
+
+    Args:
+        expr: An expression of Gaussians.
+    """
+    return all(
+        (not isinstance(part, Call) or part.atom.facts.growth is not None or part.atom == DELTA)
+        and (not isinstance(part, Pow) or part.exponent > 0)
+        for part in walk(expr)
+    )
 
 
 def is_odd(expr: Expr) -> bool | None:

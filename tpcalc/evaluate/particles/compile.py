@@ -40,14 +40,16 @@ from tpcalc.limit.graph import (
     OuterExpect,
     Product,
     ScalarApply,
-    Start,
     Target,
 )
+from tpcalc.limit.views import number_of, scalar_function_of, start_of
+from tpcalc.program.base import Table
 
 __all__ = ["Compiled", "compile_graph"]
 
 FIRST = Fn(Var(0), 1)
 SECOND = Fn(Var(0) ** 2, 1)
+ZERO = Fn(const(0), 0)
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,12 @@ class _State:
 
     def scalars_of(self, refs: Sequence[LRef]) -> tuple[int, ...]:
         return tuple(self.scalar[ref] for ref in refs)
+
+
+_FUNCTIONS: Table[tuple[Fn, tuple[LRef, ...]]] = Table(
+    dict.fromkeys((Apply, Expect, ScalarApply), lambda node: (node.fn, node.scalars)),
+    lambda node: (ZERO, ()),
+)
 
 
 @dataclass
@@ -186,13 +194,11 @@ def _moments(
 def _divisors(graph: LimitGraph) -> set[LRef]:
     """Scalars, other than given numbers, that something is divided by."""
     found: set[LRef] = set()
-    for node in graph.nodes:
-        if not isinstance(node, Apply | Expect | ScalarApply):
-            continue
-        for part in walk(node.fn.expr):
+    for fn, scalars in map(_FUNCTIONS, graph.nodes):
+        for part in walk(fn.expr):
             if isinstance(part, Pow) and part.exponent < 0 and isinstance(part.base, Par):
-                ref = node.scalars[part.base.index]
-                if not isinstance(graph.nodes[ref], Number):
+                ref = scalars[part.base.index]
+                if number_of(graph.nodes[ref]) is None:
                     found.add(ref)
     return found
 
@@ -201,8 +207,8 @@ def _jumps(graph: LimitGraph) -> set[LRef]:
     """Scalars that are a jump of other scalars, such as the sign of one."""
     return {
         ref
-        for ref, node in enumerate(graph.nodes)
-        if isinstance(node, ScalarApply)
+        for ref, node in enumerate(map(scalar_function_of, graph.nodes))
+        if node is not None
         and isinstance(node.fn.expr, Call)
         and node.fn.expr.atom.facts.kinks
         and node.fn.expr.atom.derivative is None
@@ -211,13 +217,13 @@ def _jumps(graph: LimitGraph) -> set[LRef]:
 
 def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
     groups = {group.name: group for group in state.graph.groups}
-    members: dict[str, list[LRef]] = {}
-    for ref, node in enumerate(state.graph.nodes):
-        if isinstance(node, Start):
-            members.setdefault(node.group, []).append(ref)
+    members: dict[str, dict[LRef, int]] = {}
+    for ref, node in enumerate(map(start_of, state.graph.nodes)):
+        if node is not None:
+            members.setdefault(node.group, {})[ref] = node.index
     for name, refs in members.items():
         group = groups[name]
-        indices = [_index(state.graph, ref) for ref in refs]
+        indices = list(refs.values())
         registers = []
         for ref in refs:
             state.vector[ref] = state.new_vector(group.dim, names.get(ref, ""))
@@ -232,12 +238,6 @@ def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
         )
 
 
-def _index(graph: LimitGraph, ref: LRef) -> int:
-    node = graph.nodes[ref]
-    assert isinstance(node, Start)
-    return node.index
-
-
 def _emit(state: _State, ref: LRef, label: str) -> None:
     node = state.graph.nodes[ref]
     dim = state.graph.vector_dim[ref]
@@ -245,41 +245,56 @@ def _emit(state: _State, ref: LRef, label: str) -> None:
         out = state.vector[ref] = state.new_vector(dim, label)
     else:
         out = state.scalar[ref] = state.new_scalar()
-    if isinstance(node, Product):
-        matrix = node.matrix
-        state.out.append(Multiply(matrix, node.transpose, state.vectors([node.vector]), (out,)))
-    elif isinstance(node, Apply):
-        state.out.append(
-            Map(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
-        )
-    elif isinstance(node, Combine):
-        scalars = tuple(None if s is None else state.scalar[s] for s in node.scalars)
-        numbers = tuple(float(number) for number in node.numbers)
-        state.out.append(Sum(numbers, scalars, state.vectors(node.vectors), out))
-    elif isinstance(node, Expect):
-        state.out.append(
-            Mean(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
-        )
-    elif isinstance(node, OuterExpect):
-        state.out.append(
-            Outer(
-                node.fn,
-                state.vectors(node.rows),
-                state.vectors(node.cols),
-                state.scalars_of(node.scalars),
-                state.vector[node.vector],
-                out,
-            )
-        )
-    elif isinstance(node, Fluctuation):
-        matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
-        name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
-        state.out.append(Noise(name, weights, state.vectors(node.vectors), out))
-    elif isinstance(node, Number):
-        state.out.append(ScalarMap(Fn(const(node.value), 0, 0), (), out))
-    elif isinstance(node, Draw):
-        state.out.append(DrawScalar(float(node.value), float(node.std), out))
-    elif isinstance(node, ScalarApply):
-        state.out.append(ScalarMap(node.fn, state.scalars_of(node.scalars), out))
-    else:
-        raise AssertionError(type(node))
+    state.out.append(_INSTRUCTIONS(node, state, out))
+
+
+def _multiply(node: Product, state: _State, out: int) -> Instruction:
+    return Multiply(node.matrix, node.transpose, state.vectors([node.vector]), (out,))
+
+
+def _map(node: Apply, state: _State, out: int) -> Instruction:
+    return Map(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
+
+
+def _sum(node: Combine, state: _State, out: int) -> Instruction:
+    scalars = tuple(None if s is None else state.scalar[s] for s in node.scalars)
+    numbers = tuple(float(number) for number in node.numbers)
+    return Sum(numbers, scalars, state.vectors(node.vectors), out)
+
+
+def _mean(node: Expect, state: _State, out: int) -> Instruction:
+    return Mean(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
+
+
+def _outer(node: OuterExpect, state: _State, out: int) -> Instruction:
+    return Outer(
+        node.fn,
+        state.vectors(node.rows),
+        state.vectors(node.cols),
+        state.scalars_of(node.scalars),
+        state.vector[node.vector],
+        out,
+    )
+
+
+def _noise(node: Fluctuation, state: _State, out: int) -> Instruction:
+    matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
+    name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
+    return Noise(name, weights, state.vectors(node.vectors), out)
+
+
+_INSTRUCTIONS: Table[Instruction] = Table(
+    {
+        Product: _multiply,
+        Apply: _map,
+        Combine: _sum,
+        Expect: _mean,
+        OuterExpect: _outer,
+        Fluctuation: _noise,
+        Number: lambda node, state, out: ScalarMap(Fn(const(node.value), 0, 0), (), out),
+        Draw: lambda node, state, out: DrawScalar(float(node.value), float(node.std), out),
+        ScalarApply: lambda node, state, out: ScalarMap(
+            node.fn, state.scalars_of(node.scalars), out
+        ),
+    }
+)

@@ -18,12 +18,12 @@ from tpcalc.limit.graph import (
     Expect,
     Fluctuation,
     LimitGraph,
-    LNode,
     OuterExpect,
     Product,
     Start,
 )
-from tpcalc.program.base import references
+from tpcalc.limit.views import product_of
+from tpcalc.program.base import Table, references
 
 __all__ = ["rarely_sampled", "sampled_degrees"]
 
@@ -80,15 +80,11 @@ def sampled_degrees(graph: LimitGraph) -> dict[str, Degree]:
     worst: list[Degree] = []
     read: dict[tuple[str, bool], list[Degree]] = {}
     for node in graph.nodes:
-        own.append(_own(node, own, read))
-        if isinstance(node, Product):
-            read.setdefault((node.matrix, node.transpose), []).append(own[node.vector])
-        averaged = [worst[ref] for ref in references(node)]
-        if isinstance(node, Expect | OuterExpect):
-            averaged.append(_integrand(node, own))
-        elif isinstance(node, Product | Fluctuation):  # a Gaussian of variance E (Z^x)^2
-            averaged += [degree_sum([own[x], own[x]]) for x in references(node)]
-        worst.append(largest_degree(averaged))
+        own.append(_OWN(node, own, read))
+        if (product := product_of(node)) is not None:
+            read.setdefault((product.matrix, product.transpose), []).append(own[product.vector])
+        averaged = _AVERAGED(node, own)
+        worst.append(largest_degree([*(worst[ref] for ref in references(node)), *averaged]))
     found: dict[str, Degree] = {}
     for name, target in graph.targets:
         if target.node is None:
@@ -99,30 +95,62 @@ def sampled_degrees(graph: LimitGraph) -> dict[str, Degree]:
     return found
 
 
-def _integrand(node: Expect | OuterExpect, own: Sequence[Degree]) -> Degree:
-    if isinstance(node, Expect):
-        return _seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))
+_Owns = Sequence[Degree]
+_Read = Mapping[tuple[str, bool], Sequence[Degree]]
+
+
+def _expect(node: Expect, own: _Owns) -> _Owns:
+    return [_seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))]
+
+
+def _outer_expect(node: OuterExpect, own: _Owns) -> _Owns:
     refs = (*node.rows, *node.cols)
     kernel = _seen(node.fn.expr, [own[r] for r in refs], [ZERO] * len(node.scalars))
-    return degree_sum([kernel, own[node.vector]])
+    return [degree_sum([kernel, own[node.vector]])]
 
 
-def _own(
-    node: LNode, own: Sequence[Degree], read: Mapping[tuple[str, bool], Sequence[Degree]]
-) -> Degree:
-    """The degree of a variable; scalars count as numbers, also those that stay random."""
-    if isinstance(node, Start):
-        return ONE
-    if isinstance(node, Product):  # a Gaussian, and multiples of what the other side read before
-        return largest_degree([ONE, *read.get((node.matrix, not node.transpose), ())])
-    if isinstance(node, Combine):
-        return largest_degree(own[v] for v in node.vectors)
-    if isinstance(node, Apply):
-        return _seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))
-    if isinstance(node, OuterExpect):
-        rows = [own[r] for r in node.rows] + [ZERO] * len(node.cols)
-        return _seen(node.fn.expr, rows, [ZERO] * len(node.scalars))
-    return ZERO
+def _variance(node: Product | Fluctuation, own: _Owns) -> _Owns:
+    """A Gaussian of variance E (Z^x)^2."""
+    return [degree_sum([own[x], own[x]]) for x in references(node)]
+
+
+# The degrees of what is averaged for a node.
+_AVERAGED: Table[_Owns] = Table(
+    {
+        Expect: _expect,
+        OuterExpect: _outer_expect,
+        Product: _variance,
+        Fluctuation: _variance,
+    },
+    lambda node, own: (),
+)
+
+
+def _product_degree(node: Product, own: _Owns, read: _Read) -> Degree:
+    """A Gaussian, and multiples of what the other side read before."""
+    return largest_degree([ONE, *read.get((node.matrix, not node.transpose), ())])
+
+
+def _apply(node: Apply, own: _Owns, read: _Read) -> Degree:
+    return _seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))
+
+
+def _outer(node: OuterExpect, own: _Owns, read: _Read) -> Degree:
+    rows = [own[r] for r in node.rows] + [ZERO] * len(node.cols)
+    return _seen(node.fn.expr, rows, [ZERO] * len(node.scalars))
+
+
+# The degree of a variable; scalars count as numbers, also those that stay random.
+_OWN: Table[Degree] = Table(
+    {
+        Start: lambda node, own, read: ONE,
+        Product: _product_degree,
+        Combine: lambda node, own, read: largest_degree(own[v] for v in node.vectors),
+        Apply: _apply,
+        OuterExpect: _outer,
+    },
+    lambda node, own, read: ZERO,
+)
 
 
 def _seen(expr: Expr, vectors: Sequence[Degree], scalars: Sequence[Degree]) -> Degree:

@@ -23,7 +23,9 @@ from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import cone, graph_of
-from tpcalc.limit.graph import Expect, LRef, OuterExpect, Target
+from tpcalc.limit.graph import LRef, OuterExpect, Target
+from tpcalc.limit.views import average_of
+from tpcalc.program.base import Table
 
 __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 
@@ -234,10 +236,13 @@ def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> di
     return found
 
 
+_IS_TABLE: Table[bool] = Table({OuterExpect: lambda node: True}, lambda node: False)
+
+
 def _cost(context: Context, ref: LRef) -> tuple[int, int]:
     """The nodes that a node is made of, and how many of them are tables of two arguments."""
     nodes = cone(context, [ref])
-    return len(nodes), sum(isinstance(context.nodes[node], OuterExpect) for node in nodes)
+    return len(nodes), sum(_IS_TABLE(context.nodes[node]) for node in nodes)
 
 
 def _affordable(budget: Budget, cost: tuple[int, int]) -> bool:
@@ -250,8 +255,8 @@ def _affordable(budget: Budget, cost: tuple[int, int]) -> bool:
 
 def _root(context: Context, ref: LRef) -> LRef:
     """What a mean square is the mean square of: the one is 0 where the other is."""
-    node = context.nodes[ref]
-    if isinstance(node, Expect) and not node.scalars and node.fn.vectors == 1:
+    node = average_of(context.nodes[ref])
+    if node is not None and not node.scalars and node.fn.vectors == 1:
         expr = node.fn.expr
         if isinstance(expr, Pow) and expr.base == Var(0) and expr.exponent in (2, 4):
             return node.vectors[0]

@@ -27,7 +27,7 @@ from tpcalc.evaluate.witness.dual import (
     exact,
     mixed,
 )
-from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import (
@@ -37,13 +37,14 @@ from tpcalc.limit.graph import (
     Expect,
     Fluctuation,
     LRef,
+    Noise,
     Number,
     OuterExpect,
     Product,
     ScalarApply,
     Start,
 )
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 
 __all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
 
@@ -154,43 +155,23 @@ class Sweep:
             if isinstance(one, Unvalued):
                 return one
         try:
-            return self._node(ref, found)  # type: ignore[arg-type]
+            return _VALUES(self.context.nodes[ref], self, found)
         except Unvalued as reason:
             return reason.with_traceback(None)
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def _node(self, ref: LRef, of: dict[LRef, Dual]) -> Dual:
-        node = self.context.nodes[ref]
-        if isinstance(node, Start):
-            return self._start(node)
-        if isinstance(node, Product):
-            return self._product(node, of[node.vector])
-        if isinstance(node, Apply):
-            return self._wide(self._function(node, of))
-        if isinstance(node, Combine):
-            return self._combine(node, of)
-        if isinstance(node, Expect):
-            return self._average(self._function(node, of))
-        if isinstance(node, ScalarApply):
-            return self._scattered(self._function(node, of))
-        if isinstance(node, Number):
-            return constant(float(node.value))
-        if isinstance(node, Draw):
-            draws = self._generator("scalar", node.name).standard_normal(self.budget.pairs)
-            return constant(float(node.value) + float(node.std) * np.repeat(draws, 2))
-        if isinstance(node, Fluctuation):
-            return self._fluctuation(node, [of[x] for x in node.vectors])
-        if isinstance(node, OuterExpect):
-            return self._outer(node, of)
-        raise Unvalued("an average that is 0 in the limit and fluctuates")
+    def _draw(self, node: Draw) -> Dual:
+        draws = self._generator("scalar", node.name).standard_normal(self.budget.pairs)
+        return constant(float(node.value) + float(node.std) * np.repeat(draws, 2))
 
-    def _function(self, node: Apply | Expect | ScalarApply, of: dict[LRef, Dual]) -> Dual:
-        vectors = () if isinstance(node, ScalarApply) else node.vectors
+    def _function(
+        self, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef], of: dict[LRef, Dual]
+    ) -> Dual:
         arguments: dict[Expr, Dual] = {Var(i): of[v] for i, v in enumerate(vectors)}
-        arguments.update({Par(i): of[s] for i, s in enumerate(node.scalars)})
+        arguments.update({Par(i): of[s] for i, s in enumerate(scalars)})
         try:
-            return dual(node.fn.expr, arguments, self.budget.own)
+            return dual(fn.expr, arguments, self.budget.own)
         except ScaleError as error:  # a power that is a symbol
             raise Unvalued(error.message, symbolic=True) from error
 
@@ -420,6 +401,46 @@ class Sweep:
         own = self.budget.own
         found: Array = np.einsum("rs,rs->r", a[:, :own], b[:, :own])[:, None] / own
         return found
+
+
+_Values = dict[LRef, Dual]
+
+
+def _apply(node: Apply, sweep: Sweep, of: _Values) -> Dual:
+    return sweep._wide(sweep._function(node.fn, node.vectors, node.scalars, of))
+
+
+def _expect(node: Expect, sweep: Sweep, of: _Values) -> Dual:
+    return sweep._average(sweep._function(node.fn, node.vectors, node.scalars, of))
+
+
+def _scalar_apply(node: ScalarApply, sweep: Sweep, of: _Values) -> Dual:
+    return sweep._scattered(sweep._function(node.fn, (), node.scalars, of))
+
+
+def _fluctuation(node: Fluctuation, sweep: Sweep, of: _Values) -> Dual:
+    return sweep._fluctuation(node, [of[x] for x in node.vectors])
+
+
+def _unknown(node: Noise, sweep: Sweep, of: _Values) -> Dual:
+    raise Unvalued("an average that is 0 in the limit and fluctuates")
+
+
+_VALUES: Table[Dual] = Table(
+    {
+        Start: lambda node, sweep, of: sweep._start(node),
+        Product: lambda node, sweep, of: sweep._product(node, of[node.vector]),
+        Apply: _apply,
+        Combine: lambda node, sweep, of: sweep._combine(node, of),
+        Expect: _expect,
+        ScalarApply: _scalar_apply,
+        Number: lambda node, sweep, of: constant(float(node.value)),
+        Draw: lambda node, sweep, of: sweep._draw(node),
+        Fluctuation: _fluctuation,
+        OuterExpect: lambda node, sweep, of: sweep._outer(node, of),
+        Noise: _unknown,
+    }
+)
 
 
 def _news(norm: Array, x: Dual) -> Dual:

@@ -1,0 +1,60 @@
+"""Nodes of a limit graph as one class, for readings that ask a single node."""
+
+from __future__ import annotations
+
+from tpcalc.limit.graph import (
+    Apply,
+    Combine,
+    Draw,
+    Expect,
+    Fluctuation,
+    LNode,
+    Noise,
+    Number,
+    Product,
+    ScalarApply,
+    Start,
+)
+from tpcalc.program.base import Table
+from tpcalc.program.views import only, view
+
+__all__ = [
+    "average_of",
+    "fluctuation_of",
+    "function_of",
+    "is_drawn",
+    "is_noise",
+    "number_of",
+    "product_of",
+    "scalar_function_of",
+    "start_of",
+    "sum_of",
+    "the_product",
+    "the_start",
+]
+
+average_of: Table[Expect | None] = view(Expect)
+fluctuation_of: Table[Fluctuation | None] = view(Fluctuation)
+function_of: Table[Apply | None] = view(Apply)
+number_of: Table[Number | None] = view(Number)
+product_of: Table[Product | None] = view(Product)
+scalar_function_of: Table[ScalarApply | None] = view(ScalarApply)
+start_of: Table[Start | None] = view(Start)
+sum_of: Table[Combine | None] = view(Combine)
+the_product: Table[Product] = only(Product)
+the_start: Table[Start] = only(Start)
+
+
+def _yes(node: LNode) -> bool:
+    return True
+
+
+def _no(node: LNode) -> bool:
+    return False
+
+
+is_drawn: Table[bool] = Table({Draw: _yes, Fluctuation: _yes}, _no)
+"""Whether a node is a Gaussian scalar."""
+
+is_noise: Table[bool] = Table({Noise: _yes}, _no)
+"""Whether a node fluctuates by an unknown law."""

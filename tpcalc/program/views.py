@@ -1,0 +1,84 @@
+"""Nodes of a program as one class, for readings that ask a single node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import (
+    Data,
+    Input,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    OuterNonlin,
+    Scale,
+)
+
+__all__ = [
+    "applied_of",
+    "input_of",
+    "leaf_of",
+    "lincomb_of",
+    "matmul_of",
+    "matrix_of",
+    "only",
+    "scale_of",
+    "the_matmul",
+    "view",
+]
+
+N = TypeVar("N")
+
+
+def _itself(node: Any) -> Any:
+    return node
+
+
+def _none(node: Any) -> None:
+    return None
+
+
+def only(kind: type[N]) -> Table[N]:
+    """A table that gives the nodes of a class back; there are to be no others.
+
+    Example:
+        >>> only(MatMul)(MatMul(1, 2))
+        MatMul(matrix=1, vector=2, transpose=False)
+    """
+    return Table({kind: _itself})
+
+
+def view(kind: type[N]) -> Table[N | None]:
+    """A table that gives the nodes of a class back, and None for all others.
+
+    Example:
+        >>> view(MatMul)(MatMul(1, 2)), view(Scale)(MatMul(1, 2))
+        (MatMul(matrix=1, vector=2, transpose=False), None)
+    """
+    return Table({kind: _itself}, _none)
+
+
+input_of: Table[Input | None] = view(Input)
+lincomb_of: Table[LinComb | None] = view(LinComb)
+matmul_of: Table[MatMul | None] = view(MatMul)
+scale_of: Table[Scale | None] = view(Scale)
+leaf_of: Table[Data | Input | None] = Table({Data: _itself, Input: _itself}, _none)
+applied_of: Table[Nonlin | Moment | OuterNonlin | None] = Table(
+    {Nonlin: _itself, Moment: _itself, OuterNonlin: _itself}, _none
+)
+the_matmul: Table[MatMul] = only(MatMul)
+_the_input: Table[Input] = only(Input)
+
+
+def matrix_of(nodes: Sequence[Node], product: MatMul) -> Input:
+    """The random matrix of a product.
+
+    Args:
+        nodes: Of its program.
+        product: The product.
+    """
+    return _the_input(nodes[product.matrix])
