@@ -135,38 +135,11 @@ class Closure(Generic[T]):
     # -- vectors -----------------------------------------------------------------------------
 
     def _vector(self, ref: LRef) -> Rule:
-<<<<<<< HEAD
-        node = self.graph.nodes[ref]
-        if isinstance(node, nodes.Start):
-            mean = self.field.number(self._groups[node.group].means[node.index])
-            own: Primitive = Member(node.group, node.index)
-            return self._named(Gaussian({own: self.field.number(1)}, mean))
-        if isinstance(node, nodes.Product):
-            return (yield from self._product(node))
-        if isinstance(node, nodes.Combine):
-            terms = []
-            for number, scalar, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
-                factor = const(number) if scalar is None else mul((const(number), Par(scalar)))
-                terms.append((factor, item))
-            return (yield from self._sum(terms))
-        if isinstance(node, nodes.Apply):
-            replaced: dict[Expr, Expr] = {}
-            support: frozenset[Primitive] = frozenset()
-            for index, item in enumerate(node.vectors):
-                part = yield ("vector", item)
-                replaced[Var(index)] = part.expr
-                support |= part.support
-            replaced.update({Par(i): Par(s) for i, s in enumerate(node.scalars)})
-            expr = substitute(_readable(node.fn).expr, replaced)
-            made = yield from self._function(expr, support, ())
-            return replace(made, whole=node.vectors[0]) if self._is_centred(node) else made
-        raise Unknown(f"a {type(node).__name__} has no closed form")
-=======
         return (yield from _VECTORS(self.graph.nodes[ref], self))
 
     def _start(self, node: nodes.Start) -> Rule:
         yield from ()
-        mean = self.field.number(self._groups[node.group].mean[node.index])
+        mean = self.field.number(self._groups[node.group].means[node.index])
         own: Primitive = Member(node.group, node.index)
         return self._named(Gaussian({own: self.field.number(1)}, mean))
 
@@ -188,7 +161,6 @@ class Closure(Generic[T]):
         expr = substitute(_readable(node.fn).expr, replaced)
         made = yield from self._function(expr, support, ())
         return replace(made, whole=node.vectors[0]) if self._is_centred(node) else made
->>>>>>> f46337e4ab7b099c9c8fc9ac215698b3af8852ef
 
     def _is_centred(self, node: nodes.Apply) -> bool:
         """Whether this is a vector minus its own average."""
