@@ -12,9 +12,11 @@ import pytest
 
 from tests import graph_run, numpy_run
 from tests.corpus.runs import FAMILIES
+from tpcalc.catalog.activations import atom
 from tpcalc.evaluate import settle
 from tpcalc.limit.derive import cover
 from tpcalc.limit.graph import LimitGraph
+from tpcalc.limit.text import from_text, to_text
 from tpcalc.program.program import Program
 
 NARROW, WIDE, SEEDS = 64, 1024, 4
@@ -50,6 +52,8 @@ def test_graph_is_what_the_network_converges_to(name: str) -> None:
     if program.symbols:
         pytest.skip("its powers are symbols")
     found = cover(program, None, [name for name, _ in program.outputs], settle.tested(0))
+    text = to_text(found.graph)
+    assert from_text(text, atom) == found.graph and to_text(from_text(text, atom)) == text
     # Haar matrices are drawn by their factors, which takes the cube of the width.
     wider = WIDE // 4 if any(one.law != "gaussian" for one in program.families.values()) else WIDE
     narrow, wide = (distances(program, found.graph, width) for width in (NARROW, wider))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from tpcalc.functions import Fn, Var
 from tpcalc.program.base import cone, renumbered
@@ -50,6 +51,8 @@ class Start:
     group: str
     index: int
 
+    grammar: ClassVar[str] = "start <group> <index>"
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -62,6 +65,8 @@ class Product:
     transpose: bool
     vector: LRef
 
+    grammar: ClassVar[str] = "product <matrix><transpose? transposed> <vector>"
+
 
 @dataclass(frozen=True, slots=True)
 class Apply:
@@ -71,6 +76,8 @@ class Apply:
     vectors: tuple[LRef, ...]
     scalars: tuple[LRef, ...] = ()
 
+    grammar: ClassVar[str] = "apply <fn> (<vectors><scalars?; >)"
+
 
 @dataclass(frozen=True, slots=True)
 class Combine:
@@ -79,6 +86,8 @@ class Combine:
     numbers: tuple[Fraction | float, ...]
     scalars: tuple[LRef | None, ...]
     vectors: tuple[LRef, ...]
+
+    grammar: ClassVar[str] = "combine <numbers><scalars>*<vectors> + ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,8 @@ class OuterExpect:
     scalars: tuple[LRef, ...]
     vector: LRef
 
+    grammar: ClassVar[str] = "outer <fn> (<rows>; <cols><scalars?; >) <vector>"
+
 
 @dataclass(frozen=True, slots=True)
 class Expect:
@@ -100,12 +111,16 @@ class Expect:
     vectors: tuple[LRef, ...]
     scalars: tuple[LRef, ...] = ()
 
+    grammar: ClassVar[str] = "expect <fn> (<vectors><scalars?; >)"
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The coordinates of a dimension class, where no product makes one depend on another."""
 
     dim: str
+
+    grammar: ClassVar[str] = "rows <dim>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +129,8 @@ class Twice:
 
     matrix: str
     transpose: bool
+
+    grammar: ClassVar[str] = "twice <matrix><transpose? transposed>"
 
 
 Root = Start | Rows | Twice | str
@@ -135,6 +152,8 @@ class Fluctuation:
     root: Root  # a centred start vector, or the name of a matrix, ...
     vectors: tuple[LRef, ...]  # (x,), or (g, x), or (x, y)
 
+    grammar: ClassVar[str] = "fluctuation <root> (<vectors>)"
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -147,12 +166,16 @@ class Noise:
     vectors: tuple[LRef, ...]
     scalars: tuple[LRef, ...] = ()
 
+    grammar: ClassVar[str] = "noise <fn> (<vectors><scalars?; >)"
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
     """A given number."""
 
     value: Fraction | float
+
+    grammar: ClassVar[str] = "number <value>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +186,8 @@ class Draw:
     value: Fraction | float
     std: Fraction | float
 
+    grammar: ClassVar[str] = "draw <name> <value> std <std>"
+
 
 @dataclass(frozen=True, slots=True)
 class ScalarApply:
@@ -170,6 +195,8 @@ class ScalarApply:
 
     fn: Fn
     scalars: tuple[LRef, ...]
+
+    grammar: ClassVar[str] = "scalar <fn> (<scalars>)"
 
 
 LNode = (

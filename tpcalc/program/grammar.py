@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 from tpcalc.errors import ProgramError
@@ -26,6 +27,7 @@ from tpcalc.program.types import AXIS, Axes, axes_text
 __all__ = [
     "AXES",
     "NAME",
+    "Field",
     "Form",
     "Names",
     "form_of",
@@ -111,7 +113,7 @@ def read_axes(text: str) -> Axes:
 
 
 @dataclass(frozen=True)
-class _Field:
+class Field:
     """How what a field holds is matched, written and read."""
 
     pattern: str
@@ -123,48 +125,50 @@ def _ref(ref: int) -> str:
     return f"%{ref}"
 
 
-_REF = _Field(r"%[0-9]+", _ref, lambda text, _: int(text[1:]))
+_REF = Field(r"%[0-9]+", _ref, lambda text, _: int(text[1:]))
 _FIELDS = {
     "Ref": _REF,
-    "tuple[Ref, ...]": _Field(
+    "tuple[Ref, ...]": Field(
         r"(?:%[0-9]+(?:, *%[0-9]+)*)?",
         lambda refs: listed(refs, _ref),
         lambda text, _: _items(text, lambda item: int(item[1:])),
     ),
-    "str": _Field(NAME, name_text, lambda text, _: quoted(text)),
-    "int | None": _Field(
+    "str": Field(NAME, name_text, lambda text, _: quoted(text)),
+    "int": Field(r"[0-9]+", str, lambda text, _: int(text)),
+    "Number": Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
+    "int | None": Field(
         r"(?: [0-9]+)?",
         lambda cell: "" if cell is None else f" {cell}",
         lambda text, _: int(text) if text else None,
     ),
-    "tuple[Number, ...]": _Field(
+    "tuple[Number, ...]": Field(
         rf"{_NUMBER}(?:, {_NUMBER})*",
         lambda numbers: listed(numbers, number_text),
         lambda text, _: _items(text, parse_number),
     ),
-    "Axes": _Field(rf"(?:{AXES})?", axes_text, lambda text, _: read_axes(text)),
-    "tuple[tuple[str, str], ...]": _Field(
+    "Axes": Field(rf"(?:{AXES})?", axes_text, lambda text, _: read_axes(text)),
+    "tuple[tuple[str, str], ...]": Field(
         rf"{AXIS}>{AXIS}(?:, *{AXIS}>{AXIS})*",
         lambda pairs: listed(pairs, ">".join),
         lambda text, _: _items(text, lambda item: tuple(item.split(">"))),
     ),
-    "Ex": _Field(r".*?", str, lambda text, names: names.ex(text) if text else Ex()),
-    "Fn": _Field(r"\{[^{}]*\}", lambda fn: f"{{{fn.text}}}", lambda text, _: text[1:-1]),
-    "RowFn": _Field(AXIS, lambda row: row.name, lambda text, names: names.row(text)),
-    "Family": _Field(
+    "Ex": Field(r".*?", str, lambda text, names: names.ex(text) if text else Ex()),
+    "Fn": Field(r"\{[^{}]*\}", lambda fn: f"{{{fn.text}}}", lambda text, _: text[1:-1]),
+    "RowFn": Field(AXIS, lambda row: row.name, lambda text, names: names.row(text)),
+    "Family": Field(
         NAME, lambda family: name_text(family.name), lambda text, names: names.family(text)
     ),
 }
 # The items of fields that are written side by side.
 _ITEMS = {
-    "tuple[Number, ...]": _Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
+    "tuple[Number, ...]": Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
     "tuple[Ref, ...]": _REF,
-    "tuple[Ref | None, ...]": _Field(
+    "tuple[Ref | None, ...]": Field(
         r"(?:\*%[0-9]+)?",
         lambda ref: "" if ref is None else f"*%{ref}",
         lambda text, _: int(text[2:]) if text else None,
     ),
-    "tuple[tuple[str, ...], ...]": _Field(
+    "tuple[tuple[str, ...], ...]": Field(
         rf"(?: over {AXIS}(?:, {AXIS})*)?",
         lambda axes: f" over {', '.join(axes)}" if axes else "",
         lambda text, _: _items(text.removeprefix(" over "), str),
@@ -176,11 +180,11 @@ _ITEMS = {
 _EMPTY = (False, (), Ex())
 
 
-def _optional(one: _Field | None, around: str) -> _Field:
+def _optional(one: Field | None, around: str) -> Field:
     """A field that is written with words around it, or not at all."""
     before, _, after = around.partition("|")
     if one is None:  # a word alone
-        return _Field(f"(?:{re.escape(before)})?", lambda on: before if on else "", _said)
+        return Field(f"(?:{re.escape(before)})?", lambda on: before if on else "", _said)
     start, end = len(before), -len(after) or None
 
     def write(value: Any) -> str:
@@ -190,23 +194,28 @@ def _optional(one: _Field | None, around: str) -> _Field:
         return one.read(text[start:end], names)
 
     pattern = f"(?:{re.escape(before)}{one.pattern}{re.escape(after)})?"
-    return _Field(pattern, write, read)
+    return Field(pattern, write, read)
 
 
 def _said(text: str, _: Names) -> bool:
     return bool(text)
 
 
+def _named(annotation: str) -> str:
+    """An annotation by the names of the table."""
+    return annotation.replace("LRef", "Ref").replace("Fraction | float", "Number")
+
+
 class Form:
     """The template of one class of nodes."""
 
-    def __init__(self, kind: type) -> None:
+    def __init__(self, kind: type, extra: Mapping[str, Field]) -> None:
         template: str = kind.grammar  # type: ignore[attr-defined]
         self.kind, self.template = kind, template
         self.word, _, rest = template.partition(" ")
         self._many = rest.endswith(_MORE)
-        table = _ITEMS if self._many else _FIELDS
-        types = {one.name: str(one.type) for one in fields(kind)}
+        table = _ITEMS if self._many else {**_FIELDS, **extra}
+        types = {one.name: _named(str(one.type)) for one in fields(kind)}
         pieces = re.split(r"<(\w+)(?:\?([^>]*))?>", rest.removesuffix(_MORE))
         self._literals = pieces[::3]
         self._fields = [
@@ -269,8 +278,8 @@ class Form:
 _FORMS: dict[type, Form] = {}
 
 
-def form_of(kind: type) -> Form:
-    """The form of a class of nodes."""
+def form_of(kind: type, extra: Mapping[str, Field] = MappingProxyType({})) -> Form:
+    """The form of a class of nodes; ``extra`` are the kinds of fields that only its room has."""
     if kind not in _FORMS:
-        _FORMS[kind] = Form(kind)
+        _FORMS[kind] = Form(kind, extra)
     return _FORMS[kind]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
 
@@ -20,7 +20,7 @@ from tpcalc.program.program import Program
 from tpcalc.program.text import HEADER, SCHEMA
 from tpcalc.program.types import AXIS, Dim, Type
 
-__all__ = ["from_text", "header_version"]
+__all__ = ["Reader", "from_text", "header_version", "kind_of", "read_lines"]
 
 
 RowOf = Callable[[str], RowFn]
@@ -48,7 +48,17 @@ def from_text(text: str, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
         >>> from_text("tpcalc program 2\ndim n 1\n", lambda name, params: None).dims
         (Dim(name='n', ratio=Fraction(1, 1)),)
     """
-    reader = _Reader(atoms, rows)
+    reader = Reader(atoms, rows)
+    read_lines(text, reader, HEADER, SCHEMA)
+    return reader.finish()
+
+
+def read_lines(text: str, reader: Reader, header: str, schema: int) -> None:
+    """Hand the lines of a text to a reader, the header first.
+
+    Raises:
+        ProgramError: A line that cannot be read; the message carries its number.
+    """
     started = False
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -58,7 +68,7 @@ def from_text(text: str, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
             if started:
                 reader.line(line)
             else:
-                header_version(line)
+                header_version(line, header, schema)
                 started = True
         except (ProgramError, ScaleError) as error:
             place = f"line {number}" + (f" ({error.where})" if error.where else "")
@@ -68,39 +78,44 @@ def from_text(text: str, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
             raise
     if not started:
         raise ProgramError("an empty text is not a program.", where="line 1")
-    return reader.finish()
 
 
-def header_version(line: str) -> int:
+def header_version(line: str, header: str = HEADER, schema: int = SCHEMA) -> int:
     """The schema version of a text, from its first line.
 
     Raises:
         ProgramError: The line is no header, or of a version that this release does not read.
     """
-    found = re.fullmatch(rf"{HEADER} ([0-9]+)", line)
+    found = re.fullmatch(rf"{header} ([0-9]+)", line)
     if found is None:
         raise ProgramError(
             f"{shown(line)} is not the first line of a program.",
-            hint=f"It must be '{HEADER} {SCHEMA}'. tp.parse reads what str(program) prints; a file "
+            hint=f"It must be '{header} {schema}'. tp.parse reads what str(program) prints; a file "
             "that tp.save wrote is read by tp.load.",
         )
-    if int(found[1]) != SCHEMA:
+    if int(found[1]) != schema:
         raise ProgramError(
-            f"the text has schema version {found[1]}; this release reads version {SCHEMA}.",
+            f"the text has schema version {found[1]}; this release reads version {schema}.",
             hint="Read it with the release of tpcalc that wrote it, and print it again.",
         )
-    return SCHEMA
+    return schema
 
 
-class _Reader:
-    """Collects the parts of a program line by line."""
+class Reader:
+    """Collects the parts of a program line by line.
+
+    Attributes:
+        checker: What was read, checked.
+        names: What the words of the text stand for.
+        parts: For each word that begins a line its form, how it is shown, and what takes it.
+    """
 
     def __init__(self, atoms: AtomOf, rows: RowOf) -> None:
-        self._checker = Checker()
+        self.checker = Checker()
         # A program repeats a few functions and exponents thousands of times.
         fn = cache(lambda text, vectors, scalars: parse_fn(text, vectors, scalars, atoms))
-        self._names = Names(fn, cache(parse_ex), {}, rows)
-        self._parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
+        self.names = Names(fn, cache(parse_ex), {}, rows)
+        self.parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
             "dim": (_DIM, "dim NAME RATIO", self._dim),
             "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...]",
                        self._family),
@@ -113,8 +128,8 @@ class _Reader:
         if word.startswith("%"):
             pattern, form, take = _NODE, "%INDEX : TYPE = NODE", self._node
             rest = line
-        elif word in self._parts:
-            pattern, form, take = self._parts[word]
+        elif word in self.parts:
+            pattern, form, take = self.parts[word]
         else:
             raise ProgramError(
                 f"{shown(line)} is no dimension, input, node or output.",
@@ -126,18 +141,14 @@ class _Reader:
         take(*found.groups())
 
     def _node(self, index: str, type_: str, word: str, rest: str) -> None:
-        count = len(self._checker.nodes)
+        count = len(self.checker.nodes)
         if int(index) != count:
             raise ProgramError(
                 f"node %{index} stands where %{count} must come.",
                 hint="Nodes are numbered from %0 without gaps.",
             )
-        if word not in _WORDS:
-            raise ProgramError(
-                f"there is no node called {word!r}.", hint=f"Known: {', '.join(_WORDS)}."
-            )
-        node = form_of(_WORDS[word]).read(rest, self._names)
-        found = self._checker.node(node, f"%{index}")
+        node = form_of(kind_of(word, _WORDS)).read(rest, self.names)
+        found = self.checker.node(node, f"%{index}")
         if str(found) != type_:
             raise ProgramError(
                 f"the type of the node is {found}; {type_} is written.",
@@ -151,22 +162,33 @@ class _Reader:
             raise ProgramError(
                 f"the ratio {ratio} must be exact.", hint="Write it as 1/2, not 0.5."
             )
-        self._checker.dim(Dim(quoted(name), number))
+        self.checker.dim(Dim(quoted(name), number))
 
     def _family(self, name: str, type_: str, law: str, mean: str, cov: str) -> None:
         found = _type(type_)
         rows = None if cov is None else tuple(_numbers(row) for row in cov.split(";"))
         means = _numbers(mean) if mean else ()
         family = Family(quoted(name), found.width, found.axes, law or LAWS[0], means, rows)
-        self._checker.family(family)
-        self._names.families[family.name] = family
+        self.checker.family(family)
+        self.names.families[family.name] = family
 
     def _output(self, name: str, ref: str) -> None:
-        self._checker.output(quoted(name), int(ref))
+        self.checker.output(quoted(name), int(ref))
 
     def finish(self) -> Program:
         """The program."""
-        return Program.checked(self._checker)
+        return Program.checked(self.checker)
+
+
+def kind_of(word: str, words: Mapping[str, type]) -> type:
+    """The class of nodes that a word begins.
+
+    Raises:
+        ProgramError: There is none.
+    """
+    if word not in words:
+        raise ProgramError(f"there is no node called {word!r}.", hint=f"Known: {', '.join(words)}.")
+    return words[word]
 
 
 def _type(text: str) -> Type:

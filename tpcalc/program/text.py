@@ -20,8 +20,8 @@ read. ``parse`` reads it back exactly. Source lines (``Program.where``) are not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Atom, Call, Fn
@@ -32,7 +32,7 @@ from tpcalc.program.grammar import form_of, listed, name_text
 from tpcalc.program.nodes import Node
 from tpcalc.program.types import Dim, Ref, Type
 
-__all__ = ["HEADER", "SCHEMA", "to_text"]
+__all__ = ["HEADER", "SCHEMA", "check_names", "declared", "to_text"]
 
 SCHEMA = 2
 HEADER = "tpcalc program"
@@ -71,21 +71,23 @@ def to_text(program: Listing) -> str:
         tpcalc program 2
         dim n 1
     """
-    _check_names(program)
-    lines = [f"{HEADER} {SCHEMA}"]
-    lines += [f"dim {name_text(dim.name)} {number_text(dim.ratio)}" for dim in program.dims]
-    lines += [_family(family) for family in program.families.values()]
+    check_names(program.nodes)
+    lines = [f"{HEADER} {SCHEMA}", *declared(program.dims, program.families.values())]
     for ref, (node, type_) in enumerate(zip(program.nodes, program.types, strict=True)):
         lines.append(f"%{ref} : {type_} = {form_of(type(node)).write(node)}")
     lines += [f"output {name_text(name)} %{ref}" for name, ref in program.outputs]
     return "\n".join(lines) + "\n"
 
 
-def _check_names(program: Listing) -> None:
-    """Check that a name stands for one function."""
+def check_names(nodes: Iterable[Any]) -> None:
+    """Check that a name stands for one function.
+
+    Raises:
+        ProgramError: It stands for two.
+    """
     atoms: dict[str, Atom] = {}
     seen: set[Fn] = set()
-    for node in program.nodes:
+    for node in nodes:
         fn = getattr(node, "fn", None)
         if fn is None or fn in seen:
             continue
@@ -97,6 +99,12 @@ def _check_names(program: Listing) -> None:
                     "program could not tell them apart.",
                     hint="Give one of them another name.",
                 )
+
+
+def declared(dims: Iterable[Dim], families: Iterable[Family]) -> list[str]:
+    """The lines of dimension classes and inputs."""
+    lines = [f"dim {name_text(dim.name)} {number_text(dim.ratio)}" for dim in dims]
+    return [*lines, *map(_family, families)]
 
 
 def _family(family: Family) -> str:
