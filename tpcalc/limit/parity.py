@@ -25,7 +25,7 @@ from tpcalc.program.nodes import Group
 
 __all__ = ["Parity"]
 
-OWN = 8  # products with a side of a matrix that each have a sign of their own
+OWN = 32  # products with a side of a matrix that each have a sign of their own
 LARGEST = 64  # members of a group up to which the exact factor is computed
 
 

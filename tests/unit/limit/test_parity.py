@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -16,7 +17,7 @@ from tpcalc.catalog.activations import atom
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.graph import Product, Start
+from tpcalc.limit.graph import Apply, Combine, LNode, Product, Start
 from tpcalc.limit.parity import Parity
 from tpcalc.limit.scales import scales
 from tpcalc.program.nodes import Group
@@ -215,3 +216,59 @@ def test_zero_means_of_the_graph_agree_with_particles() -> None:
     found = tp.limit(made, samples=2**10)
     agree(found["odd"], 1.0)
     agree(found["even"], 0.0)
+
+
+def nodes() -> st.SearchStrategy[list[tuple[int, bool, int, int]]]:
+    """Kinds of nodes, transposes, and how far back their arguments are."""
+    back = st.integers(0, 5)
+    return st.lists(st.tuples(st.integers(0, 6), st.booleans(), back, back), max_size=9)
+
+
+@given(nodes(), st.booleans())
+def test_shared_signs_show_no_zero_that_own_signs_do_not(
+    made: list[tuple[int, bool, int, int]], haar: bool
+) -> None:
+    """Vectors of one matrix and its transpose: what flips together flips alone, too."""
+    graph: list[LNode] = [Start("g", 0), Start("g", 1)]
+    half = Fraction(1, 2)
+    for kind, transpose, *back in made:
+        x, y = (max(0, len(graph) - 1 - place) for place in back)
+        if kind < 3:
+            node: LNode = Product("W", transpose, x)
+        elif kind == 3:
+            node = Combine((half, half), (None, None), (x, y))
+        else:
+            functions = (ATOMS[0](Var(0)), ATOMS[2](Var(0)), Var(0) * Var(1))
+            fn = Fn(functions[kind - 4], 2 if kind == 6 else 1)
+            node = Apply(fn, (x, y)[: fn.vectors])
+        if node not in graph:
+            graph.append(node)
+    own, shared = (zeros(graph, haar, limit) for limit in (len(graph), 0))
+    assert shared <= own
+
+
+def zeros(graph: list[LNode], haar: bool, limit: int) -> set[tuple[int, ...]]:
+    """Which averages of up to three vectors are said to be 0."""
+    group = Group("g", "n", (Fraction(0), Fraction(0)))
+    parity = Parity({"g": group}, frozenset({"W"} if haar else ()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[Parity.__module__], "OWN", limit)
+        for ref, node in enumerate(graph):
+            parity.add(ref, node)
+    fns = {k: Fn(mul([Var(i) for i in range(k)]), k) for k in (1, 2, 3)}
+    return {
+        refs
+        for k in fns
+        for refs in product(range(len(graph)), repeat=k)
+        if parity.zero_mean(fns[k], refs)
+    }
+
+
+def test_a_side_has_a_bounded_number_of_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of training multiplies by each side once more."""
+    monkeypatch.setattr(sys.modules[Parity.__module__], "OWN", 4)
+    data = tp.Samples(((1.0, 0.5),), ((1.0,),))
+    run = tp.train(tp.MLP(2, "tanh"), "mup", data, steps=20, watch=())
+    parity = scales(run).reach(["f[20,0]"]).context.parity
+    assert len(parity.draws) > 2 * 4 * 4
+    assert len(set(parity.draws.values())) == 2 * 4  # of W_2 and its transpose
