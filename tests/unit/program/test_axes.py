@@ -149,8 +149,8 @@ def test_a_mean_that_is_not_written_is_0(name: str) -> None:
         made.append(builder.finish())
     for program in made:
         assert from_text(str(program), atoms) == program
-    first, second = (tp.limit(one)["square"].value for one in made[:2])
-    assert first == second == pytest.approx(1, abs=1e-3)
+    limits = [tp.limit(program)["square"].value for program in made]
+    assert limits[0] == limits[1] == pytest.approx(1, abs=1e-3)
     for backend in ("lazy", "dense"):
         if backend == "dense":
             pytest.importorskip("torch")
