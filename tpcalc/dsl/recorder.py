@@ -12,22 +12,21 @@ from tpcalc.functions import Atom, Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import is_finite, number_text
 from tpcalc.orders import Ex
+from tpcalc.program.base import Table
 from tpcalc.program.nodes import (
-    Data,
     Dim,
     Family,
-    Input,
     LinComb,
     MatMul,
     Moment,
     Node,
     Nonlin,
-    OuterNonlin,
     Ref,
     Scale,
     members,
 )
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.views import applied_of, leaf_of, scale_of
 
 __all__ = ["Recorder", "Term", "bracketed"]
 
@@ -74,10 +73,9 @@ class Recorder:
         """Hold the names and functions of a program that is there already."""
         for ref, node in enumerate(base.nodes):
             line = base.where[ref] if ref < len(base.where) else None
-            if isinstance(node, Data | Input):
-                self._taken["input", node.name] = line
-            elif isinstance(node, Nonlin | Moment | OuterNonlin):
-                self._check_names(node.fn)
+            if (leaf := leaf_of(node)) is not None:
+                self._taken["input", leaf.name] = line
+            self._check_names(node)
         for name in base.families:
             self._taken.setdefault(("input", name), None)
         for name, ref in base.outputs:
@@ -99,8 +97,7 @@ class Recorder:
                 f"the program {self.title!r} is finished; its vectors cannot be used any more.",
                 "Compute everything inside the traced function and name results with t.output.",
             )
-        if isinstance(node, Nonlin | Moment | OuterNonlin):
-            self._check_names(node.fn)
+        self._check_names(node)
         return self.builder.add(node, line or user_line())
 
     def linear(self, terms: tuple[Term, ...], line: str | None) -> Ref:
@@ -136,8 +133,8 @@ class Recorder:
 
     def scaled(self, ref: Ref, n_power: Ex, depth_power: Ex) -> Ref:
         """The node of a vector or scalar times powers of n and L; two in a row become one."""
-        inner = self.builder.node(ref)
-        if isinstance(inner, Scale):
+        inner = scale_of(self.builder.node(ref))
+        if inner is not None:
             n_power, depth_power = n_power + inner.n_power, depth_power + inner.depth_power
             ref = inner.of
         if n_power.constant == 0 and depth_power.constant == 0:
@@ -210,12 +207,13 @@ class Recorder:
         self._closed = True
         return self.builder.finish(keep_unused=False)
 
-    def _check_names(self, fn: Fn) -> None:
+    def _check_names(self, node: Node) -> None:
         """Refuse two functions of one name: the printed program could not tell them apart."""
-        if fn in self._checked:
+        applied = applied_of(node)
+        if applied is None or applied.fn in self._checked:
             return
-        self._checked.add(fn)
-        for part in walk(fn.expr):
+        self._checked.add(applied.fn)
+        for part in walk(applied.fn.expr):
             if not isinstance(part, Call):
                 continue
             if self._atoms.setdefault(part.atom.text, part.atom) != part.atom:
@@ -230,30 +228,21 @@ class Recorder:
     def describe(self, ref: Ref, depth: int = 3) -> str:
         """A node in the user's names, cut off below ``depth`` levels."""
         node = self.builder.node(ref)
-        if isinstance(node, Data | Input):
-            return self._vector_names.get(ref, node.name)
-        if depth == 0:
-            return "..."
-        if isinstance(node, MatMul):
-            side = ".T" if node.transpose else ""
-            vector = self._inner(node.vector, depth)
-            return f"{self.describe(node.matrix)}{side} @ {vector}"
-        if isinstance(node, LinComb):
-            return self.describe_terms(
-                tuple(zip(node.numbers, node.scalars, node.vectors, strict=True)), depth
-            )
-        if isinstance(node, Scale):
-            powers = [
-                f"{base}**({exponent})"
-                for base, exponent in (("n", node.n_power), ("L", node.depth_power))
-                if exponent.constant != 0
-            ]
-            return " * ".join([*powers, self._inner(node.of, depth)])
-        if isinstance(node, Nonlin):
-            return self._describe_fn(node.fn, node.vectors, node.scalars, depth)
-        if isinstance(node, Moment):
-            return f"mean({self._describe_fn(node.fn, node.vectors, node.scalars, depth)})"
-        return "outer(...)"
+        if (leaf := leaf_of(node)) is not None:
+            return self._vector_names.get(ref, leaf.name)
+        return "..." if depth == 0 else _DESCRIPTIONS(node, self, depth)
+
+    def _describe_matmul(self, node: MatMul, depth: int) -> str:
+        side = ".T" if node.transpose else ""
+        return f"{self.describe(node.matrix)}{side} @ {self._inner(node.vector, depth)}"
+
+    def _describe_scale(self, node: Scale, depth: int) -> str:
+        powers = [
+            f"{base}**({exponent})"
+            for base, exponent in (("n", node.n_power), ("L", node.depth_power))
+            if exponent.constant != 0
+        ]
+        return " * ".join([*powers, self._inner(node.of, depth)])
 
     def describe_terms(self, terms: tuple[Term, ...], depth: int = 3) -> str:
         """A sum in the user's names."""
@@ -270,11 +259,28 @@ class Recorder:
     def _inner(self, ref: Ref, depth: int) -> str:
         return bracketed(self.describe(ref, depth - 1))
 
-    def _describe_fn(
-        self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...], depth: int
-    ) -> str:
-        names = {f"x{i}": self._inner(ref, depth) for i, ref in enumerate(vectors)}
-        names |= {f"s{i}": self._inner(ref, depth) for i, ref in enumerate(scalars)}
+    def _describe_fn(self, node: Nonlin | Moment, depth: int) -> str:
+        fn = node.fn
+        names = {f"x{i}": self._inner(ref, depth) for i, ref in enumerate(node.vectors)}
+        names |= {f"s{i}": self._inner(ref, depth) for i, ref in enumerate(node.scalars)}
         if isinstance(fn.expr, Call) and fn.expr.arg == Var(0):
-            return f"{fn.expr.atom.text}({self.describe(vectors[0], depth - 1)})"
+            return f"{fn.expr.atom.text}({self.describe(node.vectors[0], depth - 1)})"
         return re.sub(r"\b[xs]\d+\b", lambda found: names.get(found[0], found[0]), fn.text)
+
+
+def _sum(node: LinComb, of: Recorder, depth: int) -> str:
+    return of.describe_terms(
+        tuple(zip(node.numbers, node.scalars, node.vectors, strict=True)), depth
+    )
+
+
+_DESCRIPTIONS: Table[str] = Table(
+    {
+        MatMul: lambda node, of, depth: of._describe_matmul(node, depth),
+        LinComb: _sum,
+        Scale: lambda node, of, depth: of._describe_scale(node, depth),
+        Nonlin: lambda node, of, depth: of._describe_fn(node, depth),
+        Moment: lambda node, of, depth: f"mean({of._describe_fn(node, depth)})",
+    },
+    lambda node, of, depth: "outer(...)",
+)

@@ -40,6 +40,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret
+from tpcalc.program.views import input_of, matrix_of
 
 __all__ = ["LAZY_RULES", "compile_program"]
 
@@ -121,8 +122,8 @@ def compile_program(
 def _starts(state: _State) -> None:
     """Draw each group once, with the members that occur."""
     used: dict[str, list[int]] = {}
-    for node in state.program.nodes:
-        if isinstance(node, Input) and len(node.family.width) == 1:
+    for node in map(input_of, state.program.nodes):
+        if node is not None and len(node.family.width) == 1:
             found = used.setdefault(node.family.name, [])
             if node.index not in found:
                 found.append(node.index)
@@ -153,8 +154,7 @@ def _input(node: Input, ref: Ref, values: list[int], state: _State) -> int:
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[int], state: _State) -> int:
-    matrix = state.program.nodes[node.matrix]
-    assert isinstance(matrix, Input)
+    matrix = matrix_of(state.program.nodes, node)
     small = state.vector_for(ref)
     state.out.append(Multiply(matrix.name, node.transpose, (values[node.vector],), (small,)))
     out = state.vector_for(ref)  # entries N(0, 1): n^(1/2) times the engine's N(0, 1/n)

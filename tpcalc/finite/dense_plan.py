@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from tpcalc.functions.tape import lower
-from tpcalc.program.base import cone, references
+from tpcalc.program.base import Table, cone, references
 from tpcalc.program.nodes import (
     Input,
     Kind,
@@ -21,6 +20,7 @@ from tpcalc.program.nodes import (
     Ref,
 )
 from tpcalc.program.program import Program
+from tpcalc.program.views import input_of, matmul_of
 
 __all__ = ["PAD", "DensePlan", "outer_rows", "padded", "plan_dense"]
 
@@ -96,15 +96,15 @@ def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> Den
     order, batches = _order(program, needed)
     members: dict[str, set[int]] = defaultdict(set)
     for ref in order:
-        node = program.nodes[ref]
-        if _is_input(node, 1):
-            members[node.family.name].add(node.index)
+        start = _input(program.nodes[ref], 1)
+        if start is not None:
+            members[start.family.name].add(start.index)
     used = {name: tuple(sorted(found)) for name, found in members.items()}
     drops = _drops(program, order)
     matrices = [
         (_bytes(program, ref, sizes, itemsize), ref)
         for ref in order
-        if _is_input(program.nodes[ref], 2)
+        if _input(program.nodes[ref], 2) is not None
     ]
     biggest = max(matrices, default=None)
     return DensePlan(
@@ -115,13 +115,14 @@ def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> Den
         sizes,
         _peak(program, order, batches, used, drops, sizes, itemsize),
         (biggest[1], biggest[0]) if biggest else None,
-        sum(isinstance(program.nodes[ref], MatMul) for ref in order),
+        sum(matmul_of(program.nodes[ref]) is not None for ref in order),
     )
 
 
-def _is_input(node: Node, width: int) -> TypeGuard[Input]:
-    """Whether a node is drawn, with so many width axes: 1 for a start vector, 2 for a matrix."""
-    return isinstance(node, Input) and len(node.family.width) == width
+def _input(node: Node, width: int) -> Input | None:
+    """A node that is drawn, with so many width axes: 1 for a start vector, 2 for a matrix."""
+    found = input_of(node)
+    return found if found is not None and len(found.family.width) == width else None
 
 
 def _order(
@@ -132,18 +133,19 @@ def _order(
     first_use: dict[Ref, int] = {}
     batches: dict[tuple[int, ...], dict[Ref, Ref]] = defaultdict(dict)
     for ref, node in enumerate(program.nodes):
-        if not needed[ref] or _is_input(node, 2):
+        if not needed[ref] or _input(node, 2) is not None:
             continue
         below = max((depth[other] for other in references(node)), default=0)
         depth[ref] = below
-        if isinstance(node, MatMul):
-            depth[ref] = below + 1
-            side = (below, 2, node.matrix, int(node.transpose))
-            place[ref] = (*side, ref)
-            batches[side][ref] = node.vector
-            first_use[node.matrix] = min(below, first_use.get(node.matrix, below))
-        else:
+        product = matmul_of(node)
+        if product is None:
             place[ref] = (below, 0, ref)
+        else:
+            depth[ref] = below + 1
+            side = (below, 2, product.matrix, int(product.transpose))
+            place[ref] = (*side, ref)
+            batches[side][ref] = product.vector
+            first_use[product.matrix] = min(below, first_use.get(product.matrix, below))
     # A matrix is drawn just before its first product, so that it takes no memory before.
     place.update({ref: (below, 1, ref) for ref, below in first_use.items()})
     order = tuple(sorted(place, key=place.__getitem__))
@@ -185,44 +187,67 @@ def _peak(
         len(used) * sizes[program.group[name].dim] * itemsize for name, used in members.items()
     )
     peak = live
+    state = _Sizes(program, batches, sizes, itemsize)
     for position, ref in enumerate(order):
         node = program.nodes[ref]
-        if not _is_input(node, 1):
+        if _input(node, 1) is None:
             live += _bytes(program, ref, sizes, itemsize)
-        peak = max(peak, live + _temporary(program, ref, batches, sizes, itemsize))
+        peak = max(peak, live + _TEMPORARY(node, ref, state))
         live -= sum(
             _bytes(program, other, sizes, itemsize)
             for other in drops[position]
-            if not _is_input(program.nodes[other], 1)
+            if _input(program.nodes[other], 1) is None
         )
     return peak
 
 
-def _temporary(
-    program: Program,
-    ref: Ref,
-    batches: Mapping[Ref, Mapping[Ref, Ref]],
-    sizes: Mapping[str, int],
-    itemsize: int,
-) -> int:
-    """Bytes that one node needs on top of its arguments and its value, for each seed."""
-    node = program.nodes[ref]
-    if _is_input(node, 2):
-        rows, cols = (sizes[name] for name in program.types[ref].width)
-        if node.family.law == "orthogonal":  # the Gaussian matrix, its factors and LAPACK's copy
-            return 4 * rows * cols * 8
+@dataclass(frozen=True)
+class _Sizes:
+    """What the bytes depend on that a node needs on top of its arguments and its value."""
+
+    program: Program
+    batches: Mapping[Ref, Mapping[Ref, Ref]]
+    dims: Mapping[str, int]
+    itemsize: int
+
+    def of(self, ref: Ref) -> list[int]:
+        """The sizes of the width axes of a node."""
+        return [self.dims[name] for name in self.program.types[ref].width]
+
+
+def _drawn(node: Input, ref: Ref, sizes: _Sizes) -> int:
+    if len(node.family.width) != 2 or node.family.law != "orthogonal":
         return 0
-    if isinstance(node, MatMul):
-        matrix = program.types[node.matrix].width
-        return len(batches.get(ref, ())) * 2 * sum(padded(sizes[name]) for name in matrix) * 8
-    if isinstance(node, Nonlin | Moment) and node.vectors:
-        size = sizes[program.types[node.vectors[0]].width[0]]
-        extra = _MOMENT_BYTES if isinstance(node, Moment) else 0
-        return size * ((len(lower(node.fn).steps) + 1) * itemsize + extra)
-    if isinstance(node, OuterNonlin):
-        cols = sizes[program.types[node.vector].width[0]]
-        rows = min(sizes[program.types[ref].width[0]], outer_rows(node, cols, itemsize))
-        return rows * _outer_bytes(node, cols, itemsize)
-    if isinstance(node, LinComb):
-        return sizes[program.types[ref].width[0]] * itemsize
-    return 0
+    rows, cols = sizes.of(ref)  # the Gaussian matrix, its factors and LAPACK's copy
+    return 4 * rows * cols * 8
+
+
+def _matmul(node: MatMul, ref: Ref, sizes: _Sizes) -> int:
+    return len(sizes.batches.get(ref, ())) * 2 * sum(map(padded, sizes.of(node.matrix))) * 8
+
+
+def _nonlin(node: Nonlin | Moment, ref: Ref, sizes: _Sizes, extra: int = 0) -> int:
+    if not node.vectors:
+        return 0
+    (size,) = sizes.of(node.vectors[0])
+    return size * ((len(lower(node.fn).steps) + 1) * sizes.itemsize + extra)
+
+
+def _outer(node: OuterNonlin, ref: Ref, sizes: _Sizes) -> int:
+    (rows,), (cols,) = sizes.of(ref), sizes.of(node.vector)
+    height = min(rows, outer_rows(node, cols, sizes.itemsize))
+    return height * _outer_bytes(node, cols, sizes.itemsize)
+
+
+# Bytes that a node needs on top of its arguments and its value, for each seed.
+_TEMPORARY: Table[int] = Table(
+    {
+        Input: _drawn,
+        MatMul: _matmul,
+        Nonlin: _nonlin,
+        Moment: lambda node, ref, sizes: _nonlin(node, ref, sizes, _MOMENT_BYTES),
+        OuterNonlin: _outer,
+        LinComb: lambda node, ref, sizes: sizes.of(ref)[0] * sizes.itemsize,
+    },
+    lambda node, ref, sizes: 0,
+)

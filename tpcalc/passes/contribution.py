@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NoReturn
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
@@ -17,13 +18,10 @@ from tpcalc.functions.expr import Expr, mul, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.passes.forms import Form
 from tpcalc.passes.instance import Instance
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import (
-    Data,
-    Input,
     Kind,
     LinComb,
-    MatMul,
     Moment,
     Node,
     Nonlin,
@@ -31,6 +29,7 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder
+from tpcalc.program.views import leaf_of, matmul_of
 
 __all__ = ["Contribution", "Contributions"]
 
@@ -114,30 +113,22 @@ def _change(
     """The change of a template node by the last update; None where it does not change."""
     if ref not in inside:
         return None
-    node, kind = instance.template.node(ref), instance.template.type(ref).kind
-    if isinstance(node, MatMul) and node.matrix in parameters and node.vector not in inside:
-        return instance.weights.last_product(node, instance.ref(node.vector))
-    if isinstance(node, Input | Data):
+    node = instance.template.node(ref)
+    matmul = matmul_of(node)
+    if matmul is not None and matmul.matrix in parameters and matmul.vector not in inside:
+        return instance.weights.last_product(matmul, instance.ref(matmul.vector))
+    if leaf_of(node) is not None:
         return instance.weights.last_change(ref)
     changes = {
         other: change
         for other in references(node)
         if (change := _change(other, instance, parameters, inside)) is not None
     }
-    if not changes:
-        return None
-    if isinstance(node, LinComb) and not any(scalar in changes for scalar in node.scalars):
-        return _sum(node, instance, changes)
-    if isinstance(node, Scale):
-        of = _node(changes[node.of], instance)
-        return instance.builder.add(Scale(of, node.n_power, node.depth_power))
-    if isinstance(node, Moment | Nonlin) and kind is Kind.SCALAR and len(changes) == 1:
-        return _applied(node, ref, instance, changes)
-    raise _not_linear(ref, node)
+    return _CHANGES(node, ref, instance, changes) if changes else None
 
 
-def _not_linear(ref: Ref, node: Node) -> ProgramError:
-    return ProgramError(
+def _not_linear(node: Node, ref: Ref, *_: object) -> NoReturn:
+    raise ProgramError(
         f"template node %{ref} ({type(node).__name__}) is not a linear function of one updated "
         "parameter, so that no contribution of its update can be told apart.",
         hint="Ask for the contribution to a sum of products with the parameters.",
@@ -148,7 +139,14 @@ def _node(change: Change, instance: Instance) -> Ref:
     return instance.weights.node_of(change) if isinstance(change, Form) else change
 
 
-def _sum(node: LinComb, instance: Instance, changes: dict[Ref, Change]) -> Form:
+def _scale(node: Scale, ref: Ref, instance: Instance, changes: dict[Ref, Change]) -> Ref:
+    of = _node(changes[node.of], instance)
+    return instance.builder.add(Scale(of, node.n_power, node.depth_power))
+
+
+def _sum(node: LinComb, ref: Ref, instance: Instance, changes: dict[Ref, Change]) -> Form:
+    if any(scalar in changes for scalar in node.scalars):
+        _not_linear(node, ref)
     total = Form()
     for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
         change = changes.get(vector)
@@ -166,15 +164,16 @@ def _applied(
     node: Moment | Nonlin, ref: Ref, instance: Instance, changes: dict[Ref, Change]
 ) -> Ref:
     """A moment or a function of scalars: its slope in the one changed argument times the change."""
+    if instance.template.type(ref).kind is not Kind.SCALAR or len(changes) != 1:
+        _not_linear(node, ref)
     filled = instance.filled_in(node)
-    assert isinstance(filled, Moment | Nonlin)
     vectors = filled.vectors
     arguments: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(vectors)]
     arguments += [(Par(i), s) for i, s in enumerate(filled.scalars)]
     changed = [argument for argument, other in arguments if other in changes]
     slope = derivative(filled.fn.expr, changed[0])
     if len(changed) != 1 or changed[0] in walk(slope):
-        raise _not_linear(ref, node)
+        _not_linear(node, ref)
     fn, keep_v, keep_s = Fn(
         mul((slope, changed[0])), filled.fn.vectors, filled.fn.scalars
     ).compact()
@@ -186,3 +185,8 @@ def _applied(
     if keep_v:
         return instance.builder.add(Moment(fn, tuple(part(vectors[i]) for i in keep_v), scalars))
     return scalars[0] if fn.expr == Par(0) else instance.builder.add(Nonlin(fn, (), scalars))
+
+
+_CHANGES: Table[Change] = Table(
+    {LinComb: _sum, Scale: _scale, Moment: _applied, Nonlin: _applied}, _not_linear
+)

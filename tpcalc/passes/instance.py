@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeVar
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import const, substitute
 from tpcalc.passes.forms import Form
 from tpcalc.passes.weights import Weights
-from tpcalc.program.base import renumbered
+from tpcalc.program.base import Table, renumbered
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -30,6 +31,7 @@ from tpcalc.program.program import Builder
 __all__ = ["Instance", "datum"]
 
 Value = Ref | Form | Fraction | float
+Function = TypeVar("Function", bound=Nonlin | Moment | OuterNonlin)
 BITS = 10
 
 
@@ -82,17 +84,20 @@ class Instance:
     def _value(self, ref: Ref, node: Node) -> Value | None:
         if ref in self.data:
             return datum(float(self.data[ref]))
-        if isinstance(node, Input | Data) and self.template.type(ref).kind is not Kind.MATRIX:
-            return self.weights.current(ref, node)
-        if isinstance(node, LinComb):
-            return self._lincomb(node)
-        if isinstance(node, MatMul):
-            return self.weights.multiply(node, self.ref(node.vector))
-        if isinstance(node, Nonlin | Moment | OuterNonlin):
-            node = self.filled_in(node)
-        if isinstance(node, Scale) and isinstance(self.values[node.of], float | Fraction):
-            raise ProgramError(f"a power of n in front of the datum %{node.of}.")
+        return _VALUES(node, ref, self)
+
+    def _copy(self, node: Node) -> Ref:
         return self.builder.add(renumbered(node, self.ref))
+
+    def _leaf(self, node: Data | Input, ref: Ref) -> Value:
+        if self.template.type(ref).kind is Kind.MATRIX:
+            return self._copy(node)
+        return self.weights.current(ref, node)
+
+    def _scale(self, node: Scale) -> Value:
+        if isinstance(self.values[node.of], float | Fraction):
+            raise ProgramError(f"a power of n in front of the datum %{node.of}.")
+        return self._copy(node)
 
     def coefficient(
         self, number: Fraction | float, scalar: Ref | None
@@ -116,7 +121,7 @@ class Instance:
                 total.add_term(coefficient, self.ref(vector), number)
         return total
 
-    def filled_in(self, node: Nonlin | Moment | OuterNonlin) -> Node:
+    def filled_in(self, node: Function) -> Function:
         """Put data into the function where a scalar argument is a datum."""
         given: dict[Expr, Expr] = {
             Par(index): const(value)
@@ -129,3 +134,18 @@ class Instance:
         given.update({Par(old): Par(new) for new, old in enumerate(keep)})
         fn = Fn(substitute(node.fn.expr, given), node.fn.vectors, len(keep))
         return replace(node, fn=fn, scalars=tuple(node.scalars[i] for i in keep))
+
+
+_VALUES: Table[Value] = Table(
+    {
+        Data: lambda node, ref, copy: copy._leaf(node, ref),
+        Input: lambda node, ref, copy: copy._leaf(node, ref),
+        LinComb: lambda node, ref, copy: copy._lincomb(node),
+        MatMul: lambda node, ref, copy: copy.weights.multiply(node, copy.ref(node.vector)),
+        Nonlin: lambda node, ref, copy: copy._copy(copy.filled_in(node)),
+        Moment: lambda node, ref, copy: copy._copy(copy.filled_in(node)),
+        OuterNonlin: lambda node, ref, copy: copy._copy(copy.filled_in(node)),
+        Scale: lambda node, ref, copy: copy._scale(node),
+    },
+    lambda node, ref, copy: copy._copy(node),
+)

@@ -42,6 +42,7 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Type
+from tpcalc.program.views import scale_of
 
 __all__ = ["SPLIT_RULES", "split"]
 
@@ -333,8 +334,8 @@ def _scalar_sum(node: LinComb, state: _Split, where: Where) -> Value:
 
 def _scale(node: Scale, state: _Split, where: Where) -> Value:
     of, n_power, depth_power = state.ref(node.of, where), node.n_power, node.depth_power
-    inner = state.out.node(of)
-    if isinstance(inner, Scale):
+    inner = scale_of(state.out.node(of))
+    if inner is not None:
         of = inner.of
         n_power, depth_power = n_power + inner.n_power, depth_power + inner.depth_power
     if n_power == Ex() and depth_power == Ex():

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from fractions import Fraction
 
+from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, members
 from tpcalc.program.program import Program, prune
+from tpcalc.program.views import input_of
 
 __all__ = ["started_at_zero"]
 
@@ -31,24 +33,23 @@ def started_at_zero(program: Program, names: Collection[str]) -> Program:
     """
     if not names:
         return program
-    nodes: list[Node] = []
-    for node in program.nodes:
-        if isinstance(node, MatMul):
-            matrix = program.nodes[node.matrix]
-            if isinstance(matrix, Input) and matrix.name in names:
-                rows, cols = matrix.family.width[::-1] if node.transpose else matrix.family.width
-                assert rows == cols, "only square matrices start at 0"
-                node = LinComb((ZERO,), (None,), (node.vector,))
-        elif isinstance(node, Input) and node.family.name in names:
-            node = _zero(node)
-        nodes.append(node)
-    return prune(Program(program.dims, tuple(nodes), program.outputs, program.where))
+    nodes = tuple(_AT_ZERO(node, program, names) for node in program.nodes)
+    return prune(Program(program.dims, nodes, program.outputs, program.where))
 
 
-def _zero(node: Input) -> Node:
+def _product(node: MatMul, program: Program, names: Collection[str]) -> Node:
+    matrix = input_of(program.nodes[node.matrix])
+    if matrix is None or matrix.name not in names:
+        return node
+    rows, cols = matrix.family.width[::-1] if node.transpose else matrix.family.width
+    assert rows == cols, "only square matrices start at 0"
+    return LinComb((ZERO,), (None,), (node.vector,))
+
+
+def _zero(node: Input, program: Program, names: Collection[str]) -> Node:
     """A start vector without variance, or the number 0; a matrix is left to its products."""
     family = node.family
-    if len(family.width) == 2:
+    if family.name not in names or len(family.width) == 2:
         return node
     if not family.width:
         return Data(family.name, (ZERO,))
@@ -56,3 +57,6 @@ def _zero(node: Input) -> Node:
     zeros = (ZERO,) * family.size
     named = Family.group(f"{family.name} at 0", family.width[0], zeros, (zeros,) * family.size)
     return members(named)[node.index]
+
+
+_AT_ZERO: Table[Node] = Table({MatMul: _product, Input: _zero}, lambda node, program, names: node)

@@ -23,7 +23,6 @@ from tpcalc.passes.unroll import Model, Parameter
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import (
     Family,
-    Input,
     Kind,
     LinComb,
     Moment,
@@ -34,6 +33,7 @@ from tpcalc.program.nodes import (
     members,
 )
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.views import input_of, lincomb_of
 
 __all__ = ["DATA", "Rate", "TangentProgram", "tangent_of_model", "tangent_of_program"]
 
@@ -184,8 +184,8 @@ def tangent_of_model(
             if entering is not None and a in left.adjoints and b in right.adjoints:
                 part = kernel.inner(refs[i][left.adjoints[a]], refs[j][right.adjoints[b]])
                 out.output(f"data[{p},{q},{place}]", kernel.rated(part, entering))
-    entered = (model.program.nodes[ref] for ref in columns)
-    still = any(isinstance(node, Input) and node.family.name in model.zeros for node in entered)
+    entered = (input_of(model.program.nodes[ref]) for ref in columns)
+    still = any(node is not None and node.family.name in model.zeros for node in entered)
     zeros = model.zeros | ({DATA} if still else set())
     finished = started_at_zero(out.finish(keep_unused=False), zeros)
     return TangentProgram(finished, copies, len(model.inputs), len(model.outputs))
@@ -249,16 +249,17 @@ def _gaussian_inputs(model: Model) -> tuple[Program, frozenset[Ref]]:
     nodes: list[Node] = list(program.nodes)
     columns: set[Ref] = set()
     for ref, node in enumerate(program.nodes):
-        if isinstance(node, LinComb) and any(scalar in inputs for scalar in node.scalars):
+        total = lincomb_of(node)
+        if total is not None and any(scalar in inputs for scalar in total.scalars):
             pairs: list[tuple[Ref | None, Ref]] = []
-            for scalar, vector in zip(node.scalars, node.vectors, strict=True):
+            for scalar, vector in zip(total.scalars, total.vectors, strict=True):
                 if scalar in inputs:
                     columns.add(vector)
                     pairs.append((None, scalar))
                 else:
                     pairs.append((scalar, vector))
             nodes[ref] = LinComb(
-                node.numbers, tuple(s for s, _ in pairs), tuple(v for _, v in pairs)
+                total.numbers, tuple(s for s, _ in pairs), tuple(v for _, v in pairs)
             )
         elif any(other in inputs for other in references(node)):
             raise _not_gaussian(program, ref)
@@ -285,8 +286,8 @@ def _group(dim: str, size: int) -> Family:
 
 def _check_weights(program: Program, ref: Ref) -> None:
     """What an input multiplies must be centred weights, independent of all others."""
-    node = program.nodes[ref]
-    if not isinstance(node, Input) or len(node.family.width) != 1:
+    node = input_of(program.nodes[ref])
+    if node is None or len(node.family.width) != 1:
         raise _not_gaussian(program, ref)
     if node.family.means[node.index] != 0 or node.family.cov is not None:
         raise _not_gaussian(program, ref)
@@ -305,8 +306,9 @@ def _copy(source: Program, out: Builder, index: int, copies: int) -> list[Ref]:
     """A copy of a program for one input; what does not depend on the input is shared."""
     new: list[Ref] = []
     for node in source.nodes:
-        if isinstance(node, Input) and node.family.name == DATA:
-            size = node.family.size
-            node = members(_group(node.family.width[0], copies * size))[index * size + node.index]
+        own = input_of(node)
+        if own is not None and own.family.name == DATA:
+            size = own.family.size
+            node = members(_group(own.family.width[0], copies * size))[index * size + own.index]
         new.append(out.add(renumbered(node, new.__getitem__)))
     return new

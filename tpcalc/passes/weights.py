@@ -11,8 +11,9 @@ from tpcalc.functions.expr import add, const
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.forms import Form
 from tpcalc.program.base import references
-from tpcalc.program.nodes import Data, Input, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Scale
+from tpcalc.program.nodes import Kind, LinComb, MatMul, Moment, Node, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Weights"]
 
@@ -66,7 +67,7 @@ class Weights:
         """Find the parameters that something other than a sum reads: they need a node a step."""
         for ref in range(len(template)):
             node = template.node(ref)
-            if not isinstance(node, LinComb):
+            if lincomb_of(node) is None:
                 self._materialised.update(r for r in references(node) if r in self._trained)
 
     def node_of(self, form: Form) -> Ref:
@@ -80,7 +81,7 @@ class Weights:
             form.add_term(None, image, Fraction(1))
         return form.node(self._builder)
 
-    def current(self, ref: Ref, node: Input | Data) -> Ref | Form:
+    def current(self, ref: Ref, node: Node) -> Ref | Form:
         """The present value of an input of the template."""
         if self._template.type(ref).kind is Kind.SCALAR:
             return self._scalar(ref, node)
@@ -98,7 +99,7 @@ class Weights:
             self._nodes[ref] = self.node_of(self._forms[ref])
         return self._nodes[ref]
 
-    def _scalar(self, ref: Ref, node: Input | Data) -> Ref:
+    def _scalar(self, ref: Ref, node: Node) -> Ref:
         if ref in self._moved:
             total, refs = self._moved.pop(ref)
             self._nodes[ref] = self._builder.add(Nonlin(Fn(total, 0, len(refs)), (), refs))
@@ -208,10 +209,8 @@ class Weights:
             self._update_scalar(ref, changes, exponent)
             return
         old_form = self._forms.get(ref)
-        node = self._template.node(ref)
-        assert isinstance(node, Input)
         if old_form is None:
-            self.current(ref, node)
+            self.current(ref, self._template.node(ref))
             old_form = self._forms[ref]
         step = Form()
         for gradient, chi, rate in changes:
@@ -237,9 +236,7 @@ class Weights:
         exponent: Ex,
     ) -> None:
         builder = self._builder
-        node = self._template.node(ref)
-        assert isinstance(node, Input | Data)
-        refs = [self._scalar(ref, node)]
+        refs = [self._scalar(ref, self._template.node(ref))]
         total, change = Par(0) + const(0), add(())
         for gradient, chi, rate in changes:
             for (_, item), number in gradient.terms.items():

@@ -19,8 +19,9 @@ from tpcalc.evaluate.settle import settle
 from tpcalc.limit.claims import Claim as Assumed
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
-from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LimitGraph, LRef
-from tpcalc.program.base import references
+from tpcalc.limit.graph import Apply, Combine, LimitGraph, LRef
+from tpcalc.limit.views import is_drawn
+from tpcalc.program.base import Table, references
 from tpcalc.program.program import prune
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -249,19 +250,26 @@ def _is_constant(graph: LimitGraph, ref: LRef) -> bool:
         if here in seen:
             continue
         seen.add(here)
-        node = graph.nodes[here]
         if graph.vector_dim[here] is None:
             if _is_random(graph, here):
                 return False
-        elif isinstance(node, Apply):
-            used = node.fn.uses[0]
-            stack += [other for index, other in enumerate(node.vectors) if index in used]
-            stack += node.scalars
-        elif isinstance(node, Combine):
-            stack += references(node)
-        else:
+            continue
+        parts = _PARTS(graph.nodes[here])
+        if parts is None:
             return False
+        stack += parts
     return True
+
+
+def _arguments(node: Apply) -> tuple[LRef, ...]:
+    used = node.fn.uses[0]
+    return *(other for index, other in enumerate(node.vectors) if index in used), *node.scalars
+
+
+# What a vector is made of; None where that is a Gaussian.
+_PARTS: Table[tuple[LRef, ...] | None] = Table(
+    {Apply: _arguments, Combine: references}, lambda node: None
+)
 
 
 def _is_random(graph: LimitGraph, ref: LRef) -> bool:
@@ -269,7 +277,7 @@ def _is_random(graph: LimitGraph, ref: LRef) -> bool:
     stack, seen = [ref], set()
     while stack:
         here = stack.pop()
-        if isinstance(graph.nodes[here], Draw | Fluctuation):
+        if is_drawn(graph.nodes[here]):
             return True
         fresh = [other for other in references(graph.nodes[here]) if other not in seen]
         seen.update(fresh)
