@@ -28,8 +28,9 @@ from tpcalc.limit.graph import (
     family_of,
 )
 from tpcalc.limit.parity import Parity
+from tpcalc.limit.views import is_noise, product_of
 from tpcalc.orders.coset import Lattice
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 
@@ -81,8 +82,7 @@ class Building:
             self.parity.add(len(self.nodes) - 1, node)
         refs = references(node)
         self.roots.append(self._roots(node, refs))
-        drawn = isinstance(node, Fluctuation) or (isinstance(node, Draw) and node.std != 0)
-        self.random.append(drawn or any([self.random[other] for other in refs]))
+        self.random.append(_SPREADS(node) or any([self.random[other] for other in refs]))
         self.missing.append(self._missing(node, refs))
         self.sides.append(self._sides(node, refs))
         self.known[node] = len(self.nodes) - 1
@@ -90,12 +90,12 @@ class Building:
 
     def _missing(self, node: LNode, refs: tuple[LRef, ...]) -> str:
         """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
-        if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
+        if _HIDES(node):
             return "hidden"
         below = {self.missing[ref] for ref in refs}
         if "hidden" in below:
             return "hidden"
-        return "noise" if isinstance(node, Noise) or "noise" in below else ""
+        return "noise" if "noise" in below or is_noise(node) else ""
 
     def _sides(self, node: LNode, refs: tuple[LRef, ...]) -> int:
         """The sides of matrices that a vector holds products of; a scalar holds none."""
@@ -103,7 +103,8 @@ class Building:
         for ref in refs:
             if self.dims[ref] is not None:
                 out |= self.sides[ref]
-        return out | self.side(node.matrix, node.transpose) if isinstance(node, Product) else out
+        product = product_of(node)
+        return out if product is None else out | self.side(product.matrix, product.transpose)
 
     def side(self, matrix: str, transpose: bool) -> int:
         """The bit of a side of a matrix."""
@@ -113,9 +114,12 @@ class Building:
         """The bits of both sides of the matrix that a product uses."""
         return self.side(node.matrix, False) | self.side(node.matrix, True)
 
-    def root(self, base: Start | Twice | str) -> int:
-        """The bit of a start vector (one of correlated ones: of all of them), or of a matrix."""
-        return self.bit(self.family(base.matrix if isinstance(base, Twice) else base))
+    def root(self, base: Root) -> int:
+        """The bit of a start vector (one of correlated ones: of all of them), or of a matrix.
+
+        Rows have none: what they fluctuate by is in their vectors.
+        """
+        return _ROOTS(base, self)
 
     def family(self, base: Root) -> str:
         """What all fluctuations share that are drawn together."""
@@ -127,17 +131,11 @@ class Building:
         for ref in refs:
             if self.dims[ref] is not None or self.random[ref] or self.missing[ref]:
                 out |= self.roots[ref]
-        if isinstance(node, Start):
-            return out | self.root(node)
-        if isinstance(node, Fluctuation):
-            self.families.add(self.family(node.root))
-        if isinstance(node, Fluctuation) and not isinstance(node.root, Rows):
-            return out | self.root(node.root)
-        if isinstance(node, Product):
-            return out | self.root(node.matrix)
-        if isinstance(node, Apply | Expect | Noise) and is_hidden(node.fn):
-            return -1
-        return out | self.bit(f"scalar {node.name}") if isinstance(node, Draw) else out
+        return out | _OWN(node, self)
+
+    def _fluctuation(self, node: Fluctuation) -> int:
+        self.families.add(self.family(node.root))
+        return self.root(node.root)
 
     def varies(self, start: Start) -> bool:
         """Whether a start vector has a variance."""
@@ -176,3 +174,38 @@ class Building:
 def is_hidden(fn: Fn) -> bool:
     """Whether a function holds a value that is not followed."""
     return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
+
+
+def _hides(node: Apply | Expect | Noise) -> bool:
+    return is_hidden(node.fn)
+
+
+def _of_hidden(node: Apply | Expect | Noise, building: Building) -> int:
+    return -1 if is_hidden(node.fn) else 0
+
+
+_FUNCTIONS = Apply, Expect, Noise
+# Whether a node is a function of a value that is not followed.
+_HIDES: Table[bool] = Table(dict.fromkeys(_FUNCTIONS, _hides), lambda node: False)
+# Whether a node is a random scalar.
+_SPREADS: Table[bool] = Table(
+    {Fluctuation: lambda node: True, Draw: lambda node: node.std != 0}, lambda node: False
+)
+_ROOTS: Table[int] = Table(
+    {
+        Rows: lambda root, building: 0,
+        Twice: lambda root, building: building.root(root.matrix),
+    },
+    lambda root, building: building.bit(building.family(root)),
+)
+# The random inputs that a node itself brings.
+_OWN: Table[int] = Table(
+    {
+        **dict.fromkeys(_FUNCTIONS, _of_hidden),
+        Start: lambda node, building: building.root(node),
+        Fluctuation: lambda node, building: building._fluctuation(node),
+        Product: lambda node, building: building.root(node.matrix),
+        Draw: lambda node, building: building.bit(f"scalar {node.name}"),
+    },
+    lambda node, building: 0,
+)

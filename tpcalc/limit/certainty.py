@@ -8,9 +8,10 @@ evaluators to settle.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
+from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
@@ -28,6 +29,8 @@ from tpcalc.limit.graph import (
 )
 from tpcalc.limit.isometry import is_isometric
 from tpcalc.limit.law import Density, Laws
+from tpcalc.limit.views import product_of, start_of
+from tpcalc.program.base import Table
 
 __all__ = ["Certainty"]
 
@@ -66,54 +69,34 @@ class Certainty:
             if top in self._known:
                 stack.pop()
                 continue
-            missing = [other for other in self._asks(top) if other not in self._known]
+            asked = _ASKED(self.context.nodes[top])
+            missing = [other for other in asked if other not in self._known]
             if missing:
                 stack += missing
                 continue
-            self._known[top] = self._decide(top)
+            self._known[top] = _DECIDED(self.context.nodes[top], self, top)
             stack.pop()
         return self._known[ref] > NOWHERE
 
-    def _asks(self, ref: LRef) -> tuple[LRef, ...]:
-        node = self.context.nodes[ref]
-        if isinstance(node, Product):
-            return (node.vector,)
-        if isinstance(node, Fluctuation):
-            return node.vectors
-        if isinstance(node, Apply | Expect):
-            return (*node.vectors, *node.scalars)
-        if isinstance(node, Combine):
-            return (*node.vectors, *(s for s in node.scalars if s is not None))
-        return node.scalars if isinstance(node, ScalarApply) else ()
+    def _start(self, node: Start, ref: LRef) -> int:
+        mean = self.context.program.group[node.group].means[node.index]
+        return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
 
-    def _decide(self, ref: LRef) -> int:
-        node, known = self.context.nodes[ref], self._known
-        if isinstance(node, Start):
-            mean = self.context.program.group[node.group].means[node.index]
-            return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
-        if isinstance(node, Number):
-            return EVERYWHERE if node.value != 0 else NOWHERE
-        if isinstance(node, Draw):
-            return EVERYWHERE
-        if isinstance(node, Product):
-            return self._product(node) if known[node.vector] else NOWHERE
-        if isinstance(node, Fluctuation):
-            spread = not isinstance(node.root, Start) or self.context.varies(node.root)
-            return EVERYWHERE if spread and all(known[v] for v in node.vectors) else NOWHERE
-        if isinstance(node, Combine):
-            return self._combined(node)
-        if isinstance(node, ScalarApply):
-            good = _monomial(node.fn.expr) and all(known[s] for s in node.scalars)
-            return EVERYWHERE if good else NOWHERE
-        if isinstance(node, Apply):
-            return self._applied(node.fn, node.vectors, node.scalars)
-        return EVERYWHERE if isinstance(node, Expect) and self._square(node) else NOWHERE
+    def _all(self, refs: Sequence[LRef]) -> bool:
+        return all(self._known[ref] for ref in refs)
+
+    def _fluctuation(self, node: Fluctuation) -> int:
+        start = start_of(node.root)
+        spread = start is None or self.context.varies(start)
+        return EVERYWHERE if spread and self._all(node.vectors) else NOWHERE
+
+    def _number(self, node: ScalarApply) -> int:
+        return EVERYWHERE if _monomial(node.fn.expr) and self._all(node.scalars) else NOWHERE
 
     def _product(self, node: Product) -> int:
-        """A product with a vector that is not 0.
-
-        W^T y is 0 where W is orthogonal with fewer columns and y has nothing in their span.
-        """
+        """W^T y is 0 where W is orthogonal with fewer columns and y has nothing in their span."""
+        if not self._known[node.vector]:
+            return NOWHERE
         context = self.context
         used = context.sides[node.vector] & context.both_sides(node)
         if node.matrix not in context.orthogonal or not used:
@@ -142,18 +125,18 @@ class Certainty:
                 if index != place:
                     others |= supports[index]
                     sides |= context.sides[other]
-            own, product = parity.own.get(vector, 0), context.nodes[vector]
-            if isinstance(product, Product) and not self._is_new(product, sides):
+            own, product = parity.own.get(vector, 0), product_of(context.nodes[vector])
+            if product is not None and not self._is_new(product, sides):
                 continue  # perhaps a multiple of what the product before it held
             if own & ~others:
                 return EVERYWHERE
         return NOWHERE
 
-    def _applied(self, fn: Fn, vectors: tuple[LRef, ...], scalars: tuple[LRef, ...]) -> int:
+    def _applied(self, node: Apply) -> int:
         """A product of powers and named functions, of which one at most is 0 somewhere."""
-        if not all(self._known[s] for s in scalars):
+        if not self._all(node.scalars):
             return NOWHERE
-        places = [self._factor(factor, vectors) for factor in _factors(fn.expr)]
+        places = [self._factor(factor, node.vectors) for factor in _factors(node.fn.expr)]
         if NOWHERE in places or places.count(SOMEWHERE) > 1:
             return NOWHERE
         return min(places)
@@ -177,15 +160,44 @@ class Certainty:
             return NOWHERE
         return SOMEWHERE if call.atom.facts.kinks else EVERYWHERE
 
-    def _square(self, node: Expect) -> bool:
-        """Whether this is the mean of an even power, times numbers that are not 0."""
+    def _mean(self, node: Expect) -> int:
+        """The mean of an even power, times numbers that are not 0."""
         factors = [f for f in _factors(node.fn.expr) if not isinstance(f, Const | Par)]
-        if len(factors) != 1 or not all(self._known[s] for s in node.scalars):
-            return False
+        if len(factors) != 1 or not self._all(node.scalars):
+            return NOWHERE
         (factor,) = factors
         if not isinstance(factor, Pow) or factor.exponent <= 0 or factor.exponent % 2:
-            return False
-        return self._factor(factor, node.vectors) > NOWHERE
+            return NOWHERE
+        return EVERYWHERE if self._factor(factor, node.vectors) > NOWHERE else NOWHERE
+
+
+# The nodes that the answer to a node hangs on.
+_ASKED: Table[tuple[LRef, ...]] = Table(
+    {
+        Product: lambda node: (node.vector,),
+        Fluctuation: lambda node: node.vectors,
+        Apply: lambda node: (*node.vectors, *node.scalars),
+        Expect: lambda node: (*node.vectors, *node.scalars),
+        Combine: lambda node: (*node.vectors, *(s for s in node.scalars if s is not None)),
+        ScalarApply: lambda node: node.scalars,
+    },
+    lambda node: (),
+)
+# Where a node is not 0, by what is known of those.
+_DECIDED: Table[int] = Table(
+    {
+        Start: lambda node, by, ref: by._start(node, ref),
+        Number: lambda node, by, ref: EVERYWHERE if node.value != 0 else NOWHERE,
+        Draw: lambda node, by, ref: EVERYWHERE,
+        Product: lambda node, by, ref: by._product(node),
+        Fluctuation: lambda node, by, ref: by._fluctuation(node),
+        Combine: lambda node, by, ref: by._combined(node),
+        ScalarApply: lambda node, by, ref: by._number(node),
+        Apply: lambda node, by, ref: by._applied(node),
+        Expect: lambda node, by, ref: by._mean(node),
+    },
+    lambda node, by, ref: NOWHERE,
+)
 
 
 def _factors(expr: Expr) -> tuple[Expr, ...]:

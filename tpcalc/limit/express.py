@@ -25,12 +25,13 @@ from tpcalc.limit.graph import (
     Number,
     OuterExpect,
     Product,
-    Root,
     Rows,
     ScalarApply,
     Start,
     Twice,
 )
+from tpcalc.limit.views import the_product
+from tpcalc.program.base import Table
 from tpcalc.results import Formula
 
 __all__ = ["express"]
@@ -38,6 +39,7 @@ __all__ = ["express"]
 BUDGET = 40
 PLACE = "placeholder"  # sympy sets the structure of a formula, with these for its symbols
 HAT = "<mover><mi>Z</mi><mo>^</mo></mover>"
+_Text = tuple[str, str, str]  # in three notations
 
 
 def express(
@@ -83,7 +85,7 @@ class _Writer:
     named: dict[LRef, str]
     target: LRef
     budget: int
-    symbols: dict[Any, tuple[str, str, str]] = field(default_factory=dict)
+    symbols: dict[Any, _Text] = field(default_factory=dict)
 
     def write(self) -> Any:
         try:
@@ -124,7 +126,7 @@ class _Writer:
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def _symbol(self, parts: tuple[str, str, str]) -> Any:
+    def _symbol(self, parts: _Text) -> Any:
         import sympy
 
         for symbol, known in self.symbols.items():
@@ -140,42 +142,36 @@ class _Writer:
             raise _TooLarge
 
     def _node(self, ref: LRef, *, top: bool = False) -> Any:
-        import sympy
-
         self._spend()
-        node = self.graph.nodes[ref]
         if not top and ref in self.named:
             vector = self.graph.vector_dim[ref] is not None
             return self._symbol(_z(self.named[ref]) if vector else _scalar(self.named[ref]))
-        if isinstance(node, Start):
-            return self._symbol(_start(self.graph, node))
-        if isinstance(node, Product):
-            return self._product(ref, node)
-        if isinstance(node, Apply | ScalarApply):
-            self._spend(sum(1 for _ in walk(node.fn.expr)))
-            vectors = [self._node(r) for r in node.vectors] if isinstance(node, Apply) else []
-            return to_sympy(node.fn.expr, vectors, [self._node(r) for r in node.scalars])
-        if isinstance(node, Combine):
-            return self._combine(node)
-        if isinstance(node, Expect):
-            return self._expect(node)
-        if isinstance(node, Number):
-            value = node.value
-            return sympy.Float(value) if isinstance(value, float) else sympy.Rational(str(value))
-        if isinstance(node, Draw):
-            return self._symbol(_scalar(node.name))
-        if isinstance(node, Fluctuation):
-            labels = [*_bases(self.graph, node.root), *(self._label(v) for v in node.vectors)]
-            plain, tex, tag = zip(*labels, strict=True)
-            tags = "<mo>,</mo>".join(tag)
-            return self._symbol(
-                (
-                    f"G[{', '.join(plain)}]",
-                    f"G({', '.join(tex)})",
-                    f"<mrow><mi>G</mi><mo>(</mo>{tags}<mo>)</mo></mrow>",
-                )
+        return _FORMULAS(self.graph.nodes[ref], self, ref)
+
+    def _function(self, node: Apply | ScalarApply, vectors: Sequence[LRef]) -> Any:
+        self._spend(sum(1 for _ in walk(node.fn.expr)))
+        own = [self._node(r) for r in vectors]
+        return to_sympy(node.fn.expr, own, [self._node(r) for r in node.scalars])
+
+    def _number(self, node: Number) -> Any:
+        import sympy
+
+        value = node.value
+        return sympy.Float(value) if isinstance(value, float) else sympy.Rational(str(value))
+
+    def _fluctuation(self, node: Fluctuation) -> Any:
+        labels = [*_BASES(node.root, self.graph), *(self._label(v) for v in node.vectors)]
+        plain, tex, tag = zip(*labels, strict=True)
+        tags = "<mo>,</mo>".join(tag)
+        return self._symbol(
+            (
+                f"G[{', '.join(plain)}]",
+                f"G({', '.join(tex)})",
+                f"<mrow><mi>G</mi><mo>(</mo>{tags}<mo>)</mo></mrow>",
             )
-        assert isinstance(node, OuterExpect)
+        )
+
+    def _outer(self, node: OuterExpect) -> Any:
         raise _TooLarge
 
     def _combine(self, node: Combine) -> Any:
@@ -230,8 +226,7 @@ class _Writer:
         if earlier_products and node.matrix in self.graph.orthogonal:
             raise _TooLarge  # coefficients that solve a linear system
         for other in earlier_products:
-            earlier = self.graph.nodes[other]
-            assert isinstance(earlier, Product)
+            earlier = the_product(self.graph.nodes[other])
             self._spend(2)
             y = self._label(earlier.vector)
             below = f"<mo>&#x2202;</mo><msup>{HAT}<mrow>{back[2]}{y[2]}</mrow></msup>"
@@ -253,25 +248,54 @@ class _Writer:
             raise _TooLarge
         return found.open
 
-    def _label(self, ref: LRef) -> tuple[str, str, str]:
+    def _label(self, ref: LRef) -> _Text:
         """A short name of a vector: its output name, or what it is made of."""
         if ref in self.named:
             return _plain(self.named[ref])
-        node = self.graph.nodes[ref]
-        if isinstance(node, Start):
-            return _start(self.graph, node)
-        if isinstance(node, Product):
-            side, x = _side(node.matrix, node.transpose), self._label(node.vector)
-            if len(x[0]) <= 40:
-                return f"{side[0]} {x[0]}", f"{side[1]} {x[1]}", f"<mrow>{side[2]}{x[2]}</mrow>"
-        if isinstance(node, Apply) and len(node.vectors) <= 2 and not node.scalars:
-            parts = [self._label(r) for r in node.vectors]
-            plain = node.fn.text
-            for index, part in enumerate(parts):
-                plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
-            if len(plain) <= 60:
-                return plain, rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
-        return f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>"
+        made = _LABELS(self.graph.nodes[ref], self)
+        return made or (f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>")
+
+    def _product_label(self, node: Product) -> _Text | None:
+        side, x = _side(node.matrix, node.transpose), self._label(node.vector)
+        if len(x[0]) > 40:
+            return None
+        return f"{side[0]} {x[0]}", f"{side[1]} {x[1]}", f"<mrow>{side[2]}{x[2]}</mrow>"
+
+    def _function_label(self, node: Apply) -> _Text | None:
+        if len(node.vectors) > 2 or node.scalars:
+            return None
+        parts = [self._label(r) for r in node.vectors]
+        plain = node.fn.text
+        for index, part in enumerate(parts):
+            plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
+        if len(plain) > 60:
+            return None
+        return plain, rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
+
+
+_FORMULAS: Table[Any] = Table(
+    {
+        Start: lambda node, by, ref: by._symbol(_start(by.graph, node)),
+        Product: lambda node, by, ref: by._product(ref, node),
+        Apply: lambda node, by, ref: by._function(node, node.vectors),
+        ScalarApply: lambda node, by, ref: by._function(node, ()),
+        Combine: lambda node, by, ref: by._combine(node),
+        Expect: lambda node, by, ref: by._expect(node),
+        Number: lambda node, by, ref: by._number(node),
+        Draw: lambda node, by, ref: by._symbol(_scalar(node.name)),
+        Fluctuation: lambda node, by, ref: by._fluctuation(node),
+        OuterExpect: lambda node, by, ref: by._outer(node),
+    }
+)
+# What a vector is made of, where that is short.
+_LABELS: Table[_Text | None] = Table(
+    {
+        Start: lambda node, by: _start(by.graph, node),
+        Product: lambda node, by: by._product_label(node),
+        Apply: lambda node, by: by._function_label(node),
+    },
+    lambda node, by: None,
+)
 
 
 def _constant(text: str) -> Callable[[re.Match[str]], str]:
@@ -279,7 +303,7 @@ def _constant(text: str) -> Callable[[re.Match[str]], str]:
     return lambda _: text
 
 
-def _side(matrix: str, transpose: bool) -> tuple[str, str, str]:
+def _side(matrix: str, transpose: bool) -> _Text:
     """A matrix or its transpose."""
     if not transpose:
         return matrix, matrix, f"<mi>{_escape(matrix)}</mi>"
@@ -287,20 +311,22 @@ def _side(matrix: str, transpose: bool) -> tuple[str, str, str]:
     return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
 
 
-def _bases(graph: LimitGraph, root: Root) -> list[tuple[str, str, str]]:
-    """What a fluctuation is linear in besides its vectors."""
-    if isinstance(root, Rows):
-        return []
-    if isinstance(root, Twice):
-        return [_side(root.matrix, root.transpose)] * 2
-    return [_side(root, False) if isinstance(root, str) else _start(graph, root)]
+# What a fluctuation is linear in besides its vectors.
+_BASES: Table[list[_Text]] = Table(
+    {
+        Rows: lambda root, graph: [],
+        Twice: lambda root, graph: [_side(root.matrix, root.transpose)] * 2,
+        str: lambda root, graph: [_side(root, False)],
+        Start: lambda root, graph: [_start(graph, root)],
+    }
+)
 
 
 def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _plain(name: str) -> tuple[str, str, str]:
+def _plain(name: str) -> _Text:
     found = re.fullmatch(r"(\w+)\[([\d,\s]+)\]", name)
     if found is None:
         return name, rf"\mathrm{{{name}}}", f"<mi>{_escape(name)}</mi>"
@@ -321,16 +347,16 @@ def _tex_base(base: str) -> str:
     return base if len(base) == 1 else rf"\mathrm{{{base}}}"
 
 
-def _z(name: str) -> tuple[str, str, str]:
+def _z(name: str) -> _Text:
     plain, tex, tag = _plain(name)
     return f"Z[{plain}]", f"Z^{{{tex}}}", f"<msup><mi>Z</mi>{tag}</msup>"
 
 
-def _scalar(name: str) -> tuple[str, str, str]:
+def _scalar(name: str) -> _Text:
     return _plain(name)
 
 
-def _start(graph: LimitGraph, node: Start) -> tuple[str, str, str]:
+def _start(graph: LimitGraph, node: Start) -> _Text:
     size = next(group.size for group in graph.groups if group.name == node.group)
     name = node.group if size == 1 else f"{node.group}[{node.index}]"
     plain = _plain(node.group)

@@ -11,36 +11,51 @@ from tpcalc.limit.graph import (
     LNode,
     Noise,
     Number,
+    OuterExpect,
     Product,
+    Rows,
     ScalarApply,
     Start,
+    Twice,
 )
 from tpcalc.program.base import Table
 from tpcalc.program.views import only, view
 
 __all__ = [
     "average_of",
+    "draw_of",
     "fluctuation_of",
     "function_of",
     "is_drawn",
     "is_noise",
+    "noise_of",
     "number_of",
+    "outer_of",
     "product_of",
+    "rows_of",
     "scalar_function_of",
     "start_of",
     "sum_of",
+    "the_fluctuation",
     "the_product",
     "the_start",
+    "twice_of",
 ]
 
 average_of: Table[Expect | None] = view(Expect)
+draw_of: Table[Draw | None] = view(Draw)
 fluctuation_of: Table[Fluctuation | None] = view(Fluctuation)
 function_of: Table[Apply | None] = view(Apply)
+noise_of: Table[Noise | None] = view(Noise)
 number_of: Table[Number | None] = view(Number)
+outer_of: Table[OuterExpect | None] = view(OuterExpect)
 product_of: Table[Product | None] = view(Product)
+rows_of: Table[Rows | None] = view(Rows)
 scalar_function_of: Table[ScalarApply | None] = view(ScalarApply)
 start_of: Table[Start | None] = view(Start)
 sum_of: Table[Combine | None] = view(Combine)
+twice_of: Table[Twice | None] = view(Twice)
+the_fluctuation: Table[Fluctuation] = only(Fluctuation)
 the_product: Table[Product] = only(Product)
 the_start: Table[Start] = only(Start)
 
