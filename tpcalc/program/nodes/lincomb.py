@@ -34,6 +34,8 @@ class LinComb:
             self.over and len(self.over) != len(self.numbers)
         ):
             raise before.fail("a linear combination needs as many coefficients as vectors.")
+        if self.over and not any(self.over):
+            raise before.fail("no term is summed; then the axes of sums are left out.")
         if not all(is_finite(number) for number in self.numbers):
             raise before.fail("a coefficient of the linear combination is not finite.")
         before.scalars([scalar for scalar in self.scalars if scalar is not None])
