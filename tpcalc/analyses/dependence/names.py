@@ -106,8 +106,8 @@ def _function(node: Apply, names: Names) -> str:
 _FORMULAS: Table[str] = Table({Product: _product, Apply: _function}, lambda node, names: "")
 
 
-def _start_row(node: Start, ref: LRef, names: Names) -> GaussianRow:
-    return GaussianRow(names._start(node), "start", names._start(node))
+def _row(name: str) -> GaussianRow:
+    return GaussianRow(name, "start", name)
 
 
 def _hat_row(node: Product, ref: LRef, names: Names) -> GaussianRow:
@@ -140,7 +140,7 @@ def _noise_row(node: Noise, ref: LRef, names: Names) -> GaussianRow:
 
 _ROWS: Table[GaussianRow] = Table(
     {
-        Start: _start_row,
+        Start: lambda node, ref, names: _row(names._start(node)),
         Product: _hat_row,
         Draw: _draw_row,
         Fluctuation: _fluctuation_row,

@@ -77,32 +77,17 @@ class _Monomial:
 
 
 ONE = _Monomial()
+Real = Fraction | float
 _Found = Sequence[_Monomial | None]
-
-
-def _of_draw(node: Draw, ref: LRef, found: _Found) -> _Monomial | None:
-    return ONE if node.std == 0 else _itself(ref)
-
-
-def _of_fluctuation(node: Fluctuation, ref: LRef, found: _Found) -> _Monomial | None:
-    return _product([_itself(ref), *_all(node.vectors, found)])
 
 
 def _of_function(node: Apply | Expect, ref: LRef, found: _Found) -> _Monomial | None:
     return _factor(node.fn.expr, _all(node.vectors, found), _all(node.scalars, found))
 
 
-def _of_scalars(node: ScalarApply, ref: LRef, found: _Found) -> _Monomial | None:
-    return _factor(node.fn.expr, [], _all(node.scalars, found))
-
-
 def _of_sum(node: Combine, ref: LRef, found: _Found) -> _Monomial | None:
     pairs = zip(node.scalars, node.vectors, strict=True)
     return _same([_product([ONE if s is None else found[s], found[v]]) for s, v in pairs])
-
-
-def _of_others(node: LNode, ref: LRef, found: _Found) -> _Monomial | None:
-    return ONE if all(found[other] == ONE for other in references(node)) else None
 
 
 def _itself(ref: LRef) -> _Monomial:
@@ -114,15 +99,15 @@ def _itself(ref: LRef) -> _Monomial:
 # monomial of y out and that of x in.
 _MONOMIALS: Table[_Monomial | None] = Table(
     {
-        Draw: _of_draw,
-        Fluctuation: _of_fluctuation,
+        Draw: lambda node, ref, found: ONE if node.std == 0 else _itself(ref),
+        Fluctuation: lambda node, ref, found: _product([_itself(ref), *_all(node.vectors, found)]),
         Product: lambda node, ref, found: found[node.vector],
         Apply: _of_function,
         Expect: _of_function,
-        ScalarApply: _of_scalars,
+        ScalarApply: lambda node, ref, found: _factor(node.fn.expr, [], _all(node.scalars, found)),
         Combine: _of_sum,
     },
-    _of_others,
+    lambda node, ref, found: ONE if all(found[r] == ONE for r in references(node)) else None,
 )
 
 
@@ -296,13 +281,9 @@ class Chance(Generic[T]):
         return self.closure.field.function(expr, values)
 
 
-def _draw_spread(node: Draw, ref: LRef, chance: Chance[T]) -> Spread[T]:
-    field = chance.closure.field
-    return Spread({ref: field.number(node.std)}, field.number(node.value))
-
-
-def _fluctuation_spread(node: Fluctuation, ref: LRef, chance: Chance[T]) -> Spread[T]:
-    return Spread({ref: chance.closure.field.number(1)}, chance.closure.field.number(0))
+def _gaussian(ref: LRef, std: Real, mean: Real, chance: Chance[T]) -> Spread[T]:
+    number = chance.closure.field.number
+    return Spread({ref: number(std)}, number(mean))
 
 
 def _no_spread(node: LNode, ref: LRef, chance: Chance[T]) -> Spread[T]:
@@ -311,14 +292,14 @@ def _no_spread(node: LNode, ref: LRef, chance: Chance[T]) -> Spread[T]:
 
 _SPREADS: Table[Spread[Any]] = Table(
     {
-        Draw: _draw_spread,
-        Fluctuation: _fluctuation_spread,
+        Draw: lambda node, ref, chance: _gaussian(ref, node.std, node.value, chance),
+        Fluctuation: lambda node, ref, chance: _gaussian(ref, 1, 0, chance),
         ScalarApply: lambda node, ref, chance: chance._applied(node),
     },
     _no_spread,
 )
 
-_Factors = list[Fraction | float] | None
+_Factors = list[Real] | None
 
 
 def _of_starts(root: Start, other: Root, graph: LimitGraph) -> _Factors:

@@ -116,12 +116,7 @@ def _variance(node: Product | Fluctuation, own: _Owns) -> _Owns:
 
 # The degrees of what is averaged for a node.
 _AVERAGED: Table[_Owns] = Table(
-    {
-        Expect: _expect,
-        OuterExpect: _outer_expect,
-        Product: _variance,
-        Fluctuation: _variance,
-    },
+    {Expect: _expect, OuterExpect: _outer_expect, Product: _variance, Fluctuation: _variance},
     lambda node, own: (),
 )
 

@@ -23,9 +23,8 @@ from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import cone, graph_of
-from tpcalc.limit.graph import LRef, OuterExpect, Target
-from tpcalc.limit.views import average_of
-from tpcalc.program.base import Table
+from tpcalc.limit.graph import LRef, Target
+from tpcalc.limit.views import average_of, outer_of
 
 __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 
@@ -236,13 +235,10 @@ def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> di
     return found
 
 
-_IS_TABLE: Table[bool] = Table({OuterExpect: lambda node: True}, lambda node: False)
-
-
 def _cost(context: Context, ref: LRef) -> tuple[int, int]:
     """The nodes that a node is made of, and how many of them are tables of two arguments."""
     nodes = cone(context, [ref])
-    return len(nodes), sum(_IS_TABLE(context.nodes[node]) for node in nodes)
+    return len(nodes), sum(outer_of(context.nodes[node]) is not None for node in nodes)
 
 
 def _affordable(budget: Budget, cost: tuple[int, int]) -> bool:
