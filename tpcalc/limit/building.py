@@ -28,7 +28,7 @@ from tpcalc.limit.graph import (
     family_of,
 )
 from tpcalc.limit.parity import Parity
-from tpcalc.limit.views import is_noise, product_of
+from tpcalc.limit.views import product_of
 from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Ref
@@ -90,12 +90,11 @@ class Building:
 
     def _missing(self, node: LNode, refs: tuple[LRef, ...]) -> str:
         """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
-        if _HIDES(node):
-            return "hidden"
+        own = _LACKS(node)
+        if own == "hidden":
+            return own
         below = {self.missing[ref] for ref in refs}
-        if "hidden" in below:
-            return "hidden"
-        return "noise" if "noise" in below or is_noise(node) else ""
+        return "hidden" if "hidden" in below else own or ("noise" if "noise" in below else "")
 
     def _sides(self, node: LNode, refs: tuple[LRef, ...]) -> int:
         """The sides of matrices that a vector holds products of; a scalar holds none."""
@@ -176,17 +175,23 @@ def is_hidden(fn: Fn) -> bool:
     return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
 
 
-def _hides(node: Apply | Expect | Noise) -> bool:
-    return is_hidden(node.fn)
+def _of_function(node: Apply | Expect) -> str:
+    return "hidden" if is_hidden(node.fn) else ""
 
 
 def _of_hidden(node: Apply | Expect | Noise, building: Building) -> int:
     return -1 if is_hidden(node.fn) else 0
 
 
-_FUNCTIONS = Apply, Expect, Noise
-# Whether a node is a function of a value that is not followed.
-_HIDES: Table[bool] = Table(dict.fromkeys(_FUNCTIONS, _hides), lambda node: False)
+# Why a node itself has no value, whatever it is made of.
+_LACKS: Table[str] = Table(
+    {
+        Apply: _of_function,
+        Expect: _of_function,
+        Noise: lambda node: "hidden" if is_hidden(node.fn) else "noise",
+    },
+    lambda node: "",
+)
 # Whether a node is a random scalar.
 _SPREADS: Table[bool] = Table(
     {Fluctuation: lambda node: True, Draw: lambda node: node.std != 0}, lambda node: False
@@ -201,7 +206,7 @@ _ROOTS: Table[int] = Table(
 # The random inputs that a node itself brings.
 _OWN: Table[int] = Table(
     {
-        **dict.fromkeys(_FUNCTIONS, _of_hidden),
+        **dict.fromkeys((Apply, Expect, Noise), _of_hidden),
         Start: lambda node, building: building.root(node),
         Fluctuation: lambda node, building: building._fluctuation(node),
         Product: lambda node, building: building.root(node.matrix),

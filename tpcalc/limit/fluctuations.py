@@ -9,6 +9,7 @@ of start vectors alone are independent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -30,6 +31,7 @@ from tpcalc.limit.factors import (
 from tpcalc.limit.graph import (
     Combine,
     Fluctuation,
+    LNode,
     LRef,
     Product,
     Rows,
@@ -37,6 +39,8 @@ from tpcalc.limit.graph import (
     Twice,
 )
 from tpcalc.limit.slopes import is_told, slopes
+from tpcalc.limit.views import product_of, start_of, the_start
+from tpcalc.program.base import Table
 
 __all__ = ["fluctuation"]
 
@@ -115,17 +119,17 @@ def _bases(context: Context, term: Term) -> list[_Base]:
     below = [vector for _, vectors, _ in term.rest for vector in vectors]
     found: list[tuple[int, int, LRef, int]] = []
     for place, vector in enumerate(term.vectors):
-        node = context.nodes[vector]
+        node = product_of(context.nodes[vector])
         others = [*term.vectors[:place], *term.vectors[place + 1 :], *below]
-        inner = node.vector if isinstance(node, Product) else vector
-        start = context.nodes[inner]
-        if isinstance(start, Start):
+        inner = vector if node is None else node.vector
+        start = start_of(context.nodes[inner])
+        if start is not None:
             own = context.root(start)
             centred = context.program.group[start.group].means[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
                 rank = _rank(context, context.family(start), 0 if inner == vector else 3)
                 found.append((rank, own, inner, place))
-        if isinstance(node, Product) and node.matrix not in context.orthogonal:
+        if node is not None and node.matrix not in context.orthogonal:
             own = context.side(node.matrix, node.transpose)
             back = context.side(node.matrix, not node.transpose)
             held = any(own & context.sides[other] for other in others)
@@ -144,10 +148,16 @@ def _rank(context: Context, family: str, kind: int) -> int:
 
 def _family(context: Context, bases: list[_Base]) -> str:
     """The family of the first root."""
-    node = context.nodes[bases[0][0]] if bases else None
-    if isinstance(node, Product):
-        return context.family(node.matrix)
-    return context.family(node) if isinstance(node, Start) else ""
+    return _FAMILIES(context.nodes[bases[0][0]], context) if bases else ""
+
+
+_FAMILIES: Table[str] = Table(
+    {
+        Product: lambda node, context: context.family(node.matrix),
+        Start: lambda node, context: context.family(node),
+    },
+    lambda node, context: "",
+)
 
 
 def _chosen(
@@ -156,21 +166,20 @@ def _chosen(
     """The fluctuation of a term, with a factor: one that is there already, else the first."""
     found = []
     for base, place in bases:
-        vector, start = context.nodes[term.vectors[place]], context.nodes[base]
+        vector, start = product_of(context.nodes[term.vectors[place]]), context.nodes[base]
         others = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
         own = partner(context, others, term.vectors[place], dim)
-        if not isinstance(vector, Product):
-            assert isinstance(start, Start)
-            found.append((Fluctuation(start, (own,)), Fraction(1)))
+        if vector is None:
+            found.append((Fluctuation(the_start(start), (own,)), Fraction(1)))
             continue
         other = context.dims[vector.vector]
         assert other is not None
         ratio = {dim.name: dim.ratio for dim in context.program.dims}
         share = ratio[other] / ratio[dim]  # of averages over the other side
-        if isinstance(start, Start):
+        if (behind := start_of(start)) is not None:
             back = Product(vector.matrix, not vector.transpose, own)
             if back in context.known or not found:
-                found.append((Fluctuation(start, (context.add(back, other),)), share))
+                found.append((Fluctuation(behind, (context.add(back, other),)), share))
         elif vector.transpose:
             found.append((Fluctuation(vector.matrix, (vector.vector, own)), share))
         else:
@@ -189,8 +198,8 @@ def _lowered(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef
         dim: The dimension class of the average.
     """
     for base, place in bases:
-        node = context.nodes[base]
-        if not isinstance(node, Product) or base != term.vectors[place]:
+        node = product_of(context.nodes[base])
+        if node is None or base != term.vectors[place]:
             continue
         if not _is_linear(context, node.vector, context.root(node.matrix)):
             continue
@@ -203,8 +212,8 @@ def _lowered(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef
 def _of_told(context: Context, term: Term, dim: str) -> LRef | None:
     """The fluctuation of (W y) g, where y knows of W, as that of y (W^T g); None: it has no law."""
     for place, vector in enumerate(term.vectors):
-        node = context.nodes[vector]
-        if isinstance(node, Product) and is_told(context, node):
+        node = product_of(context.nodes[vector])
+        if node is not None and is_told(context, node):
             found = _turned(context, term, node, place, dim)
             if found is not None:
                 return found
@@ -235,10 +244,10 @@ def _turned(context: Context, term: Term, node: Product, place: int, dim: str) -
 
 def _is_hiding(context: Context, term: Term, base: _Base) -> bool:
     """Whether a term of which a matrix is the root holds sums of hats of roots before it."""
-    node = context.nodes[base[0]]
-    if not isinstance(node, Product) or base[0] != term.vectors[base[1]]:
+    node = product_of(context.nodes[base[0]])
+    if node is None or base[0] != term.vectors[base[1]]:
         return False
-    sums = (v for v in term.vectors if not isinstance(context.nodes[v], Product))
+    sums = (v for v in term.vectors if product_of(context.nodes[v]) is None)
     return any(_is_linear(context, vector, context.root(node.matrix)) for vector in sums)
 
 
@@ -246,26 +255,39 @@ def _is_chain(context: Context, term: Term) -> bool:
     """Whether another matrix than that of its products may be the root of a term."""
     if len(term.vectors) + len(term.rest) == 1:
         return True
-    products = (
-        node for node in map(context.nodes.__getitem__, term.vectors) if isinstance(node, Product)
-    )
     return any(
-        _is_linear(context, node.vector, context.root(node.matrix)) for node in products
+        _is_linear(context, node.vector, context.root(node.matrix))
+        for node in _products(context, term.vectors)
     ) or any(
         _is_hiding(context, term, base)
         for base in zip(term.vectors, range(len(term.vectors)), strict=True)
     )
 
 
+def _products(context: Context, vectors: Sequence[LRef]) -> Iterator[Product]:
+    """The products among some vectors."""
+    return (one for one in map(product_of, (context.nodes[v] for v in vectors)) if one is not None)
+
+
 def _is_linear(context: Context, vector: LRef, root: int) -> bool:
     """Whether a vector is a sum of products with matrices that come before a root."""
-    node = context.nodes[vector]
-    if isinstance(node, Product):
-        return node.matrix not in context.orthogonal and context.root(node.matrix) < root
-    if isinstance(node, Combine):
-        return all(_is_linear(context, part, root) for part in node.vectors)
+    return _LINEAR(context.nodes[vector], context, vector, root)
+
+
+def _is_early(node: Product, context: Context, vector: LRef, root: int) -> bool:
+    return node.matrix not in context.orthogonal and context.root(node.matrix) < root
+
+
+def _is_linear_sum(node: Combine, context: Context, vector: LRef, root: int) -> bool:
+    return all(_is_linear(context, part, root) for part in node.vectors)
+
+
+def _is_linear_multiple(node: LNode, context: Context, vector: LRef, root: int) -> bool:
     found = multiple(context, vector)
     return found is not None and _is_linear(context, found.vectors[0], root)
+
+
+_LINEAR: Table[bool] = Table({Product: _is_early, Combine: _is_linear_sum}, _is_linear_multiple)
 
 
 def _gaussian(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef:
@@ -286,9 +308,7 @@ def _of_hats(context: Context, term: Term, dim: str) -> LRef | None:
     """
     if len(term.vectors) != 2 or any(vectors for _, vectors, _ in term.rest):
         return None
-    pair = [
-        node for node in map(context.nodes.__getitem__, term.vectors) if isinstance(node, Product)
-    ]
+    pair = list(_products(context, term.vectors))
     if len(pair) < 2 or pair[0].matrix in context.orthogonal:
         return None
     one, two = sorted(pair, key=lambda node: is_told(context, node))

@@ -20,7 +20,8 @@ from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitut
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
-from tpcalc.program.base import references
+from tpcalc.limit.views import function_of, product_of, start_of, sum_of, the_start
+from tpcalc.program.base import Table, references
 
 __all__ = ["Density", "Laws", "is_flat", "linear_part"]
 
@@ -63,22 +64,18 @@ class Laws:
             ref: Its node.
         """
         if ref not in self._levels:
-            node = self.context.nodes[ref]
-            found = None
-            if isinstance(node, Apply):
-                found = self.level_of(node.fn, node.vectors, node.scalars)
-            elif isinstance(node, Combine) and self._are_levels(node.vectors):
-                terms = [
-                    const(number) * Var(i) * (const(1) if scalar is None else Par(i))
-                    for i, (number, scalar) in enumerate(
-                        zip(node.numbers, node.scalars, strict=True)
-                    )
-                ]
-                given = tuple(0 if scalar is None else scalar for scalar in node.scalars)
-                fn = Fn(add(terms), len(terms), len(terms))
-                found = self.level_of(fn, node.vectors, given)
-            self._levels[ref] = found
+            self._levels[ref] = _LEVELS(self.context.nodes[ref], self)
         return self._levels[ref]
+
+    def _level_of_sum(self, node: Combine) -> LRef | None:
+        if not self._are_levels(node.vectors):
+            return None
+        terms = [
+            const(number) * Var(i) * (const(1) if scalar is None else Par(i))
+            for i, (number, scalar) in enumerate(zip(node.numbers, node.scalars, strict=True))
+        ]
+        given = tuple(0 if scalar is None else scalar for scalar in node.scalars)
+        return self.level_of(Fn(add(terms), len(terms), len(terms)), node.vectors, given)
 
     def _are_levels(self, vectors: Sequence[LRef]) -> bool:
         return all([self.level(vector) is not None for vector in vectors])
@@ -110,19 +107,19 @@ class Laws:
         """
         found = self._known.get(ref)
         if found is None:
-            found = self._known[ref] = self._find(ref)
+            found = self._known[ref] = _DENSITIES(self.context.nodes[ref], self, ref)
         return found
 
-    def _find(self, ref: LRef) -> Density:
-        node, parity = self.context.nodes[ref], self.context.parity
-        if isinstance(node, Start):
-            return Density.PROVED if parity.own[ref] or self._image_varies(ref) else Density.NONE
-        if isinstance(node, Product):
-            if not parity.own[ref]:
-                return Density.NONE
-            return Density.PROVED if self._is_fresh(ref, node) else Density.PLAIN
-        if not isinstance(node, Combine):
+    def _density_of_start(self, ref: LRef) -> Density:
+        varies = self.context.parity.own[ref] or self._image_varies(ref)
+        return Density.PROVED if varies else Density.NONE
+
+    def _density_of_product(self, node: Product, ref: LRef) -> Density:
+        if not self.context.parity.own[ref]:
             return Density.NONE
+        return Density.PROVED if self._is_fresh(ref, node) else Density.PLAIN
+
+    def _density_of_sum(self, node: Combine, ref: LRef) -> Density:
         if self._is_image(ref):
             return Density.PROVED if self._image_varies(ref) else Density.NONE
         if self._proved(node):
@@ -143,8 +140,7 @@ class Laws:
         """Whether one term with a given number is a fresh direction that no other term holds."""
         depends = self.context.parity.depends
         for place, (scalar, vector) in enumerate(zip(node.scalars, node.vectors, strict=True)):
-            inner = self.context.nodes[vector]
-            if scalar is not None or not isinstance(inner, Start | Product):
+            if scalar is not None or not _IS_DIRECTION(self.context.nodes[vector]):
                 continue
             if self.density(vector) is not Density.PROVED:
                 continue
@@ -161,24 +157,24 @@ class Laws:
             self._free.append(self._freedom(here, self._free))
             self._plain.append(self._freedom(here, self._plain, given=True))
             self._smooth.append(self._smoothly(here))
-            if isinstance(node, Start) or self._is_image(here):
+            if self._is_start_or_image(here):
                 self._images.append(frozenset({here}))
             else:
                 self._images.append(frozenset().union(*(self._images[v] for v in vectors)))
 
     def _freedom(self, ref: LRef, free: Sequence[int], *, given: bool = False) -> int:
         """Directions in which a vector is affine, with nothing else in it that feels them."""
-        node, parity = self.context.nodes[ref], self.context.parity
-        if isinstance(node, Start | Product):
-            return parity.own[ref]
+        return _FREEDOMS(self.context.nodes[ref], self, ref, free, given)
+
+    def _freedom_of_sum(self, node: Combine, free: Sequence[int], given: bool) -> int:
+        depends = self.context.parity.depends
         once = twice = found = 0
-        if isinstance(node, Combine):
-            for vector in node.vectors:
-                twice |= once & parity.depends[vector]
-                once |= parity.depends[vector]
-            for scalar, vector in zip(node.scalars, node.vectors, strict=True):
-                if scalar is None or not given:
-                    found |= free[vector] & ~twice
+        for vector in node.vectors:
+            twice |= once & depends[vector]
+            once |= depends[vector]
+        for scalar, vector in zip(node.scalars, node.vectors, strict=True):
+            if scalar is None or not given:
+                found |= free[vector] & ~twice
         return found
 
     def _free_of(self, ref: LRef) -> int:
@@ -191,10 +187,10 @@ class Laws:
         found, stack, seen = [], [ref], {ref}
         while stack:
             node = self.context.nodes[top := stack.pop()]
-            if isinstance(node, Product) and self.context.parity.own[top] & self._plain[ref]:
+            if product_of(node) is not None and self.context.parity.own[top] & self._plain[ref]:
                 found.append(top)
-            elif isinstance(node, Combine):
-                fresh = set(node.vectors) - seen
+            elif (total := sum_of(node)) is not None:
+                fresh = set(total.vectors) - seen
                 seen |= fresh
                 stack.extend(sorted(fresh))
         return tuple(found)
@@ -205,9 +201,9 @@ class Laws:
         stack = [(ref, True)]
         while stack and len(out) + len(stack) <= MOST:
             top, given = stack.pop()
-            node = self.context.nodes[top]
-            if isinstance(node, Combine) and not self._is_image(top):
-                parts = zip(node.vectors, node.scalars, strict=True)
+            total = sum_of(self.context.nodes[top])
+            if total is not None and not self._is_image(top):
+                parts = zip(total.vectors, total.scalars, strict=True)
                 stack += [(v, given and scalar is None) for v, scalar in parts][::-1]
             else:
                 out.append((top, given))
@@ -256,14 +252,11 @@ class Laws:
         return self._smooth[ref]
 
     def _smoothly(self, ref: LRef) -> int:
-        node, depends = self.context.nodes[ref], self.context.parity.depends.get(ref, 0)
-        if isinstance(node, Combine):
-            return depends & _union([self._smooth[vector] for vector in node.vectors])
-        if not isinstance(node, Apply):
+        depends = self.context.parity.depends.get(ref, 0)
+        vectors = _SMOOTH_VECTORS(self.context.nodes[ref])
+        if vectors is None:
             return depends
-        felt = {v for part in _smooth_parts(node.fn.expr) for v in walk(part)}
-        places = [v for place, v in enumerate(node.vectors) if Var(place) in felt]
-        return depends & _union([self._smooth[vector] for vector in places])
+        return depends & _union([self._smooth[vector] for vector in vectors])
 
     def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
         """Whether a Gaussian direction of a vector is in none of the others."""
@@ -274,18 +267,15 @@ class Laws:
             own &= ~self.context.parity.depends[other]
         if own:
             return True
-        node = self.context.nodes[vector]
-        if isinstance(node, Start) or self._is_image(vector):
-            return self._is_new_image(vector, others)
-        return False
+        return self._is_start_or_image(vector) and self._is_new_image(vector, others)
 
     def _gated(self, vector: LRef, others: Sequence[LRef]) -> bool | None:
         """Whether a vector is a function with few values times a Z with a direction of its own.
 
         None: it is no function times such a Z.
         """
-        node = self.context.nodes[vector]
-        if not isinstance(node, Apply) or not isinstance(node.fn.expr, Mul):
+        node = function_of(self.context.nodes[vector])
+        if node is None or not isinstance(node.fn.expr, Mul):
             return None
         for place, factor in enumerate(node.fn.expr.factors):
             if isinstance(factor, Var):
@@ -299,12 +289,15 @@ class Laws:
 
     def _is_image(self, ref: LRef) -> bool:
         """Whether this is a sum of start vectors with given numbers."""
-        node = self.context.nodes[ref]
+        node = sum_of(self.context.nodes[ref])
         return (
-            isinstance(node, Combine)
+            node is not None
             and all(scalar is None for scalar in node.scalars)
-            and all(isinstance(self.context.nodes[vector], Start) for vector in node.vectors)
+            and all(start_of(self.context.nodes[vector]) is not None for vector in node.vectors)
         )
+
+    def _is_start_or_image(self, ref: LRef) -> bool:
+        return start_of(self.context.nodes[ref]) is not None or self._is_image(ref)
 
     def _image_varies(self, image: LRef) -> bool:
         return bool(self._rank([image]))
@@ -328,21 +321,58 @@ class Laws:
 
     def _weights(self, ref: LRef) -> dict[tuple[str, int], float]:
         """A sum of start vectors in independent coordinates: group and number of each."""
-        node = self.context.nodes[ref]
         pairs = [(ref, 1.0)]
-        if isinstance(node, Combine):
+        if (node := sum_of(self.context.nodes[ref])) is not None:
             numbers = (float(number) for number in node.numbers)
             pairs = list(zip(node.vectors, numbers, strict=True))
         out: dict[tuple[str, int], float] = {}
         for vector, number in pairs:
-            start = self.context.nodes[vector]
-            assert isinstance(start, Start)
+            start = the_start(self.context.nodes[vector])
             cov = self.context.program.group[start.group].cov
             row = [(start.index, 1.0)] if cov is None else enumerate(_root(cov)[start.index])
             for index, weight in row:
                 place = (start.group, index)
                 out[place] = out.get(place, 0.0) + number * float(weight)
         return out
+
+
+def _smooth_arguments(node: Apply) -> tuple[LRef, ...]:
+    felt = {v for part in _smooth_parts(node.fn.expr) for v in walk(part)}
+    return tuple(v for place, v in enumerate(node.vectors) if Var(place) in felt)
+
+
+_LEVELS: Table[LRef | None] = Table(
+    {
+        Apply: lambda node, laws: laws.level_of(node.fn, node.vectors, node.scalars),
+        Combine: lambda node, laws: laws._level_of_sum(node),
+    },
+    lambda node, laws: None,
+)
+_DENSITIES: Table[Density] = Table(
+    {
+        Start: lambda node, laws, ref: laws._density_of_start(ref),
+        Product: lambda node, laws, ref: laws._density_of_product(node, ref),
+        Combine: lambda node, laws, ref: laws._density_of_sum(node, ref),
+    },
+    lambda node, laws, ref: Density.NONE,
+)
+_DIRECTIONS = Start, Product  # each may have a Gaussian direction of its own
+_IS_DIRECTION: Table[bool] = Table(
+    dict.fromkeys(_DIRECTIONS, lambda node: True), lambda node: False
+)
+_FREEDOMS: Table[int] = Table(
+    {
+        **dict.fromkeys(
+            _DIRECTIONS, lambda node, laws, ref, free, given: laws.context.parity.own[ref]
+        ),
+        Combine: lambda node, laws, ref, free, given: laws._freedom_of_sum(node, free, given),
+    },
+    lambda node, laws, ref, free, given: 0,
+)
+# The vectors that a node feels by more than jumps; None: it is no function of vectors.
+_SMOOTH_VECTORS: Table[tuple[LRef, ...] | None] = Table(
+    {Combine: lambda node: node.vectors, Apply: _smooth_arguments}, lambda node: None
+)
 
 
 def _smooth_parts(expr: Expr) -> list[Expr]:

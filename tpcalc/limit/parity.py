@@ -21,6 +21,7 @@ from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.graph import Apply, Combine, LNode, LRef, OuterExpect, Product, Start
 from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
+from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family
 
 __all__ = ["Parity"]
@@ -73,20 +74,27 @@ class Parity:
             ref: Its number; its arguments were added before.
             node: The node.
         """
-        if isinstance(node, Start):
-            self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
-        elif isinstance(node, Product):
-            self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
-        elif isinstance(node, Apply):
-            self._of[ref] = self.character(node.fn, node.vectors) or EVEN
-            self.depends[ref] = self._all(node.vectors) if self._of[ref] != ALL else -1
-        elif isinstance(node, Combine):
-            self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
-            self.depends[ref] = self._all(node.vectors)
-        elif isinstance(node, OuterExpect):  # any function of the rows
-            rows = [self._of[row] for row in node.rows] or [EVEN]
-            self._of[ref] = self.lattice.span(self._hull(rows))
-            self.depends[ref] = self._all(node.rows)
+        _ADDED(node, ref, self)
+
+    def _add_start(self, node: Start, ref: LRef) -> None:
+        self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
+
+    def _add_product(self, node: Product, ref: LRef) -> None:
+        self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
+
+    def _add_function(self, node: Apply, ref: LRef) -> None:
+        self._of[ref] = self.character(node.fn, node.vectors) or EVEN
+        self.depends[ref] = self._all(node.vectors) if self._of[ref] != ALL else -1
+
+    def _add_sum(self, node: Combine, ref: LRef) -> None:
+        self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
+        self.depends[ref] = self._all(node.vectors)
+
+    def _add_outer(self, node: OuterExpect, ref: LRef) -> None:
+        """Any function of the rows."""
+        rows = [self._of[row] for row in node.rows] or [EVEN]
+        self._of[ref] = self.lattice.span(self._hull(rows))
+        self.depends[ref] = self._all(node.rows)
 
     def _all(self, vectors: Sequence[LRef]) -> int:
         bits = 0
@@ -213,6 +221,18 @@ class Parity:
     def _meet(self, a: Coset, b: Coset) -> bool:
         """Whether the product of what has two cosets may have a mean."""
         return self.lattice.has_zero(self.lattice.product(a, b))
+
+
+_ADDED: Table[None] = Table(
+    {
+        Start: lambda node, ref, parity: parity._add_start(node, ref),
+        Product: lambda node, ref, parity: parity._add_product(node, ref),
+        Apply: lambda node, ref, parity: parity._add_function(node, ref),
+        Combine: lambda node, ref, parity: parity._add_sum(node, ref),
+        OuterExpect: lambda node, ref, parity: parity._add_outer(node, ref),
+    },
+    lambda node, ref, parity: None,
+)
 
 
 def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:
