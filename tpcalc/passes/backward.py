@@ -2,6 +2,10 @@
 
 Adjoints are true gradients with respect to coordinates: the adjoint of a vector is d f / d x_a for
 each a, so a moment contributes a factor 1/(size) with its power of n written out.
+
+Of a block the adjoint is one for each cell. It may lack an axis of the block, along which it is
+then constant; what an operand does not vary along is summed, so that a gradient is never larger
+than what it is a gradient of.
 """
 
 from __future__ import annotations
@@ -10,12 +14,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tpcalc.errors import LimitError, NotDifferentiable
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.functions.expr import Expr, add, const
+from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.functions.fn import product
+from tpcalc.functions.numbers import Number
 from tpcalc.orders import as_ex
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
@@ -28,14 +34,17 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
+    Rename,
+    RowNonlin,
     Scale,
 )
 from tpcalc.program.program import Builder
-from tpcalc.program.rules import Rules
+from tpcalc.program.rules import Level, Rules
+from tpcalc.program.types import Axes
 
 __all__ = ["BACKWARD_RULES", "Gradients", "backward"]
 
-Term = tuple[Fraction | float, Ref | None, Ref]
+Term = tuple[Fraction | float, Ref | None, Ref, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class Gradients:
 
     Args:
         matrices: For each matrix the pairs (row vector r, column vector c) whose outer products
-            r c^T add up to its gradient.
+            r c^T add up to its gradient, summed over the finite axes that the matrix lacks.
         adjoints: For each vector or scalar node that the scalar depends on, its gradient node.
     """
 
@@ -63,22 +72,55 @@ class _Sweep:
     def ratio(self, vector: Ref) -> Fraction:
         return self.builder.dim_of(self.builder.type(vector).width[0]).ratio
 
-    def to_vector(self, ref: Ref, number: Fraction | float, scalar: Ref | None, item: Ref) -> None:
-        if self.active[ref]:
-            self.vector_terms[ref].append((number, scalar, item))
+    def axes(self, *refs: Ref | None) -> Axes:
+        """The finite axes of what is computed of nodes."""
+        return tuple(
+            {pair: None for ref in refs if ref is not None for pair in self.builder.type(ref).axes}
+        )
 
-    def to_scalar(self, ref: Ref, item: Ref | None) -> None:
+    def lost(self, ref: Ref, parts: Axes, region: Axes) -> tuple[tuple[str, ...], int]:
+        """The axes of a region that an operand lacks: those to sum over, and how often the rest.
+
+        Args:
+            ref: The operand, or the matrix.
+            parts: The axes that what is added to its adjoint has.
+            region: The axes that the operation ran over.
+        """
+        own, held = dict(self.builder.type(ref).axes), dict(parts)
+        over = tuple(name for name, _ in region if name not in own and name in held)
+        return over, prod(k for name, k in region if name not in own and name not in held)
+
+    def to_vector(
+        self,
+        ref: Ref,
+        number: Fraction | float,
+        scalar: Ref | None,
+        item: Ref,
+        region: Axes,
+    ) -> None:
         if self.active[ref]:
-            self.scalar_terms[ref].append(item)
+            over, times = self.lost(ref, self.axes(scalar, item), region)
+            self.vector_terms[ref].append((number * times, scalar, item, over))
+
+    def to_scalar(self, ref: Ref, item: Ref | None, region: Axes) -> None:
+        if not self.active[ref]:
+            return
+        over, times = self.lost(ref, self.axes(item), region)
+        if item is None and times != 1:
+            item = self.builder.add(Nonlin(Fn(const(times), 0, 0), ()))
+        elif item is not None and (over or times != 1):
+            sums = (over,) if over else ()
+            item = self.builder.add(LinComb((Fraction(times),), (None,), (item,), sums))
+        self.scalar_terms[ref].append(item)
 
     def vector_adjoint(self, ref: Ref) -> Ref | None:
         terms = self.vector_terms.get(ref)
         if not terms:
             return None
-        if len(terms) == 1 and terms[0][0] == 1 and terms[0][1] is None:
+        if len(terms) == 1 and terms[0][0] == 1 and terms[0][1] is None and not terms[0][3]:
             return terms[0][2]
-        numbers, scalars, vectors = zip(*terms, strict=True)
-        return self.builder.add(LinComb(numbers, scalars, vectors))
+        numbers, scalars, vectors, over = zip(*terms, strict=True)
+        return self.builder.add(LinComb(numbers, scalars, vectors, over if any(over) else ()))
 
     def scalar_adjoint(self, ref: Ref) -> tuple[bool, Ref | None]:
         """(whether there is one, its node; None for the number 1)."""
@@ -152,7 +194,7 @@ def backward(
         active[ref] = ref in wanted or any(active[r] for r in references(builder.node(ref)))
     sweep = _Sweep(builder, active)
     for output, seed in outputs:
-        sweep.to_scalar(output, seed)
+        sweep.to_scalar(output, seed, builder.type(output).axes)
     adjoints: dict[Ref, Ref] = {}
     for ref in range(size - 1, -1, -1):
         if not active[ref]:
@@ -188,58 +230,108 @@ def _leaf(node: Any, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 def _matmul(node: MatMul, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref = adjoint[0]
+    region = sweep.builder.type(ref).axes
     if sweep.active[node.matrix]:
-        pair = (node.vector, bar) if node.transpose else (bar, node.vector)
+        _, times = sweep.lost(node.matrix, sweep.axes(bar, node.vector), region)
+        out = bar
+        if times != 1:
+            out = sweep.builder.add(LinComb((Fraction(times),), (None,), (bar,)))
+        pair = (node.vector, out) if node.transpose else (out, node.vector)
         sweep.matrices[node.matrix].append(pair)
     if sweep.active[node.vector]:
         back = sweep.builder.add(MatMul(node.matrix, bar, not node.transpose))
-        sweep.to_vector(node.vector, Fraction(1), None, back)
+        sweep.to_vector(node.vector, Fraction(1), None, back, region)
+
+
+def _rename(node: Rename, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
+    bar: Ref | None = adjoint[0]
+    held = {name for name, _ in sweep.axes(bar)}
+    names = tuple((new, old) for old, new in node.names if new in held)
+    if bar is not None and names:
+        bar = sweep.builder.add(Rename(bar, names))
+    of = sweep.builder.type(node.of)
+    if of.kind is Kind.SCALAR:
+        sweep.to_scalar(node.of, bar, of.axes)
+    else:
+        assert bar is not None
+        sweep.to_vector(node.of, Fraction(1), None, bar, of.axes)
+
+
+def _rows(node: RowNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
+    raise LimitError(
+        f"a backward pass through {node.row.name} of whole rows.",
+        where=f"%{ref}",
+        hint="Split the program first: of its cells each is an ordinary function.",
+    )
 
 
 def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     if not node.vectors:
-        _scalar_fn(node, adjoint[0], sweep)
+        _scalar_fn(node, adjoint[0], sweep, sweep.builder.type(ref).axes)
         return
     bar: Ref = adjoint[0]
-    carry = Fn(Var(0), 1)
+    carry, region = Fn(Var(0), 1), sweep.builder.type(ref).axes
     for index, vector in enumerate(node.vectors):
         if sweep.active[vector]:
             item = sweep.apply(
                 product(carry, node.fn.by(index)), (bar, *node.vectors), node.scalars
             )
             if item is not None:
-                sweep.to_vector(vector, Fraction(1), None, item)
+                sweep.to_vector(vector, Fraction(1), None, item, region)
     for index, scalar in enumerate(node.scalars):
         if sweep.active[scalar]:
             slope = product(carry, node.fn.by_scalar(index))
             if not slope.is_zero:
-                sweep.to_scalar(scalar, sweep.total(slope, (bar, *node.vectors), node.scalars))
+                item = sweep.total(slope, (bar, *node.vectors), node.scalars)
+                sweep.to_scalar(scalar, item, region)
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    bar: Ref = adjoint[0]
-    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-        sweep.to_vector(vector, number, scalar, bar)
+    bar: Ref | None = adjoint[0]
+    over = node.over or ((),) * len(node.numbers)
+    for number, scalar, vector, summed in zip(
+        node.numbers, node.scalars, node.vectors, over, strict=True
+    ):
+        inner = tuple(pair for pair in sweep.axes(scalar, vector) if pair[0] in summed)
+        region = (*sweep.builder.type(ref).axes, *inner)
+        if sweep.builder.type(ref).kind is Kind.SCALAR:
+            _product(number, [scalar, vector], bar, region, sweep)
+            continue
+        assert bar is not None
+        sweep.to_vector(vector, number, scalar, bar, region)
         if scalar is not None and sweep.active[scalar]:
             pair = Fn(const(number) * Var(0) * Var(1), 2)
-            sweep.to_scalar(scalar, sweep.total(pair, (vector, bar), ()))
+            sweep.to_scalar(scalar, sweep.total(pair, (vector, bar), ()), region)
+
+
+def _product(
+    number: Number, factors: list[Ref | None], bar: Ref | None, region: Axes, sweep: _Sweep
+) -> None:
+    """A term of a combination of scalars: each factor gets the others times the adjoint."""
+    for place, factor in enumerate(factors):
+        if factor is None or not sweep.active[factor]:
+            continue
+        others = [one for one in (*factors[:place], *factors[place + 1 :], bar) if one is not None]
+        expr = mul((const(number), *(Par(index) for index in range(len(others)))))
+        item = sweep.builder.add(Nonlin(Fn(expr, 0, len(others)), (), tuple(others)))
+        sweep.to_scalar(factor, item, region)
 
 
 def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref | None = adjoint[0]
-    share = 1 / sweep.ratio(node.vectors[0])
+    share, region = 1 / sweep.ratio(node.vectors[0]), sweep.builder.type(ref).axes
     for index, vector in enumerate(node.vectors):
         if sweep.active[vector]:
             item = sweep.apply(node.fn.by(index), node.vectors, node.scalars)
             if item is not None:
                 small = sweep.builder.add(Scale(item, as_ex(-1)))
-                sweep.to_vector(vector, share, bar, small)
+                sweep.to_vector(vector, share, bar, small, region)
     for index, scalar in enumerate(node.scalars):
         if sweep.active[scalar]:
             slope = node.fn.by_scalar(index)
             if not slope.is_zero:
                 item = sweep.builder.add(Moment(slope, node.vectors, node.scalars))
-                sweep.to_scalar(scalar, sweep.times(bar, item))
+                sweep.to_scalar(scalar, sweep.times(bar, item), region)
 
 
 def _outer(node: OuterNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -250,7 +342,7 @@ def _outer(node: OuterNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> No
     )
 
 
-def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep) -> None:
+def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep, region: Axes) -> None:
     for index, scalar in enumerate(node.scalars):
         if sweep.active[scalar]:
             slope = node.fn.by_scalar(index)
@@ -260,7 +352,8 @@ def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep) -> None:
             refs = node.scalars
             if bar is not None:
                 expr, refs = expr * Par(slope.scalars), (*node.scalars, bar)
-            sweep.to_scalar(scalar, sweep.builder.add(Nonlin(Fn(expr, 0, len(refs)), (), refs)))
+            item = sweep.builder.add(Nonlin(Fn(expr, 0, len(refs)), (), refs))
+            sweep.to_scalar(scalar, item, region)
 
 
 def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -268,15 +361,18 @@ def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     if sweep.builder.type(node.of).kind is Kind.VECTOR:
         assert bar is not None
         item = sweep.builder.add(Scale(bar, node.n_power, node.depth_power))
-        sweep.to_vector(node.of, Fraction(1), None, item)
+        sweep.to_vector(node.of, Fraction(1), None, item, sweep.builder.type(ref).axes)
         return
     one = bar if bar is not None else sweep.builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
-    sweep.to_scalar(node.of, sweep.builder.add(Scale(one, node.n_power, node.depth_power)))
+    item = sweep.builder.add(Scale(one, node.n_power, node.depth_power))
+    sweep.to_scalar(node.of, item, sweep.builder.type(ref).axes)
 
 
 _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
     Data: _leaf,
     Input: _leaf,
+    Rename: _rename,
+    RowNonlin: _rows,
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,
@@ -285,4 +381,4 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
     Scale: _scale,
 }
 
-BACKWARD_RULES: Rules[Any, _Sweep] = Rules("backward", _TABLE)
+BACKWARD_RULES: Rules[Any, _Sweep] = Rules("backward", _TABLE, level=Level.BLOCKS)

@@ -1,0 +1,111 @@
+"""Gradients of blocks: the same, cell by cell, as those of the split program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, given, settings
+from properties.blocks import block_programs
+
+from tests import block_run, numpy_run
+from tpcalc.passes.backward import backward
+from tpcalc.passes.split import split
+from tpcalc.program.nodes import Data, Input, Kind, OuterNonlin, Ref, RowNonlin
+from tpcalc.program.program import Builder, Program
+
+WIDTH = 5
+
+
+def scalars(program: Program) -> list[tuple[str, Ref]]:
+    """The scalar outputs that are computed of something."""
+    return [
+        (name, ref)
+        for name, ref in program.outputs
+        if program.types[ref].kind is Kind.SCALAR
+        and not isinstance(program.nodes[ref], Data | Input)
+    ]
+
+
+def parameters(program: Program) -> dict[str, Ref]:
+    """What is differentiated by: whole vectors and numbers, and matrices."""
+    return {
+        node.family.name: ref
+        for ref, node in enumerate(program.nodes)
+        if isinstance(node, Input) and node.cell is None
+    }
+
+
+@settings(max_examples=120, deadline=None)
+@given(block_programs())
+def test_gradients_of_blocks_are_those_of_their_cells(program: Program) -> None:
+    wanted = scalars(program)
+    assume(wanted and not any(isinstance(n, OuterNonlin | RowNonlin) for n in program.nodes))
+    name, output = wanted[-1]
+    trained = parameters(program)
+    whole, rows = differentiated(program, [output], trained)
+    lowered = split(program)
+    ends = [ref for label, ref in lowered.outputs if label.partition("[")[0] == name]
+    own = {label: ref for label, ref in lowered.inputs.items() if _random(lowered, ref)}
+    apart, single_rows = differentiated(lowered, ends, own)
+
+    draws = numpy_run.draw(lowered, WIDTH, np.random.default_rng(0))
+    for family in program.families.values():
+        for cell in range(family.size) if family.axes else (None,):
+            draws.setdefault(block_run.named(family, cell), np.zeros((WIDTH,) * len(family.width)))
+    blocks = block_run.run(whole, WIDTH, draws)
+    singles = block_run.run(apart, WIDTH, draws)
+    for label, ref in trained.items():
+        type_ = program.types[ref]
+        for index, place in enumerate(np.ndindex(*(size for _, size in type_.axes))):
+            cell = f"{label}[{index}]" if type_.axes else label
+            at = dict(zip((axis for axis, _ in type_.axes), place, strict=True))
+            if type_.kind is Kind.MATRIX:
+                found = _outer(blocks, whole, label, rows.get(label, 0), at)
+                expected = _outer(singles, apart, cell, single_rows.get(cell, 0), {})
+            else:
+                found = _value(blocks, whole, f"grad {label}", at)
+                expected = _value(singles, apart, f"grad {cell}", {})
+            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8, err_msg=cell)
+
+
+def _random(program: Program, ref: Ref) -> bool:
+    return isinstance(program.nodes[ref], Input)
+
+
+def differentiated(
+    program: Program, outputs: list[Ref], trained: dict[str, Ref]
+) -> tuple[Program, dict[str, int]]:
+    """The program with its gradients as outputs, and how many pairs each matrix has."""
+    builder = Builder.copy(program)
+    found = backward(builder, [(ref, None) for ref in outputs], list(trained.values()))
+    pairs = {}
+    for label, ref in trained.items():
+        if ref in found.adjoints:
+            builder.output(f"grad {label}", found.adjoints[ref])
+        for place, (row, col) in enumerate(found.matrices.get(ref, ())):
+            builder.output(f"row {label} {place}", row)
+            builder.output(f"col {label} {place}", col)
+            pairs[label] = place + 1
+    return builder.finish(), pairs
+
+
+def _value(values: Any, program: Program, name: str, at: dict[str, int]) -> Any:
+    """An output at a cell; it may lack axes, and is 0 where there is none."""
+    if name not in program.output:
+        return 0.0
+    cell = [at[axis] for axis, _ in program.types[program.ref(name)].axes]
+    return values[f"{name}[{','.join(map(str, cell))}]" if cell else name]
+
+
+def _outer(values: Any, program: Program, label: str, pairs: int, at: dict[str, int]) -> Any:
+    """The gradient of a matrix, formed: outer products summed over the axes that it lacks."""
+    total: Any = 0.0
+    for place in range(pairs):
+        names = [f"{side} {label} {place}" for side in ("row", "col")]
+        axes = dict(pair for name in names for pair in program.types[program.ref(name)].axes)
+        free = {axis: size for axis, size in axes.items() if axis not in at}
+        for cell in np.ndindex(*free.values()):
+            here = {**at, **dict(zip(free, cell, strict=True))}
+            total = total + np.outer(*(_value(values, program, name, here) for name in names))
+    return total
