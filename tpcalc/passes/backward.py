@@ -215,7 +215,7 @@ def backward(
             adjoints[ref] = builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
         node = builder.node(ref)
         try:
-            BACKWARD_RULES.table[type(node)](node, ref, [adjoint], sweep)
+            BACKWARD_RULES.rule(type(node), f"%{ref}")(node, ref, [adjoint], sweep)
         except NotDifferentiable as error:
             raise NotDifferentiable(
                 error.message, where=f"%{ref} in a backward pass", hint=error.hint
@@ -255,14 +255,6 @@ def _rename(node: Rename, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     else:
         assert bar is not None
         sweep.to_vector(node.of, Fraction(1), None, bar, of.axes)
-
-
-def _rows(node: RowNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    raise LimitError(
-        f"a backward pass through {node.row.name} of whole rows.",
-        where=f"%{ref}",
-        hint="Split the program first: of its cells each is an ordinary function.",
-    )
 
 
 def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -334,14 +326,6 @@ def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
                 sweep.to_scalar(scalar, sweep.times(bar, item), region)
 
 
-def _outer(node: OuterNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    raise LimitError(
-        "a backward pass through an outer function (an entrywise optimizer's update).",
-        where=f"%{ref}",
-        hint="Differentiate the forward pass, before updates are applied.",
-    )
-
-
 def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep, region: Axes) -> None:
     for index, scalar in enumerate(node.scalars):
         if sweep.active[scalar]:
@@ -372,13 +356,22 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
     Data: _leaf,
     Input: _leaf,
     Rename: _rename,
-    RowNonlin: _rows,
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,
     Moment: _moment,
-    OuterNonlin: _outer,
     Scale: _scale,
 }
 
-BACKWARD_RULES: Rules[Any, _Sweep] = Rules("backward", _TABLE, level=Level.BLOCKS)
+BACKWARD_RULES: Rules[Any, _Sweep] = Rules(
+    "backward",
+    _TABLE,
+    gaps={
+        OuterNonlin: "a backward pass through an outer function (an entrywise optimizer's update): "
+        "differentiate the forward pass, before updates are applied.",
+        RowNonlin: "a backward pass through a function of whole rows: split the program first, of "
+        "its cells each is an ordinary function.",
+    },
+    refusal=LimitError,
+    level=Level.BLOCKS,
+)

@@ -58,6 +58,18 @@ class Rules(Generic[T, C]):
         """Node types that have neither a rule nor a reason."""
         return set(NODE_TYPES) - set(self.table) - set(self.gaps) - LOWERED[self.level]
 
+    def rule(self, kind: type, place: str) -> Callable[[Any, Ref, list[T], C], T]:
+        """The rule of a node type.
+
+        Raises:
+            TpcalcError: (the ``refusal`` of the table) there is none, for this reason.
+        """
+        if kind not in self.table:
+            reason = self.gaps.get(kind, "it is not a node of the language.")
+            text = f"{kind.__name__} has no rule in {self.name!r}: {reason}"
+            raise self.refusal(text, where=place)
+        return self.table[kind]
+
 
 def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
     """Walk the nodes in order; returns one value for each.
@@ -87,13 +99,7 @@ def interpret_from(
         )
     table = rules.table
     for ref, node in enumerate(program.nodes):
-        rule = table.get(type(node))
-        if rule is None:
-            kind = type(node)
-            reason = rules.gaps.get(kind, "it is not a node of the language.")
-            raise rules.refusal(
-                f"{kind.__name__} has no rule in {rules.name!r}: {reason}", where=program.place(ref)
-            )
+        rule = table.get(type(node)) or rules.rule(type(node), program.place(ref))
         try:
             value = rule(node, ref, values, context)
         except TpcalcError as error:

@@ -99,9 +99,10 @@ BAD: list[tuple[Node, str]] = [
     (LinComb((ONE,), (5,), (1,)), r"'b' has 3 cells in %5 .* and 4 in %1"),
     (LinComb((ONE,), (5,), (1,), (("b",),)), r"'b' has 3 cells in %5 .* and 4 in %1"),
     (
-        LinComb((ONE, ONE), (None, None), (0, 1), ((), ())),
+        LinComb((ONE,) * 3, (None,) * 3, (0, 1, 0), ((), (), ("b",))),
         "the axis 'b' has 3 cells in one term and 4 in the term with %1",
     ),
+    (LinComb((ONE,), (None,), (0,), ((),)), "no term is summed"),
     (
         LinComb((ONE, ONE), (None, None), (0, 2), (("b",), ("b",))),
         r"a sum over 'b', which the term with %2 \(n\[p:2,q:2\]\) does not have",
