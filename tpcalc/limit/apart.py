@@ -14,7 +14,8 @@ from fractions import Fraction
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, walk
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Combine, LRef, ScalarApply
+from tpcalc.limit.graph import LRef, ScalarApply
+from tpcalc.limit.views import sum_of
 
 __all__ = ["TIMES", "apart", "in_front", "parted"]
 
@@ -32,8 +33,8 @@ def parted(
         context: The graph under construction.
         vector: Its node.
     """
-    node = context.nodes[vector]
-    if not isinstance(node, Combine) or not context.is_loose(vector):
+    node = sum_of(context.nodes[vector])
+    if node is None or not context.is_loose(vector):
         return None
     found = []
     for number, scalar, inner in zip(node.numbers, node.scalars, node.vectors, strict=True):

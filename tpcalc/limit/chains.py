@@ -16,8 +16,9 @@ from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.least import is_tame
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of
-from tpcalc.limit.graph import Apply, Combine, Draw, Fluctuation, LNode, LRef, ScalarApply
-from tpcalc.program.base import references
+from tpcalc.limit.graph import Apply, Combine, LRef, ScalarApply
+from tpcalc.limit.views import is_drawn, scalar_function_of
+from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.program import Program
 
@@ -67,25 +68,11 @@ def _opened(program: Program, found: Composed, places: frozenset[int]) -> Compos
     fn, vectors, scalars = found
     formulas: dict[Expr, Expr] = {}
     for place in sorted(places):
-        node = program.nodes[vectors[place]]
-        if not isinstance(node, Nonlin | LinComb):
-            continue
-        first, given = len(vectors), len(scalars)
-        if isinstance(node, Nonlin):
-            own: dict[Expr, Expr] = {Var(i): Var(first + i) for i in range(len(node.vectors))}
-            own.update({Par(i): Par(given + i) for i in range(len(node.scalars))})
-            formulas[Var(place)] = substitute(node.fn.expr, own)
-            scalars += node.scalars
-        else:
-            terms = []
-            for i, (number, scalar) in enumerate(zip(node.numbers, node.scalars, strict=True)):
-                factors: list[Expr] = [const(number), Var(first + i)]
-                if scalar is not None:
-                    scalars += (scalar,)
-                    factors.append(Par(len(scalars) - 1))
-                terms.append(mul(factors))
-            formulas[Var(place)] = add(terms)
-        vectors += node.vectors
+        made = _WRITTEN(program.nodes[vectors[place]], len(vectors), len(scalars))
+        if made is not None:
+            formulas[Var(place)] = made[0]
+            vectors += made[1]
+            scalars += made[2]
     if not formulas:
         return None
     # Equal nodes are one argument, so that equal terms are seen as such.
@@ -98,6 +85,32 @@ def _opened(program: Program, found: Composed, places: frozenset[int]) -> Compos
     return short, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s)
 
 
+_Written = tuple[Expr, tuple[Ref, ...], tuple[Ref, ...]]
+
+
+def _written_function(node: Nonlin, first: int, given: int) -> _Written:
+    own: dict[Expr, Expr] = {Var(i): Var(first + i) for i in range(len(node.vectors))}
+    own.update({Par(i): Par(given + i) for i in range(len(node.scalars))})
+    return substitute(node.fn.expr, own), node.vectors, node.scalars
+
+
+def _written_sum(node: LinComb, first: int, given: int) -> _Written:
+    terms, scalars = [], list[Ref]()
+    for i, (number, scalar) in enumerate(zip(node.numbers, node.scalars, strict=True)):
+        factors: list[Expr] = [const(number), Var(first + i)]
+        if scalar is not None:
+            factors.append(Par(given + len(scalars)))
+            scalars.append(scalar)
+        terms.append(mul(factors))
+    return add(terms), node.vectors, tuple(scalars)
+
+
+# A node of a program as a formula of its arguments, which are numbered from two numbers on.
+_WRITTEN: Table[_Written | None] = Table(
+    {Nonlin: _written_function, LinComb: _written_sum}, lambda node, first, given: None
+)
+
+
 def opened(context: Building, expr: Expr, chosen: Callable[[LRef], bool]) -> Expr | None:
     """An expression of nodes with the formulas of some in their place; None: it gets too long.
 
@@ -107,22 +120,31 @@ def opened(context: Building, expr: Expr, chosen: Callable[[LRef], bool]) -> Exp
         chosen: Whether a node (a function, or a sum) is opened.
     """
     while parts := {p for p in walk(expr) if isinstance(p, Var | Par) and chosen(p.index)}:
-        expr = substitute(expr, {part: _formula(context.nodes[part.index]) for part in parts})
+        expr = substitute(expr, {part: _FORMULAS(context.nodes[part.index]) for part in parts})
         if sum(1 for _ in walk(expr)) > MOST:
             return None
     return expr
 
 
-def _formula(node: LNode) -> Expr:
-    """A function or a sum as an expression of nodes."""
-    if isinstance(node, Combine):
-        terms = zip(node.numbers, node.scalars, node.vectors, strict=True)
-        return add(mul((const(x), *(() if s is None else (Par(s),)), Var(v))) for x, s, v in terms)
-    assert isinstance(node, Apply | ScalarApply)
-    vectors = node.vectors if isinstance(node, Apply) else ()
+def _of_sum(node: Combine) -> Expr:
+    terms = zip(node.numbers, node.scalars, node.vectors, strict=True)
+    return add(mul((const(x), *(() if s is None else (Par(s),)), Var(v))) for x, s, v in terms)
+
+
+def _of_function(node: Apply | ScalarApply, vectors: tuple[LRef, ...]) -> Expr:
     own: dict[Expr, Expr] = {Var(i): Var(v) for i, v in enumerate(vectors)}
     own.update({Par(i): Par(s) for i, s in enumerate(node.scalars)})
     return substitute(node.fn.expr, own)
+
+
+# A function or a sum as an expression of nodes.
+_FORMULAS: Table[Expr] = Table(
+    {
+        Combine: _of_sum,
+        Apply: lambda node: _of_function(node, node.vectors),
+        ScalarApply: lambda node: _of_function(node, ()),
+    }
+)
 
 
 def has_inverse(context: Building, scalar: LRef) -> bool:
@@ -146,7 +168,7 @@ def has_inverse(context: Building, scalar: LRef) -> bool:
 
 
 def _is_formula(context: Building, ref: LRef) -> bool:
-    return context.random[ref] and isinstance(context.nodes[ref], ScalarApply)
+    return context.random[ref] and scalar_function_of(context.nodes[ref]) is not None
 
 
 def _degree(context: Building, ref: LRef) -> Degree:
@@ -154,7 +176,5 @@ def _degree(context: Building, ref: LRef) -> Degree:
     if not context.random[ref]:
         return Fraction(0)
     node = context.nodes[ref]
-    plain = isinstance(node, Draw | Fluctuation) and not any(
-        context.random[below] for below in references(node)
-    )
+    plain = is_drawn(node) and not any(context.random[below] for below in references(node))
     return Fraction(1) if plain else None

@@ -14,9 +14,10 @@ from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.expand import is_positive
-from tpcalc.limit.graph import Apply, LRef
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Ranking, Rest, Series
+from tpcalc.limit.views import function_of
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.base import references
@@ -141,8 +142,8 @@ class Context(Building):
         """Whether a vector stays away from 0 by its form."""
         found = self.positive.get(node)
         if found is None:
-            here = self.nodes[node]
-            found = isinstance(here, Apply) and is_positive(here.fn.expr)
+            here = function_of(self.nodes[node])
+            found = here is not None and is_positive(here.fn.expr)
             self.positive[node] = found
         return found
 

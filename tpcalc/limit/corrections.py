@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tpcalc.limit.graph import LimitGraph, LNode, LRef, OuterExpect, Product
+from tpcalc.limit.graph import LimitGraph, LNode, LRef
 from tpcalc.limit.parity import Parity
+from tpcalc.limit.views import outer_of, product_of, the_product
 from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import references
 
@@ -109,17 +110,16 @@ def correction(graph: LimitGraph, product: LRef) -> Dot | None:
     sides: dict[tuple[str, bool], list[LRef]] = {}
     found = Dot()
     for ref in cone:
-        node = graph.nodes[ref]
-        parity.add(ref, node)
-        if isinstance(node, Product):
+        parity.add(ref, graph.nodes[ref])
+        node = product_of(graph.nodes[ref])
+        if node is not None:
             earlier = sides.get((node.matrix, not node.transpose), [])
             found = dot_of(graph.nodes, parity, node.vector, earlier, depends[node.vector])
-            terms = [graph.nodes[q] for q in found.open]
-            vectors = [term.vector for term in terms if isinstance(term, Product)]
+            vectors = [the_product(graph.nodes[q]).vector for q in found.open]
             depends[ref] = 1 << ref | _union(depends, vectors)
             sides.setdefault((node.matrix, node.transpose), []).append(ref)
         else:
-            depends[ref] = _union(depends, _vectors(graph, node))
+            depends[ref] = _union(depends, _vectors(graph, graph.nodes[ref]))
     return found  # the product itself is the last of its cone
 
 
@@ -132,8 +132,8 @@ def _union(depends: Mapping[LRef, int], refs: Iterable[LRef]) -> int:
 
 def _vectors(graph: LimitGraph, node: LNode) -> tuple[LRef, ...]:
     """The vectors whose coordinates a vector is a function of; scalars are deterministic."""
-    if isinstance(node, OuterExpect):
-        return node.rows
+    if (outer := outer_of(node)) is not None:
+        return outer.rows
     return tuple(ref for ref in references(node) if graph.vector_dim[ref] is not None)
 
 

@@ -17,25 +17,15 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import (
-    Fluctuation,
-    LimitGraph,
-    LNode,
-    LRef,
-    Noise,
-    Rows,
-    Start,
-    Target,
-    Twice,
-    joined,
-)
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
 from tpcalc.limit.moments import moments
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
+from tpcalc.limit.views import fluctuation_of, noise_of, the_fluctuation, twice_of
 from tpcalc.orders.chamber import Chamber, Power
-from tpcalc.program.base import references, renumbered
+from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
@@ -397,7 +387,7 @@ def _apart(
 
 def _drawn_apart(program: Program, graph: LimitGraph) -> LimitGraph:
     """A graph with the pairs of fluctuations that may be correlated and are drawn independently."""
-    drawn = [ref for ref, node in enumerate(graph.nodes) if isinstance(node, Fluctuation)]
+    drawn = [ref for ref, node in enumerate(graph.nodes) if fluctuation_of(node) is not None]
     if not drawn:
         return graph
     context = Building(program)
@@ -411,8 +401,8 @@ def _noise(context: Context, node: LRef) -> str:
     stack = [node]
     while stack:
         found = context.nodes[stack.pop()]
-        if isinstance(found, Noise):
-            return f"the average of {found.fn.text}"
+        if (noise := noise_of(found)) is not None:
+            return f"the average of {noise.fn.text}"
         stack += [ref for ref in references(found) if context.missing[ref]]
     return "an average"
 
@@ -431,7 +421,7 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
         LimitError: Two fluctuations may be correlated.
     """
     for left, right in _entangled(context, needed):
-        one, two = _root(context.nodes[left]), _root(context.nodes[right])
+        one, two = (_NAMES(the_fluctuation(context.nodes[ref]).root) for ref in (left, right))
         raise LimitError(
             f"two fluctuating averages {CORRELATED}: one of {one} with a vector that "
             f"depends on {two}, and one the other way round. This version draws fluctuations "
@@ -445,13 +435,13 @@ def _entangled(context: Building, needed: Iterable[LRef]) -> Iterator[tuple[LRef
     """The pairs of fluctuations that are drawn independently and may be correlated."""
     kinds: dict[tuple[str, int, int], list[LRef]] = {}  # family, roots, what vectors depend on
     for ref in needed:
-        node = context.nodes[ref]
+        node = fluctuation_of(context.nodes[ref])
         # Products of two hats are uncorrelated with whatever is linear in something centred.
-        if isinstance(node, Fluctuation) and not isinstance(node.root, Twice):
+        if node is not None and twice_of(node.root) is None:
             below = 0
             for vector in node.vectors:
                 below |= context.roots[vector]
-            own = below if isinstance(node.root, Rows) else context.root(node.root)
+            own = context.root(node.root) or below
             kinds.setdefault((context.family(node.root), own, below), []).append(ref)
     for (first, left), (second, right) in combinations(kinds.items(), 2):
         (a, own, below), (b, other, under) = first, second
@@ -459,11 +449,10 @@ def _entangled(context: Building, needed: Iterable[LRef]) -> Iterator[tuple[LRef
             yield from product(left, right)
 
 
-def _root(node: LNode) -> str:
-    assert isinstance(node, Fluctuation)
-    if isinstance(node.root, Rows):
-        return "a function of start vectors"
-    if isinstance(node.root, Start):
-        return f"{node.root.group}[{node.root.index}]"
-    assert isinstance(node.root, str)
-    return node.root
+_NAMES: Table[str] = Table(
+    {
+        Rows: lambda root: "a function of start vectors",
+        Start: lambda root: f"{root.group}[{root.index}]",
+        str: lambda root: root,
+    }
+)

@@ -13,6 +13,8 @@ from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
 from tpcalc.limit.pieces import collected
+from tpcalc.limit.views import product_of
+from tpcalc.program.base import Table
 
 __all__ = [
     "MOST",
@@ -98,11 +100,11 @@ def _products(fn: Fn) -> tuple[Parsed, ...]:
 def scaled(context: Context, term: Term) -> Term:
     """A term with the numbers of vectors that are multiples of others in front."""
     for place, vector in enumerate(term.vectors):
-        node = context.nodes[vector]
-        found = multiple(context, node.vector if isinstance(node, Product) else vector)
+        node = product_of(context.nodes[vector])
+        found = multiple(context, vector if node is None else node.vector)
         if found is None:
             continue
-        if isinstance(node, Product):
+        if node is not None:
             moved = context.add(replace(node, vector=found.vectors[0]), context.dims[vector])
             found = replace(found, vectors=(moved,))
         return scaled(context, term.times(found, place))
@@ -111,31 +113,50 @@ def scaled(context: Context, term: Term) -> Term:
 
 def multiple(context: Context, vector: LRef) -> Term | None:
     """A vector that is a multiple of another; None: it is none."""
-    node = context.nodes[vector]
-    if isinstance(node, Combine) and len(node.vectors) == 1:
-        scalars = tuple(scalar for scalar in node.scalars if scalar is not None)
-        return Term(node.numbers[0], scalars, node.vectors, ())
-    if isinstance(node, Apply) and len(node.vectors) == 1:
-        found = terms(node.fn, node.vectors, node.scalars)
-        if len(found) == 1 and found[0].vectors == node.vectors and not found[0].rest:
-            return found[0]
-    return None
+    return _MULTIPLES(context.nodes[vector])
+
+
+def _single(node: Combine) -> Term | None:
+    if len(node.vectors) != 1:
+        return None
+    scalars = tuple(scalar for scalar in node.scalars if scalar is not None)
+    return Term(node.numbers[0], scalars, node.vectors, ())
+
+
+def _linear(node: Apply) -> Term | None:
+    if len(node.vectors) != 1:
+        return None
+    found = terms(node.fn, node.vectors, node.scalars)
+    alone = len(found) == 1 and found[0].vectors == node.vectors and not found[0].rest
+    return found[0] if alone else None
+
+
+_MULTIPLES: Table[Term | None] = Table({Combine: _single, Apply: _linear}, lambda node: None)
 
 
 def opened(context: Context, term: Term) -> list[Term] | None:
     """A term with one of its vectors multiplied out; None: none is a sum or a product."""
     for place, vector in enumerate(term.vectors):
-        node = context.nodes[vector]
-        if isinstance(node, Combine):
-            parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
-            return [
-                term.times(Term(number, () if s is None else (s,), (x,), ()), place)
-                for number, s, x in parts
-            ]
-        if isinstance(node, Apply) and isinstance(node.fn.expr, Add | Mul):
-            inner = terms(node.fn, node.vectors, node.scalars)
-            return [term.times(other, place) for other in inner]
+        parts = _PARTS(context.nodes[vector])
+        if parts is not None:
+            return [term.times(part, place) for part in parts]
     return None
+
+
+def _parts_of_sum(node: Combine) -> list[Term]:
+    parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
+    return [Term(number, () if s is None else (s,), (x,), ()) for number, s, x in parts]
+
+
+def _parts_of_function(node: Apply) -> list[Term] | None:
+    if not isinstance(node.fn.expr, Add | Mul):
+        return None
+    return terms(node.fn, node.vectors, node.scalars)
+
+
+_PARTS: Table[list[Term] | None] = Table(
+    {Combine: _parts_of_sum, Apply: _parts_of_function}, lambda node: None
+)
 
 
 def has_bare_term(context: Context, fn: Fn, vectors: Sequence[LRef]) -> bool:
@@ -148,14 +169,24 @@ def _is_bare(context: Context, vector: LRef) -> bool:
     """The same of a vector."""
     bare = context.bare
     for ref in range(len(bare), vector + 1):  # arguments first
-        node = context.nodes[ref]
-        if isinstance(node, Combine):
-            bare.append(any(bare[v] for v in node.vectors))
-        elif isinstance(node, Apply) and isinstance(node.fn.expr, Add | Mul):
-            bare.append(has_bare_term(context, node.fn, node.vectors))
-        else:
-            bare.append(not isinstance(node, Start | Product))
+        bare.append(_BARE(context.nodes[ref], context))
     return bare[vector]
+
+
+def _is_bare_function(node: Apply, context: Context) -> bool:
+    opens = isinstance(node.fn.expr, Add | Mul)
+    return not opens or has_bare_term(context, node.fn, node.vectors)
+
+
+_BARE: Table[bool] = Table(
+    {
+        Start: lambda node, context: False,
+        Product: lambda node, context: False,
+        Combine: lambda node, context: any(context.bare[v] for v in node.vectors),
+        Apply: _is_bare_function,
+    },
+    lambda node, context: True,
+)
 
 
 def vector_of(context: Context, piece: Piece, dim: str) -> LRef:

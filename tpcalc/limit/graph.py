@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tpcalc.functions import Fn, Var
-from tpcalc.program.base import cone, renumbered
+from tpcalc.program.base import Table, cone, renumbered
 from tpcalc.program.nodes import Dim, Family, Ref
 
 __all__ = [
@@ -289,14 +289,22 @@ def family_of(root: Root, groups: Mapping[str, Family]) -> str:
         >>> family_of(Start("u", 1), groups), family_of("W", groups)
         ('start u[1]', 'matrix W')
     """
-    if isinstance(root, str):
-        return f"matrix {root}"
-    if isinstance(root, Rows):
-        return f"rows {root.dim}"
-    if isinstance(root, Twice):
-        return f"twice {root.matrix} {root.transpose}"
+    return _FAMILIES(root, groups)
+
+
+def _start_family(root: Start, groups: Mapping[str, Family]) -> str:
     alone = groups[root.group].cov is None
     return f"start {root.group}[{root.index}]" if alone else f"start {root.group}"
+
+
+_FAMILIES: Table[str] = Table(
+    {
+        str: lambda root, groups: f"matrix {root}",
+        Rows: lambda root, groups: f"rows {root.dim}",
+        Twice: lambda root, groups: f"twice {root.matrix} {root.transpose}",
+        Start: _start_family,
+    }
+)
 
 
 def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:

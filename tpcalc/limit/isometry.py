@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product
+from tpcalc.limit.views import product_of
 
 __all__ = ["is_isometric", "known_product"]
 
@@ -32,9 +33,9 @@ def known_product(context: Building, node: Product) -> tuple[Fraction, LRef] | N
         The number and the node: ``W^T W x = (larger dimension / n) x`` where W keeps angles. None:
         the product is not known yet.
     """
-    inner = context.nodes[node.vector]
+    inner = product_of(context.nodes[node.vector])
     if (
-        isinstance(inner, Product)
+        inner is not None
         and (inner.matrix, inner.transpose) == (node.matrix, not node.transpose)
         and is_isometric(context, inner)
     ):

@@ -15,7 +15,8 @@ from tpcalc.limit.series import Series
 from tpcalc.orders.chamber import Power
 from tpcalc.program.base import references
 from tpcalc.program.grammar import form_of
-from tpcalc.program.nodes import Kind, Moment, Nonlin, OuterNonlin, Ref
+from tpcalc.program.nodes import Kind, Node, Ref
+from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
 __all__ = ["not_covered", "refused", "where_lost"]
@@ -99,7 +100,7 @@ def _known(context: Context, series: Series[Any]) -> Fraction | None:
 def _exploding(context: Context, values: Sequence[Any], ref: Ref) -> list[Power]:
     """The powers with which the arguments of a function explode that has no leading term."""
     node, at = context.program.nodes[ref], context.ranking.chamber.at
-    if not isinstance(node, Nonlin | Moment | OuterNonlin) or values[ref].terms:
+    if applied_of(node) is None or values[ref].terms:
         return []
     series = [values[other] for other in references(node)]
     return [one.terms[0][0] for one in series if one.terms and at(one.terms[0][0]) > 0]
@@ -125,7 +126,8 @@ def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
     )
 
 
-def _has_kinks(node: object) -> bool:
-    return isinstance(node, Nonlin | Moment | OuterNonlin) and any(
-        isinstance(part, Call) and part.atom.facts.kinks for part in walk(node.fn.expr)
+def _has_kinks(node: Node) -> bool:
+    applied = applied_of(node)
+    return applied is not None and any(
+        isinstance(part, Call) and part.atom.facts.kinks for part in walk(applied.fn.expr)
     )

@@ -13,9 +13,10 @@ from tpcalc.limit.apart import TIMES, apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
-from tpcalc.limit.graph import Apply, Expect, LRef, Noise, ScalarApply
+from tpcalc.limit.graph import Expect, LRef, Noise, ScalarApply
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.series import Series
+from tpcalc.limit.views import function_of
 from tpcalc.orders.chamber import Power, minus
 from tpcalc.program.nodes import Moment, Ref
 
@@ -128,7 +129,7 @@ def _part(
 def _inlined(context: Context, piece: Piece) -> Piece:
     """The average of a vector that is a function: the function itself may show a start vector."""
     if piece.fn.expr == Var(0):
-        node = context.nodes[piece.vectors[0]]
-        if isinstance(node, Apply):
+        node = function_of(context.nodes[piece.vectors[0]])
+        if node is not None:
             return Piece(piece.power, node.fn, node.vectors, node.scalars)
     return piece

@@ -11,9 +11,10 @@ from tpcalc.limit.building import is_hidden
 from tpcalc.limit.chains import has_inverse
 from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
-from tpcalc.limit.graph import Apply, Combine, LRef, ScalarApply
+from tpcalc.limit.graph import Apply, LRef, ScalarApply
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
+from tpcalc.limit.views import sum_of
 from tpcalc.program.nodes import Ref
 
 __all__ = ["Value", "collected", "expanded"]
@@ -173,7 +174,7 @@ def _answer(
     density = Density.NONE if linear is None else context.laws.density(linear)
     if density is Density.PROVED:
         return 0 if rounded else 2
-    summed = linear is not None and isinstance(context.nodes[linear], Combine)
+    summed = linear is not None and sum_of(context.nodes[linear]) is not None
     if density is Density.NONE and not context.record.clear:
         return int(rounded and summed)
     node = _vector(context, fn, used_v, used_s)
@@ -196,7 +197,7 @@ def _at_level(context: Context, asked: Asked, level: LRef, node: LRef, ref: Ref)
     """What is known of a vector that is one number on all coordinates."""
     rounded = asked.kind == "rounded"
     if context.is_atom(level, asked.points):
-        return int(rounded and isinstance(context.nodes[node], Combine))
+        return int(rounded and sum_of(context.nodes[node]) is not None)
     if asked.gentle and (context.key(level), asked.points) in context.record.near:
         return 0
     context.claim("side", level, ref, asked.expr.text, asked.points)

@@ -16,7 +16,6 @@ from tpcalc.limit.graph import (
     Combine,
     Draw,
     LRef,
-    Number,
     OuterExpect,
     Product,
     Start,
@@ -26,6 +25,7 @@ from tpcalc.limit.moments import moment
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
+from tpcalc.limit.views import number_of, sum_of
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     Data,
@@ -39,6 +39,7 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.rules import Rules
+from tpcalc.program.views import matrix_of
 
 __all__ = ["LIMIT_RULES"]
 
@@ -63,8 +64,7 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
-    matrix = context.program.nodes[node.matrix]
-    assert isinstance(matrix, Input)
+    matrix = matrix_of(context.program.nodes, node)
     dim, other = matrix.family.width[::-1] if node.transpose else matrix.family.width
     x: Value = values[node.vector]
     if not x.terms and dim not in context.anchors:
@@ -90,8 +90,8 @@ def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: st
             bucket[pair] = _added(bucket.get(pair, Fraction(0)), number)
         bucket = _opened(context, bucket)
         return _combined(context, bucket, dim) if bucket else None
-    node = context.nodes[item]
-    if isinstance(node, Combine):
+    node = sum_of(context.nodes[item])
+    if node is not None:
         parts = [context.known.get(Product(matrix, transpose, vector)) for vector in node.vectors]
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
@@ -103,9 +103,7 @@ def _haar_product(
     context: Context, matrix: str, transpose: bool, item: LRef, dim: str
 ) -> LRef | None:
     """The same for a Haar matrix, which undoes its transpose; None where all of it cancels."""
-    node = context.nodes[item]
-    if not isinstance(node, Combine):
-        node = Combine((Fraction(1),), (None,), (item,))
+    node = sum_of(context.nodes[item]) or Combine((Fraction(1),), (None,), (item,))
     bucket: Bucket = {}
     left: Bucket = {}
     undone = False
@@ -182,8 +180,8 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
         for p, coefficient in s.terms:
             factor = number
             if coefficient is not None:
-                given = context.nodes[coefficient]
-                if isinstance(given, Number):  # a plain number belongs to the numbers
+                given = number_of(context.nodes[coefficient])
+                if given is not None:  # a plain number belongs to the numbers
                     factor, coefficient = number * given.value, None
             for q, item in v.terms:
                 power = plus(p, q) if p and q else p or q
@@ -230,15 +228,14 @@ def _flat(context: Context, bucket: Bucket) -> Bucket:
     clean = _nonzero(bucket)
     inner = [vector for _, vector in clean]
     for scalar, vector in clean:
-        node = context.nodes[vector]
-        if scalar is None and isinstance(node, Combine):
+        if scalar is None and (node := sum_of(context.nodes[vector])) is not None:
             inner += node.vectors
     if len(set(inner)) == len(inner):  # nothing is shared
         return bucket
     total: Bucket = {}
     for (scalar, vector), number in bucket.items():
-        node = context.nodes[vector]
-        if number == 0 or scalar is not None or not isinstance(node, Combine):
+        node = sum_of(context.nodes[vector])
+        if number == 0 or scalar is not None or node is None:
             total[scalar, vector] = _added(total.get((scalar, vector), Fraction(0)), number)
             continue
         for factor, own, item in zip(node.numbers, node.scalars, node.vectors, strict=True):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from tpcalc.limit.graph import (
     Combine,
     Draw,
     Fluctuation,
     LimitGraph,
-    LNode,
     LRef,
     Number,
     Product,
@@ -20,7 +19,8 @@ from tpcalc.limit.graph import (
     Start,
     Twice,
 )
-from tpcalc.program.base import renumbered
+from tpcalc.program.base import Table, renumbered
+from tpcalc.program.nodes import Family
 
 __all__ = ["Sameness", "same_targets"]
 
@@ -74,40 +74,47 @@ def _equal(mine: tuple[Fraction, int | None], other: tuple[Fraction, int | None]
 
 def _numbered(graph: LimitGraph, table: dict[Hashable, int]) -> dict[LRef, int]:
     """Every node of a graph with its number in a table that graphs share."""
-    groups = {group.name: group for group in graph.groups}
-    ratios = {dim.name: dim.ratio for dim in graph.dims}
-    sides = {
-        name: (ratios[row], ratios[col], name in graph.orthogonal)
-        for name, row, col in graph.matrices
-    }
+    given = _Given(graph)
     new: dict[LRef, int] = {}
     for ref, node in enumerate(graph.nodes):
-        plain = _plain(renumbered(node, new.__getitem__))
+        plain = _PLAIN(renumbered(node, new.__getitem__))
         if isinstance(plain, int):
             new[ref] = plain
             continue
-        key: Hashable = plain
-        base = plain.root if isinstance(plain, Fluctuation) else plain
-        if isinstance(base, Start):
-            key = (plain, groups[base.group])
-        elif isinstance(base, Rows):
-            key = (plain, ratios[base.dim])
-        elif isinstance(base, Product | Twice | str):
-            key = (plain, sides[base if isinstance(base, str) else base.matrix])
         dim = graph.vector_dim[ref]
-        full = (key, None if dim is None else ratios[dim])
+        full = (plain, _LAWS(plain, given), None if dim is None else given.ratios[dim])
         new[ref] = table.setdefault(full, len(table))
     return new
 
 
-def _plain(node: LNode) -> Hashable:
-    """A node in one form; a sum of one term with the factor 1 is that term."""
-    if isinstance(node, Number):
-        return Number(Fraction(node.value))
-    if isinstance(node, Draw):
-        return replace(node, value=Fraction(node.value), std=Fraction(node.std))
-    if not isinstance(node, Combine):
-        return node
+class _Given:
+    """What the names in a graph stand for."""
+
+    def __init__(self, graph: LimitGraph) -> None:
+        self.groups: dict[str, Family] = {group.name: group for group in graph.groups}
+        self.ratios = {dim.name: dim.ratio for dim in graph.dims}
+        self.sides = {
+            name: (self.ratios[row], self.ratios[col], name in graph.orthogonal)
+            for name, row, col in graph.matrices
+        }
+
+
+# What the name in a node, or in the root of a fluctuation, stands for.
+_LAWS: Table[Any] = Table(
+    {
+        Start: lambda node, given: given.groups[node.group],
+        Rows: lambda root, given: given.ratios[root.dim],
+        Product: lambda node, given: given.sides[node.matrix],
+        Twice: lambda root, given: given.sides[root.matrix],
+        str: lambda root, given: given.sides[root],
+        Fluctuation: lambda node, given: _LAWS(node.root, given),
+    },
+    lambda node, given: None,
+)
+
+
+def _plain_sum(node: Combine) -> Hashable:
+    """A sum of one term with the factor 1 is that term."""
     terms: _Terms = {}
     for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
         terms[scalar, vector] = terms.get((scalar, vector), Fraction(0)) + Fraction(number)
@@ -117,3 +124,14 @@ def _plain(node: LNode) -> Hashable:
         if scalar is None and number == 1:
             return vector
     return (Combine, frozenset(kept.items()))
+
+
+# A node in one form.
+_PLAIN: Table[Any] = Table(
+    {
+        Number: lambda node: Number(Fraction(node.value)),
+        Draw: lambda node: replace(node, value=Fraction(node.value), std=Fraction(node.std)),
+        Combine: _plain_sum,
+    },
+    lambda node: node,
+)

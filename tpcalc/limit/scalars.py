@@ -8,8 +8,9 @@ from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import LRef, Number, ScalarApply
+from tpcalc.limit.graph import LNode, LRef, ScalarApply
 from tpcalc.limit.pieces import Value, collected, expanded
+from tpcalc.limit.views import number_of, scalar_function_of
 from tpcalc.orders.chamber import Power
 from tpcalc.program.nodes import Nonlin, Ref
 
@@ -52,15 +53,14 @@ def _joined(context: Context, items: list[LRef]) -> tuple[LRef, bool]:
 def _flat(context: Context, piece: Piece) -> Piece:
     """A sum of scalars that are sums themselves, opened so that what they share cancels."""
     linear = isinstance(piece.fn.expr, Add)
-    inner = [context.nodes[scalar] for scalar in piece.scalars]
-    sums = [n for n in inner if isinstance(n, ScalarApply) and isinstance(n.fn.expr, Add)]
-    if not linear or not sums:
+    sums = [_sum_of_scalars(context.nodes[scalar]) for scalar in piece.scalars]
+    if not linear or not any(sums):
         return piece
     given: dict[Expr, Expr] = {}
     scalars: list[LRef] = []
-    for place, (scalar, node) in enumerate(zip(piece.scalars, inner, strict=True)):
+    for place, (scalar, node) in enumerate(zip(piece.scalars, sums, strict=True)):
         start = len(scalars)
-        if isinstance(node, ScalarApply) and isinstance(node.fn.expr, Add):
+        if node is not None:
             scalars += node.scalars
             moved: dict[Expr, Expr] = {Par(i): Par(start + i) for i in range(len(node.scalars))}
             given[Par(place)] = substitute(node.fn.expr, moved)
@@ -69,6 +69,11 @@ def _flat(context: Context, piece: Piece) -> Piece:
             given[Par(place)] = Par(start)
     expr = add(_spread(substitute(term, given)) for term in _terms(piece.fn.expr))
     return Piece(piece.power, Fn(expr, 0, len(scalars)), (), tuple(scalars))
+
+
+def _sum_of_scalars(node: LNode) -> ScalarApply | None:
+    found = scalar_function_of(node)
+    return found if found is not None and isinstance(found.fn.expr, Add) else None
 
 
 def _terms(expr: Expr) -> tuple[Expr, ...]:
@@ -89,8 +94,8 @@ def _function(context: Context, piece: Piece | None) -> LRef | None:
         return None
     given: dict[Expr, Expr] = {}
     for place, scalar in enumerate(piece.scalars):
-        node = context.nodes[scalar]
-        if isinstance(node, Number):
+        node = number_of(context.nodes[scalar])
+        if node is not None:
             given[Par(place)] = const(node.value)
     expr = substitute(piece.fn.expr, given) if given else piece.fn.expr
     if len(given) == len(piece.scalars):

@@ -22,9 +22,10 @@ from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Power, Region
-from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref
+from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from
+from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
 __all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
@@ -220,9 +221,7 @@ def symbols(program: Program) -> frozenset[str]:
 
 def _degrees(program: Program) -> frozenset[str]:
     """The symbols in degrees of homogeneity."""
-    functions = {
-        node.fn for node in program.nodes if isinstance(node, Nonlin | Moment | OuterNonlin)
-    }
+    functions = {node.fn for node in map(applied_of, program.nodes) if node is not None}
     atoms = {part.atom for fn in functions for part in walk(fn.expr) if isinstance(part, Call)}
     degrees = [atom.facts.homogeneity for atom in atoms]
     return frozenset(

@@ -11,7 +11,9 @@ from tpcalc.functions.fn import derivative
 from tpcalc.limit.apart import apart
 from tpcalc.limit.chains import opened
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, Expect, LNode, LRef, Product, ScalarApply
+from tpcalc.limit.graph import Apply, Combine, Expect, LRef, Product, ScalarApply
+from tpcalc.limit.views import product_of, the_product
+from tpcalc.program.base import Table
 
 __all__ = ["is_told", "slopes"]
 
@@ -42,8 +44,8 @@ def slopes(context: Context, vector: LRef, matrix: str, transpose: bool) -> list
         return None
     found: list[Slope] = []
     for ref in sorted({part.index for part in walk(expr) if isinstance(part, Var)}):
-        node = nodes[ref]
-        if not isinstance(node, Product) or _side(node) != (matrix, transpose):
+        node = product_of(nodes[ref])
+        if node is None or _SIDES(node) != (matrix, transpose):
             continue
         if is_told(context, node):
             return None
@@ -70,14 +72,13 @@ def _written(context: Context, vector: LRef, side: int, by: tuple[str, bool]) ->
     done: set[LRef] = set()
     while expr is not None:
         known = {p.index for p in walk(expr) if isinstance(p, Var)} - done
-        told = [ref for ref in known if context.sides[ref] & side and _side(nodes[ref]) != by]
+        told = [ref for ref in known if context.sides[ref] & side and _SIDES(nodes[ref]) != by]
         if not told:
             break
         ref = max(told)  # its correction holds earlier ones only
-        node, dim = nodes[ref], None
-        if isinstance(node, Product):
-            dim = context.dims[node.vector]
-        if not isinstance(node, Product) or dim is None:
+        node = product_of(nodes[ref])
+        dim = None if node is None else context.dims[node.vector]
+        if node is None or dim is None:
             return None
         done.add(ref)
         if not is_told(context, node):
@@ -87,8 +88,7 @@ def _written(context: Context, vector: LRef, side: int, by: tuple[str, bool]) ->
             return None
         terms: list[Expr] = [Var(ref)]
         for product, *factors in found:
-            read = nodes[product]
-            assert isinstance(read, Product)
+            read = the_product(nodes[product])
             terms.append(mul((const(ratios[dim]), *map(Par, factors), Var(read.vector))))
         whole = substitute(expr, {Var(ref): add(terms)})
         expr = opened(context, whole, lambda ref: _is_open(context, ref, side))
@@ -96,8 +96,12 @@ def _written(context: Context, vector: LRef, side: int, by: tuple[str, bool]) ->
 
 
 def _is_open(context: Context, ref: LRef, side: int) -> bool:
-    return bool(context.sides[ref] & side) and isinstance(context.nodes[ref], Apply | Combine)
+    return bool(context.sides[ref] & side) and _HAS_FORMULA(context.nodes[ref])
 
 
-def _side(node: LNode) -> tuple[str, bool] | None:
-    return (node.matrix, node.transpose) if isinstance(node, Product) else None
+_HAS_FORMULA: Table[bool] = Table(
+    dict.fromkeys((Apply, Combine), lambda node: True), lambda node: False
+)
+_SIDES: Table[tuple[str, bool] | None] = Table(
+    {Product: lambda node: (node.matrix, node.transpose)}, lambda node: None
+)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import is_finite
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 from tpcalc.program.family import Family, check_family
 from tpcalc.program.nodes import NODE_TYPES, Data, Input, Node
 from tpcalc.program.types import Dim, Kind, Ref, Type, bare
 from tpcalc.program.typing import Typing
+from tpcalc.program.views import input_of, leaf_of
 
 __all__ = ["Checker"]
+
+_IS_NODE: Table[bool] = Table(dict.fromkeys(NODE_TYPES, lambda node: True), lambda node: False)
 
 
 class Checker:
@@ -88,13 +91,13 @@ class Checker:
                 an input whose name is taken.
         """
         before = Typing(self.types, self.dims, place)
-        if type(node) not in NODE_TYPES:
+        if not _IS_NODE(node):
             raise before.fail(f"{type(node).__name__} is not a node of the language.")
         for ref in references(node):
             if not 0 <= ref < len(self.types):
                 raise before.fail(f"%{ref} is not an earlier node.")
-        if isinstance(node, Input | Data):
-            self._leaf(node, before)
+        if (leaf := leaf_of(node)) is not None:
+            self._leaf(leaf, before)
         found = node.type(before)
         self.nodes.append(node)
         self.types.append(found)
@@ -102,11 +105,12 @@ class Checker:
 
     def _leaf(self, node: Input | Data, before: Typing) -> None:
         """Check that a name stands for one thing, and stands there once."""
-        leaf = (node.family.name, node.cell) if isinstance(node, Input) else (node.name, None)
+        drawn = input_of(node)
+        leaf = (node.name, None) if drawn is None else (drawn.family.name, drawn.cell)
         try:
-            if isinstance(node, Input):
-                self.family(node.family)
-            if leaf in self._leaves or (leaf[0] in self.families) != isinstance(node, Input):
+            if drawn is not None:
+                self.family(drawn.family)
+            if leaf in self._leaves or (leaf[0] in self.families) == (drawn is None):
                 raise ProgramError(
                     f"the input {node.name!r} is declared twice; one name stands for one object.",
                     hint="Use the first one, or give the second another name.",

@@ -11,9 +11,10 @@ from tpcalc.errors import UnknownName
 from tpcalc.program.base import cone, renumbered
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
-from tpcalc.program.nodes import Data, Input, Node, Scale
+from tpcalc.program.nodes import Node
 from tpcalc.program.text import to_text
 from tpcalc.program.types import Dim, Ref, Type
+from tpcalc.program.views import input_of, leaf_of, scale_of
 
 __all__ = ["Builder", "Program", "prune"]
 
@@ -32,6 +33,7 @@ class Program:
         unused: Names of inputs that were declared and that no output needs. Not part of equality.
 
     Example:
+        >>> from tpcalc.program.nodes import Data
         >>> builder = Builder()
         >>> builder.output("eta", builder.add(Data("eta", (2,))))
         >>> builder.finish().outputs
@@ -85,7 +87,7 @@ class Program:
     @cached_property
     def families(self) -> Mapping[str, Family]:
         """What is drawn at random, by name, in order of first use."""
-        nodes = (node.family for node in self.nodes if isinstance(node, Input))
+        nodes = (node.family for node in map(input_of, self.nodes) if node is not None)
         return {family.name: family for family in nodes}
 
     @cached_property
@@ -101,8 +103,8 @@ class Program:
     @cached_property
     def inputs(self) -> Mapping[str, Ref]:
         """Leaves by name, the cells of a family as ``name[index]``."""
-        leaves = ((r, node) for r, node in enumerate(self.nodes) if isinstance(node, Input | Data))
-        return {node.name: ref for ref, node in leaves}
+        leaves = enumerate(map(leaf_of, self.nodes))
+        return {node.name: ref for ref, node in leaves if node is not None}
 
     @cached_property
     def output(self) -> Mapping[str, Ref]:
@@ -144,8 +146,8 @@ class Program:
     def symbols(self) -> frozenset[str]:
         """The symbols in its powers of n, and ``"L"`` where there are powers of the depth."""
         found: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, Scale):
+        for node in map(scale_of, self.nodes):
+            if node is not None:
                 found |= node.n_power.symbols | node.depth_power.symbols
                 if node.depth_power.terms:
                     found.add("L")
