@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from typing import NamedTuple
 
 from tpcalc.functions import Call, Fn, Par
 from tpcalc.functions.expr import add, walk
@@ -28,7 +29,6 @@ from tpcalc.limit.graph import (
     family_of,
 )
 from tpcalc.limit.parity import Parity
-from tpcalc.limit.views import product_of
 from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Ref
@@ -80,30 +80,27 @@ class Building:
         if dim is not None:
             self.anchors.setdefault(dim, len(self.nodes) - 1)
             self.parity.add(len(self.nodes) - 1, node)
-        refs = references(node)
-        self.roots.append(self._roots(node, refs))
-        self.random.append(_SPREADS(node) or any([self.random[other] for other in refs]))
-        self.missing.append(self._missing(node, refs))
-        self.sides.append(self._sides(node, refs))
+        refs, own = references(node), _OWN(node, self)
+        self.roots.append(self._roots(own.roots, refs))
+        self.random.append(own.drawn or any([self.random[other] for other in refs]))
+        self.missing.append(self._missing(own.missing, refs))
+        self.sides.append(self._sides(own.sides, refs))
         self.known[node] = len(self.nodes) - 1
         return len(self.nodes) - 1
 
-    def _missing(self, node: LNode, refs: tuple[LRef, ...]) -> str:
+    def _missing(self, own: str, refs: tuple[LRef, ...]) -> str:
         """Why a node has no value: "hidden" (terms not kept decide), "noise", or "" if it has."""
-        own = _LACKS(node)
         if own == "hidden":
             return own
         below = {self.missing[ref] for ref in refs}
         return "hidden" if "hidden" in below else own or ("noise" if "noise" in below else "")
 
-    def _sides(self, node: LNode, refs: tuple[LRef, ...]) -> int:
+    def _sides(self, own: int, refs: tuple[LRef, ...]) -> int:
         """The sides of matrices that a vector holds products of; a scalar holds none."""
-        out = 0
         for ref in refs:
             if self.dims[ref] is not None:
-                out |= self.sides[ref]
-        product = product_of(node)
-        return out if product is None else out | self.side(product.matrix, product.transpose)
+                own |= self.sides[ref]
+        return own
 
     def side(self, matrix: str, transpose: bool) -> int:
         """The bit of a side of a matrix."""
@@ -124,17 +121,12 @@ class Building:
         """What all fluctuations share that are drawn together."""
         return family_of(base, self.program.group)
 
-    def _roots(self, node: LNode, refs: tuple[LRef, ...]) -> int:
+    def _roots(self, own: int, refs: tuple[LRef, ...]) -> int:
         """The random inputs that a node depends on, but for numbers that they only determine."""
-        out = 0
         for ref in refs:
             if self.dims[ref] is not None or self.random[ref] or self.missing[ref]:
-                out |= self.roots[ref]
-        return out | _OWN(node, self)
-
-    def _fluctuation(self, node: Fluctuation) -> int:
-        self.families.add(self.family(node.root))
-        return self.root(node.root)
+                own |= self.roots[ref]
+        return own
 
     def varies(self, start: Start) -> bool:
         """Whether a start vector has a variance."""
@@ -175,42 +167,48 @@ def is_hidden(fn: Fn) -> bool:
     return any(isinstance(part, Call) and part.atom.name == HIDDEN for part in walk(fn.expr))
 
 
-def _of_function(node: Apply | Expect) -> str:
-    return "hidden" if is_hidden(node.fn) else ""
+class _Own(NamedTuple):
+    """What a node itself brings, whatever it is made of."""
+
+    roots: int = 0
+    sides: int = 0
+    drawn: bool = False
+    missing: str = ""
 
 
-def _of_hidden(node: Apply | Expect | Noise, building: Building) -> int:
-    return -1 if is_hidden(node.fn) else 0
+_NOTHING, _HIDDEN, _NOISE = _Own(), _Own(roots=-1, missing="hidden"), _Own(missing="noise")
 
 
-# Why a node itself has no value, whatever it is made of.
-_LACKS: Table[str] = Table(
+def _of_product(node: Product, building: Building) -> _Own:
+    return _Own(building.root(node.matrix), building.side(node.matrix, node.transpose))
+
+
+def _of_function(node: Apply | Expect, building: Building) -> _Own:
+    return _HIDDEN if is_hidden(node.fn) else _NOTHING
+
+
+def _of_fluctuation(node: Fluctuation, building: Building) -> _Own:
+    building.families.add(building.family(node.root))
+    return _Own(building.root(node.root), drawn=True)
+
+
+_OWN: Table[_Own] = Table(
     {
+        Start: lambda node, building: _Own(building.root(node)),
+        Product: _of_product,
         Apply: _of_function,
         Expect: _of_function,
-        Noise: lambda node: "hidden" if is_hidden(node.fn) else "noise",
+        Fluctuation: _of_fluctuation,
+        Noise: lambda node, building: _HIDDEN if is_hidden(node.fn) else _NOISE,
+        Draw: lambda node, building: _Own(building.bit(f"scalar {node.name}"), drawn=node.std != 0),
     },
-    lambda node: "",
-)
-# Whether a node is a random scalar.
-_SPREADS: Table[bool] = Table(
-    {Fluctuation: lambda node: True, Draw: lambda node: node.std != 0}, lambda node: False
+    lambda node, building: _NOTHING,
 )
 _ROOTS: Table[int] = Table(
     {
+        Start: lambda root, building: building.bit(building.family(root)),
+        str: lambda root, building: building.bit(building.family(root)),
         Rows: lambda root, building: 0,
         Twice: lambda root, building: building.root(root.matrix),
-    },
-    lambda root, building: building.bit(building.family(root)),
-)
-# The random inputs that a node itself brings.
-_OWN: Table[int] = Table(
-    {
-        **dict.fromkeys((Apply, Expect, Noise), _of_hidden),
-        Start: lambda node, building: building.root(node),
-        Fluctuation: lambda node, building: building._fluctuation(node),
-        Product: lambda node, building: building.root(node.matrix),
-        Draw: lambda node, building: building.bit(f"scalar {node.name}"),
-    },
-    lambda node, building: 0,
+    }
 )
