@@ -18,7 +18,6 @@ from tpcalc.program.nodes import NODE_TYPES
 
 ROOT = Path(tpcalc.__file__).parent
 NODES = {*NODE_TYPES, *get_args(LNode), *get_args(Root)} - {str}
-EXEMPT_ROOMS = ("program", "limit")  # not converted yet
 
 
 def _names(tree: ast.Module, module: str) -> dict[str, Any]:
@@ -73,15 +72,10 @@ def found(source: str, module: str = "") -> Iterator[str]:
             yield f"{module}:{getattr(part, 'lineno', 0)} {ast.unparse(part)}"
 
 
-def _files() -> list[Path]:
-    rooms = sorted(ROOT.rglob("*.py"))
-    return [path for path in rooms if path.relative_to(ROOT).parts[0] not in EXEMPT_ROOMS]
-
-
 def test_nodes_are_asked_through_tables() -> None:
-    """No file outside of the exempt rooms asks for the class of a node."""
+    """No file asks for the class of a node."""
     places: list[str] = []
-    for path in _files():
+    for path in sorted(ROOT.rglob("*.py")):
         module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
         module = module.removesuffix(".__init__")
         source = path.read_text()
