@@ -99,7 +99,7 @@ def shown(line: str) -> str:
 
 def listed(items: Iterable[object], write: Callable[[Any], str] = str) -> str:
     """Items with commas between them."""
-    return ", ".join(map(write, items))
+    return ", ".join([write(item) for item in items])
 
 
 def _items(text: str, read: Callable[[str], Any]) -> tuple[Any, ...]:
@@ -226,6 +226,8 @@ class Form:
         for (_, one), after in zip(self._fields, self._literals[1:], strict=True):
             pattern += f"({one.pattern}){re.escape(after)}"
         self._pattern = re.compile(pattern)
+        writes = [one.write for _, one in self._fields]
+        self._writers = list(zip(writes, self._literals[1:], strict=True))
         self._optional = [one.name for one in fields(kind) if one.default == ()]
         self._counted = [name for name, text in types.items() if text == "tuple[Ref, ...]"]
 
@@ -234,13 +236,13 @@ class Form:
         values = [getattr(node, name) for name, _ in self._fields]
         if not self._many:
             return f"{self.word} {self._one(values)}"
-        rows = zip(*(value or [()] * len(values[0]) for value in values), strict=True)
-        return f"{self.word} {' + '.join(map(self._one, rows))}"
+        rows = zip(*[value or [()] * len(values[0]) for value in values], strict=True)
+        return f"{self.word} {' + '.join([self._one(row) for row in rows])}"
 
     def _one(self, values: Iterable[Any]) -> str:
         parts = [self._literals[0]]
-        for (_, one), value, after in zip(self._fields, values, self._literals[1:], strict=True):
-            parts += [one.write(value), after]
+        for value, (write, after) in zip(values, self._writers, strict=True):
+            parts += (write(value), after)
         return "".join(parts)
 
     def read(self, text: str, names: Names) -> Any:

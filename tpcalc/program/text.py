@@ -73,8 +73,9 @@ def to_text(program: Listing) -> str:
     """
     check_names(program.nodes)
     lines = [f"{HEADER} {SCHEMA}", *declared(program.dims, program.families.values())]
+    shown = {type_: str(type_) for type_ in set(program.types)}
     for ref, (node, type_) in enumerate(zip(program.nodes, program.types, strict=True)):
-        lines.append(f"%{ref} : {type_} = {form_of(type(node)).write(node)}")
+        lines.append(f"%{ref} : {shown[type_]} = {form_of(type(node)).write(node)}")
     lines += [f"output {name_text(name)} %{ref}" for name, ref in program.outputs]
     return "\n".join(lines) + "\n"
 
