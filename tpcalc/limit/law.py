@@ -55,6 +55,7 @@ class Laws:
     _plain: list[int] = field(default_factory=list)  # those with a given number in front
     _smooth: list[int] = field(default_factory=list)  # directions felt by more than jumps
     _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
+    _of_starts: dict[LRef, bool] = field(default_factory=dict)
     _levels: dict[LRef, LRef | None] = field(default_factory=dict)
 
     def level(self, ref: LRef) -> LRef | None:
@@ -290,16 +291,13 @@ class Laws:
 
     def _is_image(self, ref: LRef) -> bool:
         """Whether this is a sum of start vectors with given numbers."""
-        node = sum_of(self.context.nodes[ref])
-        return node is not None and self._sums_starts(node)
-
-    def _sums_starts(self, node: Combine) -> bool:
-        return all(scalar is None for scalar in node.scalars) and all(
-            start_of(self.context.nodes[vector]) is not None for vector in node.vectors
-        )
+        return self._is_start_or_image(ref) and sum_of(self.context.nodes[ref]) is not None
 
     def _is_start_or_image(self, ref: LRef) -> bool:
-        return _OF_STARTS(self.context.nodes[ref], self)
+        found = self._of_starts.get(ref)
+        if found is None:
+            found = self._of_starts[ref] = _OF_STARTS(self.context.nodes[ref], self.context)
+        return found
 
     def _image_varies(self, image: LRef) -> bool:
         return bool(self._rank([image]))
@@ -370,9 +368,16 @@ _FREEDOMS: Table[int] = Table(
 _SUMMANDS: Table[tuple[LRef, ...] | None] = Table(
     {Product: lambda node: None, Combine: lambda node: node.vectors}, lambda node: ()
 )
+
+
+def _sums_starts(node: Combine, context: Building) -> bool:
+    return all(scalar is None for scalar in node.scalars) and all(
+        start_of(context.nodes[vector]) is not None for vector in node.vectors
+    )
+
+
 _OF_STARTS: Table[bool] = Table(
-    {Start: lambda node, laws: True, Combine: lambda node, laws: laws._sums_starts(node)},
-    lambda node, laws: False,
+    {Start: lambda node, context: True, Combine: _sums_starts}, lambda node, context: False
 )
 
 
