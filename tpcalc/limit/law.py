@@ -20,7 +20,7 @@ from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitut
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
-from tpcalc.limit.views import function_of, product_of, start_of, sum_of, the_start
+from tpcalc.limit.views import function_of, start_of, sum_of, the_start
 from tpcalc.program.base import Table, references
 
 __all__ = ["Density", "Laws", "is_flat", "linear_part"]
@@ -55,6 +55,7 @@ class Laws:
     _plain: list[int] = field(default_factory=list)  # those with a given number in front
     _smooth: list[int] = field(default_factory=list)  # directions felt by more than jumps
     _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
+    _of_starts: dict[LRef, bool] = field(default_factory=dict)
     _levels: dict[LRef, LRef | None] = field(default_factory=dict)
 
     def level(self, ref: LRef) -> LRef | None:
@@ -186,11 +187,12 @@ class Laws:
         self._fill(ref)
         found, stack, seen = [], [ref], {ref}
         while stack:
-            node = self.context.nodes[top := stack.pop()]
-            if product_of(node) is not None and self.context.parity.own[top] & self._plain[ref]:
-                found.append(top)
-            elif (total := sum_of(node)) is not None:
-                fresh = set(total.vectors) - seen
+            summands = _SUMMANDS(self.context.nodes[top := stack.pop()])
+            if summands is None:
+                if self.context.parity.own[top] & self._plain[ref]:
+                    found.append(top)
+            else:
+                fresh = set(summands) - seen
                 seen |= fresh
                 stack.extend(sorted(fresh))
         return tuple(found)
@@ -289,15 +291,13 @@ class Laws:
 
     def _is_image(self, ref: LRef) -> bool:
         """Whether this is a sum of start vectors with given numbers."""
-        node = sum_of(self.context.nodes[ref])
-        return (
-            node is not None
-            and all(scalar is None for scalar in node.scalars)
-            and all(start_of(self.context.nodes[vector]) is not None for vector in node.vectors)
-        )
+        return self._is_start_or_image(ref) and sum_of(self.context.nodes[ref]) is not None
 
     def _is_start_or_image(self, ref: LRef) -> bool:
-        return start_of(self.context.nodes[ref]) is not None or self._is_image(ref)
+        found = self._of_starts.get(ref)
+        if found is None:
+            found = self._of_starts[ref] = _OF_STARTS(self.context.nodes[ref], self.context)
+        return found
 
     def _image_varies(self, image: LRef) -> bool:
         return bool(self._rank([image]))
@@ -321,13 +321,8 @@ class Laws:
 
     def _weights(self, ref: LRef) -> dict[tuple[str, int], float]:
         """A sum of start vectors in independent coordinates: group and number of each."""
-        pairs = [(ref, 1.0)]
-        if (node := sum_of(self.context.nodes[ref])) is not None:
-            numbers = (float(number) for number in node.numbers)
-            pairs = list(zip(node.vectors, numbers, strict=True))
         out: dict[tuple[str, int], float] = {}
-        for vector, number in pairs:
-            start = the_start(self.context.nodes[vector])
+        for start, number in _STARTS(self.context.nodes[ref], self.context):
             cov = self.context.program.group[start.group].cov
             row = [(start.index, 1.0)] if cov is None else enumerate(_root(cov)[start.index])
             for index, weight in row:
@@ -368,6 +363,31 @@ _FREEDOMS: Table[int] = Table(
         Combine: lambda node, laws, ref, free, given: laws._freedom_of_sum(node, free, given),
     },
     lambda node, laws, ref, free, given: 0,
+)
+# Of a sum its vectors; None: it is a product.
+_SUMMANDS: Table[tuple[LRef, ...] | None] = Table(
+    {Product: lambda node: None, Combine: lambda node: node.vectors}, lambda node: ()
+)
+
+
+def _sums_starts(node: Combine, context: Building) -> bool:
+    return all(scalar is None for scalar in node.scalars) and all(
+        start_of(context.nodes[vector]) is not None for vector in node.vectors
+    )
+
+
+_OF_STARTS: Table[bool] = Table(
+    {Start: lambda node, context: True, Combine: _sums_starts}, lambda node, context: False
+)
+
+
+def _summed_starts(node: Combine, context: Building) -> list[tuple[Start, float]]:
+    pairs = zip(node.vectors, node.numbers, strict=True)
+    return [(the_start(context.nodes[vector]), float(number)) for vector, number in pairs]
+
+
+_STARTS: Table[list[tuple[Start, float]]] = Table(
+    {Start: lambda node, context: [(node, 1.0)], Combine: _summed_starts}
 )
 # The vectors that a node feels by more than jumps; None: it is no function of vectors.
 _SMOOTH_VECTORS: Table[tuple[LRef, ...] | None] = Table(
