@@ -22,12 +22,12 @@ from tpcalc.analyses.verdict.judge import Judgement, Stages, decide, judge
 from tpcalc.analyses.verdict.ledger import particle_tests
 from tpcalc.analyses.verdict.sizes import ASSUMED
 from tpcalc.analyses.watched import watched
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import symbols
+from tpcalc.networks.network import Architecture
 from tpcalc.orders.chamber import joined
 from tpcalc.results import OrderRow, Samples, Verdict, checks
 from tpcalc.results.provenance import provenance

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tpcalc.analyses.kernel_chains import chain_of, run_chain
 from tpcalc.analyses.kernel_errors import check_entries
 from tpcalc.analyses.kernel_found import Found
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import template_of
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.evaluate.closure.demand import Unknown
@@ -23,10 +23,12 @@ from tpcalc.evaluate.closure.numeric import METHODS, Numeric
 from tpcalc.evaluate.entries import Entries
 from tpcalc.evaluate.sampled import Place, sampled
 from tpcalc.evaluate.tiles import Inputs, tiled
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex
 from tpcalc.passes.start import started_at_zero
-from tpcalc.passes.tangent import tangent_of_model
-from tpcalc.passes.unroll import Model, Parameter
+from tpcalc.passes.tangent import tangent_of_network
+from tpcalc.passes.template import Template
+from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.results import Method, checks
 
@@ -78,18 +80,15 @@ class Network:
     def _entries(self, copies: int) -> Entries:
         table = self.exponents.exponents(self.architecture.hidden, 0)
 
-        def rate(parameter: Parameter) -> tuple[Fraction | float, Ex]:
-            powers = table.bias_c if parameter.bias else table.c
-            return parameter.rate, powers[parameter.layer - 1]
+        def rate(mark: Mark) -> tuple[Fraction | float, Ex]:
+            powers = table.bias_c if mark.bias else table.c
+            return mark.rate, powers[mark.layer - 1]
 
-        def trained(parameter: Parameter) -> bool:
-            return self.layers is None or parameter.layer in self.layers
+        def trained(mark: Mark) -> bool:
+            return self.layers is None or mark.layer in self.layers
 
-        return Entries(
-            tangent_of_model(
-                _model(self.architecture, self.exponents), copies, rate, trained, self.kinds
-            )
-        )
+        template = _template(self.architecture, self.exponents)
+        return Entries(tangent_of_network(template, copies, rate, trained, self.kinds))
 
     def answer(
         self,
@@ -177,10 +176,9 @@ class Network:
         return _assembled(found, count, len(outputs), self, f"by particles{why}")
 
 
-def _model(architecture: Architecture, exponents: Parameterization) -> Model:
-    """The forward program of one input, with one feature for each token."""
-    table = exponents.exponents(architecture.hidden, 0)
-    return architecture.model(architecture.tokens, 1, table.a, table.bias_a, table.mean)
+def _template(architecture: Architecture, exponents: Parameterization) -> Template:
+    """The network with one feature for each token."""
+    return template_of(architecture, exponents, architecture.tokens, 1)
 
 
 @lru_cache(maxsize=64)
@@ -190,8 +188,8 @@ def _digest(architecture: Architecture, exponents: Parameterization) -> str:
 
 
 def _started(architecture: Architecture, exponents: Parameterization) -> Program:
-    model = _model(architecture, exponents)
-    return started_at_zero(model.program, model.zeros)
+    template = _template(architecture, exponents)
+    return started_at_zero(template.program, template.zeros)
 
 
 def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tpcalc.analyses.kernel_network import network
 from tpcalc.analyses.kernel_program import Trained, program_kernel
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.dsl import as_program
 from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
+from tpcalc.networks.network import Architecture
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import Kernel, checks

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import exponent
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.functions import Call, Expr, Var
 from tpcalc.functions.expr import Pow
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 
 __all__ = ["meant_for"]

@@ -13,7 +13,6 @@ from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import Stage, Stages, judge, restricted
 from tpcalc.analyses.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.analyses.verdict.sizes import Question
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.settle import tested
@@ -23,6 +22,7 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
 from tpcalc.limit.scales import Scales, symbols
+from tpcalc.networks.network import Architecture
 from tpcalc.orders.chamber import Power, Region, joined, minus
 from tpcalc.orders.conditions import Axes
 from tpcalc.orders.cover import Cell, cover

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.analyses.generic import QUERY, far_query, generic
-from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
+from tpcalc.networks.network import Architecture
 from tpcalc.program.nodes import Kind, LinComb, Nonlin
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Samples, checks

@@ -10,7 +10,7 @@ from fractions import Fraction
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
 from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, power_of, sample_point
-from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
@@ -20,6 +20,7 @@ from tpcalc.evaluate.witness import nonzero
 from tpcalc.functions import Call
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Samples, Solution, SolvedStep, checks
 from tpcalc.results.provenance import provenance

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import restricted
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.functions import Fn, Var
+from tpcalc.networks.network import Architecture
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Samples

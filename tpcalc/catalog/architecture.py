@@ -1,8 +1,4 @@
-"""What an architecture is, and checks of what its networks are given.
-
-An architecture writes the forward program of one input, layer by layer; everything else (training,
-kernels, finite networks) is derived from that program.
-"""
+"""Entries of the catalogue of networks, and checks of what their networks are given."""
 
 from __future__ import annotations
 
@@ -11,21 +7,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from inspect import signature
 from math import isfinite, isqrt, sqrt
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.values import exact
 from tpcalc.dsl.elementwise import expression
+from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError, UsageError
-from tpcalc.functions import Expr
-from tpcalc.orders import Ex
-from tpcalc.passes.unroll import Model
+from tpcalc.functions import Expr, Fn
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.norms import layer_norm
+from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
 
 __all__ = [
     "Architecture",
     "ArchitectureFamily",
     "Number",
+    "activated",
     "activation_of",
     "bias_variance_of",
     "checked",
@@ -42,67 +41,6 @@ Number = Fraction | float
 
 # Denominators up to which a power of a number is looked for among the fractions.
 _DENOMINATOR = 64
-
-
-@runtime_checkable
-class Architecture(Protocol):
-    """A network that writes the forward program of one input.
-
-    Its program keeps to one rule, by which the finite input can be integrated out: every datum
-    (``Data`` among the inputs of the model) is nothing but the coefficient of a centred
-    start vector of an iid group, and each in one ``LinComb`` only. So data enter the program
-    through sums ``sum_j x_j u_j`` alone, which are Gaussian with covariance ``x . y``.
-    """
-
-    @property
-    def hidden(self) -> int:
-        """The number of hidden layers that the parameterization is asked for.
-
-        Its exponents are those of the layers 1 to ``hidden + 1``.
-        """
-        ...
-
-    @property
-    def tokens(self) -> int:
-        """The number of vectors of one dimension that an input is made of, one after the other."""
-        ...
-
-    @property
-    def positions(self) -> int:
-        """The number of places at which the readout is applied to one input.
-
-        The model has that many times as many outputs as are asked of it.
-        """
-        ...
-
-    @property
-    def biased(self) -> bool:
-        """Whether it has biases."""
-        ...
-
-    @property
-    def words(self) -> str:
-        """The architecture in a phrase."""
-        ...
-
-    def model(
-        self,
-        dimension: int,
-        outputs: int,
-        a: Sequence[Ex],
-        bias_a: Sequence[Ex] | None = None,
-        mean: Sequence[Fraction | float] = (),
-    ) -> Model:
-        """The forward program of one input.
-
-        Args:
-            dimension: Number of input features (finite).
-            outputs: Number of outputs K of the readout (finite).
-            a: The exponents of the layers 1 to ``hidden + 1``.
-            bias_a: Those of the biases; None: the same.
-            mean: The means of the weights at the start, 0 for layer 1; empty: all 0.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -143,13 +81,32 @@ def checked(architecture: Any) -> Architecture:
     Raises:
         UsageError: It is something else; a class is no network yet.
 
-    Source: The protocol ``Architecture``.
+    Source: ``tpcalc.networks.network.Architecture``.
     """
     if isinstance(architecture, type) or not isinstance(architecture, Architecture):
         raise UsageError(
             f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
         )
     return architecture
+
+
+def activated(t: NetworkTracer, layer: int, h: Vector, act: Expr, norm: str) -> Vector:
+    """Act(h), or act of the normalised h; h, that and the result are reported.
+
+    Args:
+        t: Of the forward pass.
+        layer: For the names in the unrolled program.
+        h: The preactivation.
+        act: The activation.
+        norm: ``"none"`` or ``"layer"``.
+    """
+    t.watch("h", layer, h)
+    if norm == "layer":
+        h = layer_norm(h)
+        t.watch("hhat", layer, h)
+    x = nonlin(Fn(act, 1), [h])
+    t.watch("x", layer, x)
+    return x
 
 
 def activation_of(act: Any, where: str) -> Expr:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any
 
-from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.loss import Loss
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
@@ -16,12 +16,17 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Expr, Par
+from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
+from tpcalc.passes.parameterize import parameterized
+from tpcalc.passes.split import split
+from tpcalc.passes.template import Template
+from tpcalc.passes.unroll import Schedule, unroll
+from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, checks
 
-__all__ = ["train"]
+__all__ = ["template_of", "train"]
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 NAMES = ("h", "x", "dh", "dx")
@@ -87,25 +92,19 @@ def train(
     asked = _queries(queries, data)
     watched = _watched(watch)
     depth = architecture.hidden
-    start = found.exponents(depth, 0)
-    model = architecture.model(
-        data.dimension,
-        data.outputs // architecture.positions,
-        start.a,
-        start.bias_a,
-        start.mean,
-    )
+    outputs = data.outputs // architecture.positions
+    model = template_of(architecture, found, data.dimension, outputs)
     _check_watched(watched, model)
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
 
-    def rate(parameter: Parameter, step: int) -> tuple[Fraction | float, Ex]:
+    def rate(mark: Mark, step: int) -> tuple[Fraction | float, Ex]:
         exponents = found.exponents(depth, step)
-        table = exponents.bias_c if parameter.bias else exponents.c
-        return rate_at(lr, parameter.layer, step), table[parameter.layer - 1]
+        table = exponents.bias_c if mark.bias else exponents.c
+        return rate_at(lr, mark.layer, step), table[mark.layer - 1]
 
-    def kept(parameter: Parameter, step: int) -> Ex | None:
+    def kept(mark: Mark, step: int) -> Ex | None:
         powers = found.exponents(depth, step).kept
-        return powers[parameter.layer - 1] if powers else as_ex(0)
+        return powers[mark.layer - 1] if powers else as_ex(0)
 
     schedule = Schedule(
         batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
@@ -116,6 +115,32 @@ def train(
         kept=kept,
     )
     return unroll(model, schedule, keep=watched.__contains__)
+
+
+def template_of(
+    architecture: Architecture,
+    parameterization: Parameterization,
+    dimension: int,
+    outputs: int,
+) -> Template:
+    """A network with its parameterization written out, as a template of training and kernels.
+
+    Args:
+        architecture: The network.
+        parameterization: Its exponents.
+        dimension: The number of numbers of an input.
+        outputs: The number of outputs of its readout.
+    """
+    table = parameterization.exponents(architecture.hidden, 0)
+
+    def power(mark: Mark) -> Ex:
+        return (table.bias_a if mark.bias else table.a)[mark.layer - 1]
+
+    def mean(mark: Mark) -> Fraction | float:
+        return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0
+
+    program = parameterized(written(architecture, dimension, outputs), power, mean)
+    return Template(split(program), slots(architecture, dimension))
 
 
 def checked_rate(lr: Rate) -> Rate:
@@ -214,9 +239,9 @@ def _watched(watch: Any) -> frozenset[str]:
     return found
 
 
-def _check_watched(watched: frozenset[str], model: Model) -> None:
+def _check_watched(watched: frozenset[str], model: Template) -> None:
     """Contributions that do not exist are left out; vectors that do not exist are a mistake."""
-    there = {name for item in model.watch for name in (item.name, item.gradient)}
+    there = {name for item in model.watch for name in (item.what, f"d{item.what}")}
     missing = watched - there - set(CONTRIBUTIONS)
     if missing:
         raise StudyError(

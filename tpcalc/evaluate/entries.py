@@ -16,7 +16,7 @@ from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.settle import tested
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
-from tpcalc.passes.tangent import DATA, TangentProgram
+from tpcalc.passes.tangent import TangentProgram
 
 __all__ = ["Entries", "Evaluated"]
 
@@ -63,7 +63,7 @@ class Entries:
             field: How integrals are evaluated.
             corrections: As of ``Closure``.
         """
-        given = {} if gram is None else {DATA: gram}
+        given = {} if gram is None else dict.fromkeys(self.tangent.groups, gram)
         closure = Closure(self.graph, field or Numeric(), given, corrections=corrections)
         return Evaluated(self, closure)
 
@@ -150,7 +150,7 @@ class Evaluated:
                     yield name, [self._gram(i * len(tokens) + p, j * len(tokens) + q)]
 
     def _gram(self, p: int, q: int) -> Answer:
-        given: Any = self.closure.covariances[DATA]
+        given: Any = self.closure.covariances[min(self.entries.tangent.groups)]
         found: Answer = given[p][q]
         return found
 

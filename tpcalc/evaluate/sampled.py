@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ from tpcalc.evaluate.entries import Entries, Evaluated
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Target, product_mean, restricted
-from tpcalc.passes.tangent import DATA
 from tpcalc.results import Method
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def sampled(
             open_[place] = _terms(evaluated, place, asked)
     if not open_:
         return found
-    graph = _with_targets(_with_gram(entries.graph, gram), asked)
+    graph = _with_targets(_with_gram(entries.graph, entries.tangent.groups, gram), asked)
     compiled = compile_graph(graph)
     draws = run_particles(compiled, budget or Budget(), seed, progress)
     field = evaluated.closure.field
@@ -108,12 +107,14 @@ def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -
     return out
 
 
-def _with_gram(graph: LimitGraph, gram: Sequence[Sequence[float]] | None) -> LimitGraph:
+def _with_gram(
+    graph: LimitGraph, names: Collection[str], gram: Sequence[Sequence[float]] | None
+) -> LimitGraph:
     if gram is None:
         return graph
     cov = tuple(tuple(float(value) for value in row) for row in gram)
     groups = tuple(
-        replace(group, cov=cov) if group.name == DATA else group for group in graph.groups
+        replace(group, cov=cov) if group.name in names else group for group in graph.groups
     )
     return replace(graph, groups=groups)
 

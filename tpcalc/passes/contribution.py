@@ -8,7 +8,6 @@ of n stay written out, and its nodes come before those that it is a part of.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NoReturn
 
@@ -18,6 +17,7 @@ from tpcalc.functions.expr import Expr, mul, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.passes.forms import Form
 from tpcalc.passes.instance import Instance
+from tpcalc.passes.template import Contribution
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import (
     Kind,
@@ -31,30 +31,9 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder
 from tpcalc.program.views import leaf_of, matmul_of
 
-__all__ = ["Contribution", "Contributions"]
+__all__ = ["Contributions"]
 
 Change = Ref | Form
-
-
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What the last update of some parameters adds to a node of the template.
-
-    Args:
-        label: Its name in the unrolled program, ``{t}`` for the step and ``{i}`` for the input
-            (left out where every input has the same): ``"dW_x[2,{t},{i}]"``.
-        ref: The node, linear in each of the parameters.
-        parameters: What was updated.
-    """
-
-    label: str
-    ref: Ref
-    parameters: tuple[Ref, ...]
-
-    @property
-    def kind(self) -> str:
-        """The name before the indices."""
-        return self.label.partition("[")[0]
 
 
 class Contributions:
@@ -101,10 +80,10 @@ class Contributions:
                 multiplied with comes after it in the template.
         """
         for item, inside in self._due.get(ref, ()):
-            change = _change(item.ref, instance, frozenset(item.parameters), inside)
+            change = _change(item.watch.ref, instance, frozenset(item.parameters), inside)
             if change is not None:
                 node = instance.weights.node_of(change) if isinstance(change, Form) else change
-                yield item.label.format(t=step, i=index), node
+                yield item.name(step, index), node
 
 
 def _change(

@@ -42,7 +42,7 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Type
-from tpcalc.program.views import scale_of
+from tpcalc.program.views import leaf_of, scale_of
 
 __all__ = ["SPLIT_RULES", "split"]
 
@@ -73,9 +73,13 @@ def split(program: Program) -> Program:
     interpret(program, SPLIT_RULES, state)
     for name, ref in program.outputs:
         for cell, value in state.values[ref].items():
-            label = f"{name}[{','.join(map(str, cell))}]" if cell else name
-            state.out.output(label, state.node(value, label))
+            state.out.output(_named(name, cell), state.node(value))
     return state.out.finish(keep_unused=False)
+
+
+def _named(name: str, cell: Cell) -> str:
+    """The name of a cell of what has a name."""
+    return f"{name}[{','.join(map(str, cell))}]" if cell else name
 
 
 @dataclass
@@ -86,6 +90,9 @@ class _Split:
     out: Builder
     values: list[dict[Cell, Any]] = field(default_factory=list)
     line: str | None = None
+
+    def __post_init__(self) -> None:
+        self.named = {ref for _, ref in self.program.outputs}
 
     def cells(self, type_: Type) -> Iterator[Cell]:
         return product(*(range(size) for _, size in type_.axes))
@@ -102,7 +109,7 @@ class _Split:
         """The node of an operand at a cell; a sum becomes one, and stays open for later sums."""
         return self.node(self.at(ref, where))
 
-    def node(self, value: Value, name: str = "") -> Ref:
+    def node(self, value: Value) -> Ref:
         """The node of a value."""
         if isinstance(value, Form):
             return value.node(self.out, self.line)
@@ -129,7 +136,7 @@ class _Split:
         place = before = 0
         for values in lists:
             nodes = [self.node(value) for value in values]
-            kept = sorted(set(nodes))  # in one order, so that x y and y x are one
+            kept = sorted(set(nodes), key=self._place)  # one order: x y and y x are one
             for node in nodes:
                 given[Var(place)] = Var(before + kept.index(node))
                 place += 1
@@ -145,6 +152,10 @@ class _Split:
                 numbers.append(node)
             given[Par(index)] = Par(numbers.index(node))
         return substitute(fn.expr, given), merged, numbers
+
+    def _place(self, ref: Ref) -> tuple[bool, Ref]:
+        """What is given stands first, as in ``E[v x]`` for the weights v of a readout."""
+        return leaf_of(self.out.node(ref)) is None, ref
 
     def applied(
         self, kind: type, function: Fn, on: Sequence[Value], with_: Sequence[Value]
@@ -193,6 +204,8 @@ def _each(rule: Callable[[Any, _Split, Where], Value]) -> Callable[[Any, Ref, An
             cell: rule(node, state, dict(zip(names, cell, strict=True)))
             for cell in state.cells(type_)
         }
+        if ref in state.named:  # later sums refer to it, so that its adjoint is complete
+            found = {cell: state.node(value) for cell, value in found.items()}
         state.values.append(found)
         return found
 
@@ -215,7 +228,10 @@ def _kept(
 def _data(node: Data, ref: Ref, state: _Split) -> dict[Cell, Any]:
     if not node.axes:  # it has a name of its own
         return {(): state.add(node)}
-    return dict(zip(state.cells(state.program.types[ref]), node.values, strict=True))
+    cells = state.cells(state.program.types[ref])
+    if not node.values:
+        return {cell: state.add(Data(_named(node.name, cell), ())) for cell in cells}
+    return dict(zip(cells, node.values, strict=True))
 
 
 def _input(node: Input, ref: Ref, state: _Split) -> dict[Cell, Any]:
@@ -235,7 +251,7 @@ def _part(family: Family, index: int) -> Family:
     """One of several matrices or random numbers."""
     name = family.cell_name(index)
     if family.width:
-        return Family(name, family.width, law=family.law)
+        return Family(name, family.width, law=family.law, mark=family.mark)
     row = (0,) * family.size if family.cov is None else family.cov[index]
     if any(value != 0 for other, value in enumerate(row) if other != index):
         raise ProgramError(
@@ -243,7 +259,8 @@ def _part(family: Family, index: int) -> Family:
             hint="Draw independent ones, and write the correlated ones as combinations of them.",
         )
     variance = 1 if family.cov is None else row[index]
-    return Family(name, (), mean=(family.mean[index] if family.mean else 0,), cov=((variance,),))
+    mean = (family.mean[index] if family.mean else 0,)
+    return Family(name, (), mean=mean, cov=((variance,),), mark=family.mark)
 
 
 def _rename(node: Rename, ref: Ref, state: _Split) -> dict[Cell, Any]:

@@ -19,14 +19,14 @@ from tpcalc.functions.expr import add, const, mul
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.start import started_at_zero
-from tpcalc.passes.unroll import Model, Parameter
+from tpcalc.passes.template import Template
 from tpcalc.program.base import references, renumbered
+from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import (
     Family,
     Kind,
     LinComb,
     Moment,
-    Node,
     Nonlin,
     Ref,
     Scale,
@@ -35,13 +35,13 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import input_of, lincomb_of
 
-__all__ = ["DATA", "Rate", "TangentProgram", "tangent_of_model", "tangent_of_program"]
+__all__ = ["DATA", "Rate", "TangentProgram", "tangent_of_network", "tangent_of_program"]
 
-DATA = "data"  # the group of Gaussians that stand for products of inputs with weights
+DATA = "<data>"  # begins the groups of Gaussians that stand for products of inputs with weights
 KINDS = ("nngp", "ntk")
 INNER = Fn(Var(0) * Var(1), 2)
 SQUARE = Fn(Var(0) ** 2, 1)
-Rate = Callable[[Parameter], tuple[Fraction | float, Ex]]
+Rate = Callable[[Mark], tuple[Fraction | float, Ex]]
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,14 @@ class TangentProgram:
         copies: Inputs, or the outputs of a program.
         tokens: Data vectors of one copy.
         outputs: Scalar outputs of one copy.
+        groups: The groups that stand for products of inputs, one for each vector of weights.
     """
 
     program: Program
     copies: int
     tokens: int
     outputs: int
+    groups: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -67,7 +69,7 @@ class _Kernel:
     """Writes kernel entries into a program."""
 
     builder: Builder
-    parameters: Sequence[Parameter]
+    parameters: Mapping[Ref, Mark]
     rate: Rate
 
     def entry(
@@ -79,9 +81,13 @@ class _Kernel:
     ) -> Ref:
         """The sum over parameters of rate * <gradient, gradient>."""
         terms: list[Ref] = []
-        for parameter in self.parameters:
-            own = list(self._parts(parameter.ref, left, right, left_ref, right_ref))
-            terms += [self.rated(part, parameter) for part in own]
+        for ref, mark in self.parameters.items():
+            own = list(self._parts(ref, left, right, left_ref, right_ref))
+            terms += [self.rated(part, mark) for part in own]
+        return self.total(terms)
+
+    def total(self, terms: Sequence[Ref]) -> Ref:
+        """The sum of scalars."""
         if not terms:
             return self.builder.add(Nonlin(Fn(const(0), 0, 0), (), ()))
         if len(terms) == 1:
@@ -126,29 +132,30 @@ class _Kernel:
             return self.builder.add(Nonlin(Fn(Par(0) ** 2, 0, 1), (), (a,)))
         return self.builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (a, b)))
 
-    def rated(self, part: Ref, parameter: Parameter) -> Ref:
-        factor, exponent = self.rate(parameter)
+    def rated(self, part: Ref, mark: Mark) -> Ref:
+        factor, exponent = self.rate(mark)
         if factor != 1:
             scaled = mul((const(factor), Par(0)))
             part = self.builder.add(Nonlin(Fn(scaled, 0, 1), (), (part,)))
         return part if exponent == as_ex(0) else self.builder.add(Scale(part, -exponent))
 
 
-def tangent_of_model(
-    model: Model,
+def tangent_of_network(
+    template: Template,
     copies: int,
     rate: Rate,
-    trained: Callable[[Parameter], bool],
+    trained: Callable[[Mark], bool],
     kinds: Collection[str] = KINDS,
 ) -> TangentProgram:
     """The kernel of a network between ``copies`` inputs.
 
     Inputs enter through their inner products alone: the product of an input with centred Gaussian
-    weights is a Gaussian vector, and a group ``data`` stands for all of them. Its covariances in
-    the program are placeholders; whoever evaluates it puts the Gram matrix in their place.
+    weights is a Gaussian vector, and a group ``data`` stands for all of them, one group for each
+    vector of weights that an input meets. Its covariances in the program are placeholders; whoever
+    evaluates it puts the Gram matrix in their place.
 
     Args:
-        model: The network with one feature for each token (``dimension`` = number of tokens).
+        template: The network with one feature for each token.
         copies: Number of inputs.
         rate: For a parameter the factor and the exponent c of its learning rate factor * n^(-c).
         trained: Which parameters are trained.
@@ -159,20 +166,22 @@ def tangent_of_model(
 
     Source: Yang, Tensor Programs II (2006.14548), section 3: the NTK as moments of a program.
     """
-    template, columns = _gaussian_inputs(model)
-    kept = [p for p in model.parameters if p.ref not in columns and trained(p)]
-    entering = next((p for p in model.parameters if p.ref in columns and trained(p)), None)
-    builder = Builder.copy(template)
-    wanted = [*(p.ref for p in kept), *(model.inputs if entering is not None else ())]
-    gradients = _gradients(builder, model.outputs, wanted, kinds)
+    entered = _entered(template)
+    moved = {ref: mark for ref, mark in template.parameters.items() if trained(mark)}
+    columns = {ref: mark for ref, mark in moved.items() if ref in entered.groups}
+    kept = {entered.new[ref]: mark for ref, mark in moved.items() if ref not in columns}
+    outputs = [entered.new[ref] for ref in template.outputs]
+    builder = entered.builder
+    wanted = [*kept, *(ref for (column, _), ref in entered.data.items() if column in columns)]
+    gradients = _gradients(builder, outputs, wanted, kinds)
     source = builder.finish()
     out = Builder(source.dims)
-    refs = [_copy(source, out, index, copies) for index in range(copies)]
+    refs = [_copy(source, out, index, copies, entered.groups) for index in range(copies)]
     kernel = _Kernel(out, kept, rate)
-    for (i, own), (k, output) in product(enumerate(refs), enumerate(model.outputs)):
+    for (i, own), (k, output) in product(enumerate(refs), enumerate(outputs)):
         if "nngp" in kinds:
             out.output(f"f[{i},{k}]", own[output])
-    numbers = range(len(model.outputs))
+    numbers = range(len(outputs))
     for i, k, j, m in product(range(copies), numbers, range(copies), numbers):
         if i > j or not gradients:
             continue
@@ -180,15 +189,20 @@ def tangent_of_model(
         place = f"{i},{k},{j},{m}"
         entry = kernel.entry(left, right, refs[i].__getitem__, refs[j].__getitem__)
         out.output(f"ntk[{place}]", entry)
-        for (p, a), (q, b) in product(enumerate(model.inputs), repeat=2):
-            if entering is not None and a in left.adjoints and b in right.adjoints:
-                part = kernel.inner(refs[i][left.adjoints[a]], refs[j][right.adjoints[b]])
-                out.output(f"data[{p},{q},{place}]", kernel.rated(part, entering))
-    entered = (input_of(model.program.nodes[ref]) for ref in columns)
-    still = any(node is not None and node.family.name in model.zeros for node in entered)
-    zeros = model.zeros | ({DATA} if still else set())
-    finished = started_at_zero(out.finish(keep_unused=False), zeros)
-    return TangentProgram(finished, copies, len(model.inputs), len(model.outputs))
+        for p, q in product(range(len(template.slots)), repeat=2):
+            parts = []
+            for column, mark in columns.items():
+                a = left.adjoints.get(entered.data.get((column, p), -1))
+                b = right.adjoints.get(entered.data.get((column, q), -1))
+                if a is not None and b is not None:
+                    parts.append(kernel.rated(kernel.inner(refs[i][a], refs[j][b]), mark))
+            if parts:
+                out.output(f"data[{p},{q},{place}]", kernel.total(parts))
+    still = {entered.groups[ref] for ref, mark in template.parameters.items()
+             if ref in entered.groups and mark.at_zero}  # fmt: skip
+    finished = started_at_zero(out.finish(keep_unused=False), template.zeros | still)
+    groups = frozenset(entered.groups.values())
+    return TangentProgram(finished, copies, len(template.slots), len(outputs), groups)
 
 
 def tangent_of_program(
@@ -204,7 +218,7 @@ def tangent_of_program(
         program: The program, its inputs written out.
         outputs: Names of scalar outputs; output i is f_i.
         parameters: The trained inputs: matrices, start vectors, random scalars.
-        kinds: As of ``tangent_of_model``.
+        kinds: As of ``tangent_of_network``.
         rates: Factors of their learning rates where they are not 1.
 
     Returns:
@@ -215,8 +229,8 @@ def tangent_of_program(
     builder = Builder.copy(replace(program, outputs=()))
     refs = [program.ref(name) for name in outputs]
     gradients = _gradients(builder, refs, parameters, kinds)
-    trained = [Parameter(ref, 0, rate=rates.get(ref, Fraction(1))) for ref in parameters]
-    kernel = _Kernel(builder, trained, lambda parameter: (parameter.rate, as_ex(0)))
+    trained = {ref: Mark(str(ref), "finite", 1, rates.get(ref, Fraction(1))) for ref in parameters}
+    kernel = _Kernel(builder, trained, lambda mark: (mark.rate, as_ex(0)))
     if "nngp" in kinds:
         for i, ref in enumerate(refs):
             builder.output(f"f[{i},0]", ref)
@@ -240,48 +254,60 @@ def _same(ref: Ref) -> Ref:
     return ref
 
 
-def _gaussian_inputs(model: Model) -> tuple[Program, frozenset[Ref]]:
-    """The template with a Gaussian vector in place of each input, and the weights that it replaces.
+@dataclass
+class _Entered:
+    """A template with Gaussian vectors in place of the products of inputs with weights.
 
-    Indices stay: a number that multiplied weights becomes the vector that the product is.
+    Attributes:
+        builder: The program.
+        new: For each node of the template its node here.
+        groups: For each vector of weights that inputs meet its group.
+        data: For such a vector and the place of a number of the input their product.
     """
-    program, inputs = model.program, {ref: p for p, ref in enumerate(model.inputs)}
-    nodes: list[Node] = list(program.nodes)
-    columns: set[Ref] = set()
+
+    builder: Builder
+    new: dict[Ref, Ref]
+    groups: dict[Ref, str]
+    data: dict[tuple[Ref, int], Ref]
+
+
+def _entered(template: Template) -> _Entered:
+    program, inputs = template.bare, {ref: q for q, ref in template.inputs.items()}
+    state = _Entered(Builder(program.dims), {}, {}, {})
     for ref, node in enumerate(program.nodes):
+        if ref in inputs:
+            continue
         total = lincomb_of(node)
-        if total is not None and any(scalar in inputs for scalar in total.scalars):
-            pairs: list[tuple[Ref | None, Ref]] = []
-            for scalar, vector in zip(total.scalars, total.vectors, strict=True):
-                if scalar in inputs:
-                    columns.add(vector)
-                    pairs.append((None, scalar))
-                else:
-                    pairs.append((scalar, vector))
-            nodes[ref] = LinComb(
-                total.numbers, tuple(s for s, _ in pairs), tuple(v for _, v in pairs)
-            )
-        elif any(other in inputs for other in references(node)):
-            raise _not_gaussian(program, ref)
-    if len(columns) != 1:
-        raise ProgramError(
-            f"inputs of the network enter through {len(columns)} vectors of weights; its template "
-            "for a kernel has one, by which each token is multiplied.",
-            hint="Write the template with one feature for each token, all with the same weights.",
-        )
-    (column,) = columns
-    _check_weights(program, column)
-    cells = members(_group(program.types[column].width[0], len(inputs)))
-    for ref, p in inputs.items():
-        nodes[ref] = cells[p]
-    return Program(program.dims, tuple(nodes), ()), frozenset(columns)
+        if total is None or not any(scalar in inputs for scalar in total.scalars):
+            if any(other in inputs for other in references(node)):
+                raise _not_gaussian(program, ref)
+            state.new[ref] = state.builder.add(renumbered(node, state.new.__getitem__))
+            continue
+        pairs: list[tuple[Ref | None, Ref]] = []
+        for scalar, vector in zip(total.scalars, total.vectors, strict=True):
+            if scalar is None or scalar not in inputs:
+                pairs.append((None if scalar is None else state.new[scalar], state.new[vector]))
+                continue
+            if vector not in state.groups:
+                _check_weights(program, vector)
+                count = len(state.groups)
+                state.groups[vector] = f"{DATA}{count}" if count else DATA
+            place = vector, inputs[scalar]
+            if place not in state.data:
+                dim = program.types[vector].width[0]
+                cells = members(_group(state.groups[vector], dim, len(template.slots)))
+                state.data[place] = state.builder.add(cells[inputs[scalar]])
+            pairs.append((None, state.data[place]))
+        scalars, vectors = zip(*pairs, strict=True)
+        state.new[ref] = state.builder.add(LinComb(total.numbers, scalars, vectors))
+    return state
 
 
-def _group(dim: str, size: int) -> Family:
+def _group(name: str, dim: str, size: int) -> Family:
     """Vectors in general position: what is derived must not take them for independent."""
     half, one = Fraction(1, 2), Fraction(1)
     cov = tuple(tuple(one if i == j else half for j in range(size)) for i in range(size))
-    return Family.group(DATA, dim, (Fraction(0),) * size, cov)
+    return Family.group(name, dim, (Fraction(0),) * size, cov)
 
 
 def _check_weights(program: Program, ref: Ref) -> None:
@@ -302,13 +328,16 @@ def _not_gaussian(program: Program, ref: Ref) -> ProgramError:
     )
 
 
-def _copy(source: Program, out: Builder, index: int, copies: int) -> list[Ref]:
+def _copy(
+    source: Program, out: Builder, index: int, copies: int, groups: Mapping[Ref, str]
+) -> list[Ref]:
     """A copy of a program for one input; what does not depend on the input is shared."""
     new: list[Ref] = []
     for node in source.nodes:
         own = input_of(node)
-        if own is not None and own.family.name == DATA:
-            size = own.family.size
-            node = members(_group(own.family.width[0], copies * size))[index * size + own.index]
+        if own is not None and own.family.name in groups.values():
+            family, size = own.family, own.family.size
+            cells = members(_group(family.name, family.width[0], copies * size))
+            node = cells[index * size + own.index]
         new.append(out.add(renumbered(node, new.__getitem__)))
     return new

@@ -19,65 +19,17 @@ from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import const, substitute
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
-from tpcalc.passes.contribution import Contribution, Contributions
+from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.forms import Form
 from tpcalc.passes.instance import Instance
 from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.template import Template
 from tpcalc.passes.weights import Weights
+from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 
-__all__ = ["Model", "Parameter", "Watch", "unroll"]
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A trained input of the template: a matrix, a start vector or a scalar of one layer.
-
-    Args:
-        ref: The input.
-        layer: Whose exponents it has.
-        bias: Whether it is a bias.
-        rate: A factor of its learning rate.
-    """
-
-    ref: Ref
-    layer: int
-    bias: bool = False
-    rate: Fraction | float = Fraction(1)
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """An intermediate vector to name: ``name[layer,t,i]``, and ``gradient`` for its adjoint."""
-
-    layer: int
-    ref: Ref
-    name: str
-    gradient: str | None = None
-
-
-@dataclass(frozen=True)
-class Model:
-    """A forward program of one input.
-
-    Args:
-        program: The template.
-        inputs: Its data nodes.
-        outputs: Its scalar outputs f_1..f_K.
-        parameters: What is trained.
-        watch: Intermediate vectors that get names in the unrolled program.
-        contributions: What the last update of some parameters adds to a node, with names as well.
-        zeros: Names of the matrices, groups and scalars among the parameters that start at 0.
-    """
-
-    program: Program
-    inputs: tuple[Ref, ...]
-    outputs: tuple[Ref, ...]
-    parameters: tuple[Parameter, ...]
-    watch: tuple[Watch, ...] = ()
-    contributions: tuple[Contribution, ...] = ()
-    zeros: frozenset[str] = frozenset()
+__all__ = ["Schedule", "unroll"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,48 +42,49 @@ class Schedule:
         queries: Inputs evaluated at every step without training on them.
         chi: The loss derivatives d loss / d f_k as expressions of ``s0..`` (the K outputs, then
             the K targets).
-        rate: ``rate(parameter, step)``: (learning-rate factor, exponent c): the update is
-            -factor * n**(-c) times the gradient of the mean loss of the batch.
-        kept: ``kept(parameter, step)``: the power p of the n^(-p) in front of the initial part of
-            a matrix at this step, None where that part is dropped.
+        rate: ``rate(mark, step)``: of a parameter (learning-rate factor, exponent c): the update is
+            -factor * n**(-c) times the gradient of the mean loss of the batch, times its own rate.
+        kept: ``kept(mark, step)``: the power p of the n^(-p) in front of the initial part of a
+            matrix at this step, None where that part is dropped.
     """
 
     batches: tuple[tuple[tuple[float, ...], ...], ...]
     targets: tuple[tuple[tuple[float, ...], ...], ...]
     queries: tuple[tuple[float, ...], ...]
     chi: tuple[Expr, ...]
-    rate: Callable[[Parameter, int], tuple[Fraction | float, Ex]]
-    kept: Callable[[Parameter, int], Ex | None] = lambda parameter, step: as_ex(0)
+    rate: Callable[[Mark, int], tuple[Fraction | float, Ex]]
+    kept: Callable[[Mark, int], Ex | None] = lambda mark, step: as_ex(0)
 
 
 @dataclass(frozen=True)
-class _Template:
-    """The forward program with its backward pass appended."""
+class _Differentiated:
+    """A template with its backward pass appended."""
 
+    template: Template
     builder: Builder
     forward: int
     gradients: Gradients
     seeds: tuple[Ref, ...]
 
 
-def _differentiated(model: Model) -> _Template:
-    builder = Builder.copy(model.program)
-    forward = len(builder)
+def _differentiated(template: Template) -> _Differentiated:
+    builder = Builder.copy(template.bare)
+    forward, outputs = len(builder), template.outputs
     seeds: tuple[Ref, ...] = ()
-    if len(model.outputs) > 1:
-        seeds = tuple(builder.add(Data(f"chi[{k}]")) for k in range(len(model.outputs)))
-    pairs = [(output, seeds[k] if seeds else None) for k, output in enumerate(model.outputs)]
-    gradients = backward(builder, pairs, [parameter.ref for parameter in model.parameters])
-    return _Template(builder, forward, gradients, seeds)
+    if len(outputs) > 1:
+        seeds = tuple(builder.add(Data(f"chi[{k}]")) for k in range(len(outputs)))
+    pairs = [(output, seeds[k] if seeds else None) for k, output in enumerate(outputs)]
+    gradients = backward(builder, pairs, list(template.parameters))
+    return _Differentiated(template, builder, forward, gradients, seeds)
 
 
 def unroll(
-    model: Model, schedule: Schedule, *, keep: Callable[[str], bool] = lambda name: True
+    template: Template, schedule: Schedule, *, keep: Callable[[str], bool] = lambda name: True
 ) -> Program:
-    """Write out T training steps of a forward program.
+    """Write out T training steps of a network.
 
     Args:
-        model: The forward template.
+        template: The network.
         schedule: Data, loss derivative and learning rates; T is the number of batches minus one.
         keep: Which names of watched vectors and contributions (``"h"``, ``"dh"``, ``"dW_x"``, ...)
             become outputs besides f.
@@ -145,20 +98,24 @@ def unroll(
 
     Source: Hajjar, Chizat, Giraud, equations (2.4)-(2.6) with history.
     """
-    template = _differentiated(model)
-    builder = Builder(model.program.dims)
-    weights = Weights(builder, template.builder, [p.ref for p in model.parameters])
-    weights.find_materialised(template.builder)
+    whole = _differentiated(template)
+    builder = Builder(template.program.dims)
+    weights = Weights(builder, whole.builder, list(template.parameters))
+    weights.find_materialised(whole.builder)
     added = Contributions(
-        template.builder, template.forward, [c for c in model.contributions if keep(c.kind)]
+        whole.builder, whole.forward, [c for c in template.contributions if keep(c.kind)]
     )
+    gradients = [w for w in template.watch if keep(f"d{w.what}")]
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
         batch = schedule.batches[step]
-        weights.keep({p.ref: schedule.kept(p, step) for p in model.parameters})
+        weights.keep({ref: schedule.kept(own, step) for ref, own in template.parameters.items()})
         copies = [
             Instance(
-                builder, template.builder, weights, dict(zip(model.inputs, sample, strict=True))
+                builder,
+                whole.builder,
+                weights,
+                {ref: sample[place] for place, ref in template.inputs.items()},
             )
             for sample in (*batch, *schedule.queries)
         ]
@@ -169,67 +126,64 @@ def unroll(
             for copy in copies:
                 copy.run(start, stop)
         for index, copy in enumerate(copies):
-            _name_forward(builder, model, copy, step, index, keep)
-        if step == steps and not any(w.gradient and keep(w.gradient) for w in model.watch):
+            _name_forward(builder, template, copy, step, index, keep)
+        if step == steps and not gradients:
             break
-        _backward_step(builder, model, template, schedule, copies[: len(batch)], step, keep)
-    return started_at_zero(builder.finish(keep_unused=False), model.zeros)
+        trained = copies[: len(batch)]
+        chis = _backward_step(builder, whole, schedule, trained, step)
+        for index, copy in enumerate(trained):
+            for watch in gradients:
+                adjoint = whole.gradients.adjoints.get(watch.ref)
+                if adjoint is not None:
+                    builder.output(watch.name(step, index, "d"), copy.ref(adjoint))
+        if step < steps:
+            _update(whole, schedule, trained, chis, step)
+    return started_at_zero(builder.finish(keep_unused=False), template.zeros)
 
 
 def _name_forward(
     builder: Builder,
-    model: Model,
+    template: Template,
     copy: Instance,
     step: int,
     index: int,
     keep: Callable[[str], bool],
 ) -> None:
-    several = len(model.outputs) > 1
-    for k, output in enumerate(model.outputs):
+    several = len(template.outputs) > 1
+    for k, output in enumerate(template.outputs):
         name = f"f[{step},{index},{k}]" if several else f"f[{step},{index}]"
         builder.output(name, copy.ref(output))
-    for watch in model.watch:
-        if keep(watch.name):
-            builder.output(f"{watch.name}[{watch.layer},{step},{index}]", copy.ref(watch.ref))
+    for watch in template.watch:
+        if keep(watch.what):
+            builder.output(watch.name(step, index), copy.ref(watch.ref))
 
 
 def _backward_step(
     builder: Builder,
-    model: Model,
-    template: _Template,
+    whole: _Differentiated,
     schedule: Schedule,
     copies: Sequence[Instance],
     step: int,
-    keep: Callable[[str], bool],
-) -> None:
-    """Backward passes of a batch, then the update of every parameter."""
+) -> list[tuple[Ref | None, Fraction | float]]:
+    """Backward passes of a batch; the loss derivatives that updates are multiplied by."""
     chis: list[tuple[Ref | None, Fraction | float]] = []
     for index, copy in enumerate(copies):
-        outputs = tuple(copy.ref(output) for output in model.outputs)
+        outputs = tuple(copy.ref(output) for output in whole.template.outputs)
         chi = [_chi(builder, expr, outputs, schedule.targets[step][index]) for expr in schedule.chi]
-        if template.seeds:
-            for seed, (ref, number) in zip(template.seeds, chi, strict=True):
+        if whole.seeds:
+            for seed, (ref, number) in zip(whole.seeds, chi, strict=True):
                 copy.values[seed] = ref if ref is not None else float(number)
             chis.append((None, Fraction(1)))
         else:
             chis.append(chi[0])
-        start = template.forward
-        pending = [r for r in range(start, len(template.builder)) if r not in template.seeds]
-        for ref in pending:
-            copy.run(ref, ref + 1)
-        for watch in model.watch:
-            adjoint = template.gradients.adjoints.get(watch.ref)
-            if watch.gradient and keep(watch.gradient) and adjoint is not None:
-                name = f"{watch.gradient}[{watch.layer},{step},{index}]"
-                builder.output(name, copy.ref(adjoint))
-    if step == len(schedule.batches) - 1:
-        return
-    _update(model, template, schedule, copies, chis, step)
+        for ref in range(whole.forward, len(whole.builder)):
+            if ref not in whole.seeds:
+                copy.run(ref, ref + 1)
+    return chis
 
 
 def _update(
-    model: Model,
-    template: _Template,
+    whole: _Differentiated,
     schedule: Schedule,
     copies: Sequence[Instance],
     chis: Sequence[tuple[Ref | None, Fraction | float]],
@@ -237,24 +191,24 @@ def _update(
 ) -> None:
     """Subtract rate * n^(-c) * gradient of the mean loss from every parameter."""
     share = Fraction(1, len(copies))
-    weights = copies[0].weights
+    weights, gradients = copies[0].weights, whole.gradients
     weights.begin_step()
-    for parameter in model.parameters:
-        factor, exponent = schedule.rate(parameter, step)
-        factor = factor * parameter.rate
+    for parameter, mark in whole.template.parameters.items():
+        factor, exponent = schedule.rate(mark, step)
+        factor = factor * mark.rate
         changes = []
         for copy, (chi, number) in zip(copies, chis, strict=True):
             changes.append((copy, chi, -factor * share * number))
-        if parameter.ref in template.gradients.matrices:
+        if parameter in gradients.matrices:
             for copy, chi_ref, rate in changes:
-                for row, col in template.gradients.matrices[parameter.ref]:
+                for row, col in gradients.matrices[parameter]:
                     weights.update_matrix(
-                        parameter.ref, copy.ref(row), copy.ref(col), rate, chi_ref, exponent
+                        parameter, copy.ref(row), copy.ref(col), rate, chi_ref, exponent
                     )
-        elif parameter.ref in template.gradients.adjoints:
-            adjoint = template.gradients.adjoints[parameter.ref]
+        elif parameter in gradients.adjoints:
+            adjoint = gradients.adjoints[parameter]
             weights.update_input(
-                parameter.ref,
+                parameter,
                 [(_as_form(copy, adjoint), chi_ref, rate) for copy, chi_ref, rate in changes],
                 exponent,
             )

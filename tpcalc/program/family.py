@@ -10,6 +10,7 @@ from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
+from tpcalc.program.marks import Mark, check_mark
 from tpcalc.program.types import Axes, Type, check_axes
 
 __all__ = ["LAWS", "Family", "check_family"]
@@ -34,6 +35,7 @@ class Family:
         cov: The covariance between cells (of one coordinate), rows as tuples. None: identity.
         moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
             rounding of the data put it and ``cov`` is the nearest covariance. Not part of equality.
+        mark: Of a parameter of a network, where it stands there.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Family:
     mean: tuple[Number, ...] = ()
     cov: tuple[tuple[Number, ...], ...] | None = None
     moved: float = field(default=0.0, compare=False, repr=False)
+    mark: Mark | None = None
 
     @staticmethod
     def group(
@@ -135,6 +138,8 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
     if len(family.width) == 2 and (family.mean or family.cov is not None):
         raise ProgramError("the entries of a matrix have mean 0 and variance 1.", where=where)
     _check_moments(family, where)
+    if family.mark is not None:
+        check_mark(family.mark, where)
 
 
 def _check_moments(family: Family, where: str) -> None:

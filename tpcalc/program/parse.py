@@ -15,6 +15,7 @@ from tpcalc.orders import parse_ex
 from tpcalc.program.check import Checker
 from tpcalc.program.family import LAWS, Family
 from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes, shown
+from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import NODE_TYPES
 from tpcalc.program.program import Program
 from tpcalc.program.text import HEADER, SCHEMA
@@ -117,8 +118,8 @@ class Reader:
         self.names = Names(fn, cache(parse_ex), {}, rows)
         self.parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
             "dim": (_DIM, "dim NAME RATIO", self._dim),
-            "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...]",
-                       self._family),
+            "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...] "
+                       "[param LABEL ROLE LAYER [rate NUMBER] [start NUMBER]]", self._family),
             "output": (_OUTPUT, "output NAME %REF", self._output),
         }  # fmt: skip
 
@@ -164,11 +165,20 @@ class Reader:
             )
         self.checker.dim(Dim(quoted(name), number))
 
-    def _family(self, name: str, type_: str, law: str, mean: str, cov: str) -> None:
+    def _family(
+        self, name: str, type_: str, law: str, mean: str, cov: str, param: str, *of: str
+    ) -> None:
         found = _type(type_)
         rows = None if cov is None else tuple(_numbers(row) for row in cov.split(";"))
         means = _numbers(mean) if mean else ()
-        family = Family(quoted(name), found.width, found.axes, law or LAWS[0], means, rows)
+        mark = None
+        if param is not None:
+            role, layer, *given = of
+            rate, start = (Fraction(1) if text is None else parse_number(text) for text in given)
+            mark = Mark(quoted(param), role, int(layer), rate, start)
+        family = Family(
+            quoted(name), found.width, found.axes, law or LAWS[0], means, rows, mark=mark
+        )
         self.checker.family(family)
         self.names.families[family.name] = family
 
@@ -206,7 +216,9 @@ _NODE = re.compile(r"%([0-9]+) : (\S*) = ([a-z]+) (.*)")
 _DIM = re.compile(rf"({NAME}) (\S+)")
 _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
-    r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+))?"
+    r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
+    rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?"
+    r"(?: start ([0-9eE+./-]+))?)?"
 )
 _OUTPUT = re.compile(rf"({NAME}) %([0-9]+)")
 _WORDS = {form_of(kind).word: kind for kind in NODE_TYPES}

@@ -116,4 +116,9 @@ def _family(family: Family) -> str:
         line += f" mean {listed(family.mean, number_text)}"
     if family.cov is not None:
         line += f" cov {'; '.join(listed(row, number_text) for row in family.cov)}"
+    if family.mark is not None:
+        mark = family.mark
+        line += f" param {name_text(mark.label)} {mark.role} {mark.layer}"
+        line += f" rate {number_text(mark.rate)}" if mark.rate != 1 else ""
+        line += f" start {number_text(mark.start)}" if mark.start != 1 else ""
     return line

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.training import train
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples
 from tpcalc.study.formulas import network_formulas
 from tpcalc.study.load import architecture, parameterization

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from tpcalc.catalog.architecture import Architecture, deviation, named
+from tpcalc.catalog.architecture import deviation, named
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex
 from tpcalc.results import Formula
 from tpcalc.study.schema import Study

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.parameterizations import Parameterization, lookup
 from tpcalc.errors import TpcalcError
+from tpcalc.networks.network import Architecture
 from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import UsageError
+from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.results import Formula, Samples
 from tpcalc.study.schema import Study

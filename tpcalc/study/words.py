@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tpcalc.catalog.architecture import Architecture, deviation, named
+from tpcalc.catalog.architecture import deviation, named
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.architectures.rnn import RNN
@@ -13,6 +13,7 @@ from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex
 from tpcalc.results import Samples
 from tpcalc.study.schema import Study

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from tpcalc.analyses.check import check
 from tpcalc.analyses.orders import orders
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.evaluate.limit import limit
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Card, LimitTable, Samples, Theorems
 from tpcalc.theorems.integrable.predicates.registry import applicable
 

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
-from tpcalc.catalog.architecture import Architecture, checked, deviation, root
+from tpcalc.catalog.architecture import checked, deviation, root
 from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterizations import lookup as parameterization
 from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.networks.network import Architecture
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Input, Kind, LinComb
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy_run import is_input, key, run
+from tpcalc.catalog.writer import Writer
 
 import tpcalc as tp
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.writer import Writer
 from tpcalc.errors import StudyError
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex
 from tpcalc.passes.unroll import Model
 from tpcalc.program.nodes import Kind

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tpcalc.catalog.architecture import Architecture, ArchitectureFamily
+from tpcalc.catalog.architecture import ArchitectureFamily
 from tpcalc.catalog.registry import Registry, discover
+from tpcalc.networks.network import Architecture
 
 __all__ = ["REGISTRY", "Architecture", "ArchitectureFamily", "lookup"]
 

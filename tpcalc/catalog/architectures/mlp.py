@@ -8,6 +8,8 @@ from fractions import Fraction
 
 from tpcalc.catalog.architecture import (
     ArchitectureFamily,
+    Number,
+    activated,
     activation_of,
     bias_variance_of,
     chosen,
@@ -16,12 +18,12 @@ from tpcalc.catalog.architecture import (
     row_of,
     spread,
 )
-from tpcalc.catalog.writer import Writer
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr
-from tpcalc.orders import Ex
-from tpcalc.passes.unroll import Model
-from tpcalc.program.nodes import Ref
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.tracer import Linear, NetworkTracer
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
@@ -48,7 +50,7 @@ def biased_layers(bias: str, depth: int) -> range:
 
 
 @dataclass(frozen=True)
-class MLP:
+class MLP(Architecture):
     """A fully connected network with ``depth`` hidden layers of width n.
 
     h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1},
@@ -168,26 +170,6 @@ class MLP:
         return self._activation
 
     @property
-    def hidden(self) -> int:
-        """The number of hidden layers."""
-        return self.depth
-
-    @property
-    def tokens(self) -> int:
-        """An input is one vector."""
-        return 1
-
-    @property
-    def positions(self) -> int:
-        """The readout is applied once."""
-        return 1
-
-    @property
-    def biased(self) -> bool:
-        """Whether it has biases."""
-        return self.bias != "none"
-
-    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")
@@ -222,80 +204,48 @@ class MLP:
                 said += f", {what} rates times {', '.join(map(str, row))}"
         return said
 
-    def model(
-        self,
-        dimension: int,
-        outputs: int,
-        a: Sequence[Ex],
-        bias_a: Sequence[Ex] | None = None,
-        mean: Sequence[Fraction | float] = (),
-    ) -> Model:
-        """The forward program of one input.
+    def forward(self, t: NetworkTracer, x: Scalar) -> Scalar:
+        """The outputs; h, x and normalised preactivations are reported.
 
         Args:
-            dimension: Number of input features d (finite).
-            outputs: Number of outputs K (finite).
-            a: The exponents a_1..a_{L+1}.
-            bias_a: Those of the biases; None: the same.
-            mean: The means of the entries of w^l at the start, for l = 1..L+1 and 0 for l = 1;
-                empty: all 0.
+            t: Makes parameters.
+            x: The input.
 
-        Returns:
-            A template for ``unroll``, with h, x and their gradients watched (and the normalised
-            preactivations ``hhat``), and the contribution of each layer's last update: ``dW_x`` of
-            its weights, ``dB`` of its bias.
-
-        Raises:
-            StudyError: Means for another depth, or one for the first layer.
-
-        Source: Hajjar, Chizat, Giraud, equation (2.1); section 5.1 for the means.
+        Source: Hajjar, Chizat, Giraud, equation (2.1).
         """
-        spreads = self.weight_variances
-        biased = Fraction(1) if self.bias_variance is None else Fraction(self.bias_variance)
-        initial = self.variances == "initial"
-        if initial and mean:  # the factor in front multiplies the mean too
-            mean = (
-                *(m / root(v or 1) for m, v in zip(mean, spreads, strict=False)),
-                *mean[self.depth :],
-            )
-        writer = Writer("MLP", self.depth, a, bias_a, mean)
-        inputs = writer.datum(dimension)
-        # Weights that start at 0 have no factor, and are put at 0 after the backward pass.
-        biases = root(biased or 1)
-        x = -1
-        for layer, variance in enumerate(spreads, start=1):
-            weights = root(variance or 1)
-            faster, shift = self.rates[layer - 1]
-            if initial:
-                faster, shift = faster / (variance or 1), shift / (biased or 1)
-            writer.rated(layer, faster, shift)
-            if variance == 0:
-                writer.at_zero(f"W{layer}")
-            if biased == 0:
-                writer.at_zero(f"b{layer}")
-            if layer == 1:
-                terms = writer.of_data(inputs, writer.group("W1", dimension, 1), weights)
-            else:
-                terms = writer.product(layer, writer.matrix(layer), x, weights)
-            if layer in biased_layers(self.bias, self.depth):
-                terms.append(writer.bias(layer, biases))
-            h = writer.total(terms)
-            x = writer.activated(layer, h, self._activation, self.norm)
-            writer.contributes(layer, h)
-        writer.rated(self.depth + 1, *self.rates[-1])
-        for k in range(outputs):
-            self._output(writer, k, outputs, x)
-        return writer.model()
+        value: Vector | Scalar = x
+        for layer, variance in enumerate(self.weight_variances, start=1):
+            h = self._map(t, layer, t.n, "in" if layer == 1 else t.n, variance)(value)
+            value = activated(t, layer, h, self._activation, self.norm)
+        f: Scalar = self._map(t, self.depth + 1, t.outputs, t.n, Fraction(1))(value)
+        return f
 
-    def _output(self, writer: Writer, k: int, outputs: int, x: Ref) -> None:
-        layer, first = self.depth + 1, len(writer.parameters)
-        f = writer.output(writer.readout(layer, k, outputs), x)
-        if self.bias == "all":
-            f = writer.shifted(f, layer, k)
-            if self.bias_variance == 0:
-                writer.at_zero(f"b{layer}[{k}]")
-        writer.contributes(layer, f, "" if outputs == 1 else f",{k}", first)
-        writer.outputs.append(f)
+    def _map(
+        self, t: NetworkTracer, layer: int, out: str | int, into: str, variance: Fraction
+    ) -> Linear:
+        """The weights of a layer, with its bias."""
+        shifted = Fraction(1) if self.bias_variance is None else Fraction(self.bias_variance)
+        at_zero = shifted == 0
+        if at_zero or layer > self.depth:  # an output's bias has variance 1, or starts at 0 as all
+            shifted = Fraction(1)
+        weights, biases = root(variance or 1), root(shifted)
+        faster, shift = self.rates[layer - 1]
+        starts: tuple[Number, Number] = (Fraction(1), Fraction(1))
+        if self.variances == "initial":
+            faster, shift = faster / (variance or 1), shift / shifted
+            starts = (weights if variance else Fraction(0), Fraction(0) if at_zero else biases)
+        return t.linear(
+            out,
+            into,
+            layer in biased_layers(self.bias, self.depth),
+            name=f"W{layer}",
+            bias_name=f"b{layer}",
+            label=str(layer),
+            layer=layer,
+            factors=(weights, biases),
+            rates=(faster, shift),
+            starts=starts,
+        )
 
 
 def _every(value: object, layers: int) -> tuple[Fraction, ...]:

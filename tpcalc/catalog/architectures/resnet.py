@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.catalog.architecture import (
     ArchitectureFamily,
     Number,
+    activated,
     activation_of,
     bias_variance_of,
     chosen,
@@ -18,11 +19,12 @@ from tpcalc.catalog.architecture import (
     variance_of,
 )
 from tpcalc.catalog.values import exact
-from tpcalc.catalog.writer import Writer
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr
-from tpcalc.orders import Ex
-from tpcalc.passes.unroll import Model
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
@@ -32,7 +34,7 @@ NORMS = ("none", "layer")
 
 
 @dataclass(frozen=True)
-class ResNet:
+class ResNet(Architecture):
     """A residual network with ``depth`` blocks of one layer, of width n.
 
     h^1 = W^1 x, x^l = act(h^l), h^{l+1} = h^l + L^(-alpha) (W^{l+1} x^l + b^{l+1}) for l = 1..L,
@@ -105,26 +107,6 @@ class ResNet:
         return self._activation
 
     @property
-    def hidden(self) -> int:
-        """The number of hidden layers: the input map and the blocks."""
-        return self.depth + 1
-
-    @property
-    def tokens(self) -> int:
-        """An input is one vector."""
-        return 1
-
-    @property
-    def positions(self) -> int:
-        """The readout is applied once."""
-        return 1
-
-    @property
-    def biased(self) -> bool:
-        """Whether it has biases."""
-        return bool(self.bias_variance)
-
-    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
@@ -136,54 +118,32 @@ class ResNet:
             f"{factor}, {biases} biases{spread(self.weight_variance, self.bias_variance)}"
         )
 
-    def model(
-        self,
-        dimension: int,
-        outputs: int,
-        a: Sequence[Ex],
-        bias_a: Sequence[Ex] | None = None,
-        mean: Sequence[Fraction | float] = (),
-    ) -> Model:
-        """The forward program of one input.
+    def forward(self, t: NetworkTracer, x: Scalar) -> Scalar:
+        """The outputs; h and x are reported. x^{L+1}, what the readout reads, is h^{L+1}.
 
         Args:
-            dimension: Number of input features d (finite).
-            outputs: Number of outputs K (finite).
-            a: The exponents a_1..a_{L+2}.
-            bias_a: Those of the biases; None: the same.
-            mean: The means of the entries of w^l at the start, for l = 1..L+2 and 0 for l = 1;
-                empty: all 0.
-
-        Returns:
-            A template for ``unroll``, with h, x and their gradients watched, and the contribution
-            of each layer's last update: ``dW_x`` of its weights, ``dB`` of its bias. x^{L+1}, what
-            the readout is applied to, is h^{L+1}.
-
-        Raises:
-            StudyError: Means for another depth, or one for the first layer.
+            t: Makes parameters.
+            x: The input.
 
         Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3.
         """
-        writer = Writer("ResNet", self.hidden, a, bias_a, mean)
-        inputs = writer.datum(dimension)
-        weights, biases = self._factors
-        h = writer.total(writer.of_data(inputs, writer.group("W1", dimension, 1), Fraction(1)))
-        writer.contributes(1, h)
-        for layer in range(1, self.hidden):
-            x = writer.activated(layer, h, self._activation, self.norm)
-            block = writer.product(layer + 1, writer.matrix(layer + 1), x, weights)
-            if self.bias_variance:
-                block.append(writer.bias(layer + 1, biases))
-            h = writer.total([writer.plain(h), *block])
-            writer.contributes(layer + 1, h)
-        writer.watch(self.hidden, h, "h")
-        writer.watch(self.hidden, h, "x")
-        for k in range(outputs):
-            first = len(writer.parameters)
-            f = writer.output(writer.readout(self.hidden + 1, k, outputs), h)
-            writer.contributes(self.hidden + 1, f, "" if outputs == 1 else f",{k}", first)
-            writer.outputs.append(f)
-        return writer.model()
+        h: Vector = t.linear(t.n, "in", name="W1", label="1")(x)
+        for layer in range(1, self.depth + 1):
+            branch = t.linear(
+                t.n,
+                t.n,
+                bool(self.bias_variance),
+                name=f"W{layer + 1}",
+                bias_name=f"b{layer + 1}",
+                label=str(layer + 1),
+                factors=self._factors,
+            )
+            h = h + branch(activated(t, layer, h, self._activation, self.norm))
+        last = self.depth + 1
+        t.watch("h", last, h)
+        t.watch("x", last, h)
+        f: Scalar = t.linear(t.outputs, t.n, name=f"W{last + 1}", label=str(last + 1))(h)
+        return f
 
 
 def _branch(depth: int, alpha: Fraction, variance: Fraction) -> Number:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.catalog.architecture import (
     ArchitectureFamily,
     Number,
+    activated,
     activation_of,
     bias_variance_of,
     chosen,
@@ -17,12 +18,11 @@ from tpcalc.catalog.architecture import (
     spread,
     variance_of,
 )
-from tpcalc.catalog.writer import Writer
-from tpcalc.errors import StudyError
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.vectors import Vector
 from tpcalc.functions import Expr
-from tpcalc.orders import Ex
-from tpcalc.passes.unroll import Model
-from tpcalc.program.nodes import Ref
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
@@ -32,7 +32,7 @@ OUTPUTS = ("last", "all")
 
 
 @dataclass(frozen=True)
-class RNN:
+class RNN(Architecture):
     """A recurrent network over sequences of ``length`` tokens, with a state of width n.
 
     h_s = W x_{s-1} + U xi_s + b, x_s = act(h_s), x_0 = 0, f_s = v . x_s for the tokens
@@ -95,24 +95,9 @@ class RNN:
         return self._activation
 
     @property
-    def hidden(self) -> int:
-        """The number of hidden layers for the parameterization: U with b, and W."""
-        return 2
-
-    @property
-    def tokens(self) -> int:
-        """The vectors that an input is made of."""
-        return self.length
-
-    @property
-    def positions(self) -> int:
-        """The number of tokens that the readout is applied to."""
-        return self.length if self.outputs == "all" else 1
-
-    @property
-    def biased(self) -> bool:
-        """Whether it has biases."""
-        return bool(self.bias_variance)
+    def axes(self) -> Mapping[str, int]:
+        """An input is a sequence of tokens."""
+        return {"p": self.length}
 
     @property
     def words(self) -> str:
@@ -126,64 +111,34 @@ class RNN:
             f"{spread(self.weight_variance, self.bias_variance)}{inputs}{read}"
         )
 
-    def model(
-        self,
-        dimension: int,
-        outputs: int,
-        a: Sequence[Ex],
-        bias_a: Sequence[Ex] | None = None,
-        mean: Sequence[Fraction | float] = (),
-    ) -> Model:
-        """The forward program of one input.
+    def forward(self, t: NetworkTracer, x: Scalar) -> list[Scalar]:
+        """The outputs; h and x are reported, the layer in their names is the token.
 
         Args:
-            dimension: Number of numbers in a sequence: T times the dimension of a token.
-            outputs: Number of outputs K of the readout; those of ``outputs="all"`` are numbered
-                token by token.
-            a: The exponents a_1, a_2, a_3.
-            bias_a: Those of the biases, of which the first counts; None: the same.
-            mean: The means of the entries of u (0), w, v' at the start; empty: all 0.
-
-        Returns:
-            A template for ``unroll``, with h, x and their gradients watched; the layer in their
-            names is the token. What an update of shared weights contributes at one token is not
-            told apart: there are no ``dW_x`` and ``dB``.
-
-        Raises:
-            StudyError: A dimension that is no multiple of T; means for another number of layers,
-                or one for the first layer.
+            t: Makes parameters.
+            x: The tokens.
 
         Source: Yang, Wide feedforward or recurrent neural networks, section 2.
         """
-        if dimension % self.length:
-            raise StudyError(
-                f"an input has {dimension} numbers, which {self.length} tokens cannot share.",
-                where="RNN",
-                hint="A row holds the tokens one after the other, all of one dimension.",
-            )
-        writer = Writer("RNN", self.hidden, a, bias_a, mean)
-        inputs = writer.datum(dimension)
-        features = self._features(writer, inputs, dimension // self.length)
-        readouts = [writer.readout(3, k, outputs) for k in range(outputs)]
-        for x in features if self.outputs == "all" else features[-1:]:
-            writer.outputs.extend(writer.output(v, x) for v in readouts)
-        return writer.model()
-
-    def _features(self, writer: Writer, inputs: Sequence[Ref], size: int) -> list[Ref]:
-        """x_1..x_T."""
         from_input, from_state, from_bias = self._factors
-        columns = writer.group("U", size, 1)
-        bias = [writer.bias(1, from_bias)] if self.bias_variance else []
-        matrix = writer.matrix(2) if self.length > 1 else -1
-        features: list[Ref] = []
+        enter = t.linear(
+            t.n,
+            "in",
+            bool(self.bias_variance),
+            name="U",
+            bias_name="b1",
+            label="1",
+            factors=(from_input, from_bias),
+        )
+        state = t.linear(t.n, t.n, name="W2", label="2", factors=(from_state, Fraction(1)))
+        read = t.linear(t.outputs, t.n, name="W3", label="3", layer=3)
+        features: list[Vector] = []
         for token in range(self.length):
-            data = inputs[token * size : (token + 1) * size]
-            terms = writer.of_data(data, columns, from_input) + bias
+            h = enter(x.at(p=token))
             if features:
-                terms = writer.product(2, matrix, features[-1], from_state) + terms
-            h = writer.total(terms)
-            features.append(writer.activated(token + 1, h, self._activation, "none"))
-        return features
+                h = state(features[-1]) + h
+            features.append(activated(t, token + 1, h, self._activation, "none"))
+        return [read(one) for one in (features if self.outputs == "all" else features[-1:])]
 
 
 ENTRY = ArchitectureFamily(

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tpcalc.analyses.check import check
 from tpcalc.analyses.generic import far_query, generic
-from tpcalc.catalog.architecture import Architecture, checked
+from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
@@ -17,6 +17,7 @@ from tpcalc.catalog.training import Rate, checked_rate, train
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
+from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, Verdict, checks
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions

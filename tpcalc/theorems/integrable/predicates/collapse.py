@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.dsl import extend
@@ -21,6 +20,7 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Apply, Combine, LimitGraph, LRef
 from tpcalc.limit.views import is_drawn
+from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, references
 from tpcalc.program.program import prune
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.errors import UsageError
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem, checks
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.theorems.integrable.predicates.case import Case, asked

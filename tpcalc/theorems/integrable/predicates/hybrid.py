@@ -9,13 +9,13 @@ from math import isfinite
 
 from tpcalc.analyses.equivalent import equivalent
 from tpcalc.analyses.generic import far_query
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.errors import TpcalcError, UsageError
 from tpcalc.finite.simulate import simulate
+from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.results import Claim, Equivalence, Hypothesis, Samples, Theorem, checks
 from tpcalc.theorems.integrable.predicates.assumptions import sides

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.catalog.parameterizations.naive_ip import exponents as naive_ip
 from tpcalc.catalog.training import Rate
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import as_ex
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.forms.exponents import later_updates

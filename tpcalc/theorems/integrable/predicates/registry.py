@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.collapse import collapse_answer, is_non_centered

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isfinite
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Estimate, Hypothesis, Method, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.claims import (

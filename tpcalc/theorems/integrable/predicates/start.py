@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.claims import answered

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tpcalc.analyses.generic import far_query
-from tpcalc.catalog.architecture import Architecture
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
+from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.claims import Size, answered, bounds, vanishing

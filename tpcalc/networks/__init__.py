@@ -1,0 +1,1 @@
+"""Networks: forward programs whose parameters are marked, and ways to write them."""

@@ -1,0 +1,202 @@
+"""What a network is, and the program that its forward pass writes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from math import prod
+
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.lines import locate, misuse
+from tpcalc.dsl.operands import noun
+from tpcalc.dsl.recorder import Recorder
+from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.networks.tracer import LAST, OUT, NetworkTracer
+from tpcalc.program.base import Table
+from tpcalc.program.family import Family
+from tpcalc.program.marks import Mark
+from tpcalc.program.nodes import Data, Input, Node
+from tpcalc.program.program import Program, prune
+from tpcalc.program.types import Axes
+
+__all__ = ["INPUT", "Architecture", "slots", "written"]
+
+INPUT = "x"
+FEATURES = "in"
+
+
+class Architecture(ABC):
+    """A network: what its forward pass computes of one input.
+
+    The numbers of an input are read along its finite axes; the last axis, ``in``, has what the
+    others leave of them. All else that is asked of a network is read off the program that the
+    forward pass writes.
+    """
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The network in a phrase."""
+
+    @property
+    def axes(self) -> Mapping[str, int]:
+        """The finite axes of one input besides its features: ``{"p": 4}`` for 4 tokens."""
+        return {}
+
+    @abstractmethod
+    def forward(self, t: NetworkTracer, x: Scalar) -> Scalar | Sequence[Scalar]:
+        """The outputs for one input.
+
+        Args:
+            t: Makes parameters.
+            x: The input, a block of numbers.
+        """
+
+    @cached_property
+    def smallest(self) -> Program:
+        """Its program with one feature and one output."""
+        return written(self, self.tokens, 1)
+
+    @property
+    def tokens(self) -> int:
+        """The number of vectors of one dimension that an input is made of, one after the other."""
+        return prod(self.axes.values())
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The marks of its parameters, in order."""
+        families = self.smallest.families.values()
+        return tuple(one.mark for one in families if one.mark is not None)
+
+    @property
+    def hidden(self) -> int:
+        """The number of hidden layers that tables over layers have."""
+        return max(mark.layer for mark in self.marks) - 1
+
+    @property
+    def biased(self) -> bool:
+        """Whether it has biases."""
+        return any(mark.bias for mark in self.marks)
+
+    @property
+    def positions(self) -> int:
+        """The number of places at which the readout is applied to one input.
+
+        There are that many times as many outputs as are asked of it.
+        """
+        program = self.smallest
+        cells = 0
+        for name, ref in program.outputs:
+            if name.partition("[")[0] == "f":
+                cells += prod(size for axis, size in program.types[ref].axes if axis != OUT)
+        return cells
+
+
+def slots(network: Architecture, dimension: int) -> tuple[str, ...]:
+    """The names of the numbers of an input.
+
+    Raises:
+        StudyError: The axes of an input cannot share so many numbers.
+    """
+    cells = product(*(range(size) for _, size in _axes(network, dimension)))
+    return tuple(f"{INPUT}[{','.join(map(str, cell))}]" for cell in cells)
+
+
+def _axes(network: Architecture, dimension: int) -> Axes:
+    cells = network.tokens
+    if dimension % cells:
+        raise StudyError(
+            f"an input has {dimension} numbers, which {cells} tokens cannot share.",
+            where=type(network).__name__,
+            hint="A row holds the tokens one after the other, all of one dimension.",
+        )
+    return (*network.axes.items(), (FEATURES, dimension // cells))
+
+
+def written(network: Architecture, dimension: int, outputs: int) -> Program:
+    """The program of a network, its data a slot and its parameters marked.
+
+    Args:
+        network: The network.
+        dimension: The number of numbers of an input.
+        outputs: The number of outputs of its readout.
+
+    Returns:
+        Outputs ``f``, what is reported (``h[2]``), and ``W_x[label]`` for each use of a map.
+
+    Raises:
+        StudyError: The axes of an input do not fit the numbers.
+        TraceError: A forward pass that is none: no output, a parameter that is never used.
+    """
+    recorder = Recorder(getattr(network, "name", type(network).__name__))
+    t = NetworkTracer(recorder, outputs)
+    try:
+        x = Scalar(recorder, recorder.add(Data(INPUT, (), _axes(network, dimension))))
+        found = network.forward(t, x)
+        for name, f in _outputs(found):
+            recorder.builder.output(name, f.ref)
+        _check_used(t)
+        if not any(name[0] in "hx" for name in t.watched):
+            _report(t)
+        for name, ref in t.watched.items():
+            recorder.builder.output(name, ref)
+        for label, (_, _, value) in t.uses.items():
+            recorder.builder.output(f"W_x[{label}]", value.ref)
+    except TpcalcError as error:
+        locate(error)
+        raise
+    return _placed(prune(recorder.finish()))
+
+
+def _outputs(found: object) -> Iterator[tuple[str, Scalar]]:
+    if isinstance(found, Scalar):
+        yield "f", found
+        return
+    if not isinstance(found, list | tuple) or not found:
+        raise misuse(
+            f"a forward pass returns {noun(found)}.",
+            "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
+        )
+    for place, value in enumerate(found):
+        if not isinstance(value, Scalar):
+            raise misuse(f"an output of the network is {noun(value)}.", "Outputs are scalars.")
+        yield f"f[{place}]", value
+
+
+def _check_used(t: NetworkTracer) -> None:
+    for parameter in t.parameters:
+        if parameter.ref is None:
+            label = parameter.mark.label
+            raise misuse(
+                f"a parameter{f' {label!r}' if label else ''} declared at {parameter.line} is "
+                "never used.",
+                "Apply it in the forward pass, or leave it out.",
+            )
+
+
+def _report(t: NetworkTracer) -> None:
+    """What maps write and read, where the network names nothing itself."""
+    for label, (linear, x, value) in t.uses.items():
+        if linear.weights.mark.role != "readout":
+            t.watch("h", label, value)
+        if linear.weights.mark.role in ("hidden", "readout"):
+            t.watch("x", label, x)
+
+
+def _placed(program: Program) -> Program:
+    """The program with the layer of readouts, which comes after all others."""
+    marks = [one.mark for one in program.families.values() if one.mark is not None]
+    last = max((mark.layer for mark in marks if mark.layer < LAST), default=0) + 1
+
+    def placed(family: Family) -> Family:
+        if family.mark is None or family.mark.layer < LAST:
+            return family
+        return replace(family, mark=replace(family.mark, layer=last))
+
+    moved: Table[Node] = Table(
+        {Input: lambda node: Input(placed(node.family), node.cell)}, lambda node: node
+    )
+    return replace(program, nodes=tuple(moved(node) for node in program.nodes))

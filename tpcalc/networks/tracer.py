@@ -1,0 +1,338 @@
+"""``NetworkTracer``: the ``t`` of a forward pass. It makes parameters, which carry their marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.dsl.blocks import Value
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.operands import noun
+from tpcalc.dsl.powers import Power, n
+from tpcalc.dsl.recorder import Recorder
+from tpcalc.dsl.tracer import Tracer
+from tpcalc.dsl.vectors import Vector
+from tpcalc.functions.numbers import Number
+from tpcalc.program.family import Family
+from tpcalc.program.marks import Mark
+from tpcalc.program.nodes import Input, MatMul, Ref
+from tpcalc.program.types import Axes
+
+__all__ = ["LAST", "OUT", "Linear", "NetworkTracer", "Parameter"]
+
+OUT = "out"  # the axis of the outputs of a readout
+LAST = 10**6  # the layer of readouts, until all layers are known
+ONE = Fraction(1)
+Side = str | int
+
+
+@dataclass(eq=False)
+class Parameter:
+    """A parameter of a network, drawn where it is first used.
+
+    Args:
+        tracer: Of the network.
+        name: Its name; empty until it gets one.
+        mark: Where it stands; its label is filled in with its name.
+        line: The user's line that declared it.
+        ref: Its node, once it is drawn.
+    """
+
+    tracer: NetworkTracer
+    name: str
+    mark: Mark
+    line: str | None
+    ref: Ref | None = None
+
+    def drawn(self, width: tuple[str, ...], axes: Axes = ()) -> Ref:
+        """Its node."""
+        if self.ref is None:
+            family = Family(self.name, width, axes, mark=self.mark)
+            self.ref = self.tracer.recorder.add(Input(family), self.line)
+        return self.ref
+
+    def named(self, label: str) -> None:
+        """Give it a name after what it belongs to, where it has none."""
+        if not self.name:
+            self.name = f"{label}.bias" if self.mark.bias else label
+        if not self.mark.label:
+            self.mark = replace(self.mark, label=label)
+
+
+@dataclass(eq=False)
+class Linear:
+    """A linear map with trained weights, and a bias if it has one; a call applies it.
+
+    Between widths it is a matrix, from a finite side a block of columns, to a finite side a block
+    of readouts. Every use is of the same weights.
+    """
+
+    tracer: NetworkTracer
+    out: Side
+    into: Side
+    weights: Parameter
+    bias: Parameter | None = None
+    factors: tuple[Number, Number] = (ONE, ONE)
+    uses: int = field(default=0, repr=False)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Its weights, and its bias."""
+        return (self.weights,) if self.bias is None else (self.weights, self.bias)
+
+    @property
+    def T(self) -> Transposed:
+        """The map of the transposed weights, without a bias: tied weights."""
+        return Transposed(self)
+
+    def __call__(self, x: Value) -> Any:
+        """The map applied to a vector, or to a block with its finite side as an axis.
+
+        Args:
+            x: What it is applied to.
+
+        Raises:
+            TraceError: It lives on another dimension, or has no such axis.
+        """
+        t = self.tracer
+        t.name(self)
+        value = _times(self.factors[0], self._product(x))
+        if self.bias is not None:
+            width, axes = t.sides(self.out)
+            value = value + _times(self.factors[1], t.at(self.bias.drawn(width, axes)))
+        self.uses += 1
+        label = self.weights.mark.label
+        t.applied(self, label if self.uses == 1 else f"{label}@{self.uses - 1}", x, value)
+        return value
+
+    def _product(self, x: Value) -> Any:
+        t = self.tracer
+        (rows, outputs), (cols, _) = t.sides(self.out), t.sides(self.into)
+        if cols:
+            t.on(x, str(self.into), "a map")
+            if rows:
+                return t.product(self.weights.drawn(rows + cols), x, transpose=False)
+            readout = t.at(self.weights.drawn(cols, outputs))
+            return t.size(str(self.into)) * t.inner(readout, x)  # type: ignore[arg-type]
+        axis = str(self.into)
+        size = x.axes.get(axis) if isinstance(x, Value) else None
+        if size is None:
+            raise misuse(
+                f"a map from the axis {axis!r} is applied to {noun(x)} without this axis.",
+                "The second side of a map names the axis of its input that is summed over.",
+            )
+        weights = t.at(self.weights.drawn(rows, (*outputs, (axis, size))))
+        return t.sum(x * weights, axis)
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """The transpose of a map between widths, of the same weights."""
+
+    of: Linear
+
+    def __call__(self, x: Vector) -> Any:
+        """The transposed map applied to a vector.
+
+        Args:
+            x: The vector, on the width that the map itself writes.
+
+        Raises:
+            TraceError: The map has a finite side, or the vector lives on another dimension.
+        """
+        own, t = self.of, self.of.tracer
+        (rows, _), (cols, _) = t.sides(own.out), t.sides(own.into)
+        if not rows or not cols:
+            raise misuse(
+                "a map with a finite side has no transpose that is a map of vectors.",
+                "Write the average: t.inner(column, x).",
+            )
+        t.on(x, str(own.out), "a transposed map")
+        t.name(own)
+        product = t.product(own.weights.drawn(rows + cols), x, transpose=True)
+        return _times(own.factors[0], product)
+
+
+class NetworkTracer(Tracer):
+    """Makes the parameters of a network and what it reports, besides all that a tracer makes.
+
+    Args:
+        recorder: Where the nodes go.
+        outputs: The number of outputs that the data ask for.
+
+    Attributes:
+        n: The width.
+        outputs: The number of outputs, the finite side of a readout.
+        parameters: What was declared.
+        maps: The linear maps that were declared.
+        uses: For each use of a map its label, what it read and what it wrote.
+    """
+
+    n = "n"
+
+    def __init__(self, recorder: Recorder, outputs: int) -> None:
+        super().__init__(recorder)
+        self.recorder = recorder
+        self.outputs = outputs
+        self.parameters: list[Parameter] = []
+        self.maps: list[Linear] = []
+        self.uses: dict[str, tuple[Linear, Value, Value]] = {}
+        self.watched: dict[str, Ref] = {}
+        self._hidden = 1
+
+    def linear(
+        self,
+        out: Side,
+        into: Side,
+        bias: bool | str = False,
+        *,
+        name: str = "",
+        bias_name: str = "",
+        label: str = "",
+        layer: int | None = None,
+        factors: tuple[Number, Number] = (ONE, ONE),
+        rates: tuple[Number, Number] = (ONE, ONE),
+        starts: tuple[Number, Number] = (ONE, ONE),
+    ) -> Linear:
+        """A linear map with trained weights; the parameterization scales them by what they are.
+
+        Args:
+            out: What it maps to: a width (``t.n``), or a number of outputs (``t.outputs``).
+            into: What it maps from: a width, or the name of a finite axis of its input (``"in"``).
+            bias: Whether a bias is added; ``"zero"``: one that starts at 0.
+            name: Its name; by default where a class keeps it, else ``W1``, ``W2``, ...
+            bias_name: The name of its bias; by default ``name.bias``.
+            label: What answers call both; by default the name.
+            layer: Whose exponents it has in tables over layers; by default input maps are layer 1,
+                maps between widths count from 2, readouts are the last.
+            factors: In front of the weights and of the bias.
+            rates: Factors of their learning rates.
+            starts: What of these factors is their standard deviation at the start alone; 0: they
+                start at 0.
+
+        Raises:
+            TraceError: A side that is none, or a name that is taken.
+        """
+        if bias not in (True, False, "zero"):
+            raise misuse(f"bias is {bias!r}.", "It is True, False or 'zero'.")
+        wide = self._is_side(out, "out"), self._is_side(into, "into")
+        roles = {(True, False): "input", (True, True): "hidden", (False, True): "readout"}
+        role = roles.get(wide, "finite")
+        if layer is None:
+            self._hidden += role == "hidden"
+            layer = {"hidden": self._hidden, "readout": LAST}.get(role, 1)
+        mark = Mark(label or name, role, layer, rates[0], starts[0])
+        weights = self._declared(name, mark)
+        shift = None
+        if bias:
+            start = Fraction(0) if bias == "zero" else starts[1]
+            shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
+        self.maps.append(Linear(self, out, into, weights, shift, factors))
+        return self.maps[-1]
+
+    def vector(
+        self, name: str = "", *, layer: int | None = None, start: Number = ONE, dim: str = "n"
+    ) -> Vector:
+        """A trained vector, with the exponents of a bias.
+
+        Args:
+            name: Its name.
+            layer: Whose exponents of biases it has; by default those of the last map between
+                widths.
+            start: 0: it starts at 0.
+            dim: Its dimension class.
+        """
+        label = name or f"b{len(self.parameters) + 1}"
+        mark = Mark(label, "bias", self._hidden if layer is None else layer, start=start)
+        vector: Vector = self.at(self._declared(label, mark).drawn((self.recorder.dim_name(dim),)))
+        return vector
+
+    def gain(self, name: str = "", *, layer: int | None = None) -> Vector:
+        """A trained vector of factors that start at 1.
+
+        Args:
+            name: Its name.
+            layer: Whose exponents of biases it has.
+        """
+        return 1 + self.vector(name, layer=layer, start=Fraction(0))
+
+    def watch(self, what: str, label: str | int, value: Value) -> None:
+        """Report a value of a run as ``what[label,t,i]``, and its gradient as ``dwhat``.
+
+        Args:
+            what: ``"h"`` for preactivations, ``"x"`` for features, or another word.
+            label: A layer or a name.
+            value: The vector or scalar.
+
+        Raises:
+            TraceError: Something of this name is reported already.
+        """
+        name = f"{what}[{label}]"
+        self.recorder.claim("output", name)
+        self.watched[name] = value.ref
+
+    # ---------------------------------------------------------------------- what maps ask for
+
+    def at(self, ref: Ref) -> Any:
+        """The handle of a node."""
+        found = self.recorder.builder.type(ref)
+        if not found.width:
+            return Scalar(self.recorder, ref)
+        return Vector(self.recorder, found.width[0], ref)
+
+    def on(self, x: object, dim: str, what: str) -> None:
+        """Check that a map from a width is applied to a vector on it."""
+        if isinstance(x, Vector) and x.dim == dim:
+            return
+        place = f" on {x.dim!r}" if isinstance(x, Vector) else ""
+        raise misuse(
+            f"{what} from {dim!r} is applied to {noun(x)}{place}.",
+            "t.linear(out, into) takes a vector on its second side.",
+        )
+
+    def product(self, matrix: Ref, x: Value, *, transpose: bool) -> Any:
+        """A matrix times a vector."""
+        return self.at(self.recorder.add(MatMul(matrix, x.ref, transpose)))
+
+    def sides(self, side: Side) -> tuple[tuple[str, ...], Axes]:
+        """A side of a map as a width axis or a finite one; a single output has none."""
+        if isinstance(side, int):
+            return (), ((OUT, side),) if side != 1 else ()
+        return ((side,), ()) if side in self.recorder.dims else ((), ())
+
+    def size(self, dim: str) -> Power:
+        """The number of coordinates of a dimension class."""
+        return self.recorder.dims[dim].ratio * n
+
+    def name(self, linear: Linear) -> None:
+        """Give a map a name where it has none."""
+        for parameter in linear.parameters:
+            parameter.named(f"W{self.maps.index(linear) + 1}")
+
+    def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
+        """Take note of a use of a map."""
+        self.uses[label] = linear, x, value
+
+    def _declared(self, name: str, mark: Mark) -> Parameter:
+        if name:
+            self.recorder.claim("parameter", name)
+        self.parameters.append(Parameter(self, name, mark, user_line()))
+        return self.parameters[-1]
+
+    def _is_side(self, side: object, what: str) -> bool:
+        """Whether a side of a map is a width."""
+        if isinstance(side, str) and (side in self.recorder.dims or what == "into"):
+            return side in self.recorder.dims
+        if isinstance(side, int) and not isinstance(side, bool) and side > 0 and what == "out":
+            return False
+        raise misuse(
+            f"the side {what} of a map is {side!r}.",
+            "t.linear(out, into): out is a width (t.n) or a number of outputs, into a width or "
+            "the name of a finite axis ('in').",
+        )
+
+
+def _times(factor: Number, value: Any) -> Any:
+    return value if factor == 1 else factor * value

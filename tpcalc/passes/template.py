@@ -1,0 +1,145 @@
+"""``Template``: a network of single vectors, with what its marks and names say of it.
+
+Outputs of a network are ``f``, and what it reports: ``h[2]`` is the vector h of layer 2,
+``W_x[2]`` the sum that the weights and the bias of layer 2 write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tpcalc.program.base import Table, cone
+from tpcalc.program.marks import Mark
+from tpcalc.program.nodes import Input, Node, Ref
+from tpcalc.program.program import Program
+from tpcalc.program.views import input_of
+
+__all__ = ["Contribution", "Template", "Watch"]
+
+WRITTEN = "W_x"
+_NAME = re.compile(r"(\w+)(?:\[([^\[\]]+)\])?(?:\[([0-9,]+)\])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A vector or scalar to name ``what[label,t,i]``, with its cells at the end."""
+
+    what: str
+    label: str
+    cells: str
+    ref: Ref
+
+    def name(self, step: int, index: int, before: str = "") -> str:
+        """Its name at a step, for an input; of its gradient with a ``"d"`` before it."""
+        return f"{before}{self.what}[{self.label},{step},{index}{self.cells}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What the last update of some parameters adds to a node of the template.
+
+    Args:
+        kind: ``"dW_x"`` of weights, ``"dB"`` of a bias.
+        watch: The node, linear in each of the parameters.
+        parameters: What was updated.
+    """
+
+    kind: str
+    watch: Watch
+    parameters: tuple[Ref, ...]
+
+    def name(self, step: int, index: int) -> str:
+        """Its name at a step; that of a bias is the same for every input."""
+        which = "" if self.kind == "dB" else f",{index}"
+        return f"{self.kind}[{self.watch.label},{step}{which}{self.watch.cells}]"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A network as a template of training.
+
+    Args:
+        program: The network, of single vectors, its parameterization written out.
+        slots: The names of its data, in the order of the numbers of an input.
+    """
+
+    program: Program
+    slots: tuple[str, ...]
+
+    @cached_property
+    def bare(self) -> Program:
+        """The program without marks: what is trained is a network no longer."""
+        without: Table[Node] = Table(
+            {Input: lambda node: Input(replace(node.family, mark=None), node.cell)},
+            lambda node: node,
+        )
+        return replace(self.program, nodes=tuple(map(without, self.program.nodes)))
+
+    @cached_property
+    def inputs(self) -> Mapping[int, Ref]:
+        """For each number of an input that the network reads, by its place, the node."""
+        return {
+            place: self.program.inputs[name]
+            for place, name in enumerate(self.slots)
+            if name in self.program.inputs
+        }
+
+    @cached_property
+    def parameters(self) -> Mapping[Ref, Mark]:
+        """What is trained."""
+        drawn = ((ref, input_of(node)) for ref, node in enumerate(self.program.nodes))
+        return {
+            ref: node.family.mark
+            for ref, node in drawn
+            if node is not None and node.family.mark is not None
+        }
+
+    @cached_property
+    def zeros(self) -> frozenset[str]:
+        """The names of the parameters that start at 0."""
+        families = self.program.families.values()
+        return frozenset(one.name for one in families if one.mark and one.mark.at_zero)
+
+    @cached_property
+    def outputs(self) -> tuple[Ref, ...]:
+        """Its scalar outputs f_1..f_K."""
+        return tuple(watch.ref for watch in self._named if not watch.label)
+
+    @cached_property
+    def watch(self) -> tuple[Watch, ...]:
+        """The vectors that it reports."""
+        return tuple(one for one in self._named if one.label and one.what != WRITTEN)
+
+    @cached_property
+    def contributions(self) -> tuple[Contribution, ...]:
+        """What updates add, for parameters that are used once."""
+        return tuple(self._contributions())
+
+    @property
+    def _named(self) -> Iterator[Watch]:
+        for name, ref in self.program.outputs:
+            found = _NAME.fullmatch(name)
+            what, label, cells = found.groups() if found else (name, name, None)
+            if what == "f" and cells is None:  # the cells of the output have no label before them
+                label = None
+            yield Watch(what, label or "", f",{cells}" if cells else "", ref)
+
+    def _contributions(self) -> Iterator[Contribution]:
+        written = [one for one in self._named if one.what == WRITTEN]
+        repeated = {one.label.partition("@")[0] for one in written if "@" in one.label}
+        for one in written:
+            if one.label.partition("@")[0] in repeated:
+                continue
+            needed = cone(self.program.nodes, [one.ref])
+            own = {
+                ref: mark
+                for ref, mark in self.parameters.items()
+                if mark.label == one.label and needed[ref]
+            }
+            for kind, bias in (("dW_x", False), ("dB", True)):
+                refs = tuple(ref for ref, mark in own.items() if mark.bias is bias)
+                if refs:
+                    yield Contribution(kind, one, refs)

@@ -1,0 +1,62 @@
+"""``Mark``: what makes an input a parameter of a network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions.numbers import Number, is_finite
+
+__all__ = ["ROLES", "Mark"]
+
+ROLES = ("input", "hidden", "readout", "bias", "finite")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A trained input: where it stands in its network.
+
+    Args:
+        label: The name of what it belongs to; the weights of a linear map and its bias share one.
+        role: ``"input"`` from a finite side to the width, ``"hidden"`` from width to width,
+            ``"readout"`` from the width to a finite side, ``"bias"`` added or multiplied,
+            ``"finite"`` between finite sides.
+        layer: Whose exponents it has in a table over layers, from 1.
+        rate: A factor of its learning rate.
+        start: The standard deviation of its entries at the start where that is written as a factor
+            in front of it; 0: it starts at 0.
+    """
+
+    label: str
+    role: str
+    layer: int
+    rate: Number = Fraction(1)
+    start: Number = Fraction(1)
+
+    @property
+    def at_zero(self) -> bool:
+        """Whether it starts at 0."""
+        return self.start == 0
+
+    @property
+    def bias(self) -> bool:
+        """Whether it has the exponents of biases."""
+        return self.role == "bias"
+
+
+def check_mark(mark: Mark, where: str) -> None:
+    """Check that a mark is one.
+
+    Raises:
+        ProgramError: No label, no such role, no layer, or a rate that is no number.
+    """
+    if mark.role not in ROLES:
+        raise ProgramError(f"a parameter is {', '.join(ROLES)}, not {mark.role!r}.", where=where)
+    numbers = is_finite(mark.rate) and is_finite(mark.start) and mark.start >= 0
+    if not mark.label or mark.layer < 1 or not numbers:
+        raise ProgramError(
+            "a parameter has a label, a layer from 1, a finite rate and a deviation from 0, not "
+            f"{mark.label!r}, {mark.layer}, {mark.rate}, {mark.start}.",
+            where=where,
+        )
