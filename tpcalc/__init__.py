@@ -6,8 +6,10 @@ whether networks of finite width agree.
 
 Language:
     program, n, L, symbol, Tracer, function, mean, extend
+Networks:
+    MLP, ResNet, RNN; network, Network (one's own); layer_norm, rms_norm
 Programs of training runs:
-    train, MLP, ResNet, RNN, Samples, digits, csv; images (labelled, for classification)
+    train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
     dependencies, corrections, initial_weights (what limits are functions of),
@@ -65,6 +67,10 @@ if TYPE_CHECKING:
     from tpcalc.evaluate.limit import Limit as Limit
     from tpcalc.evaluate.limit import limit as limit
     from tpcalc.finite.simulate import simulate as simulate
+    from tpcalc.networks.norms import layer_norm as layer_norm
+    from tpcalc.networks.norms import rms_norm as rms_norm
+    from tpcalc.networks.own import Network as Network
+    from tpcalc.networks.own import network as network
     from tpcalc.program.program import Program as Program
     from tpcalc.report.public import report as report
     from tpcalc.results import Card as Card
@@ -86,6 +92,7 @@ _HOMES = {
     "FiniteTable": "tpcalc.results",
     "Kernel": "tpcalc.results",
     "MLP": "tpcalc.catalog.architectures.mlp",
+    "Network": "tpcalc.networks.own",
     "Orders": "tpcalc.analyses.orders",
     "Program": "tpcalc.program.program",
     "RNN": "tpcalc.catalog.architectures.rnn",
@@ -108,16 +115,19 @@ _HOMES = {
     "initial_weights": "tpcalc.analyses.initial_weights",
     "integrable": "tpcalc.theorems",
     "kernel": "tpcalc.analyses.kernels",
+    "layer_norm": "tpcalc.networks.norms",
     "limit": "tpcalc.evaluate.limit",
     "load": "tpcalc.catalog.files",
     "mean": "tpcalc.dsl",
     "measure": "tpcalc.analyses.measure",
     "n": "tpcalc.dsl",
+    "network": "tpcalc.networks.own",
     "orders": "tpcalc.analyses.orders",
     "parse": "tpcalc.catalog.files",
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
     "report": "tpcalc.report.public",
+    "rms_norm": "tpcalc.networks.norms",
     "save": "tpcalc.catalog.files",
     "simulate": "tpcalc.finite.simulate",
     "solve": "tpcalc.analyses.solve",

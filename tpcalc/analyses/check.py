@@ -148,9 +148,10 @@ layer 3; without this the first updates would not vanish
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
     facts = reasons(decided, settled.moves, sizes, run)
-    layers = tuple(layer_facts(settled.moves, sizes, run, layer) for layer in run.layers)
+    layers = tuple(layer_facts(settled.moves, sizes, run, label) for label in run.probe.maps)
     rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
-    updates = [name for t in run.steps for layer in run.layers for name in run.updates(layer, t)]
+    maps = run.probe.maps
+    updates = [name for t in run.steps for label in maps for name in run.probe.updates(label, t)]
     used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
     settings = {"verify": str(verify), "depth": str(settled.ledger.depth)}
     return Verdict(

@@ -14,7 +14,7 @@ from tpcalc.results import Explosion, LayerFacts
 
 __all__ = ["explosion", "initial", "is_stationary", "layer_facts", "reasons"]
 
-Named = list[tuple[int, str]]  # layers, with the names of outputs
+Named = list[tuple[str, str]]  # labels, with the names of outputs
 Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
 
 
@@ -28,7 +28,8 @@ def initial(found: Judgement, sizes: Sizes, run: Run) -> str:
     """
     if found.levels[0].holds:
         return "explodes"
-    small = any(sizes.vanishes(name) for name in run.probe.preactivations(0))
+    levels = run.probe.preactivations(0).values()
+    small = any(sizes.vanishes(name) for names in levels for name in names)
     return "vanishes" if small else "ok"
 
 
@@ -46,26 +47,29 @@ def explosion(decided: Judgement, run: Probe) -> Explosion | None:
     return Explosion(level.step, f"{what} {grow} like {level.order.words}")
 
 
-def layer_facts(moves: Moves, sizes: Sizes, run: Run, layer: int) -> LayerFacts:
-    """What training does to a layer; of the output, f counts as its features.
+def layer_facts(moves: Moves, sizes: Sizes, run: Run, label: str) -> LayerFacts:
+    """What training does to a layer; of a readout, f counts as its features.
 
     Args:
         moves: Tells whether outputs of a step move.
         sizes: Of the outputs of the run.
         run: The names of these outputs.
-        layer: From 1 to L + 1.
+        label: Of the map.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
+    layer = int(label) if label.isdigit() else label
     if not run.steps:
         return LayerFacts(layer, None, None, None, None, "no update is followed")
-    updates = {t: run.updates(layer, t) for t in run.steps}
-    if layer > run.probe.depth:
-        features = {t: run.probe.changes(t) for t in run.steps}
-        kernels: dict[int, tuple[str, ...]] = {}
+    probe = run.probe
+    updates = {t: probe.updates(label, t) for t in run.steps}
+    kernels: dict[int, tuple[str, ...]] = {}
+    if probe.maps[label] == "readout":
+        features = {t: probe.changes(t) for t in run.steps}
     else:
-        features = {t: (run.probe.features(layer, t),) for t in run.steps}
-        kernels = {t: (run.kernel(layer, t),) for t in run.steps}
+        features = {t: probe.moved(label, t) for t in run.steps}
+        if label in probe.features:
+            kernels = {t: run.kernel(label, t) for t in run.steps}
     updated, learns = _first(moves, updates), _first(moves, features)
     evolves = _first(moves, kernels) if kernels else None
     first = [each.step for each in (updated, learns, evolves) if each and each.holds]
@@ -156,14 +160,15 @@ def _deciding(decided: Judgement, sizes: Sizes, run: Probe) -> list[str]:
         size = sizes.largest_words(names)
         return [f"the output does not move: f_t - f_0 is {size} {until}"]
     output = f"the output moves: f_{moved.step} - f_0 is of order one"
-    learned = decided.deciding[0]
+    learned, last = decided.deciding[0], _layer(run.features[-1])
     if learned.holds:
-        return [f"layer {run.depth}: its features move by order one at step {learned.step}", output]
+        return [f"{last}: its features move by order one at step {learned.step}", output]
     if learned.holds is None:
         return [f"whether the last features move is open: {_open(learned)}", output]
-    names = [run.features(run.depth, step) for step in range(1, run.steps + 1)]
+    steps = range(1, run.steps + 1)
+    names = [name for step in steps for name in run.moved(run.features[-1], step)]
     size = sizes.largest_words(names)
-    return [f"layer {run.depth}: its features do not move, x_t - x_0 is {size} {until}", output]
+    return [f"{last}: its features do not move, x_t - x_0 is {size} {until}", output]
 
 
 def _open(answer: Answer) -> str:
@@ -172,22 +177,27 @@ def _open(answer: Answer) -> str:
 
 def _what(run: Probe, level: Answer) -> tuple[str, str]:
     """What a level is, and its verb."""
-    names = run.preactivations(level.step)
-    if level.name not in names:
+    labels = run.preactivations(level.step).items()
+    label = next((label for label, names in labels if level.name in names), None)
+    if label is None:
         return "the output", "grows"
-    normalised = "normalised " if run.read == "hhat" else ""
-    return f"layer {names.index(level.name) + 1}: its {normalised}preactivations", "grow"
+    normalised = "normalised " if run.read(label) == "hhat" else ""
+    return f"{_layer(label)}: its {normalised}preactivations", "grow"
+
+
+def _layer(label: str) -> str:
+    return f"layer {label}" if label.isdigit() else label
 
 
 def _first_updates(run: Run) -> Named:
-    return [(layer, name) for layer in run.layers for name in run.updates(layer, 1)]
+    return [(label, name) for label in run.probe.maps for name in run.probe.updates(label, 1)]
 
 
-def _place(run: Run, layer: int) -> tuple[str, str]:
+def _place(run: Run, label: str) -> tuple[str, str]:
     """A layer, and what its updates contribute to."""
-    if layer > run.probe.depth:
-        return "the output layer", "the output"
-    return f"layer {layer}", "its preactivations"
+    if run.probe.maps[label] == "readout":
+        return ("the output layer" if label.isdigit() else label), "the output"
+    return _layer(label), "its preactivations"
 
 
 def _no_update(sizes: Sizes, run: Run) -> list[str]:
@@ -204,15 +214,15 @@ def _no_update(sizes: Sizes, run: Run) -> list[str]:
 
 def _vanishing(sizes: Sizes, run: Run, stationary: bool) -> list[str]:
     """Where the first pass vanishes, and whether that alone makes the first updates vanish."""
-    names = dict(enumerate(run.probe.preactivations(0), 1))
-    small = [layer for layer, name in names.items() if sizes.vanishes(name)]
+    levels = run.probe.preactivations(0).items()
+    small = [(label, name) for label, names in levels for name in names if sizes.vanishes(name)]
     if not small:
         return []
-    first, last = small[0], small[-1]
-    fact = f"layer {first}: its preactivations vanish at the start, h_0 is "
-    fact += sizes[names[first]].words
+    (first, largest), (last, smallest) = small[0], small[-1]
+    fact = f"{_layer(first)}: its preactivations vanish at the start, h_0 is "
+    fact += sizes[largest].words
     if last != first:
-        fact += f", down to {sizes[names[last]].words} in layer {last}"
+        fact += f", down to {sizes[smallest].words} in {_layer(last)}"
     if stationary and _caused(sizes, run):
         fact += "; without this the first updates would not vanish"
     return [fact]
@@ -225,15 +235,19 @@ def _caused(sizes: Sizes, run: Run) -> bool:
     parameterization writes; x, and dh against the gradient at the last features, would be of order
     one if no layer made them smaller.
     """
-    depth, query = run.probe.depth, run.probe.query
+    probe = run.probe
+    if not all(label.isdigit() for label in probe.maps):
+        return False  # which vectors an update is made of is known of chains of layers
+    depth, query = len(probe.features), probe.query
 
     def exponent(name: str) -> Fraction | None:
         order = sizes[name]
         return None if order.n is None else order.n.constant
 
-    for layer, name in _first_updates(run):
+    for label, name in _first_updates(run):
         if name.startswith("dB"):
             continue
+        layer = int(label)
         gained, lost = [name], [f"x[{layer - 1},0,0]", f"x[{layer - 1},1,{query}]"]
         if layer == 1:
             lost = []
@@ -250,11 +264,11 @@ def _caused(sizes: Sizes, run: Run) -> bool:
 
 def _stuck(sizes: Sizes, run: Run) -> list[str]:
     """The first layer whose updates never reach order one, where the start is not stationary."""
-    for layer in run.layers:
-        names = [name for t in run.steps for name in run.updates(layer, t)]
+    for label in run.probe.maps:
+        names = [name for t in run.steps for name in run.probe.updates(label, t)]
         largest = sizes.largest(names)
         if largest is not None and all(sizes.vanishes(name) for name in names):
-            which, where = _place(run, layer)
+            which, where = _place(run, label)
             return [
                 f"{which}: its updates contribute {sizes[largest].words} to {where}: they vanish"
             ]
@@ -264,9 +278,9 @@ def _stuck(sizes: Sizes, run: Run) -> list[str]:
 def _moving_all_the_same(moves: Moves, run: Run) -> list[str]:
     """Layers whose features move although the verdict does not say so."""
     moving = [
-        str(layer)
-        for layer in range(1, run.probe.depth + 1)
-        if _first(moves, {t: (run.probe.features(layer, t),) for t in run.steps}).holds
+        label
+        for label in run.probe.features
+        if _first(moves, {t: run.probe.moved(label, t) for t in run.steps}).holds
     ]
     if not moving:
         return []

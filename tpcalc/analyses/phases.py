@@ -211,9 +211,11 @@ class _Judge:
         """The updates, each with the preactivation that it is added to."""
         run = self.run
         pairs = tuple(
-            (f"h[{layer},{step},{run.query}]", f"dW_x[{layer},{step},{run.query}]")
+            pair
             for step in range(1, run.steps + 1)
-            for layer in range(1, run.depth + 1)
+            for label, updates in run.at("dW_x", step).items()
+            if label in run.at("h", step)
+            for pair in zip(run.at("h", step)[label], updates, strict=True)
         )
         return restricted(run.program, [name for pair in pairs for name in pair]), pairs
 

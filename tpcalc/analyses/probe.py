@@ -6,24 +6,27 @@ moves there is learned, not memorised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from tpcalc.analyses.generic import QUERY, far_query, generic
-from tpcalc.catalog.architecture import checked
-from tpcalc.catalog.architectures.rnn import RNN
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network
 from tpcalc.program.nodes import Kind, LinComb, Nonlin
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Samples, checks
 
 __all__ = ["Probe", "probe"]
 
+_PLACE = re.compile(r"(?P<what>\w+)\[(?P<label>[^\[\],]+),(?P<step>\d+),(?P<i>\d+)(?:,\d+)*\]")
+_OUTPUT = re.compile(r"f\[(?P<step>\d+),\d+(?:,\d+)*\]")
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 
 
@@ -31,20 +34,74 @@ DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 class Probe:
     """A training run with the changes that decide a verdict.
 
+    Labels are what weights and vectors are called: layers ``"1"``, ``"2"``, or names.
+
     Args:
         program: Outputs ``f[t,i]``, ``h[l,t,i]``, ``x``, ``dh``, ``dx``, ``dW_x``, ``dB``, and the
             changes ``f[t,q]-f[0,q]`` and ``x[l,t,q]-x[l,0,q]`` at the query q.
-        depth: Number of hidden layers L.
+        maps: The labels of the linear maps that are trained, in order, with their roles.
         steps: Number of updates T.
         query: The input q that is watched: its number after the samples of a batch.
         outputs: Number of outputs K.
     """
 
     program: Program
-    depth: int
+    maps: Mapping[str, str]
     steps: int
     query: int
     outputs: int
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, int, int], Mapping[str, tuple[str, ...]]]:
+        """For (what, step, input) the outputs by label, several where there are cells."""
+        found: dict[tuple[str, int, int], dict[str, tuple[str, ...]]] = {}
+        for name, _ in self.program.outputs:
+            parts = _PLACE.fullmatch(name)
+            if parts is not None:
+                what, label, step, index = parts["what"], parts["label"], parts["step"], parts["i"]
+                labels = found.setdefault((what, int(step), int(index)), {})
+                labels[label] = (*labels.get(label, ()), name)
+        return found
+
+    def at(self, what: str, step: int, index: int | None = None) -> Mapping[str, tuple[str, ...]]:
+        """The outputs of a kind by label.
+
+        Args:
+            what: ``"h"``, ``"x"``, ``"dh"``, ...
+            step: The step t.
+            index: The input; None: the query.
+        """
+        return self._places.get((what, step, self.query if index is None else index), {})
+
+    def roles(self, step: int) -> Mapping[tuple[str, str], str]:
+        """The outputs of a step by what they are, whatever the step.
+
+        Args:
+            step: The step t.
+        """
+        found = {}
+        for name, _ in self.program.outputs:
+            parts = _PLACE.fullmatch(name) or _OUTPUT.fullmatch(name)
+            if parts is not None and parts["step"] == str(step):
+                found[(name[: parts.start("step")], name[parts.end("step") :])] = name
+        return found
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The labels of features, the last ones last."""
+        return tuple(self.at("x", 0))
+
+    def written(self, label: str, step: int) -> tuple[str, ...]:
+        """The features of a label, or what a map of this label writes where it has none.
+
+        Args:
+            label: A layer or a name.
+            step: The step t.
+        """
+        if label in self.features:
+            return self.at("x", step)[label]
+        uses = self.at("W_x", step).items()
+        return tuple(n for use, names in uses if use.partition("@")[0] == label for n in names)
 
     def f(self, step: int) -> tuple[str, ...]:
         """The names of the outputs at the query.
@@ -56,18 +113,21 @@ class Probe:
             return (f"f[{step},{self.query}]",)
         return tuple(f"f[{step},{self.query},{k}]" for k in range(self.outputs))
 
-    @property
-    def read(self) -> str:
-        """What activations read: ``"h"``, or ``"hhat"`` where preactivations are normalised."""
-        return "hhat" if f"hhat[1,0,{self.query}]" in self.program.output else "h"
+    def read(self, label: str) -> str:
+        """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``.
 
-    def preactivations(self, step: int) -> tuple[str, ...]:
-        """What the activations of the layers 1..L read at the query.
+        Args:
+            label: Of the preactivations.
+        """
+        return "hhat" if label in self.at("hhat", 0) else "h"
+
+    def preactivations(self, step: int) -> Mapping[str, tuple[str, ...]]:
+        """What activations read at the query, by label.
 
         Args:
             step: The step t.
         """
-        return tuple(f"{self.read}[{k},{step},{self.query}]" for k in range(1, self.depth + 1))
+        return {label: self.at(self.read(label), step)[label] for label in self.at("h", step)}
 
     def levels(self, step: int) -> tuple[str, ...]:
         """What must not grow: what activations read, and the outputs.
@@ -75,7 +135,8 @@ class Probe:
         Args:
             step: The step t.
         """
-        return (*self.preactivations(step), *self.f(step))
+        read = (name for names in self.preactivations(step).values() for name in names)
+        return (*read, *self.f(step))
 
     def asked(self, step: int) -> tuple[str, ...]:
         """All that a verdict asks of a step.
@@ -85,7 +146,7 @@ class Probe:
         """
         if not step:
             return self.levels(0)
-        return (*self.levels(step), *self.changes(step), self.features(self.depth, step))
+        return (*self.levels(step), *self.changes(step), *self.moved(self.features[-1], step))
 
     def changes(self, step: int) -> tuple[str, ...]:
         """The names of the changes of the outputs since the start.
@@ -95,14 +156,27 @@ class Probe:
         """
         return tuple(f"{now}-{then}" for now, then in zip(self.f(step), self.f(0), strict=True))
 
-    def features(self, layer: int, step: int) -> str:
-        """The name of the change of the features of a layer since the start.
+    def moved(self, label: str, step: int) -> tuple[str, ...]:
+        """The names of the changes of some features since the start, or of what a map writes.
 
         Args:
-            layer: The layer l, from 1 to L.
+            label: Of the features, or of the map.
             step: The step t, from 1.
         """
-        return f"x[{layer},{step},{self.query}]-x[{layer},0,{self.query}]"
+        pairs = zip(self.written(label, step), self.written(label, 0), strict=True)
+        return tuple(f"{now}-{then}" for now, then in pairs)
+
+    def updates(self, label: str, step: int) -> tuple[str, ...]:
+        """What update t - 1 of a map adds at the query, at each of its uses.
+
+        Args:
+            label: Of the map.
+            step: The step t.
+        """
+        own = re.compile(rf"(dW_x\[{re.escape(label)}(@\d+)?,{step},{self.query}"
+                         rf"|dB\[{re.escape(label)},{step})[,\]].*")  # fmt: skip
+        # A map without a gradient has none.
+        return tuple(name for name, _ in self.program.outputs if own.fullmatch(name))
 
 
 def probe(
@@ -137,15 +211,15 @@ def probe(
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UsageError: The data are no samples; a network that shares weights between layers.
+        UsageError: The data are no samples.
 
     Example:
         >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> found = probe(MLP(2, "relu"), "mup", steps=1)
-        >>> found.changes(1), found.features(2, 1)
-        (('f[1,1]-f[0,1]',), 'x[2,1,1]-x[2,0,1]')
+        >>> found.changes(1), found.moved("2", 1)
+        (('f[1,1]-f[0,1]',), ('x[2,1,1]-x[2,0,1]',))
     """
-    layered(architecture)
+    network = as_network(architecture)
     if data is None:
         steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
         batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
@@ -158,10 +232,21 @@ def probe(
         )
     if query is None:
         query = far_query(data)
-    if "h" in watch and getattr(architecture, "norm", "none") == "layer":
+    reported = {name for name, _ in network.smallest.outputs}
+    if "h" in watch and any(name.startswith("hhat[") for name in reported):
         watch = (*watch, "hhat")
+    maps = {
+        mark.label: mark.role
+        for mark in network.marks
+        if f"W_x[{mark.label}]" in reported and not mark.bias
+    }
+    unnamed = [
+        label for label, role in maps.items() if role != "readout" and f"x[{label}]" not in reported
+    ]
+    if "x" in watch and unnamed:
+        watch = (*watch, "W_x")
     program = train(
-        architecture,
+        network,
         parameterization,
         data,
         steps=steps,
@@ -172,33 +257,14 @@ def probe(
         queries=[query],
         watch=watch,
     )
-    found = Probe(program, architecture.hidden, steps, batch, data.outputs)
+    found = Probe(program, maps, steps, batch, data.outputs)
     pairs = []
     for step in range(1, steps + 1):
         pairs += list(zip(found.f(step), found.f(0), strict=True))
         if "x" in watch:
-            pairs += [
-                (f"x[{layer},{step},{batch}]", f"x[{layer},0,{batch}]")
-                for layer in range(1, architecture.hidden + 1)
-            ]
-    return Probe(_with_changes(program, pairs), architecture.hidden, steps, batch, data.outputs)
-
-
-def layered(architecture: Architecture) -> None:
-    """Refuse a network whose weights belong to no one layer.
-
-    Args:
-        architecture: The network.
-
-    Raises:
-        UsageError: It is recurrent.
-    """
-    if isinstance(checked(architecture), RNN):
-        raise UsageError(
-            "an rnn has one layer of weights for all tokens; this question is about layers with "
-            "weights of their own, and what their updates contribute.",
-            hint="tp.orders(tp.train(network, ...)) tells how large everything is.",
-        )
+            for label in dict.fromkeys((*found.features, *unnamed)):
+                pairs += zip(found.written(label, step), found.written(label, 0), strict=True)
+    return replace(found, program=_with_changes(program, pairs))
 
 
 def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program:

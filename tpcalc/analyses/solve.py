@@ -10,7 +10,6 @@ from fractions import Fraction
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
 from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, power_of, sample_point
-from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
@@ -21,6 +20,7 @@ from tpcalc.functions import Call
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Samples, Solution, SolvedStep, checks
 from tpcalc.results.provenance import provenance
@@ -100,7 +100,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
     if not isinstance(architecture, MLP):
         raise UsageError(
             "learning rates are solved for layer after layer of a multilayer perceptron, and this "
-            f"is {checked(architecture).words}.",
+            f"is {as_network(architecture).words}.",
             hint="tp.check takes residual networks; tp.orders takes any program.",
         )
     if not architecture.complete:

@@ -174,7 +174,7 @@ def later(
     except Unbounded:
         return None
     now, before = (_roles(found, step, table) for step in (found.steps, found.steps - 1))
-    first_new = min(found.program.ref(name) for name in _names(found, found.steps))
+    first_new = min(found.program.ref(name) for name in found.roles(found.steps).values())
     grown = any(ref >= first_new for met in state.met.values() for ref in met.values())
     if now != before or grown:
         return None
@@ -185,7 +185,7 @@ def _mark(state: _State) -> None:
     """Find the nodes of the first pass at the query."""
     found = state.found
     program = found.program
-    names = [*found.f(0), *(f"x[{k},0,{found.query}]" for k in range(1, found.depth + 1))]
+    names = [*found.f(0), *(name for own in found.at("x", 0).values() for name in own)]
     stack, seen = [program.ref(name) for name in names], set[Ref]()
     while stack:
         ref = stack.pop()
@@ -199,24 +199,10 @@ def _mark(state: _State) -> None:
             state.sums[frozenset(zip(node.vectors, node.numbers, strict=True))] = ref
 
 
-def _names(found: Probe, step: int) -> list[str]:
-    """The outputs that are roles of a step."""
-    suffix = f",{step},"
-    return [
-        name
-        for name, _ in found.program.outputs
-        if "-" not in name
-        and (suffix in name if not name.startswith("f[") else name.startswith(f"f[{step},"))
-    ]
-
-
-def _roles(found: Probe, step: int, table: list[_Value]) -> dict[str, _Value]:
-    """The values of the roles of a step, by their names without the step."""
-    out = {}
-    for name in _names(found, step):
-        role = name.replace(f"[{step},", "[", 1) if name.startswith("f[") else None
-        out[role or name.replace(f",{step},", ",", 1)] = table[found.program.ref(name)]
-    return out
+def _roles(found: Probe, step: int, table: list[_Value]) -> dict[tuple[str, str], _Value]:
+    """The values of the roles of a step."""
+    program = found.program
+    return {role: table[program.ref(name)] for role, name in found.roles(step).items()}
 
 
 def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
@@ -233,7 +219,7 @@ def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
 
     steps = range(1, found.steps + 1)
     watched = [ref for name, ref in program.outputs if name[:2] in ("h[", "f[") and "-" not in name]
-    last = f"x[{found.depth},0,{found.query}]"
+    last = found.features[-1]
     return Later(
         found.steps,
         largest(state.total(table[ref]) for ref in watched),
@@ -242,7 +228,11 @@ def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
             for step in steps
             for now, then in zip(found.f(step), found.f(0), strict=True)
         ),
-        largest(change(f"x[{found.depth},{step},{found.query}]", last) for step in steps),
+        largest(
+            change(now, then)
+            for step in steps
+            for now, then in zip(found.at("x", step)[last], found.at("x", 0)[last], strict=True)
+        ),
     )
 
 

@@ -36,27 +36,9 @@ class Run:
     last: int | None = None
 
     @property
-    def layers(self) -> range:
-        """The layers 1..L+1; the last one is the output."""
-        return range(1, self.probe.depth + 2)
-
-    @property
     def steps(self) -> range:
         """The steps t = 1..T that are followed."""
         return range(1, (self.probe.steps if self.last is None else self.last) + 1)
-
-    def updates(self, layer: int, step: int) -> tuple[str, ...]:
-        """What update t - 1 adds to the preactivations of a layer at the query.
-
-        Args:
-            layer: From 1 to L + 1.
-            step: The step t.
-        """
-        several = layer > self.probe.depth and self.probe.outputs > 1
-        places = [f",{k}" for k in range(self.probe.outputs)] if several else [""]
-        weights = [f"dW_x[{layer},{step},{self.probe.query}{place}]" for place in places]
-        names = weights + [f"dB[{layer},{step}{place}]" for place in places]
-        return tuple(name for name in names if name in self.program.output)  # no gradient, no name
 
     def subjects(self, step: int) -> dict[str, tuple[str, ...]]:
         """The outputs of a step by what they tell: what moves, and which of its sizes say so.
@@ -68,11 +50,12 @@ class Run:
             return {}
         run = self.probe
         found = {"output": run.changes(step)}
-        for layer in self.layers:
-            found[f"updates of {layer}"] = self.updates(layer, step)
-        for layer in range(1, run.depth + 1):
-            found[f"features of {layer}"] = (run.features(layer, step),)
-            found[f"kernel of {layer}"] = (self.kernel(layer, step),)
+        for label in run.maps:
+            found[f"updates of {label}"] = run.updates(label, step)
+        for label in (*run.features, *run.maps):
+            found[f"features of {label}"] = run.moved(label, step)
+        for label in run.features:
+            found[f"kernel of {label}"] = self.kernel(label, step)
         return found
 
     def names(self, step: int) -> tuple[str, ...]:
@@ -85,13 +68,16 @@ class Run:
             step: The step t, from 0.
         """
         run = self.probe
-        hidden = range(1, run.depth + 1)
         names = [*run.asked(step), *(name for own in self.subjects(step).values() for name in own)]
         if step == 0:
-            names += [f"{what}[{layer},0,0]" for layer in hidden for what in ("x", "dh")]
-            names.append(f"dx[{run.depth},0,0]")
+            starts = (
+                run.at("x", 0, 0),
+                run.at("dh", 0, 0),
+                {"": run.at("dx", 0, 0).get(run.features[-1], ())},
+            )
+            names += [name for labels in starts for own in labels.values() for name in own]
         if step == 1:
-            names += [f"x[{layer},1,{run.query}]" for layer in hidden]
+            names += [name for own in run.at("x", 1).values() for name in own]
         return tuple(dict.fromkeys(names))
 
     @property
@@ -100,15 +86,15 @@ class Run:
         steps = range(self.probe.steps + 1)
         return restricted(self.program, [name for step in steps for name in self.names(step)])
 
-    def kernel(self, layer: int, step: int) -> str:
-        """The change of the kernel of a layer at the query.
+    def kernel(self, label: str, step: int) -> tuple[str, ...]:
+        """The change of the kernel of some features at the query.
 
         Args:
-            layer: From 1 to L.
+            label: Of the features.
             step: The step t.
         """
-        query = self.probe.query
-        return f"|x[{layer},{step},{query}]|^2-|x[{layer},0,{query}]|^2"
+        pairs = zip(self.probe.at("x", step)[label], self.probe.at("x", 0)[label], strict=True)
+        return tuple(f"|{now}|^2-|{then}|^2" for now, then in pairs)
 
     @cached_property
     def changes(self) -> tuple[str, ...]:
@@ -116,7 +102,7 @@ class Run:
         run = self.probe
         names = list(run.f(0))
         for step in self.steps:
-            names += [*run.f(step), *run.changes(step), run.features(run.depth, step)]
+            names += [*run.f(step), *run.changes(step), *run.moved(run.features[-1], step)]
         return tuple(names)
 
 
@@ -162,8 +148,9 @@ def watched(
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:
-        for layer in range(1, architecture.hidden + 1):
-            change = found.program.ref(found.features(layer, step))
-            start = found.program.ref(f"x[{layer},0,{found.query}]")
-            builder.output(names.kernel(layer, step), builder.add(Moment(KERNEL, (change, start))))
+        for label in found.features:
+            moved, starts = found.moved(label, step), found.at("x", 0)[label]
+            for name, change, start in zip(names.kernel(label, step), moved, starts, strict=True):
+                refs = found.program.ref(change), found.program.ref(start)
+                builder.output(name, builder.add(Moment(KERNEL, refs)))
     return Run(found, builder.finish())

@@ -13,7 +13,7 @@ from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.values import exact
 from tpcalc.dsl.elementwise import expression
 from tpcalc.dsl.vectors import Vector, nonlin
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.norms import layer_norm
@@ -27,7 +27,6 @@ __all__ = [
     "activated",
     "activation_of",
     "bias_variance_of",
-    "checked",
     "chosen",
     "deviation",
     "named",
@@ -70,24 +69,6 @@ class ArchitectureFamily:
     def parameters(self) -> tuple[str, ...]:
         """The names of what it takes."""
         return tuple(signature(self.make).parameters)
-
-
-def checked(architecture: Any) -> Architecture:
-    """The architecture itself, if it is one.
-
-    Args:
-        architecture: What was given.
-
-    Raises:
-        UsageError: It is something else; a class is no network yet.
-
-    Source: ``tpcalc.networks.network.Architecture``.
-    """
-    if isinstance(architecture, type) or not isinstance(architecture, Architecture):
-        raise UsageError(
-            f"the architecture is {architecture!r}.", hint="Give a network: tp.MLP(2, 'relu')."
-        )
-    return architecture
 
 
 def activated(t: NetworkTracer, layer: int, h: Vector, act: Expr, norm: str) -> Vector:

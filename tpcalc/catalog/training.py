@@ -8,7 +8,6 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any
 
-from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.loss import Loss
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import lookup as find_optimizer
@@ -17,6 +16,7 @@ from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Expr, Par
 from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
@@ -31,6 +31,7 @@ __all__ = ["template_of", "train"]
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 NAMES = ("h", "x", "dh", "dx")
 NORMALISED = ("hhat", "dhhat")
+WRITTEN = ("W_x",)
 CONTRIBUTIONS = ("dW_x", "dB")
 
 
@@ -66,8 +67,8 @@ def train(
         batch: Samples in a step.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
-            ``dhhat`` where preactivations are normalised, and of the contributions ``dW_x``,
-            ``dB`` of updates (a plain text is one of them).
+            ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes,
+            and of the contributions ``dW_x``, ``dB`` of updates (a plain text is one of them).
 
     Returns:
         A program with outputs ``f[t,i]``, ``h[l,t,i]``, ...; powers of n as the parameterization
@@ -84,7 +85,7 @@ def train(
     find_optimizer(optimizer)
     found = find_parameterization(parameterization)
     chosen = find_loss(loss)
-    architecture = checked(architecture)
+    architecture = as_network(architecture)
     _check_data(architecture, data, chosen)
     steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
@@ -229,7 +230,7 @@ def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
 
 def _watched(watch: Any) -> frozenset[str]:
     found = frozenset(checks.names(watch, "watch"))
-    known = (*NAMES, *CONTRIBUTIONS, *NORMALISED)
+    known = (*NAMES, *CONTRIBUTIONS, *NORMALISED, *WRITTEN)
     unknown = found - set(known)
     if unknown:
         raise StudyError(

@@ -13,7 +13,10 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import locate, misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.recorder import Recorder
-from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError
+from tpcalc.functions import Call, Fn, Var
+from tpcalc.functions.expr import walk
+from tpcalc.functions.fn import derivative
 from tpcalc.networks.tracer import LAST, OUT, NetworkTracer
 from tpcalc.program.base import Table
 from tpcalc.program.family import Family
@@ -21,6 +24,7 @@ from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Input, Node
 from tpcalc.program.program import Program, prune
 from tpcalc.program.types import Axes
+from tpcalc.program.views import nonlin_of
 
 __all__ = ["INPUT", "Architecture", "slots", "written"]
 
@@ -178,12 +182,37 @@ def _check_used(t: NetworkTracer) -> None:
 
 
 def _report(t: NetworkTracer) -> None:
-    """What maps write and read, where the network names nothing itself."""
-    for label, (linear, x, value) in t.uses.items():
-        if linear.weights.mark.role != "readout":
-            t.watch("h", label, value)
-        if linear.weights.mark.role in ("hidden", "readout"):
+    """What functions and readouts read, where the network names nothing itself.
+
+    A preactivation ``h`` is what a function reads that is no sum of what it reads: before an
+    activation growth does harm, before a normalisation it does not. It is called by the map that
+    writes it, else by the function.
+    """
+    builder = t.recorder.builder
+    names = {value.ref: label for label, (_, _, value) in t.uses.items()}
+    for ref in range(len(builder)):
+        node = nonlin_of(builder.node(ref))
+        if node is None or not node.vectors or _is_sum(node.fn):
+            continue
+        for vector in node.vectors:
+            if vector not in names:
+                word = node.fn.expr.atom.text if isinstance(node.fn.expr, Call) else "product"
+                count = sum(name.partition("#")[0] == word for name in names.values())
+                names[vector] = f"{word}#{count + 1}" if count else word
+            t.watched.setdefault(f"h[{names[vector]}]", vector)
+    for label, (linear, x, _) in t.uses.items():
+        if linear.weights.mark.role == "readout":
             t.watch("x", label, x)
+
+
+def _is_sum(fn: Fn) -> bool:
+    """Whether a function is a sum of its vectors, with numbers and scalars in front."""
+    try:
+        slopes = [derivative(fn.expr, Var(index)) for index in range(fn.vectors)]
+    except NotDifferentiable:
+        return False
+    vectors = {Var(index) for index in range(fn.vectors)}
+    return not any(vectors.intersection(walk(slope)) for slope in slopes)
 
 
 def _placed(program: Program) -> Program:

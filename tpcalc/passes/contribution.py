@@ -48,11 +48,9 @@ class Contributions:
     def __init__(self, template: Builder, forward: int, wanted: Sequence[Contribution]) -> None:
         self._due: dict[Ref, list[tuple[Contribution, frozenset[Ref]]]] = {}
         for item in wanted:
-            inside = set(item.parameters)
-            for ref in range(forward):
-                if inside.intersection(references(template.node(ref))):
-                    inside.add(ref)
-            self._due.setdefault(min(item.parameters), []).append((item, frozenset(inside)))
+            path = _path(template, item)
+            first = min(ref for ref in path if ref not in item.parameters)
+            self._due.setdefault(first, []).append((item, path))
         self._forward = forward
 
     @property
@@ -80,10 +78,36 @@ class Contributions:
                 multiplied with comes after it in the template.
         """
         for item, inside in self._due.get(ref, ()):
-            change = _change(item.watch.ref, instance, frozenset(item.parameters), inside)
+            change = _change(item.watch.ref, instance, item.parameters, inside)
             if change is not None:
                 node = instance.weights.node_of(change) if isinstance(change, Form) else change
                 yield item.name(step, index), node
+
+
+def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
+    """The parameters and the nodes from them to what is written: those of this use alone."""
+    path = set(item.parameters)
+
+    def leads(ref: Ref) -> bool:
+        node = template.node(ref)
+        below = [leads(operand) for operand in _SUMMED(node)]
+        if any(below) or item.parameters.intersection(references(node)):
+            path.add(ref)
+        return ref in path
+
+    leads(item.watch.ref)
+    return frozenset(path)
+
+
+# What is summed up in a node. What a map is applied to may hold an earlier use of it.
+_SUMMED: Table[tuple[Ref, ...]] = Table(
+    {
+        LinComb: lambda node: node.vectors,
+        Scale: lambda node: (node.of,),
+        Nonlin: lambda node: () if node.vectors else node.scalars,
+    },
+    lambda node: (),
+)
 
 
 def _change(

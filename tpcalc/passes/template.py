@@ -1,7 +1,7 @@
 """``Template``: a network of single vectors, with what its marks and names say of it.
 
 Outputs of a network are ``f``, and what it reports: ``h[2]`` is the vector h of layer 2,
-``W_x[2]`` the sum that the weights and the bias of layer 2 write.
+``W_x[2]`` what the weights and the bias of layer 2 write.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tpcalc.program.nodes import Input, Node, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.views import input_of
 
-__all__ = ["Contribution", "Template", "Watch"]
+__all__ = ["WRITTEN", "Contribution", "Template", "Watch"]
 
-WRITTEN = "W_x"
+WRITTEN, USE = "W_x", "@"  # what a map writes; its second use is ``W_x[label@1]``
 _NAME = re.compile(r"(\w+)(?:\[([^\[\]]+)\])?(?:\[([0-9,]+)\])?")
 
 
@@ -43,13 +43,13 @@ class Contribution:
 
     Args:
         kind: ``"dW_x"`` of weights, ``"dB"`` of a bias.
-        watch: The node, linear in each of the parameters.
+        watch: What a use of a map writes, linear in each of its parameters.
         parameters: What was updated.
     """
 
     kind: str
     watch: Watch
-    parameters: tuple[Ref, ...]
+    parameters: frozenset[Ref]
 
     def name(self, step: int, index: int) -> str:
         """Its name at a step; that of a bias is the same for every input."""
@@ -111,11 +111,11 @@ class Template:
     @cached_property
     def watch(self) -> tuple[Watch, ...]:
         """The vectors that it reports."""
-        return tuple(one for one in self._named if one.label and one.what != WRITTEN)
+        return tuple(one for one in self._named if one.label)
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
-        """What updates add, for parameters that are used once."""
+        """What updates add, for each use of a map."""
         return tuple(self._contributions())
 
     @property
@@ -128,18 +128,17 @@ class Template:
             yield Watch(what, label or "", f",{cells}" if cells else "", ref)
 
     def _contributions(self) -> Iterator[Contribution]:
-        written = [one for one in self._named if one.what == WRITTEN]
-        repeated = {one.label.partition("@")[0] for one in written if "@" in one.label}
-        for one in written:
-            if one.label.partition("@")[0] in repeated:
+        for one in self._named:
+            if one.what != WRITTEN:
                 continue
             needed = cone(self.program.nodes, [one.ref])
+            label = one.label.partition(USE)[0]
             own = {
                 ref: mark
                 for ref, mark in self.parameters.items()
-                if mark.label == one.label and needed[ref]
+                if mark.label == label and needed[ref]
             }
             for kind, bias in (("dW_x", False), ("dB", True)):
-                refs = tuple(ref for ref, mark in own.items() if mark.bias is bias)
-                if refs:
+                refs = frozenset(ref for ref, mark in own.items() if mark.bias is bias)
+                if refs and (kind == "dW_x" or USE not in one.label):
                     yield Contribution(kind, one, refs)

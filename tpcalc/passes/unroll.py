@@ -23,7 +23,7 @@ from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.forms import Form
 from tpcalc.passes.instance import Instance
 from tpcalc.passes.start import started_at_zero
-from tpcalc.passes.template import Template
+from tpcalc.passes.template import WRITTEN, Template
 from tpcalc.passes.weights import Weights
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Nonlin, Ref
@@ -105,7 +105,7 @@ def unroll(
     added = Contributions(
         whole.builder, whole.forward, [c for c in template.contributions if keep(c.kind)]
     )
-    gradients = [w for w in template.watch if keep(f"d{w.what}")]
+    gradients = [w for w in template.watch if w.what != WRITTEN and keep(f"d{w.what}")]
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
         batch = schedule.batches[step]

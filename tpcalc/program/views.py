@@ -25,6 +25,7 @@ __all__ = [
     "lincomb_of",
     "matmul_of",
     "matrix_of",
+    "nonlin_of",
     "only",
     "scale_of",
     "the_matmul",
@@ -65,6 +66,7 @@ def view(kind: type[N]) -> Table[N | None]:
 input_of: Table[Input | None] = view(Input)
 lincomb_of: Table[LinComb | None] = view(LinComb)
 matmul_of: Table[MatMul | None] = view(MatMul)
+nonlin_of: Table[Nonlin | None] = view(Nonlin)
 scale_of: Table[Scale | None] = view(Scale)
 leaf_of: Table[Data | Input | None] = Table({Data: _itself, Input: _itself}, _none)
 applied_of: Table[Nonlin | Moment | OuterNonlin | None] = Table(

@@ -125,7 +125,7 @@ class LayerFacts:
     """What training does to one layer; None where it is not known.
 
     Args:
-        layer: From 1; L + 1 is the output.
+        layer: Its number from 1, L + 1 is the output; or the name of a parameter.
         moves: Whether its update contributes Theta(1) to its own preactivations.
         features: Whether its features change by Theta(1).
         kernel: Whether its kernel evolves.
@@ -137,7 +137,7 @@ class LayerFacts:
         True
     """
 
-    layer: int
+    layer: int | str
     moves: bool | None
     features: bool | None
     kernel: bool | None

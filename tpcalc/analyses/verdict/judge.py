@@ -73,7 +73,7 @@ class Stages:
         return Stages(
             tuple(Stage(step, tuple(run.levels(step))) for step in range(run.steps + 1)),
             tuple(Stage(step, tuple(run.changes(step))) for step in later),
-            tuple(Stage(step, (run.features(run.depth, step),)) for step in later),
+            tuple(Stage(step, run.moved(run.features[-1], step)) for step in later),
         )
 
 

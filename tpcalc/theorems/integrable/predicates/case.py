@@ -8,7 +8,6 @@ from functools import cached_property
 
 from tpcalc.analyses.check import check
 from tpcalc.analyses.generic import far_query, generic
-from tpcalc.catalog.architecture import checked
 from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
@@ -18,6 +17,7 @@ from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, Verdict, checks
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
@@ -220,6 +220,6 @@ def asked(
                 hint="Give tp.Samples(inputs, targets), or none for generic data.",
             )
         chosen.check(data)
-    network = checked(architecture)
+    network = as_network(architecture)
     found = find_parameterization(parameterization)
     return Case(network, found, data, lr, chosen.name, steps, batch, derive, given)

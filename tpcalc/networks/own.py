@@ -1,0 +1,231 @@
+"""A user's own network: a function of a tracer and an input, or a class with ``forward``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from tpcalc.dsl.blocks import axes_of
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.operands import noun
+from tpcalc.errors import UsageError
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.tracer import Linear, NetworkTracer
+
+__all__ = ["Network", "Own", "as_network", "network"]
+
+
+class Network:
+    """Base of a user's network: parameters are made at its start and used in ``forward``.
+
+    Maps that it keeps are called by where it keeps them: ``u``, ``blocks.0.up``.
+
+    Attributes:
+        axes: The finite axes of one input besides its features: ``{"p": 4}`` for 4 tokens.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> class Net(tp.Network):
+        ...     def __init__(self, t, depth=2):
+        ...         self.u = t.linear(t.n, "in")
+        ...         self.w = [t.linear(t.n, t.n) for _ in range(depth)]
+        ...         self.v = t.linear(t.outputs, t.n)
+        ...     def forward(self, x):
+        ...         h = self.u(x)
+        ...         for w in self.w:
+        ...             h = h + w(tp.gelu(h))
+        ...         return self.v(h)
+        >>> [mark.label for mark in tp.network(Net, depth=1).marks]
+        ['u', 'w.0', 'v']
+    """
+
+    axes: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, t: NetworkTracer) -> None:
+        """Parameters are made here.
+
+        Args:
+            t: Makes them.
+        """
+
+    def forward(self, x: Scalar) -> Scalar | Sequence[Scalar]:
+        """The outputs for one input.
+
+        Args:
+            x: The input, a block of numbers with the axis ``in`` (and those of ``axes``).
+
+        Raises:
+            NotImplementedError: A network has to say it.
+        """
+        raise NotImplementedError
+
+
+class Own(Architecture):
+    """A network that a user wrote.
+
+    Args:
+        source: A function of a tracer and an input, or a class with ``forward``.
+        axes: The finite axes of one input besides its features.
+        parameters: What it is called with besides.
+    """
+
+    def __init__(self, source: Any, axes: Mapping[str, int], parameters: Mapping[str, Any]) -> None:
+        self.name = source.__name__
+        self._source: Any = source
+        self._axes = dict(axes_of(axes, self.name))
+        self._parameters = dict(parameters)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Own) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash((self._source, tuple(self._axes)))
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self._source, self._axes, self._parameters
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """What was decorated, called as it is."""
+        return self._source(*args, **named)
+
+    def with_(self, **parameters: Any) -> Own:
+        """The same network with other parameters.
+
+        Args:
+            parameters: By name.
+        """
+        return Own(self._source, self._axes, {**self._parameters, **parameters})
+
+    @property
+    def axes(self) -> Mapping[str, int]:
+        """The finite axes of one input besides its features."""
+        return self._axes
+
+    @property
+    def words(self) -> str:
+        """The network in a phrase."""
+        given = ", ".join(f"{name}={value}" for name, value in self._parameters.items())
+        count = len(self.marks)
+        return (
+            f"the network {self.name}{f'({given})' if given else ''} of {count} "
+            f"parameter{'s' if count > 1 else ''}"
+        )
+
+    def forward(self, t: NetworkTracer, x: Scalar) -> Any:
+        """The outputs for one input.
+
+        Args:
+            t: Makes parameters.
+            x: The input.
+        """
+        kept = inspect.isclass(self._source)
+        if not kept:
+            return self._source(t, x, **self._parameters)
+        made = self._source(t, **self._parameters)
+        for label, linear in _maps(made, ""):
+            for parameter in linear.parameters:
+                parameter.named(label)
+        return made.forward(x)
+
+
+def _maps(holder: object, path: str) -> Iterator[tuple[str, Linear]]:
+    """The maps that an object keeps, by where it keeps them."""
+    if isinstance(holder, Linear):
+        yield path, holder
+    elif isinstance(holder, list | tuple):
+        for index, item in enumerate(holder):
+            yield from _maps(item, f"{path}.{index}")
+    elif isinstance(holder, dict) or type(holder).__module__.partition(".")[0] != "tpcalc":
+        items = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
+        for name, item in items.items():
+            yield from _maps(item, f"{path}.{name}" if path else str(name))
+
+
+def network(
+    source: Callable[..., Any] | None = None,
+    /,
+    *,
+    axes: Mapping[str, int] | None = None,
+    **parameters: Any,
+) -> Any:
+    """A network of one's own, for every question about networks; a decorator of functions.
+
+    Args:
+        source: A function ``f(t, x)`` of a tracer and an input, or a class with ``forward``
+            (``tp.Network``). Both make parameters with ``t.linear`` and return what a readout
+            gives.
+        axes: The finite axes of one input besides its features, ``{"p": 4}`` for 4 tokens: a row
+            of data holds them one after the other. Of a class: those that it says.
+        parameters: What the function or the class takes besides.
+
+    Returns:
+        The network.
+
+    Raises:
+        TraceError: It is neither.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.network
+        ... def net(t, x):
+        ...     h = t.linear(t.n, "in", name="u")(x)
+        ...     return t.linear(t.outputs, t.n, name="v")(tp.tanh(h))
+        >>> net.hidden, net.words
+        (1, 'the network net of 2 parameters')
+    """
+    if source is None:
+        return lambda inner: network(inner, axes=axes, **parameters)
+    if isinstance(source, Own):
+        return source.with_(**parameters)
+    if not _is_source(source):
+        raise misuse(
+            f"a network is made of a function f(t, x) or a class with forward, not {noun(source)}.",
+            "Write @tp.network above `def net(t, x):`.",
+        )
+    own = getattr(source, "axes", {}) if axes is None else axes
+    return Own(source, own, parameters)
+
+
+def _is_source(source: object) -> bool:
+    if inspect.isclass(source):
+        return issubclass(source, Network)
+    return inspect.isfunction(source) and len(inspect.signature(source).parameters) >= 2
+
+
+def is_network(source: object) -> bool:
+    """Whether something stands for a network.
+
+    Args:
+        source: Anything.
+    """
+    return isinstance(source, Architecture) or _is_source(source)
+
+
+def as_network(source: Any) -> Architecture:
+    """A network from whatever a user hands over for one.
+
+    Args:
+        source: A network, a function ``f(t, x)``, or a class with ``forward``.
+
+    Raises:
+        UsageError: It is something else.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> as_network(tp.MLP(2)).hidden
+        2
+    """
+    if isinstance(source, Architecture):
+        return source
+    if _is_source(source):
+        found: Architecture = network(source)
+        return found
+    raise UsageError(
+        f"the architecture is {source!r}.",
+        where=user_line(),
+        hint="Give a network: tp.MLP(2, 'relu'), a function net(t, x), or a class that inherits "
+        "from tp.Network.",
+    )
