@@ -21,7 +21,7 @@ from typing import Any
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, substitute
-from tpcalc.functions.numbers import Number
+from tpcalc.functions.numbers import Number, as_number
 from tpcalc.orders import Ex
 from tpcalc.passes.forms import Form
 from tpcalc.program.nodes import (
@@ -215,7 +215,8 @@ def _kept(
 def _data(node: Data, ref: Ref, state: _Split) -> dict[Cell, Any]:
     if not node.axes:  # it has a name of its own
         return {(): state.add(node)}
-    return dict(zip(state.cells(state.program.types[ref]), node.values, strict=True))
+    numbers = map(as_number, node.values)  # an int is a reference among values of cells
+    return dict(zip(state.cells(state.program.types[ref]), numbers, strict=True))
 
 
 def _input(node: Input, ref: Ref, state: _Split) -> dict[Cell, Any]:
