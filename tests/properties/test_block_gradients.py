@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from properties.blocks import block_programs
 
+import tpcalc as tp
 from tests import block_run, numpy_run
 from tpcalc.passes.backward import backward
 from tpcalc.passes.split import split
-from tpcalc.program.nodes import Data, Input, Kind, OuterNonlin, Ref, RowNonlin
+from tpcalc.program.nodes import Data, Family, Input, Kind, LinComb, OuterNonlin, Ref, RowNonlin
 from tpcalc.program.program import Builder, Program
 
 WIDTH = 5
@@ -67,6 +70,18 @@ def test_gradients_of_blocks_are_those_of_their_cells(program: Program) -> None:
                 found = _value(blocks, whole, f"grad {label}", at)
                 expected = _value(singles, apart, f"grad {cell}", {})
             np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8, err_msg=cell)
+
+
+@pytest.mark.parametrize("rate", [1, 3])
+def test_a_number_that_all_cells_share_counts_once_for_each(rate: int) -> None:
+    """The gradient of it has no axis to sum over: rate * s beside a sum."""
+    builder = Builder()
+    s = builder.add(Input(Family.scalar("s")))
+    k = builder.add(Data("k", tuple(range(8)), (("b", 4), ("b'", 2))))
+    sums = LinComb((Fraction(rate), Fraction(1)), (None, None), (s, k), ((), ("b'",)))
+    builder.output("sum", builder.add(sums))
+    whole, _ = differentiated(builder.finish(), [2], {"s": s})
+    assert tp.limit(whole)["grad s"].value == 4 * rate
 
 
 def _random(program: Program, ref: Ref) -> bool:

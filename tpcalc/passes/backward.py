@@ -106,11 +106,11 @@ class _Sweep:
         if not self.active[ref]:
             return
         over, times = self.lost(ref, self.axes(item), region)
-        if item is None and times != 1:
-            item = self.builder.add(Nonlin(Fn(const(times), 0, 0), ()))
-        elif item is not None and (over or times != 1):
-            sums = (over,) if over else ()
-            item = self.builder.add(LinComb((Fraction(times),), (None,), (item,), sums))
+        if over:
+            assert item is not None, "the number 1 has no axes"
+            item = self.builder.add(LinComb((Fraction(times),), (None,), (item,), (over,)))
+        elif times != 1:
+            item = self.product(Fraction(times), item)
         self.scalar_terms[ref].append(item)
 
     def vector_adjoint(self, ref: Ref) -> Ref | None:
@@ -134,10 +134,13 @@ class _Sweep:
         total = add((const(ones), *(Par(i) for i in range(len(refs)))))
         return True, self.builder.add(Nonlin(Fn(total, 0, len(refs)), (), refs))
 
-    def times(self, left: Ref | None, right: Ref) -> Ref:
-        if left is None:
-            return right
-        return self.builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (left, right)))
+    def product(self, number: Number, *factors: Ref | None) -> Ref:
+        """A number times scalars; None stands for the number 1."""
+        refs = tuple(factor for factor in factors if factor is not None)
+        if number == 1 and len(refs) == 1:
+            return refs[0]
+        expr = mul((const(number), *(Par(index) for index in range(len(refs)))))
+        return self.builder.add(Nonlin(Fn(expr, 0, len(refs)), (), refs))
 
     def total(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref:
         """The sum over coordinates: size times moment."""
@@ -147,10 +150,7 @@ class _Sweep:
         moment = self.builder.add(
             Moment(fn, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s))
         )
-        ratio = self.ratio(vectors[0])
-        if ratio != 1:
-            moment = self.builder.add(Nonlin(Fn(Par(0) * const(ratio), 0, 1), (), (moment,)))
-        return self.builder.add(Scale(moment, as_ex(1)))
+        return self.builder.add(Scale(self.product(self.ratio(vectors[0]), moment), as_ex(1)))
 
     def apply(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref | None:
         """A coordinatewise function; None where it is identically 0."""
@@ -212,7 +212,7 @@ def backward(
         if adjoint is not None:
             adjoints[ref] = adjoint
         elif ref in wanted:  # a gradient that is the number 1
-            adjoints[ref] = builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
+            adjoints[ref] = sweep.product(1)
         node = builder.node(ref)
         try:
             BACKWARD_RULES.rule(type(node), f"%{ref}")(node, ref, [adjoint], sweep)
@@ -303,10 +303,8 @@ def _product(
     for place, factor in enumerate(factors):
         if factor is None or not sweep.active[factor]:
             continue
-        others = [one for one in (*factors[:place], *factors[place + 1 :], bar) if one is not None]
-        expr = mul((const(number), *(Par(index) for index in range(len(others)))))
-        item = sweep.builder.add(Nonlin(Fn(expr, 0, len(others)), (), tuple(others)))
-        sweep.to_scalar(factor, item, region)
+        others = (*factors[:place], *factors[place + 1 :])
+        sweep.to_scalar(factor, sweep.product(number, *others, bar), region)
 
 
 def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -323,7 +321,7 @@ def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
             slope = node.fn.by_scalar(index)
             if not slope.is_zero:
                 item = sweep.builder.add(Moment(slope, node.vectors, node.scalars))
-                sweep.to_scalar(scalar, sweep.times(bar, item), region)
+                sweep.to_scalar(scalar, sweep.product(1, bar, item), region)
 
 
 def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep, region: Axes) -> None:
@@ -347,8 +345,7 @@ def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
         item = sweep.builder.add(Scale(bar, node.n_power, node.depth_power))
         sweep.to_vector(node.of, Fraction(1), None, item, sweep.builder.type(ref).axes)
         return
-    one = bar if bar is not None else sweep.builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
-    item = sweep.builder.add(Scale(one, node.n_power, node.depth_power))
+    item = sweep.builder.add(Scale(sweep.product(1, bar), node.n_power, node.depth_power))
     sweep.to_scalar(node.of, item, sweep.builder.type(ref).axes)
 
 

@@ -124,6 +124,8 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (LinComb((ONE,), (0,), (0,)), "%0 is a vector; a scalar is needed"),
     (LinComb((ONE, ONE), (None, None), (0, 1)), "different dimension classes"),
     (LinComb((), (), ()), "at least one vector is needed"),
+    (LinComb((ONE,), (None,), (3,)), "none of which is summed is a function of them.*a Nonlin"),
+    (LinComb((ONE, ONE), (None, None), (3, 0)), "%0 is a vector; a scalar is needed"),
     (Moment(PRODUCT, (0, 1)), "different dimension classes"),
     (Moment(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
     (Moment(TANH_OF_ONE, (3,)), "%3 is a scalar; a vector is needed"),
