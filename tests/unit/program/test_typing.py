@@ -202,6 +202,12 @@ def test_groups_are_gaussian_vectors(group: Family, message: str) -> None:
     assert caught.value.where == f"%4 (out) (the input {group.name!r})"
 
 
+def test_a_negative_standard_deviation_is_not_squared_away() -> None:
+    with pytest.raises(ProgramError, match=r"deviation of 's' is -0\.5, which is negative"):
+        Family.scalar("s", 1, -0.5)
+    assert Family.scalar("s", 1, 0).std == 0
+
+
 def test_singular_covariances_are_fine() -> None:
     rows = [(0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.0, 0.0, 0.0)]
     cov = tuple(
