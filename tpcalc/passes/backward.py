@@ -78,17 +78,17 @@ class _Sweep:
             {pair: None for ref in refs if ref is not None for pair in self.builder.type(ref).axes}
         )
 
-    def lost(self, ref: Ref, parts: Axes, region: Axes) -> tuple[tuple[str, ...], int]:
+    def lost(self, own: Axes, parts: Axes, region: Axes) -> tuple[tuple[str, ...], int]:
         """The axes of a region that an operand lacks: those to sum over, and how often the rest.
 
         Args:
-            ref: The operand, or the matrix.
+            own: The axes of the operand.
             parts: The axes that what is added to its adjoint has.
             region: The axes that the operation ran over.
         """
-        own, held = dict(self.builder.type(ref).axes), dict(parts)
-        over = tuple(name for name, _ in region if name not in own and name in held)
-        return over, prod(k for name, k in region if name not in own and name not in held)
+        kept, held = dict(own), dict(parts)
+        over = tuple(name for name, _ in region if name not in kept and name in held)
+        return over, prod(k for name, k in region if name not in kept and name not in held)
 
     def to_vector(
         self,
@@ -99,13 +99,13 @@ class _Sweep:
         region: Axes,
     ) -> None:
         if self.active[ref]:
-            over, times = self.lost(ref, self.axes(scalar, item), region)
+            over, times = self.lost(self.axes(ref), self.axes(scalar, item), region)
             self.vector_terms[ref].append((number * times, scalar, item, over))
 
     def to_scalar(self, ref: Ref, item: Ref | None, region: Axes) -> None:
         if not self.active[ref]:
             return
-        over, times = self.lost(ref, self.axes(item), region)
+        over, times = self.lost(self.axes(ref), self.axes(item), region)
         if over:
             assert item is not None, "the number 1 has no axes"
             item = self.builder.add(LinComb((Fraction(times),), (None,), (item,), (over,)))
@@ -232,7 +232,7 @@ def _matmul(node: MatMul, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref = adjoint[0]
     region = sweep.builder.type(ref).axes
     if sweep.active[node.matrix]:
-        _, times = sweep.lost(node.matrix, sweep.axes(bar, node.vector), region)
+        _, times = sweep.lost(sweep.axes(node.matrix), sweep.axes(bar, node.vector), region)
         out = bar
         if times != 1:
             out = sweep.builder.add(LinComb((Fraction(times),), (None,), (bar,)))
@@ -279,14 +279,23 @@ def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    bar: Ref | None = adjoint[0]
+    whole: Ref | None = adjoint[0]
+    result = sweep.builder.type(ref)
     over = node.over or ((),) * len(node.numbers)
     for number, scalar, vector, summed in zip(
         node.numbers, node.scalars, node.vectors, over, strict=True
     ):
+        # Another term may have an axis of the name that this one is summed over: to this one it is
+        # an axis that it lacks.
+        outer = tuple(pair for pair in result.axes if pair[0] not in summed)
         inner = tuple(pair for pair in sweep.axes(scalar, vector) if pair[0] in summed)
-        region = (*sweep.builder.type(ref).axes, *inner)
-        if sweep.builder.type(ref).kind is Kind.SCALAR:
+        bar, region = whole, (*outer, *inner)
+        hidden, times = sweep.lost(outer, sweep.axes(whole), result.axes)
+        if hidden:
+            assert whole is not None
+            bar = sweep.builder.add(LinComb((Fraction(1),), (None,), (whole,), (hidden,)))
+        number = number * times
+        if result.kind is Kind.SCALAR:
             _product(number, [scalar, vector], bar, region, sweep)
             continue
         assert bar is not None
