@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from functools import cache
 from pathlib import Path
 
@@ -73,6 +74,11 @@ def test_the_page_of_the_language_shows_all_readings() -> None:
     print(matrix())  # what belongs there
     assert shown == matrix()
     assert len(tables()) >= 6
+
+
+def test_the_page_of_the_language_describes_all_nodes() -> None:
+    shown = re.findall(r"^\| `(\w+)` \| `%\d+ : \S+ = (\w+) ", PAGE.read_text("utf-8"), re.M)
+    assert shown == [(node.__name__, node.grammar.partition(" ")[0]) for node in NODE_TYPES]
 
 
 def test_a_missing_rule_is_seen() -> None:

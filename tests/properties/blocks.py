@@ -135,6 +135,8 @@ class _Grower:
             types = [self.builder.type(one) for one in (scalar, vector) if one is not None]
             names = sorted({name for one in types for name, _ in one.axes})
             over.append(tuple(name for name in names if draw(st.booleans())))
+        if vectors == scalars and not any(over):
+            return None  # a function of scalars
         numbers = tuple(draw(NUMBERS) for _ in vectors)
         return LinComb(numbers, chosen, vectors, tuple(over) if any(over) else ())
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from properties.blocks import block_programs
 
+import tpcalc as tp
 from tests import block_run, numpy_run
-from tpcalc.passes.backward import backward
+from tpcalc.functions import Fn, Par, Var
+from tpcalc.passes.backward import BACKWARD_RULES, backward
 from tpcalc.passes.split import split
-from tpcalc.program.nodes import Data, Input, Kind, OuterNonlin, Ref, RowNonlin
+from tpcalc.program.nodes import Data, Family, Input, Kind, LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 
 WIDTH = 5
@@ -40,7 +44,7 @@ def parameters(program: Program) -> dict[str, Ref]:
 @given(block_programs())
 def test_gradients_of_blocks_are_those_of_their_cells(program: Program) -> None:
     wanted = scalars(program)
-    assume(wanted and not any(isinstance(n, OuterNonlin | RowNonlin) for n in program.nodes))
+    assume(wanted and not any(type(node) in BACKWARD_RULES.gaps for node in program.nodes))
     name, output = wanted[-1]
     trained = parameters(program)
     whole, rows = differentiated(program, [output], trained)
@@ -67,6 +71,40 @@ def test_gradients_of_blocks_are_those_of_their_cells(program: Program) -> None:
                 found = _value(blocks, whole, f"grad {label}", at)
                 expected = _value(singles, apart, f"grad {cell}", {})
             np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8, err_msg=cell)
+
+
+@pytest.mark.parametrize("rate", [1, 3])
+def test_a_number_that_all_cells_share_counts_once_for_each(rate: int) -> None:
+    """The gradient of it has no axis to sum over: rate * s beside a sum."""
+    builder = Builder()
+    s = builder.add(Input(Family.scalar("s")))
+    k = builder.add(Data("k", tuple(range(8)), (("b", 4), ("b'", 2))))
+    sums = LinComb((Fraction(rate), Fraction(1)), (None, None), (s, k), ((), ("b'",)))
+    end = builder.add(sums)
+    whole, _ = differentiated(builder.finish(), [end], {"s": s})
+    assert tp.limit(whole)["grad s"].value == 4 * rate
+
+
+@pytest.mark.parametrize("width", [("n",), ()])
+def test_a_term_may_be_summed_over_an_axis_that_the_sum_has(width: tuple[str, ...]) -> None:
+    """y_b = x_b + sum_c x_c: the gradient of the squares is 2 y_b + 2 sum_c y_c."""
+    builder = Builder()
+    x = builder.add(Input(Family("x", width, (("b", 2),))))
+    y = builder.add(LinComb((Fraction(1),) * 2, (None,) * 2, (x, x), ((), ("b",))))
+    square = Moment(Fn(Var(0) ** 2, 1), (y,)) if width else Nonlin(Fn(Par(0) ** 2, 0, 1), (), (y,))
+    end = builder.add(square)
+    whole, _ = differentiated(builder.finish(), [end], {"x": x})
+    rng = np.random.default_rng(0)
+    draws = {f"x[{i}]": rng.standard_normal((WIDTH,) * len(width)) for i in range(2)}
+    values = np.array([draws[f"x[{i}]"] for i in range(2)])
+    found = block_run.run(whole, WIDTH, draws)
+    grads = np.array([found[f"grad x[{i}]"] for i in range(2)])
+    y_values = values + values.sum(0)
+    expected = 2 * (y_values + y_values.sum(0)) / (WIDTH if width else 1)
+    np.testing.assert_allclose(grads, expected, rtol=1e-12)
+    if not width:  # of the sum of the y_b
+        plain, _ = differentiated(builder.finish(), [y], {"x": x})
+        assert block_run.run(plain, WIDTH, draws) == {"grad x": 3}
 
 
 def _random(program: Program, ref: Ref) -> bool:

@@ -28,6 +28,7 @@ from tpcalc.catalog.training import Rate
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import symbols
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network
 from tpcalc.orders.chamber import joined
 from tpcalc.results import OrderRow, Samples, Verdict, checks
 from tpcalc.results.provenance import provenance
@@ -105,6 +106,7 @@ layer 3; without this the first updates would not vanish
     steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
     batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
     chosen = find_parameterization(parameterization)
+    architecture = as_network(architecture)
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
@@ -142,7 +144,9 @@ layer 3; without this the first updates would not vanish
         if gentler.verdict != "undecided":
             note = GENTLER.format(rate=lr * GENTLE, lr=lr)
             return replace(gentler, notes=(*gentler.notes, note))
-    given = generic(loss, (steps + 1) * batch) if data is None else data
+    given = data
+    if given is None:
+        given = generic(loss, (steps + 1) * batch, architecture.tokens, architecture.targets)
     bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)
@@ -201,7 +205,7 @@ def _lasting(
         later_rows = range(length - 1, RATES)
         if any((rates[t], rows[t].kept) != (rates[length], rows[length].kept) for t in later_rows):
             continue
-        samples = same_targets(data, (length + 1) * batch)
+        samples = same_targets(data, (length + 1) * batch, architecture.tokens)
         run = probe(
             architecture,
             parameterization,

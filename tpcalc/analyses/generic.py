@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -10,7 +11,7 @@ from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
-__all__ = ["QUERY", "far_query", "generic", "same_targets"]
+__all__ = ["far_query", "generic", "query", "same_targets"]
 
 # Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
 INPUTS = (
@@ -21,18 +22,19 @@ INPUTS = (
     (1.0, 0.3, -0.1, 0.7),
 )
 TARGETS = (1.0, 0.7, 1.3, 0.6, 1.1)
-# Beside them an input at moderate angles to all: coefficients are not small. It is the same however
-# many samples are used, so that a longer run asks its questions at the input of a shorter one.
+TURN = 0.13
 QUERY = (0.5, 0.3, 0.2, 0.4)
 CANDIDATES = 64
 
 
-def generic(loss: str, rows: int) -> Samples:
+def generic(loss: str, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
     """Data without accidents, with targets that fit the loss: exponents do not depend on them.
 
     Args:
         loss: Catalogue name.
         rows: Number of samples.
+        tokens: The number of vectors that an input is made of.
+        outputs: The number of targets, of networks that say it; classes have two at least.
 
     Raises:
         UnknownName: No such loss.
@@ -41,9 +43,9 @@ def generic(loss: str, rows: int) -> Samples:
         >>> generic("logistic", 2).targets
         ((1.0,), (1.0,))
     """
-    inputs = tuple(INPUTS[row % len(INPUTS)] for row in range(rows))
-    numbers = tuple((TARGETS[row % len(TARGETS)],) for row in range(rows))
-    signs = tuple((1.0,) for _ in range(rows))
+    inputs = _inputs(rows, tokens)
+    numbers = tuple((TARGETS[row % len(TARGETS)],) * outputs for row in range(rows))
+    signs = tuple((1.0,) * outputs for _ in range(rows))
     classes = tuple((1.0, 0.0) if row % 2 else (0.0, 1.0) for row in range(rows))
     chosen = find_loss(loss)
     for targets in (numbers, signs):
@@ -53,19 +55,48 @@ def generic(loss: str, rows: int) -> Samples:
     return Samples(inputs, classes)
 
 
-def same_targets(data: Samples, rows: int) -> Samples:
+def same_targets(data: Samples, rows: int, tokens: int = 1) -> Samples:
     """Data without accidents, with the targets of other data, one after the other.
 
     Args:
         data: Gives the targets.
         rows: Number of samples.
+        tokens: The number of vectors that an input is made of.
 
     Example:
         >>> same_targets(Samples(((1.0,),), ((2.0,),)), 2).targets
         ((2.0,), (2.0,))
     """
-    inputs = tuple(INPUTS[row % len(INPUTS)] for row in range(rows))
-    return Samples(inputs, tuple(data.targets[row % len(data)] for row in range(rows)))
+    targets = tuple(data.targets[row % len(data)] for row in range(rows))
+    return Samples(_inputs(rows, tokens), targets)
+
+
+def query(tokens: int = 1) -> tuple[float, ...]:
+    """An input at moderate angles to all generic ones, so that coefficients are not small.
+
+    It is the same however many samples are used, so that a longer run asks its questions at the
+    input of a shorter one.
+
+    Args:
+        tokens: The number of vectors that it is made of.
+    """
+    return tuple(x for token in range(tokens) for x in _token(QUERY, INPUTS, token))
+
+
+def _inputs(rows: int, tokens: int) -> tuple[tuple[float, ...], ...]:
+    found = []
+    for row in range(rows):
+        others = (*INPUTS[row % len(INPUTS) :], *INPUTS)
+        found.append(tuple(x for p in range(tokens) for x in _token(others[0], others, p)))
+    return tuple(found)
+
+
+def _token(
+    first: tuple[float, ...], others: Sequence[tuple[float, ...]], token: int
+) -> tuple[float, ...]:
+    """The tokens of an input turn away from the first one: none are collinear."""
+    other = others[1 + token % (len(INPUTS) - 1)]
+    return tuple(round(x + TURN * token * y, 6) for x, y in zip(first, other, strict=True))
 
 
 def far_query(data: Samples) -> tuple[float, ...]:

@@ -95,6 +95,13 @@ def train(
     depth = architecture.hidden
     outputs = data.outputs // architecture.positions
     model = template_of(architecture, found, data.dimension, outputs)
+    if len(model.outputs) != data.outputs:
+        raise StudyError(
+            f"a sample has {data.outputs} targets, and the network has {len(model.outputs)} "
+            "outputs.",
+            where=data.origin,
+            hint="A readout of t.linear(t.outputs, t.n) has as many outputs as there are targets.",
+        )
     _check_watched(watched, model)
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
 

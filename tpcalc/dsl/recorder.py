@@ -282,5 +282,5 @@ _DESCRIPTIONS: Table[str] = Table(
         Nonlin: lambda node, of, depth: of._describe_fn(node, depth),
         Moment: lambda node, of, depth: f"mean({of._describe_fn(node, depth)})",
     },
-    lambda node, of, depth: "outer(...)",
+    lambda node, of, depth: f"{node.grammar.partition(' ')[0]}(...)",
 )

@@ -91,12 +91,22 @@ class Architecture(ABC):
 
         There are that many times as many outputs as are asked of it.
         """
+        return sum(cells for cells, _ in self._readouts)
+
+    @property
+    def targets(self) -> int:
+        """The number of targets of a sample, where one output of each readout is asked for."""
+        return sum(cells * outputs for cells, outputs in self._readouts)
+
+    @property
+    def _readouts(self) -> Iterator[tuple[int, int]]:
+        """Of each output the number of places that it has, and of numbers at a place."""
         program = self.smallest
-        cells = 0
         for name, ref in program.outputs:
             if name.partition("[")[0] == "f":
-                cells += prod(size for axis, size in program.types[ref].axes if axis != OUT)
-        return cells
+                sizes = dict(program.types[ref].axes)
+                outputs = sizes.pop(OUT, 1)
+                yield prod(sizes.values()), outputs
 
 
 def slots(network: Architecture, dimension: int) -> tuple[str, ...]:

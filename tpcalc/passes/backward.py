@@ -78,17 +78,17 @@ class _Sweep:
             {pair: None for ref in refs if ref is not None for pair in self.builder.type(ref).axes}
         )
 
-    def lost(self, ref: Ref, parts: Axes, region: Axes) -> tuple[tuple[str, ...], int]:
+    def lost(self, own: Axes, parts: Axes, region: Axes) -> tuple[tuple[str, ...], int]:
         """The axes of a region that an operand lacks: those to sum over, and how often the rest.
 
         Args:
-            ref: The operand, or the matrix.
+            own: The axes of the operand.
             parts: The axes that what is added to its adjoint has.
             region: The axes that the operation ran over.
         """
-        own, held = dict(self.builder.type(ref).axes), dict(parts)
-        over = tuple(name for name, _ in region if name not in own and name in held)
-        return over, prod(k for name, k in region if name not in own and name not in held)
+        kept, held = dict(own), dict(parts)
+        over = tuple(name for name, _ in region if name not in kept and name in held)
+        return over, prod(k for name, k in region if name not in kept and name not in held)
 
     def to_vector(
         self,
@@ -99,18 +99,18 @@ class _Sweep:
         region: Axes,
     ) -> None:
         if self.active[ref]:
-            over, times = self.lost(ref, self.axes(scalar, item), region)
+            over, times = self.lost(self.axes(ref), self.axes(scalar, item), region)
             self.vector_terms[ref].append((number * times, scalar, item, over))
 
     def to_scalar(self, ref: Ref, item: Ref | None, region: Axes) -> None:
         if not self.active[ref]:
             return
-        over, times = self.lost(ref, self.axes(item), region)
-        if item is None and times != 1:
-            item = self.builder.add(Nonlin(Fn(const(times), 0, 0), ()))
-        elif item is not None and (over or times != 1):
-            sums = (over,) if over else ()
-            item = self.builder.add(LinComb((Fraction(times),), (None,), (item,), sums))
+        over, times = self.lost(self.axes(ref), self.axes(item), region)
+        if over:
+            assert item is not None, "the number 1 has no axes"
+            item = self.builder.add(LinComb((Fraction(times),), (None,), (item,), (over,)))
+        elif times != 1:
+            item = self.product(Fraction(times), item)
         self.scalar_terms[ref].append(item)
 
     def vector_adjoint(self, ref: Ref) -> Ref | None:
@@ -134,10 +134,13 @@ class _Sweep:
         total = add((const(ones), *(Par(i) for i in range(len(refs)))))
         return True, self.builder.add(Nonlin(Fn(total, 0, len(refs)), (), refs))
 
-    def times(self, left: Ref | None, right: Ref) -> Ref:
-        if left is None:
-            return right
-        return self.builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (left, right)))
+    def product(self, number: Number, *factors: Ref | None) -> Ref:
+        """A number times scalars; None stands for the number 1."""
+        refs = tuple(factor for factor in factors if factor is not None)
+        if number == 1 and len(refs) == 1:
+            return refs[0]
+        expr = mul((const(number), *(Par(index) for index in range(len(refs)))))
+        return self.builder.add(Nonlin(Fn(expr, 0, len(refs)), (), refs))
 
     def total(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref:
         """The sum over coordinates: size times moment."""
@@ -147,10 +150,7 @@ class _Sweep:
         moment = self.builder.add(
             Moment(fn, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s))
         )
-        ratio = self.ratio(vectors[0])
-        if ratio != 1:
-            moment = self.builder.add(Nonlin(Fn(Par(0) * const(ratio), 0, 1), (), (moment,)))
-        return self.builder.add(Scale(moment, as_ex(1)))
+        return self.builder.add(Scale(self.product(self.ratio(vectors[0]), moment), as_ex(1)))
 
     def apply(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref | None:
         """A coordinatewise function; None where it is identically 0."""
@@ -212,7 +212,7 @@ def backward(
         if adjoint is not None:
             adjoints[ref] = adjoint
         elif ref in wanted:  # a gradient that is the number 1
-            adjoints[ref] = builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
+            adjoints[ref] = sweep.product(1)
         node = builder.node(ref)
         try:
             BACKWARD_RULES.rule(type(node), f"%{ref}")(node, ref, [adjoint], sweep)
@@ -232,7 +232,7 @@ def _matmul(node: MatMul, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref = adjoint[0]
     region = sweep.builder.type(ref).axes
     if sweep.active[node.matrix]:
-        _, times = sweep.lost(node.matrix, sweep.axes(bar, node.vector), region)
+        _, times = sweep.lost(sweep.axes(node.matrix), sweep.axes(bar, node.vector), region)
         out = bar
         if times != 1:
             out = sweep.builder.add(LinComb((Fraction(times),), (None,), (bar,)))
@@ -279,14 +279,23 @@ def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    bar: Ref | None = adjoint[0]
+    whole: Ref | None = adjoint[0]
+    result = sweep.builder.type(ref)
     over = node.over or ((),) * len(node.numbers)
     for number, scalar, vector, summed in zip(
         node.numbers, node.scalars, node.vectors, over, strict=True
     ):
+        # Another term may have an axis of the name that this one is summed over: to this one it is
+        # an axis that it lacks.
+        outer = tuple(pair for pair in result.axes if pair[0] not in summed)
         inner = tuple(pair for pair in sweep.axes(scalar, vector) if pair[0] in summed)
-        region = (*sweep.builder.type(ref).axes, *inner)
-        if sweep.builder.type(ref).kind is Kind.SCALAR:
+        bar, region = whole, (*outer, *inner)
+        hidden, times = sweep.lost(outer, sweep.axes(whole), result.axes)
+        if hidden:
+            assert whole is not None
+            bar = sweep.builder.add(LinComb((Fraction(1),), (None,), (whole,), (hidden,)))
+        number = number * times
+        if result.kind is Kind.SCALAR:
             _product(number, [scalar, vector], bar, region, sweep)
             continue
         assert bar is not None
@@ -303,10 +312,8 @@ def _product(
     for place, factor in enumerate(factors):
         if factor is None or not sweep.active[factor]:
             continue
-        others = [one for one in (*factors[:place], *factors[place + 1 :], bar) if one is not None]
-        expr = mul((const(number), *(Par(index) for index in range(len(others)))))
-        item = sweep.builder.add(Nonlin(Fn(expr, 0, len(others)), (), tuple(others)))
-        sweep.to_scalar(factor, item, region)
+        others = (*factors[:place], *factors[place + 1 :])
+        sweep.to_scalar(factor, sweep.product(number, *others, bar), region)
 
 
 def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -323,7 +330,7 @@ def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
             slope = node.fn.by_scalar(index)
             if not slope.is_zero:
                 item = sweep.builder.add(Moment(slope, node.vectors, node.scalars))
-                sweep.to_scalar(scalar, sweep.times(bar, item), region)
+                sweep.to_scalar(scalar, sweep.product(1, bar, item), region)
 
 
 def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep, region: Axes) -> None:
@@ -347,8 +354,7 @@ def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
         item = sweep.builder.add(Scale(bar, node.n_power, node.depth_power))
         sweep.to_vector(node.of, Fraction(1), None, item, sweep.builder.type(ref).axes)
         return
-    one = bar if bar is not None else sweep.builder.add(Nonlin(Fn(const(1), 0, 0), (), ()))
-    item = sweep.builder.add(Scale(one, node.n_power, node.depth_power))
+    item = sweep.builder.add(Scale(sweep.product(1, bar), node.n_power, node.depth_power))
     sweep.to_scalar(node.of, item, sweep.builder.type(ref).axes)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, substitute
-from tpcalc.functions.numbers import Number
+from tpcalc.functions.numbers import Number, as_number
 from tpcalc.orders import Ex
 from tpcalc.passes.forms import Form
 from tpcalc.program.nodes import (
@@ -231,7 +231,7 @@ def _data(node: Data, ref: Ref, state: _Split) -> dict[Cell, Any]:
     cells = state.cells(state.program.types[ref])
     if not node.values:
         return {cell: state.add(Data(_named(node.name, cell), ())) for cell in cells}
-    return dict(zip(cells, node.values, strict=True))
+    return dict(zip(cells, map(as_number, node.values), strict=True))  # an int is a reference
 
 
 def _input(node: Input, ref: Ref, state: _Split) -> dict[Cell, Any]:

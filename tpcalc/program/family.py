@@ -61,7 +61,13 @@ class Family:
 
     @staticmethod
     def scalar(name: str, mean: Number = 0, std: Number = 1) -> Family:
-        """A random number N(mean, std^2)."""
+        """A random number N(mean, std^2).
+
+        Raises:
+            ProgramError: The standard deviation is negative.
+        """
+        if std < 0:
+            raise ProgramError(f"the standard deviation of {name!r} is {std}, which is negative.")
         return Family(name, (), mean=(mean,), cov=((std * std,),))
 
     def __hash__(self) -> int:  # a covariance of many cells is hashed by each of its members

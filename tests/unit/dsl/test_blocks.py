@@ -149,3 +149,13 @@ def test_what_does_not_fit_is_said_with_its_line(body: Body, kind: Any, message:
     with pytest.raises(kind, match=message) as caught:
         traced(wrong)
     assert "test_blocks.py" in str(caught.value)
+
+
+def test_what_has_no_formula_is_called_by_its_word() -> None:
+    def seen(t: tp.Tracer) -> None:
+        s = t.gaussian("s", axes={"p": 2})
+        assert (2 * s.renamed(p="q")).text == "2*rename(...)"
+        assert tp.softmax(s, along="p").text == "rows(...)"
+        t.output("s", s)
+
+    assert traced(seen).has_blocks

@@ -76,6 +76,7 @@ GOOD: list[tuple[Node, Type]] = [
     (LinComb((ONE,), (None,), (2,), (("p", "q"),)), Type(("n",))),
     (LinComb((ONE, ONE), (None, 5), (0, 0), ((), ("b",))), Type(("n",), (B,))),
     (LinComb((ONE,), (7,), (5,), (("b",),)), Type()),
+    (LinComb((ONE, ONE), (None, None), (7, 5), ((), ("b",))), Type()),
     (LinComb((ONE, ONE), (None, None), (0, 1), (("b",), ("b",))), Type(("n",))),
 ]
 
@@ -103,6 +104,10 @@ BAD: list[tuple[Node, str]] = [
         "the axis 'b' has 3 cells in one term and 4 in the term with %1",
     ),
     (LinComb((ONE,), (None,), (0,), ((),)), "no term is summed"),
+    (
+        LinComb((ONE, ONE), (None, 7), (5, 5)),
+        r"scalars none of which is summed is a function of them.*map \{s0 \+ 2\*s1\}",
+    ),
     (
         LinComb((ONE, ONE), (None, None), (0, 2), (("b",), ("b",))),
         r"a sum over 'b', which the term with %2 \(n\[p:2,q:2\]\) does not have",

@@ -124,6 +124,8 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (LinComb((ONE,), (0,), (0,)), "%0 is a vector; a scalar is needed"),
     (LinComb((ONE, ONE), (None, None), (0, 1)), "different dimension classes"),
     (LinComb((), (), ()), "at least one vector is needed"),
+    (LinComb((ONE,), (None,), (3,)), "none of which is summed is a function of them.*a Nonlin"),
+    (LinComb((ONE, ONE), (None, None), (3, 0)), "%0 is a vector; a scalar is needed"),
     (Moment(PRODUCT, (0, 1)), "different dimension classes"),
     (Moment(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
     (Moment(TANH_OF_ONE, (3,)), "%3 is a scalar; a vector is needed"),
@@ -198,6 +200,12 @@ def test_groups_are_gaussian_vectors(group: Family, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
         _ = program(Input(group)).types
     assert caught.value.where == f"%4 (out) (the input {group.name!r})"
+
+
+def test_a_negative_standard_deviation_is_not_squared_away() -> None:
+    with pytest.raises(ProgramError, match=r"deviation of 's' is -0\.5, which is negative"):
+        Family.scalar("s", 1, -0.5)
+    assert Family.scalar("s", 1, 0).std == 0
 
 
 def test_singular_covariances_are_fine() -> None:

@@ -17,7 +17,8 @@ class LinComb:
     Args:
         numbers: One for each term.
         scalars: One for each term, or None.
-        vectors: One for each term; scalars instead, in a combination of scalars.
+        vectors: One for each term. They are scalars instead where a term is summed; without a sum
+            a combination of scalars is a function of them, a ``Nonlin``.
         over: For each term the finite axes that it is summed over; ``()`` where none is.
     """
 
@@ -41,6 +42,11 @@ class LinComb:
         before.scalars([scalar for scalar in self.scalars if scalar is not None])
         if self.vectors and before.types[self.vectors[0]].kind is Kind.SCALAR:
             before.scalars(self.vectors)
+            if not self.over:
+                raise before.fail(
+                    "a combination of scalars none of which is summed is a function of them.",
+                    hint="Write that function: map {s0 + 2*s1} (; %0, %1), a Nonlin of scalars.",
+                )
             width: tuple[str, ...] = ()
         else:
             width = (before.common_dim(self.vectors),)
