@@ -58,9 +58,10 @@ def layer_facts(moves: Moves, sizes: Sizes, run: Run, label: str) -> LayerFacts:
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
-    layer = int(label) if label.isdigit() else label
+    layer = 1 + list(run.probe.maps).index(label)
+    name = "" if label == str(layer) else label
     if not run.steps:
-        return LayerFacts(layer, None, None, None, None, "no update is followed")
+        return LayerFacts(layer, None, None, None, None, "no update is followed", name)
     probe = run.probe
     updates = {t: probe.updates(label, t) for t in run.steps}
     kernels: dict[int, tuple[str, ...]] = {}
@@ -80,6 +81,7 @@ def layer_facts(moves: Moves, sizes: Sizes, run: Run, label: str) -> LayerFacts:
         evolves.holds if evolves else None,
         min(first, default=None),
         _why(updated, sizes, (name for names in updates.values() for name in names)),
+        name,
     )
 
 
@@ -160,15 +162,17 @@ def _deciding(decided: Judgement, sizes: Sizes, run: Probe) -> list[str]:
         size = sizes.largest_words(names)
         return [f"the output does not move: f_t - f_0 is {size} {until}"]
     output = f"the output moves: f_{moved.step} - f_0 is of order one"
-    learned, last = decided.deciding[0], _layer(run.features[-1])
+    learned = decided.deciding[0]
     if learned.holds:
-        return [f"{last}: its features move by order one at step {learned.step}", output]
+        last = _features(run, "moves", "move")
+        return [f"{last} by order one at step {learned.step}", output]
     if learned.holds is None:
         return [f"whether the last features move is open: {_open(learned)}", output]
     steps = range(1, run.steps + 1)
     names = [name for step in steps for name in run.moved(run.features[-1], step)]
     size = sizes.largest_words(names)
-    return [f"{last}: its features do not move, x_t - x_0 is {size} {until}", output]
+    last = _features(run, "does not move", "do not move")
+    return [f"{last}, x_t - x_0 is {size} {until}", output]
 
 
 def _open(answer: Answer) -> str:
@@ -182,11 +186,19 @@ def _what(run: Probe, level: Answer) -> tuple[str, str]:
     if label is None:
         return "the output", "grows"
     normalised = "normalised " if run.read(label) == "hhat" else ""
-    return f"{_layer(label)}: its {normalised}preactivations", "grow"
+    return f"{_layer(run, label)}: its {normalised}preactivations", "grow"
 
 
-def _layer(label: str) -> str:
-    return f"layer {label}" if label.isdigit() else label
+def _layer(run: Probe, label: str) -> str:
+    return f"{run.places} {label}" if label.isdigit() else label
+
+
+def _features(run: Probe, one: str, many: str) -> str:
+    """The last features, and what they do."""
+    label = run.features[-1]
+    if run.maps.get(label) == "readout":
+        return f"what {label} reads {one}"
+    return f"{_layer(run, label)}: its features {many}"
 
 
 def _first_updates(run: Run) -> Named:
@@ -197,7 +209,7 @@ def _place(run: Run, label: str) -> tuple[str, str]:
     """A layer, and what its updates contribute to."""
     if run.probe.maps[label] == "readout":
         return ("the output layer" if label.isdigit() else label), "the output"
-    return _layer(label), "its preactivations"
+    return _layer(run.probe, label), "its preactivations"
 
 
 def _no_update(sizes: Sizes, run: Run) -> list[str]:
@@ -219,10 +231,10 @@ def _vanishing(sizes: Sizes, run: Run, stationary: bool) -> list[str]:
     if not small:
         return []
     (first, largest), (last, smallest) = small[0], small[-1]
-    fact = f"{_layer(first)}: its preactivations vanish at the start, h_0 is "
+    fact = f"{_layer(run.probe, first)}: its preactivations vanish at the start, h_0 is "
     fact += sizes[largest].words
     if last != first:
-        fact += f", down to {sizes[smallest].words} in {_layer(last)}"
+        fact += f", down to {sizes[smallest].words} in {_layer(run.probe, last)}"
     if stationary and _caused(sizes, run):
         fact += "; without this the first updates would not vanish"
     return [fact]

@@ -44,6 +44,7 @@ class Probe:
         steps: Number of updates T.
         query: The input q that is watched: its number after the samples of a batch.
         outputs: Number of outputs K.
+        places: What numbers among the labels count.
     """
 
     program: Program
@@ -51,6 +52,7 @@ class Probe:
     steps: int
     query: int
     outputs: int
+    places: str = "layer"
 
     @cached_property
     def _places(self) -> Mapping[tuple[str, int, int], Mapping[str, tuple[str, ...]]]:
@@ -258,7 +260,7 @@ def probe(
         queries=[query],
         watch=watch,
     )
-    found = Probe(program, maps, steps, batch, data.outputs)
+    found = Probe(program, maps, steps, batch, data.outputs, network.places)
     pairs = []
     for step in range(1, steps + 1):
         pairs += list(zip(found.f(step), found.f(0), strict=True))

@@ -52,7 +52,8 @@ class Run:
         found = {"output": run.changes(step)}
         for label in run.maps:
             found[f"updates of {label}"] = run.updates(label, step)
-        for label in (*run.features, *run.maps):
+        hidden = (label for label, role in run.maps.items() if role != "readout")
+        for label in (*run.features, *hidden):
             found[f"features of {label}"] = run.moved(label, step)
         for label in run.features:
             found[f"kernel of {label}"] = self.kernel(label, step)

@@ -159,6 +159,7 @@ def check(found: Verdict) -> dict[str, Any]:
     layers = [
         {
             "layer": layer.layer,
+            **({"name": layer.name} if layer.name else {}),
             "moves": layer.moves,
             "features": layer.features,
             "kernel": layer.kernel,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import ClassVar
 
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import locate, misuse
@@ -39,6 +40,8 @@ class Architecture(ABC):
     others leave of them. All else that is asked of a network is read off the program that the
     forward pass writes.
     """
+
+    places: ClassVar[str] = "layer"  # what numbers in the names of its vectors count
 
     @property
     @abstractmethod

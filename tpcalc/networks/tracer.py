@@ -112,6 +112,7 @@ class Linear:
         (rows, outputs), (cols, _) = t.sides(self.out), t.sides(self.into)
         if cols:
             t.on(x, str(self.into), "a map")
+            _ = x.ref  # a sum is recorded before the weights, which come after what they multiply
             if rows:
                 return t.product(self.weights.drawn(rows + cols), x, transpose=False)
             readout = t.at(self.weights.drawn(cols, outputs))

@@ -49,8 +49,7 @@ class Contributions:
         self._due: dict[Ref, list[tuple[Contribution, frozenset[Ref]]]] = {}
         for item in wanted:
             path = _path(template, item)
-            first = min(ref for ref in path if ref not in item.parameters)
-            self._due.setdefault(first, []).append((item, path))
+            self._due.setdefault(_due(template, item, path), []).append((item, path))
         self._forward = forward
 
     @property
@@ -97,6 +96,15 @@ def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
 
     leads(item.watch.ref)
     return frozenset(path)
+
+
+def _due(template: Builder, item: Contribution, path: frozenset[Ref]) -> Ref:
+    """Before the parameters are read; where their factors are not there yet, once they are."""
+    first, own = min(item.parameters), item.parameters
+    operands = {ref: references(template.node(ref)) for ref in path - own}
+    readers = {ref: others for ref, others in operands.items() if own.intersection(others)}
+    factors = {other for others in readers.values() for other in others} - own
+    return first if max(factors, default=-1) < first else min(readers)
 
 
 # What is summed up in a node. What a map is applied to may hold an earlier use of it.

@@ -94,7 +94,7 @@ def _layers(layers: Sequence[LayerFacts]) -> Table:
     head += [number("From step"), *([Cell("Why")] if reasons else [])]
     body = []
     for layer in layers:
-        line = [number(str(layer.layer)), _answer(layer.moves)]
+        line = [number(layer.label), _answer(layer.moves)]
         known = layer.features is not None or layer.kernel is not None
         if layer is layers[-1] and layer.moves is not None and not known:
             line += [Cell("–"), Cell("–")]  # the output layer has no features

@@ -99,9 +99,9 @@ def _moves(found: Verdict) -> dict[str, str]:
     words = {True: "yes", False: "no", None: "not known"}
     made = {}
     for layer in found.layers:
-        made[f"Layer {layer.layer}: its update is Θ(1)"] = words[layer.moves]
+        made[f"Layer {layer.label}: its update is Θ(1)"] = words[layer.moves]
         if layer is not found.layers[-1]:
-            made[f"Layer {layer.layer}: its features move"] = words[layer.features]
+            made[f"Layer {layer.label}: its features move"] = words[layer.features]
     return made
 
 

@@ -125,24 +125,31 @@ class LayerFacts:
     """What training does to one layer; None where it is not known.
 
     Args:
-        layer: Its number from 1, L + 1 is the output; or the name of a parameter.
+        layer: Its number from 1; L + 1 is the output.
         moves: Whether its update contributes Theta(1) to its own preactivations.
         features: Whether its features change by Theta(1).
         kernel: Whether its kernel evolves.
         step: The first step at which it does.
         reason: What decided it.
+        name: What it is called, where it has more than a number.
 
     Example:
         >>> LayerFacts(2, True, True, None, 1, "dW_x[2,1,0] is of size 1").kernel is None
         True
     """
 
-    layer: int | str
+    layer: int
     moves: bool | None
     features: bool | None
     kernel: bool | None
     step: int | None
     reason: str
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name, or its number."""
+        return self.name or str(self.layer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,11 +57,22 @@ def test_normalised_layers_are_judged_by_what_is_read() -> None:
     assert readout.facts[0] == "the output grows like n^(1/4) at the start"
 
 
+@pytest.mark.parametrize(
+    ("param", "verdict", "moved"), [("mup", "feature-learning", (True, True, True)),
+                                    ("ntk", "kernel", (False, False, True))]
+)  # fmt: skip
+def test_weights_that_all_tokens_share(param: str, verdict: str, moved: tuple[bool, ...]) -> None:
+    data = tp.Samples(((1.0, 0.5, 0.2, -0.3),), ((1.0,),))
+    found = tp.check(tp.RNN(2, "tanh"), param, data, steps=1)
+    assert found.verdict == verdict
+    assert tuple((layer.name, layer.moves) for layer in found.layers) == tuple(
+        zip("UWv", moved, strict=True)
+    )
+    assert "token 2: its features" in found.facts[0]
+    assert {name for name, *_ in ((row.name,) for row in found.updates)} >= {"dW_x[U@1,1,1]"}
+
+
 def test_what_is_refused() -> None:
-    for question in (tp.check, tp.phases):
-        arguments = ({"a": (0, 1)},) if question is tp.phases else ()
-        with pytest.raises(UsageError, match="an rnn has one layer of weights for all tokens"):
-            question(tp.RNN(2), "mup", *arguments)  # type: ignore[operator]
     for net in (tp.RNN(2), tp.ResNet(2)):
         with pytest.raises(UsageError, match="learning rates are solved for layer after layer"):
             tp.solve(net, "mup")

@@ -106,7 +106,7 @@ def test_bounds_are_never_below_orders(number: int) -> None:
     largest: dict[str, Fraction] = {}
     for name, order in found.items():
         kind = "output" if name in (*watched.changes(1), *watched.changes(2)) else None
-        if name in (watched.features(depth, 1), watched.features(depth, 2)):
+        if name in (*watched.moved(str(depth), 1), *watched.moved(str(depth), 2)):
             kind = "features"
         elif name[:2] in ("h[", "f[") and "-" not in name:
             kind = "largest"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from tpcalc.catalog.architecture import (
     ArchitectureFamily,
@@ -63,6 +64,7 @@ class RNN(Architecture):
         'a recurrent network over 3 tokens with erf, without a bias, weight variance 2'
     """
 
+    places: ClassVar[str] = "token"
     length: int
     act: str | Callable[[Expr], Expr] = "erf"
     weight_variance: Fraction | float | str = Fraction(1)
@@ -127,11 +129,11 @@ class RNN(Architecture):
             bool(self.bias_variance),
             name="U",
             bias_name="b1",
-            label="1",
+            label="U",
             factors=(from_input, from_bias),
         )
-        state = t.linear(t.n, t.n, name="W2", label="2", factors=(from_state, Fraction(1)))
-        read = t.linear(t.outputs, t.n, name="W3", label="3", layer=3)
+        state = t.linear(t.n, t.n, name="W2", label="W", factors=(from_state, Fraction(1)))
+        read = t.linear(t.outputs, t.n, name="W3", label="v", layer=3)
         features: list[Vector] = []
         for token in range(self.length):
             h = enter(x.at(p=token))
