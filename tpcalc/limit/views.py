@@ -13,7 +13,6 @@ from tpcalc.limit.graph import (
     Number,
     OuterExpect,
     Product,
-    Rows,
     ScalarApply,
     Start,
     Twice,
@@ -23,16 +22,13 @@ from tpcalc.program.views import only, view
 
 __all__ = [
     "average_of",
-    "draw_of",
     "fluctuation_of",
     "function_of",
     "is_drawn",
-    "is_noise",
     "noise_of",
     "number_of",
     "outer_of",
     "product_of",
-    "rows_of",
     "scalar_function_of",
     "start_of",
     "sum_of",
@@ -43,14 +39,12 @@ __all__ = [
 ]
 
 average_of: Table[Expect | None] = view(Expect)
-draw_of: Table[Draw | None] = view(Draw)
 fluctuation_of: Table[Fluctuation | None] = view(Fluctuation)
 function_of: Table[Apply | None] = view(Apply)
 noise_of: Table[Noise | None] = view(Noise)
 number_of: Table[Number | None] = view(Number)
 outer_of: Table[OuterExpect | None] = view(OuterExpect)
 product_of: Table[Product | None] = view(Product)
-rows_of: Table[Rows | None] = view(Rows)
 scalar_function_of: Table[ScalarApply | None] = view(ScalarApply)
 start_of: Table[Start | None] = view(Start)
 sum_of: Table[Combine | None] = view(Combine)
@@ -70,6 +64,3 @@ def _no(node: LNode) -> bool:
 
 is_drawn: Table[bool] = Table({Draw: _yes, Fluctuation: _yes}, _no)
 """Whether a node is a Gaussian scalar."""
-
-is_noise: Table[bool] = Table({Noise: _yes}, _no)
-"""Whether a node fluctuates by an unknown law."""

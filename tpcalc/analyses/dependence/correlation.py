@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.limit.graph import Combine, Fluctuation, LNode, LRef, Product, Start
-from tpcalc.limit.views import fluctuation_of, is_noise, product_of, start_of, the_start
+from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of, the_start
 from tpcalc.program.base import Table
 
 __all__ = ["may_correlate"]
@@ -23,7 +23,7 @@ def may_correlate(sets: Sets, a: LRef, b: LRef) -> bool:
     Source: Hajjar, Chizat, Giraud, section B.2 (ZHat).
     """
     first, second = sets.context.nodes[a], sets.context.nodes[b]
-    if a == b or is_noise(first) or is_noise(second):
+    if a == b or noise_of(first) or noise_of(second):
         return True
     return _MAY_CORRELATE(first, second, sets, a, b)
 
