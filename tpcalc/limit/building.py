@@ -155,7 +155,11 @@ class Building:
             return items[0]
         refs = list(dict.fromkeys(items))
         total = add(Par(refs.index(item)) for item in items)
-        return self.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
+        return self.scalar(Fn(total, 0, len(refs)), refs)
+
+    def scalar(self, fn: Fn, scalars: Sequence[LRef]) -> LRef:
+        """The node of a function of scalars."""
+        return scalars[0] if fn.expr == Par(0) else self.add(ScalarApply(fn, tuple(scalars)), None)
 
     def number(self, value: Fraction | float) -> LRef:
         return self.add(Number(value), None)

@@ -11,7 +11,7 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
+from tpcalc.limit.graph import Apply, Combine, LRef, Product, Start
 from tpcalc.limit.pieces import collected
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
@@ -200,8 +200,7 @@ def in_front(context: Context, term: Term, share: Fraction, *found: LRef) -> LRe
     """The product of some scalars with those of a term, and with its number."""
     fixed = [part for part in term.rest if not part[1]]
     one = _multiplied(term.number * share, (*term.scalars, *found), (), fixed)
-    alone = one.fn.expr == Par(0)
-    return one.scalars[0] if alone else context.add(ScalarApply(one.fn, one.scalars), None)
+    return context.scalar(one.fn, one.scalars)
 
 
 def partner(context: Context, term: Term, base: LRef, dim: str) -> LRef:

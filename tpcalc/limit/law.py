@@ -19,7 +19,7 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
+from tpcalc.limit.graph import Apply, Combine, LRef, Product, Start
 from tpcalc.limit.views import function_of, start_of, sum_of, the_start
 from tpcalc.program.base import Table, references
 
@@ -96,9 +96,7 @@ class Laws:
         numbers = [*(scalars[i] for i in kept), *(level for level in levels if level is not None)]
         places: dict[Expr, Expr] = {Var(i): Par(len(kept) + i) for i in range(len(used))}
         expr = substitute(fn.expr, places)
-        if expr == Par(0):
-            return numbers[0]
-        return self.context.add(ScalarApply(Fn(expr, 0, len(numbers)), tuple(numbers)), None)
+        return self.context.scalar(Fn(expr, 0, len(numbers)), numbers)
 
     def density(self, ref: LRef) -> Density:
         """What forms say of the density of a vector.
@@ -458,8 +456,7 @@ def linear_part(
         scalar = None
         if others:
             fn, _, kept = Fn(mul(others), 0, len(scalars)).compact()
-            used = tuple(scalars[i] for i in kept)
-            scalar = used[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used), None)
+            scalar = context.scalar(fn, [scalars[i] for i in kept])
         parts.append((numbers[0] if numbers else Fraction(1), scalar, own[0]))
     if len(parts) == 1 and parts[0][:2] == (1, None):
         return parts[0][2]

@@ -76,7 +76,7 @@ def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power,
     for front, part in apart(context, piece):
         for power, item in _expectations(context, part, dim):
             if front is not None:
-                item = context.add(ScalarApply(TIMES, (front, item)), None)
+                item = context.scalar(TIMES, (front, item))
             yield power, item
 
 

@@ -11,7 +11,7 @@ from tpcalc.limit.building import is_hidden
 from tpcalc.limit.chains import has_inverse
 from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
-from tpcalc.limit.graph import Apply, LRef, ScalarApply
+from tpcalc.limit.graph import Apply, LRef
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
 from tpcalc.limit.views import sum_of
@@ -155,7 +155,7 @@ def _answer(
     used_v = tuple(vectors[i] for i in keep_v)
     used_s = tuple(scalars[i] for i in keep_s)
     if asked.kind in ("nonzero", "away"):
-        node = used_s[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used_s), None)
+        node = context.scalar(fn, used_s)
         doubtful = asked.power < 0 and context.random[node]
         if doubtful and has_inverse(context, node):
             return 1

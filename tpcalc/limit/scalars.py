@@ -102,7 +102,4 @@ def _function(context: Context, piece: Piece | None) -> LRef | None:
         value = expr.value if isinstance(expr, Const) else float(evaluate(Fn(expr, 0), []))
         return context.number(value) if value != 0 else None
     fn, _, keep = Fn(expr, 0, len(piece.scalars)).compact()
-    scalars = tuple(piece.scalars[i] for i in keep)
-    if fn.expr == Par(0):
-        return scalars[0]
-    return context.add(ScalarApply(fn, scalars), None)
+    return context.scalar(fn, [piece.scalars[i] for i in keep])
