@@ -15,7 +15,7 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, walk
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef
-from tpcalc.limit.views import sum_of
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["TIMES", "apart", "in_front", "parted"]
 
@@ -33,7 +33,7 @@ def parted(
         context: The graph under construction.
         vector: Its node.
     """
-    node = sum_of(context.nodes[vector])
+    node = lincomb_of(context.nodes[vector])
     if node is None or not context.is_loose(vector):
         return None
     found = []
