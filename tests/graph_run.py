@@ -13,9 +13,6 @@ import numpy as np
 
 from tests.numpy_run import evaluate
 from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
     Expect,
     Fluctuation,
     LimitGraph,
@@ -24,10 +21,10 @@ from tpcalc.limit.graph import (
     OuterExpect,
     Product,
     Rows,
-    ScalarApply,
     Start,
     Twice,
 )
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["run"]
 
@@ -64,13 +61,13 @@ def _product(node: Product, values: list[Any], width: int, inputs: Mapping[str, 
     return _hat(node.matrix, node.transpose, values[node.vector], width, inputs)
 
 
-def _apply(node: Apply, values: list[Any], width: int, inputs: Mapping[str, Any]) -> Any:
+def _apply(node: Nonlin, values: list[Any], width: int, inputs: Mapping[str, Any]) -> Any:
     vectors = [values[ref] for ref in node.vectors]
     found = evaluate(node.fn, vectors, [values[ref] for ref in node.scalars])
-    return np.broadcast_to(found, vectors[0].shape)
+    return np.broadcast_to(found, vectors[0].shape) if vectors else float(found)
 
 
-def _combine(node: Combine, values: list[Any], width: int, inputs: Mapping[str, Any]) -> Any:
+def _combine(node: LinComb, values: list[Any], width: int, inputs: Mapping[str, Any]) -> Any:
     terms = zip(node.numbers, node.scalars, node.vectors, strict=True)
     return sum(float(c) * (1.0 if s is None else values[s]) * values[v] for c, s, v in terms)
 
@@ -108,20 +105,15 @@ def _fluctuation(
     return width**0.5 * np.mean(g * _hat(root, False, x, width, inputs))
 
 
-def _scalar(node: ScalarApply, values: list[Any], width: int, inputs: Mapping[str, Any]) -> Any:
-    return float(evaluate(node.fn, [], [values[ref] for ref in node.scalars]))
-
-
 _ROWS: dict[type, Row] = {
     Start: _start,
     Product: _product,
-    Apply: _apply,
-    Combine: _combine,
+    Nonlin: _apply,
+    LinComb: _combine,
     Expect: _expect,
     Noise: _noise,
     OuterExpect: _outer,
     Fluctuation: _fluctuation,
-    ScalarApply: _scalar,
     Number: lambda node, values, width, inputs: float(node.value),
-    Draw: lambda node, values, width, inputs: inputs[node.name],
+    Input: lambda node, values, width, inputs: inputs[node.name],
 }

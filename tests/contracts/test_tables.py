@@ -89,10 +89,10 @@ def test_nodes_are_asked_through_tables() -> None:
     [
         "isinstance(node, MatMul)",
         "isinstance(node, (int, Start))",
-        "isinstance(node, int | nodes.Apply)",
+        "isinstance(node, int | nodes.Expect)",
         "issubclass(kind, LNode)",
         "type(node) is Lines",
-        "type(node) == graph.Draw",
+        "type(node) == graph.Number",
         "type(node) in (MatMul, Start)",
         "match node:\n    case MatMul(a, b): pass",
     ],

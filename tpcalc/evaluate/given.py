@@ -16,17 +16,10 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul, substitute
-from tpcalc.limit.graph import (
-    LimitGraph,
-    LNode,
-    LRef,
-    Number,
-    ScalarApply,
-    product_mean,
-)
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, Number, product_mean
 from tpcalc.limit.views import is_drawn, number_of
 from tpcalc.program.base import references, renumbered
-from tpcalc.program.nodes import Data, Kind
+from tpcalc.program.nodes import Data, Kind, Nonlin
 from tpcalc.program.program import Program, prune
 from tpcalc.program.views import input_of
 from tpcalc.results import checks
@@ -133,13 +126,13 @@ class _Written:
         if len(spread.parts) == 1:  # nothing of it stays random
             ((base, factor),) = spread.parts.items()
             expr = Par(0) ** -1 * (const(value) - Par(1))
-            found[base] = self.put(ScalarApply(Fn(expr, 0, 2), (factor, spread.mean)))
+            found[base] = self.put(Nonlin(Fn(expr, 0, 2), (), (factor, spread.mean)))
         variance = self.chance.covariance(ref, ref)
         for base, node in enumerate(self.graph.nodes):
             if is_drawn(node) and base not in found:
                 shared = self.chance.covariance(base, ref)
                 expr = Par(0) + Par(1) * Par(2) ** -1 * (const(value) - Par(3))
-                found[base] = self.put(ScalarApply(Fn(expr, 0, 4), (base, shared, variance, ref)))
+                found[base] = self.put(Nonlin(Fn(expr, 0, 4), (), (base, shared, variance, ref)))
         return found
 
     def rewritten(self, moved: Mapping[LRef, LRef]) -> LimitGraph:
@@ -187,4 +180,4 @@ class _Written:
         }
         fn, _, keep = Fn(substitute(expr, given), 0, len(refs)).compact()
         used = tuple(refs[i] for i in keep)
-        return used[0] if fn.expr == Par(0) else self.put(ScalarApply(fn, used))
+        return used[0] if fn.expr == Par(0) else self.put(Nonlin(fn, (), used))

@@ -16,11 +16,11 @@ __all__ = ["limit_notes"]
 
 
 def _growing(graph: LimitGraph) -> list[str]:
-    """Functions that no limit theorem covers: their moments may be infinite."""
+    """Functions of vectors that no limit theorem covers: their moments may be infinite."""
     fast = {
         part.atom.name
         for node in graph.nodes
-        if (own := function_of(node) or average_of(node)) is not None
+        if (own := function_of(node) or average_of(node)) is not None and own.vectors
         for part in walk(own.fn.expr)
         if isinstance(part, Call) and part.atom.facts.growth is None
     }

@@ -14,16 +14,9 @@ from tpcalc.evaluate.chain import ZERO, Chain, chosen, refuse
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.evaluate.particles.tails import rarely_sampled
-from tpcalc.limit.graph import (
-    Apply,
-    Expect,
-    LimitGraph,
-    LRef,
-    Product,
-    ScalarApply,
-    restricted,
-)
+from tpcalc.limit.graph import Expect, LimitGraph, LRef, Product, restricted
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Nonlin
 from tpcalc.results import Estimate, Status
 
 if TYPE_CHECKING:
@@ -180,8 +173,7 @@ def _any_in(refs: Iterable[LRef], found: set[LRef]) -> bool:
 
 _TERMS: Table[str] = Table(
     {
-        Apply: lambda node: node.fn.text,
-        ScalarApply: lambda node: node.fn.text,
+        Nonlin: lambda node: node.fn.text,
         Expect: lambda node: f"the average of {node.fn.text}",
         Product: lambda node: f"a product with {node.matrix}{'.T' if node.transpose else ''}",
     },

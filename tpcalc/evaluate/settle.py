@@ -9,7 +9,8 @@ from tpcalc.evaluate.witness import Law, comes_near_zero, law, nonzero
 from tpcalc.functions import Fn, Par, const
 from tpcalc.limit.claims import Claim, Trial, Verdict
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LRef, ScalarApply
+from tpcalc.limit.graph import LRef
+from tpcalc.program.nodes import Nonlin
 
 __all__ = ["settle", "tested"]
 
@@ -70,6 +71,6 @@ def _distances(context: Context, claim: Claim) -> list[LRef]:
     if claim.points == (0.0,):
         return [claim.node]
     return [
-        context.add(ScalarApply(Fn(Par(0) - const(point), 0, 1), (claim.node,)), None)
+        context.add(Nonlin(Fn(Par(0) - const(point), 0, 1), (), (claim.node,)), None)
         for point in claim.points
     ]

@@ -14,8 +14,8 @@ from fractions import Fraction
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, walk
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import LRef, ScalarApply
-from tpcalc.limit.views import sum_of
+from tpcalc.limit.graph import LRef
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["TIMES", "apart", "in_front", "parted"]
 
@@ -33,7 +33,7 @@ def parted(
         context: The graph under construction.
         vector: Its node.
     """
-    node = sum_of(context.nodes[vector])
+    node = lincomb_of(context.nodes[vector])
     if node is None or not context.is_loose(vector):
         return None
     found = []
@@ -97,7 +97,7 @@ def in_front(context: Context, front: LRef | None, piece: Piece) -> tuple[LRef |
         return front, piece
     fn, _, kept = Fn(mul(numbers), 0, len(piece.scalars)).compact()
     scalars = tuple(piece.scalars[i] for i in kept)
-    own = scalars[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, scalars), None)
+    own = context.scalar(fn, scalars)
     rest = mul([f for f in factors if f not in numbers])
     fn, keep_v, kept = Fn(rest, len(piece.vectors), len(piece.scalars)).compact()
     vectors = tuple(piece.vectors[i] for i in keep_v)
@@ -112,7 +112,7 @@ def _has(kind: type[Expr], expr: Expr) -> bool:
 def _product(context: Context, a: LRef | None, b: LRef | None) -> LRef | None:
     if a is None or b is None:
         return a if b is None else b
-    return context.add(ScalarApply(TIMES, (a, b)), None)
+    return context.scalar(TIMES, (a, b))
 
 
 def _monomials(expr: Expr, numbers: frozenset[Par]) -> dict[Monomial, Expr] | None:

@@ -12,8 +12,6 @@ from tpcalc.functions import Call, Fn, Par
 from tpcalc.functions.expr import add, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.graph import (
-    Apply,
-    Draw,
     Expect,
     Fluctuation,
     LNode,
@@ -23,7 +21,6 @@ from tpcalc.limit.graph import (
     Product,
     Root,
     Rows,
-    ScalarApply,
     Start,
     Twice,
     family_of,
@@ -31,7 +28,7 @@ from tpcalc.limit.graph import (
 from tpcalc.limit.parity import Parity
 from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import Input, Nonlin, Ref
 from tpcalc.program.program import Program
 
 __all__ = ["Building", "is_hidden"]
@@ -155,7 +152,11 @@ class Building:
             return items[0]
         refs = list(dict.fromkeys(items))
         total = add(Par(refs.index(item)) for item in items)
-        return self.add(ScalarApply(Fn(total, 0, len(refs)), tuple(refs)), None)
+        return self.scalar(Fn(total, 0, len(refs)), refs)
+
+    def scalar(self, fn: Fn, scalars: Sequence[LRef]) -> LRef:
+        """The node of a function of scalars."""
+        return scalars[0] if fn.expr == Par(0) else self.add(Nonlin(fn, (), tuple(scalars)), None)
 
     def number(self, value: Fraction | float) -> LRef:
         return self.add(Number(value), None)
@@ -183,7 +184,7 @@ def _of_product(node: Product, building: Building) -> _Own:
     return _Own(building.root(node.matrix), building.side(node.matrix, node.transpose))
 
 
-def _of_function(node: Apply | Expect, building: Building) -> _Own:
+def _of_function(node: Nonlin | Expect, building: Building) -> _Own:
     return _HIDDEN if is_hidden(node.fn) else _NOTHING
 
 
@@ -196,11 +197,11 @@ _OWN: Table[_Own] = Table(
     {
         Start: lambda node, building: _Own(building.root(node)),
         Product: _of_product,
-        Apply: _of_function,
+        Nonlin: _of_function,
         Expect: _of_function,
         Fluctuation: _of_fluctuation,
         Noise: lambda node, building: _HIDDEN if is_hidden(node.fn) else _NOISE,
-        Draw: lambda node, building: _Own(building.bit(f"scalar {node.name}"), drawn=node.std != 0),
+        Input: lambda node, building: _Own(building.bit(f"scalar {node.name}"), drawn=True),
     },
     lambda node, building: _NOTHING,
 )

@@ -15,22 +15,12 @@ from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    Expect,
-    Fluctuation,
-    LRef,
-    Number,
-    Product,
-    ScalarApply,
-    Start,
-)
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start
 from tpcalc.limit.isometry import is_isometric
 from tpcalc.limit.law import Density, Laws
 from tpcalc.limit.views import product_of, start_of
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["Certainty"]
 
@@ -90,9 +80,6 @@ class Certainty:
         spread = start is None or self.context.varies(start)
         return EVERYWHERE if spread and self._all(node.vectors) else NOWHERE
 
-    def _number(self, node: ScalarApply) -> int:
-        return EVERYWHERE if _monomial(node.fn.expr) and self._all(node.scalars) else NOWHERE
-
     def _product(self, node: Product) -> int:
         """W^T y is 0 where W is orthogonal with fewer columns and y has nothing in their span."""
         if not self._known[node.vector]:
@@ -110,7 +97,7 @@ class Certainty:
             return not sides & context.side(node.matrix, node.transpose)
         return not (sides | context.sides[node.vector]) & context.both_sides(node)
 
-    def _combined(self, node: Combine) -> int:
+    def _combined(self, node: LinComb) -> int:
         """One certain term with a Gaussian direction that the others certainly do not hold."""
         context = self.context
         parity = context.parity
@@ -132,7 +119,7 @@ class Certainty:
                 return EVERYWHERE
         return NOWHERE
 
-    def _applied(self, node: Apply) -> int:
+    def _applied(self, node: Nonlin) -> int:
         """A product of powers and named functions, of which one at most is 0 somewhere."""
         if not self._all(node.scalars):
             return NOWHERE
@@ -174,12 +161,8 @@ class Certainty:
 # The nodes that the answer to a node hangs on.
 _ASKED: Table[tuple[LRef, ...]] = Table(
     {
-        Product: lambda node: (node.vector,),
-        Fluctuation: lambda node: node.vectors,
-        Apply: lambda node: (*node.vectors, *node.scalars),
-        Expect: lambda node: (*node.vectors, *node.scalars),
-        Combine: lambda node: (*node.vectors, *(s for s in node.scalars if s is not None)),
-        ScalarApply: lambda node: node.scalars,
+        **dict.fromkeys((Product, Fluctuation, Nonlin, Expect), references),
+        LinComb: lambda node: (*node.vectors, *(s for s in node.scalars if s is not None)),
     },
     lambda node: (),
 )
@@ -188,12 +171,11 @@ _DECIDED: Table[int] = Table(
     {
         Start: lambda node, by, ref: by._start(node, ref),
         Number: lambda node, by, ref: EVERYWHERE if node.value != 0 else NOWHERE,
-        Draw: lambda node, by, ref: EVERYWHERE,
+        Input: lambda node, by, ref: EVERYWHERE,
         Product: lambda node, by, ref: by._product(node),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),
-        Combine: lambda node, by, ref: by._combined(node),
-        ScalarApply: lambda node, by, ref: by._number(node),
-        Apply: lambda node, by, ref: by._applied(node),
+        LinComb: lambda node, by, ref: by._combined(node),
+        Nonlin: lambda node, by, ref: by._applied(node),
         Expect: lambda node, by, ref: by._mean(node),
     },
     lambda node, by, ref: NOWHERE,
@@ -202,15 +184,6 @@ _DECIDED: Table[int] = Table(
 
 def _factors(expr: Expr) -> tuple[Expr, ...]:
     return expr.factors if isinstance(expr, Mul) else (expr,)
-
-
-def _monomial(expr: Expr) -> bool:
-    """Whether an expression is a product of powers of its arguments, times a number."""
-    return all(
-        isinstance(factor, Const | Par | Var)
-        or (isinstance(factor, Pow) and isinstance(factor.base, Par | Var))
-        for factor in _factors(expr)
-    )
 
 
 def _visible(expr: Expr) -> Call | None:

@@ -16,8 +16,8 @@ from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.least import is_tame
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of
-from tpcalc.limit.graph import Apply, Combine, LRef, ScalarApply
-from tpcalc.limit.views import is_drawn, scalar_function_of
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.program import Program
@@ -126,25 +126,19 @@ def opened(context: Building, expr: Expr, chosen: Callable[[LRef], bool]) -> Exp
     return expr
 
 
-def _of_sum(node: Combine) -> Expr:
+def _of_sum(node: LinComb) -> Expr:
     terms = zip(node.numbers, node.scalars, node.vectors, strict=True)
     return add(mul((const(x), *(() if s is None else (Par(s),)), Var(v))) for x, s, v in terms)
 
 
-def _of_function(node: Apply | ScalarApply, vectors: tuple[LRef, ...]) -> Expr:
-    own: dict[Expr, Expr] = {Var(i): Var(v) for i, v in enumerate(vectors)}
+def _of_function(node: Nonlin) -> Expr:
+    own: dict[Expr, Expr] = {Var(i): Var(v) for i, v in enumerate(node.vectors)}
     own.update({Par(i): Par(s) for i, s in enumerate(node.scalars)})
     return substitute(node.fn.expr, own)
 
 
 # A function or a sum as an expression of nodes.
-_FORMULAS: Table[Expr] = Table(
-    {
-        Combine: _of_sum,
-        Apply: lambda node: _of_function(node, node.vectors),
-        ScalarApply: lambda node: _of_function(node, ()),
-    }
-)
+_FORMULAS: Table[Expr] = Table({LinComb: _of_sum, Nonlin: _of_function})
 
 
 def has_inverse(context: Building, scalar: LRef) -> bool:
@@ -168,7 +162,7 @@ def has_inverse(context: Building, scalar: LRef) -> bool:
 
 
 def _is_formula(context: Building, ref: LRef) -> bool:
-    return context.random[ref] and scalar_function_of(context.nodes[ref]) is not None
+    return context.random[ref] and function_of(context.nodes[ref]) is not None
 
 
 def _degree(context: Building, ref: LRef) -> Degree:

@@ -15,9 +15,6 @@ from tpcalc.functions.expr import walk
 from tpcalc.functions.symbolic import to_sympy
 from tpcalc.limit.corrections import correction
 from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
     Expect,
     Fluctuation,
     LimitGraph,
@@ -26,12 +23,12 @@ from tpcalc.limit.graph import (
     OuterExpect,
     Product,
     Rows,
-    ScalarApply,
     Start,
     Twice,
 )
 from tpcalc.limit.views import the_product
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 from tpcalc.results import Formula
 
 __all__ = ["express"]
@@ -148,9 +145,9 @@ class _Writer:
             return self._symbol(_z(self.named[ref]) if vector else _scalar(self.named[ref]))
         return _FORMULAS(self.graph.nodes[ref], self, ref)
 
-    def _function(self, node: Apply | ScalarApply, vectors: Sequence[LRef]) -> Any:
+    def _function(self, node: Nonlin) -> Any:
         self._spend(sum(1 for _ in walk(node.fn.expr)))
-        own = [self._node(r) for r in vectors]
+        own = [self._node(r) for r in node.vectors]
         return to_sympy(node.fn.expr, own, [self._node(r) for r in node.scalars])
 
     def _number(self, node: Number) -> Any:
@@ -174,7 +171,7 @@ class _Writer:
     def _outer(self, node: OuterExpect) -> Any:
         raise _TooLarge
 
-    def _combine(self, node: Combine) -> Any:
+    def _combine(self, node: LinComb) -> Any:
         import sympy
 
         terms = []
@@ -261,7 +258,7 @@ class _Writer:
             return None
         return f"{side[0]} {x[0]}", f"{side[1]} {x[1]}", f"<mrow>{side[2]}{x[2]}</mrow>"
 
-    def _function_label(self, node: Apply) -> _Text | None:
+    def _function_label(self, node: Nonlin) -> _Text | None:
         if len(node.vectors) > 2 or node.scalars:
             return None
         parts = [self._label(r) for r in node.vectors]
@@ -277,12 +274,11 @@ _FORMULAS: Table[Any] = Table(
     {
         Start: lambda node, by, ref: by._symbol(_start(by.graph, node)),
         Product: lambda node, by, ref: by._product(ref, node),
-        Apply: lambda node, by, ref: by._function(node, node.vectors),
-        ScalarApply: lambda node, by, ref: by._function(node, ()),
-        Combine: lambda node, by, ref: by._combine(node),
+        Nonlin: lambda node, by, ref: by._function(node),
+        LinComb: lambda node, by, ref: by._combine(node),
         Expect: lambda node, by, ref: by._expect(node),
         Number: lambda node, by, ref: by._number(node),
-        Draw: lambda node, by, ref: by._symbol(_scalar(node.name)),
+        Input: lambda node, by, ref: by._symbol(_scalar(node.name)),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),
         OuterExpect: lambda node, by, ref: by._outer(node),
     }
@@ -292,7 +288,7 @@ _LABELS: Table[_Text | None] = Table(
     {
         Start: lambda node, by: _start(by.graph, node),
         Product: lambda node, by: by._product_label(node),
-        Apply: lambda node, by: by._function_label(node),
+        Nonlin: lambda node, by: by._function_label(node),
     },
     lambda node, by: None,
 )

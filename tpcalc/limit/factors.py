@@ -11,10 +11,11 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
+from tpcalc.limit.graph import LRef, Product, Start
 from tpcalc.limit.pieces import collected
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, Nonlin
 
 __all__ = [
     "MOST",
@@ -116,14 +117,14 @@ def multiple(context: Context, vector: LRef) -> Term | None:
     return _MULTIPLES(context.nodes[vector])
 
 
-def _single(node: Combine) -> Term | None:
+def _single(node: LinComb) -> Term | None:
     if len(node.vectors) != 1:
         return None
     scalars = tuple(scalar for scalar in node.scalars if scalar is not None)
     return Term(node.numbers[0], scalars, node.vectors, ())
 
 
-def _linear(node: Apply) -> Term | None:
+def _linear(node: Nonlin) -> Term | None:
     if len(node.vectors) != 1:
         return None
     found = terms(node.fn, node.vectors, node.scalars)
@@ -131,7 +132,7 @@ def _linear(node: Apply) -> Term | None:
     return found[0] if alone else None
 
 
-_MULTIPLES: Table[Term | None] = Table({Combine: _single, Apply: _linear}, lambda node: None)
+_MULTIPLES: Table[Term | None] = Table({LinComb: _single, Nonlin: _linear}, lambda node: None)
 
 
 def opened(context: Context, term: Term) -> list[Term] | None:
@@ -143,19 +144,19 @@ def opened(context: Context, term: Term) -> list[Term] | None:
     return None
 
 
-def _parts_of_sum(node: Combine) -> list[Term]:
+def _parts_of_sum(node: LinComb) -> list[Term]:
     parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
     return [Term(number, () if s is None else (s,), (x,), ()) for number, s, x in parts]
 
 
-def _parts_of_function(node: Apply) -> list[Term] | None:
+def _parts_of_function(node: Nonlin) -> list[Term] | None:
     if not isinstance(node.fn.expr, Add | Mul):
         return None
     return terms(node.fn, node.vectors, node.scalars)
 
 
 _PARTS: Table[list[Term] | None] = Table(
-    {Combine: _parts_of_sum, Apply: _parts_of_function}, lambda node: None
+    {LinComb: _parts_of_sum, Nonlin: _parts_of_function}, lambda node: None
 )
 
 
@@ -173,7 +174,7 @@ def _is_bare(context: Context, vector: LRef) -> bool:
     return bare[vector]
 
 
-def _is_bare_function(node: Apply, context: Context) -> bool:
+def _is_bare_function(node: Nonlin, context: Context) -> bool:
     opens = isinstance(node.fn.expr, Add | Mul)
     return not opens or has_bare_term(context, node.fn, node.vectors)
 
@@ -182,8 +183,8 @@ _BARE: Table[bool] = Table(
     {
         Start: lambda node, context: False,
         Product: lambda node, context: False,
-        Combine: lambda node, context: any(context.bare[v] for v in node.vectors),
-        Apply: _is_bare_function,
+        LinComb: lambda node, context: any(context.bare[v] for v in node.vectors),
+        Nonlin: _is_bare_function,
     },
     lambda node, context: True,
 )
@@ -193,22 +194,21 @@ def vector_of(context: Context, piece: Piece, dim: str) -> LRef:
     """The node of a function of vectors."""
     if piece.fn.expr == Var(0):
         return piece.vectors[0]
-    return context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
+    return context.add(Nonlin(piece.fn, piece.vectors, piece.scalars), dim)
 
 
 def in_front(context: Context, term: Term, share: Fraction, *found: LRef) -> LRef:
     """The product of some scalars with those of a term, and with its number."""
     fixed = [part for part in term.rest if not part[1]]
     one = _multiplied(term.number * share, (*term.scalars, *found), (), fixed)
-    alone = one.fn.expr == Par(0)
-    return one.scalars[0] if alone else context.add(ScalarApply(one.fn, one.scalars), None)
+    return context.scalar(one.fn, one.scalars)
 
 
 def partner(context: Context, term: Term, base: LRef, dim: str) -> LRef:
     """The vector of a product of vectors and functions; of none of them the constant 1."""
     rest = [part for part in term.rest if part[1]]
     if not term.vectors and not rest:
-        return context.add(Apply(Fn(const(1), 1), (base,)), dim)
+        return context.add(Nonlin(Fn(const(1), 1), (base,)), dim)
     return vector_of(context, _multiplied(Fraction(1), (), term.vectors, rest), dim)
 
 

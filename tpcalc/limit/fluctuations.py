@@ -28,19 +28,11 @@ from tpcalc.limit.factors import (
     terms,
     vector_of,
 )
-from tpcalc.limit.graph import (
-    Combine,
-    Fluctuation,
-    LNode,
-    LRef,
-    Product,
-    Rows,
-    Start,
-    Twice,
-)
+from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Rows, Start, Twice
 from tpcalc.limit.slopes import is_told, slopes
 from tpcalc.limit.views import product_of, start_of, the_start
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb
 
 __all__ = ["fluctuation"]
 
@@ -278,7 +270,7 @@ def _is_early(node: Product, context: Context, vector: LRef, root: int) -> bool:
     return node.matrix not in context.orthogonal and context.root(node.matrix) < root
 
 
-def _is_linear_sum(node: Combine, context: Context, vector: LRef, root: int) -> bool:
+def _is_linear_sum(node: LinComb, context: Context, vector: LRef, root: int) -> bool:
     return all(_is_linear(context, part, root) for part in node.vectors)
 
 
@@ -287,7 +279,7 @@ def _is_linear_multiple(node: LNode, context: Context, vector: LRef, root: int) 
     return found is not None and _is_linear(context, found.vectors[0], root)
 
 
-_LINEAR: Table[bool] = Table({Product: _is_early, Combine: _is_linear_sum}, _is_linear_multiple)
+_LINEAR: Table[bool] = Table({Product: _is_early, LinComb: _is_linear_sum}, _is_linear_multiple)
 
 
 def _gaussian(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef:

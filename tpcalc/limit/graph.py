@@ -2,6 +2,7 @@
 
 A second small straight-line language. A vector node stands for one random variable Z (the law of a
 coordinate); its scalars are limits of moments. Powers of n are gone: ``derive`` took them out.
+Functions, sums and random numbers are the nodes of programs: they mean the same here.
 """
 
 from __future__ import annotations
@@ -13,12 +14,9 @@ from typing import ClassVar
 
 from tpcalc.functions import Fn, Var
 from tpcalc.program.base import Table, cone, renumbered
-from tpcalc.program.nodes import Dim, Family, Ref
+from tpcalc.program.nodes import Dim, Family, Input, LinComb, Nonlin, Ref
 
 __all__ = [
-    "Apply",
-    "Combine",
-    "Draw",
     "Expect",
     "Fluctuation",
     "LNode",
@@ -30,7 +28,6 @@ __all__ = [
     "Product",
     "Root",
     "Rows",
-    "ScalarApply",
     "Start",
     "Target",
     "Twice",
@@ -66,28 +63,6 @@ class Product:
     vector: LRef
 
     grammar: ClassVar[str] = "product <matrix><transpose? transposed> <vector>"
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """A coordinatewise function of Z's and scalars."""
-
-    fn: Fn
-    vectors: tuple[LRef, ...]
-    scalars: tuple[LRef, ...] = ()
-
-    grammar: ClassVar[str] = "apply <fn> (<vectors><scalars?; >)"
-
-
-@dataclass(frozen=True, slots=True)
-class Combine:
-    """Sum of number * scalar * Z (scalar None: 1)."""
-
-    numbers: tuple[Fraction | float, ...]
-    scalars: tuple[LRef | None, ...]
-    vectors: tuple[LRef, ...]
-
-    grammar: ClassVar[str] = "combine <numbers><scalars>*<vectors> + ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,46 +146,16 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A given number."""
+    """A given number: without a name, so that equal ones are one node."""
 
     value: Fraction | float
 
     grammar: ClassVar[str] = "number <value>"
 
 
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """A random scalar N(value, std^2), independent of everything else."""
-
-    name: str
-    value: Fraction | float
-    std: Fraction | float
-
-    grammar: ClassVar[str] = "draw <name> <value> std <std>"
-
-
-@dataclass(frozen=True, slots=True)
-class ScalarApply:
-    """A function of scalars."""
-
-    fn: Fn
-    scalars: tuple[LRef, ...]
-
-    grammar: ClassVar[str] = "scalar <fn> (<scalars>)"
-
-
+# An input is a random number, with a variance that is not 0; start vectors name their group.
 LNode = (
-    Start
-    | Product
-    | Apply
-    | Combine
-    | OuterExpect
-    | Expect
-    | Fluctuation
-    | Noise
-    | Number
-    | Draw
-    | ScalarApply
+    Start | Product | Nonlin | LinComb | OuterExpect | Expect | Fluctuation | Noise | Number | Input
 )
 
 

@@ -19,9 +19,11 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Apply, Combine, LRef, Product, ScalarApply, Start
-from tpcalc.limit.views import function_of, start_of, sum_of, the_start
+from tpcalc.limit.graph import LRef, Product, Start
+from tpcalc.limit.views import function_of, start_of, the_start
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import LinComb, Nonlin
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Density", "Laws", "is_flat", "linear_part"]
 
@@ -68,7 +70,7 @@ class Laws:
             self._levels[ref] = _LEVELS(self.context.nodes[ref], self)
         return self._levels[ref]
 
-    def _level_of_sum(self, node: Combine) -> LRef | None:
+    def _level_of_sum(self, node: LinComb) -> LRef | None:
         if not self._are_levels(node.vectors):
             return None
         terms = [
@@ -96,9 +98,7 @@ class Laws:
         numbers = [*(scalars[i] for i in kept), *(level for level in levels if level is not None)]
         places: dict[Expr, Expr] = {Var(i): Par(len(kept) + i) for i in range(len(used))}
         expr = substitute(fn.expr, places)
-        if expr == Par(0):
-            return numbers[0]
-        return self.context.add(ScalarApply(Fn(expr, 0, len(numbers)), tuple(numbers)), None)
+        return self.context.scalar(Fn(expr, 0, len(numbers)), numbers)
 
     def density(self, ref: LRef) -> Density:
         """What forms say of the density of a vector.
@@ -120,7 +120,7 @@ class Laws:
             return Density.NONE
         return Density.PROVED if self._is_fresh(ref, node) else Density.PLAIN
 
-    def _density_of_sum(self, node: Combine, ref: LRef) -> Density:
+    def _density_of_sum(self, node: LinComb, ref: LRef) -> Density:
         if self._is_image(ref):
             return Density.PROVED if self._image_varies(ref) else Density.NONE
         if self._proved(node):
@@ -137,7 +137,7 @@ class Laws:
         """Whether nothing that the matrix was applied to before can hold a part of the vector."""
         return ref in self.context.parity.alone and self.certain(node.vector)
 
-    def _proved(self, node: Combine) -> bool:
+    def _proved(self, node: LinComb) -> bool:
         """Whether one term with a given number is a fresh direction that no other term holds."""
         depends = self.context.parity.depends
         for place, (scalar, vector) in enumerate(zip(node.scalars, node.vectors, strict=True)):
@@ -167,7 +167,7 @@ class Laws:
         """Directions in which a vector is affine, with nothing else in it that feels them."""
         return _FREEDOMS(self.context.nodes[ref], self, ref, free, given)
 
-    def _freedom_of_sum(self, node: Combine, free: Sequence[int], given: bool) -> int:
+    def _freedom_of_sum(self, node: LinComb, free: Sequence[int], given: bool) -> int:
         depends = self.context.parity.depends
         once = twice = found = 0
         for vector in node.vectors:
@@ -203,7 +203,7 @@ class Laws:
         stack = [(ref, True)]
         while stack and len(out) + len(stack) <= MOST:
             top, given = stack.pop()
-            total = sum_of(self.context.nodes[top])
+            total = lincomb_of(self.context.nodes[top])
             if total is not None and not self._is_image(top):
                 parts = zip(total.vectors, total.scalars, strict=True)
                 stack += [(v, given and scalar is None) for v, scalar in parts][::-1]
@@ -291,7 +291,7 @@ class Laws:
 
     def _is_image(self, ref: LRef) -> bool:
         """Whether this is a sum of start vectors with given numbers."""
-        return self._is_start_or_image(ref) and sum_of(self.context.nodes[ref]) is not None
+        return self._is_start_or_image(ref) and lincomb_of(self.context.nodes[ref]) is not None
 
     def _is_start_or_image(self, ref: LRef) -> bool:
         found = self._of_starts.get(ref)
@@ -331,15 +331,15 @@ class Laws:
         return out
 
 
-def _smooth_arguments(node: Apply) -> tuple[LRef, ...]:
+def _smooth_arguments(node: Nonlin) -> tuple[LRef, ...]:
     felt = {v for part in _smooth_parts(node.fn.expr) for v in walk(part)}
     return tuple(v for place, v in enumerate(node.vectors) if Var(place) in felt)
 
 
 _LEVELS: Table[LRef | None] = Table(
     {
-        Apply: lambda node, laws: laws.level_of(node.fn, node.vectors, node.scalars),
-        Combine: lambda node, laws: laws._level_of_sum(node),
+        Nonlin: lambda node, laws: laws.level_of(node.fn, node.vectors, node.scalars),
+        LinComb: lambda node, laws: laws._level_of_sum(node),
     },
     lambda node, laws: None,
 )
@@ -347,7 +347,7 @@ _DENSITIES: Table[Density] = Table(
     {
         Start: lambda node, laws, ref: laws._density_of_start(ref),
         Product: lambda node, laws, ref: laws._density_of_product(node, ref),
-        Combine: lambda node, laws, ref: laws._density_of_sum(node, ref),
+        LinComb: lambda node, laws, ref: laws._density_of_sum(node, ref),
     },
     lambda node, laws, ref: Density.NONE,
 )
@@ -360,38 +360,38 @@ _FREEDOMS: Table[int] = Table(
         **dict.fromkeys(
             _DIRECTIONS, lambda node, laws, ref, free, given: laws.context.parity.own[ref]
         ),
-        Combine: lambda node, laws, ref, free, given: laws._freedom_of_sum(node, free, given),
+        LinComb: lambda node, laws, ref, free, given: laws._freedom_of_sum(node, free, given),
     },
     lambda node, laws, ref, free, given: 0,
 )
 # Of a sum its vectors; None: it is a product.
 _SUMMANDS: Table[tuple[LRef, ...] | None] = Table(
-    {Product: lambda node: None, Combine: lambda node: node.vectors}, lambda node: ()
+    {Product: lambda node: None, LinComb: lambda node: node.vectors}, lambda node: ()
 )
 
 
-def _sums_starts(node: Combine, context: Building) -> bool:
+def _sums_starts(node: LinComb, context: Building) -> bool:
     return all(scalar is None for scalar in node.scalars) and all(
         start_of(context.nodes[vector]) is not None for vector in node.vectors
     )
 
 
 _OF_STARTS: Table[bool] = Table(
-    {Start: lambda node, context: True, Combine: _sums_starts}, lambda node, context: False
+    {Start: lambda node, context: True, LinComb: _sums_starts}, lambda node, context: False
 )
 
 
-def _summed_starts(node: Combine, context: Building) -> list[tuple[Start, float]]:
+def _summed_starts(node: LinComb, context: Building) -> list[tuple[Start, float]]:
     pairs = zip(node.vectors, node.numbers, strict=True)
     return [(the_start(context.nodes[vector]), float(number)) for vector, number in pairs]
 
 
 _STARTS: Table[list[tuple[Start, float]]] = Table(
-    {Start: lambda node, context: [(node, 1.0)], Combine: _summed_starts}
+    {Start: lambda node, context: [(node, 1.0)], LinComb: _summed_starts}
 )
 # The vectors that a node feels by more than jumps; None: it is no function of vectors.
 _SMOOTH_VECTORS: Table[tuple[LRef, ...] | None] = Table(
-    {Combine: lambda node: node.vectors, Apply: _smooth_arguments}, lambda node: None
+    {LinComb: lambda node: node.vectors, Nonlin: _smooth_arguments}, lambda node: None
 )
 
 
@@ -458,8 +458,7 @@ def linear_part(
         scalar = None
         if others:
             fn, _, kept = Fn(mul(others), 0, len(scalars)).compact()
-            used = tuple(scalars[i] for i in kept)
-            scalar = used[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used), None)
+            scalar = context.scalar(fn, [scalars[i] for i in kept])
         parts.append((numbers[0] if numbers else Fraction(1), scalar, own[0]))
     if len(parts) == 1 and parts[0][:2] == (1, None):
         return parts[0][2]
@@ -467,7 +466,7 @@ def linear_part(
         return None
     dim = context.dims[parts[0][2]]
     return context.add(
-        Combine(
+        LinComb(
             tuple(number for number, _, _ in parts),
             tuple(scalar for _, scalar, _ in parts),
             tuple(vector for _, _, vector in parts),

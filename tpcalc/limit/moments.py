@@ -13,12 +13,12 @@ from tpcalc.limit.apart import TIMES, apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
-from tpcalc.limit.graph import Expect, LRef, Noise, ScalarApply
+from tpcalc.limit.graph import Expect, LRef, Noise
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.series import Series
 from tpcalc.limit.views import function_of
 from tpcalc.orders.chamber import Power, minus
-from tpcalc.program.nodes import Moment, Ref
+from tpcalc.program.nodes import Moment, Nonlin, Ref
 
 __all__ = ["moment", "moments"]
 
@@ -76,7 +76,7 @@ def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power,
     for front, part in apart(context, piece):
         for power, item in _expectations(context, part, dim):
             if front is not None:
-                item = context.add(ScalarApply(TIMES, (front, item)), None)
+                item = context.scalar(TIMES, (front, item))
             yield power, item
 
 
@@ -104,7 +104,7 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
     if smooth:
         fn, vectors, scalars = _part(smooth, summands, piece)
         if not vectors:  # the moment of a constant
-            node = context.add(ScalarApply(fn, scalars), None)
+            node = context.add(Nonlin(fn, (), scalars), None)
         else:
             node = context.add(Expect(fn, vectors, scalars), None)
         out.append((piece.power, node))

@@ -19,10 +19,10 @@ from fractions import Fraction
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
-from tpcalc.limit.graph import Apply, Combine, LNode, LRef, OuterExpect, Product, Start
+from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start
 from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Family
+from tpcalc.program.nodes import Family, LinComb, Nonlin
 
 __all__ = ["Parity"]
 
@@ -82,11 +82,11 @@ class Parity:
     def _add_product(self, node: Product, ref: LRef) -> None:
         self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
 
-    def _add_function(self, node: Apply, ref: LRef) -> None:
+    def _add_function(self, node: Nonlin, ref: LRef) -> None:
         self._of[ref] = self.character(node.fn, node.vectors) or EVEN
         self.depends[ref] = self._all(node.vectors) if self._of[ref] != ALL else -1
 
-    def _add_sum(self, node: Combine, ref: LRef) -> None:
+    def _add_sum(self, node: LinComb, ref: LRef) -> None:
         self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
         self.depends[ref] = self._all(node.vectors)
 
@@ -227,8 +227,8 @@ _ADDED: Table[None] = Table(
     {
         Start: lambda node, ref, parity: parity._add_start(node, ref),
         Product: lambda node, ref, parity: parity._add_product(node, ref),
-        Apply: lambda node, ref, parity: parity._add_function(node, ref),
-        Combine: lambda node, ref, parity: parity._add_sum(node, ref),
+        Nonlin: lambda node, ref, parity: parity._add_function(node, ref),
+        LinComb: lambda node, ref, parity: parity._add_sum(node, ref),
         OuterExpect: lambda node, ref, parity: parity._add_outer(node, ref),
     },
     lambda node, ref, parity: None,

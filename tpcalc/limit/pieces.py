@@ -11,11 +11,11 @@ from tpcalc.limit.building import is_hidden
 from tpcalc.limit.chains import has_inverse
 from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
-from tpcalc.limit.graph import Apply, LRef, ScalarApply
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
-from tpcalc.limit.views import sum_of
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import Nonlin, Ref
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Value", "collected", "expanded"]
 
@@ -155,7 +155,7 @@ def _answer(
     used_v = tuple(vectors[i] for i in keep_v)
     used_s = tuple(scalars[i] for i in keep_s)
     if asked.kind in ("nonzero", "away"):
-        node = used_s[0] if fn.expr == Par(0) else context.add(ScalarApply(fn, used_s), None)
+        node = context.scalar(fn, used_s)
         doubtful = asked.power < 0 and context.random[node]
         if doubtful and has_inverse(context, node):
             return 1
@@ -174,7 +174,7 @@ def _answer(
     density = Density.NONE if linear is None else context.laws.density(linear)
     if density is Density.PROVED:
         return 0 if rounded else 2
-    summed = linear is not None and sum_of(context.nodes[linear]) is not None
+    summed = linear is not None and lincomb_of(context.nodes[linear]) is not None
     if density is Density.NONE and not context.record.clear:
         return int(rounded and summed)
     node = _vector(context, fn, used_v, used_s)
@@ -197,7 +197,7 @@ def _at_level(context: Context, asked: Asked, level: LRef, node: LRef, ref: Ref)
     """What is known of a vector that is one number on all coordinates."""
     rounded = asked.kind == "rounded"
     if context.is_atom(level, asked.points):
-        return int(rounded and sum_of(context.nodes[node]) is not None)
+        return int(rounded and lincomb_of(context.nodes[node]) is not None)
     if asked.gentle and (context.key(level), asked.points) in context.record.near:
         return 0
     context.claim("side", level, ref, asked.expr.text, asked.points)
@@ -209,4 +209,4 @@ def _at_level(context: Context, asked: Asked, level: LRef, node: LRef, ref: Ref)
 def _vector(context: Context, fn: Fn, vectors: tuple[LRef, ...], scalars: tuple[LRef, ...]) -> LRef:
     if fn.expr == Var(0):
         return vectors[0]
-    return context.add(Apply(fn, vectors, scalars), context.dims[vectors[0]])
+    return context.add(Nonlin(fn, vectors, scalars), context.dims[vectors[0]])

@@ -11,21 +11,13 @@ from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    LRef,
-    OuterExpect,
-    Product,
-    Start,
-)
+from tpcalc.limit.graph import LRef, OuterExpect, Product, Start
 from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
-from tpcalc.limit.views import number_of, sum_of
+from tpcalc.limit.views import number_of
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     Data,
@@ -39,7 +31,7 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.rules import Rules
-from tpcalc.program.views import matrix_of
+from tpcalc.program.views import lincomb_of, matrix_of
 
 __all__ = ["LIMIT_RULES"]
 
@@ -60,7 +52,7 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
         return Series(((ZERO, context.add(Start(family.name, node.index), family.dim)),))
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
-    return Series(((ZERO, context.add(Draw(node.name, family.means[0], family.std), None)),))
+    return Series(((ZERO, context.add(node, None)),))
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -90,12 +82,12 @@ def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: st
             bucket[pair] = _added(bucket.get(pair, Fraction(0)), number)
         bucket = _opened(context, bucket)
         return _combined(context, bucket, dim) if bucket else None
-    node = sum_of(context.nodes[item])
+    node = lincomb_of(context.nodes[item])
     if node is not None:
         parts = [context.known.get(Product(matrix, transpose, vector)) for vector in node.vectors]
         known = [part for part in parts if part is not None]
         if len(known) == len(parts):
-            return context.add(Combine(node.numbers, node.scalars, tuple(known)), dim)
+            return context.add(LinComb(node.numbers, node.scalars, tuple(known)), dim)
     return context.add(Product(matrix, transpose, item), dim)
 
 
@@ -103,7 +95,7 @@ def _haar_product(
     context: Context, matrix: str, transpose: bool, item: LRef, dim: str
 ) -> LRef | None:
     """The same for a Haar matrix, which undoes its transpose; None where all of it cancels."""
-    node = sum_of(context.nodes[item]) or Combine((Fraction(1),), (None,), (item,))
+    node = lincomb_of(context.nodes[item]) or LinComb((Fraction(1),), (None,), (item,))
     bucket: Bucket = {}
     left: Bucket = {}
     undone = False
@@ -153,10 +145,10 @@ def _applied(context: Context, piece: Piece, dim: str) -> LRef:
     """The vector of a function."""
     if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
         fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
-        return context.add(Apply(fn, (context.anchors[dim],), piece.scalars), dim)
+        return context.add(Nonlin(fn, (context.anchors[dim],), piece.scalars), dim)
     if piece.fn.expr == Var(0):
         return piece.vectors[0]
-    return context.add(Apply(piece.fn, piece.vectors, piece.scalars), dim)
+    return context.add(Nonlin(piece.fn, piece.vectors, piece.scalars), dim)
 
 
 Pair = tuple[LRef | None, LRef]
@@ -228,13 +220,13 @@ def _flat(context: Context, bucket: Bucket) -> Bucket:
     clean = _nonzero(bucket)
     inner = [vector for _, vector in clean]
     for scalar, vector in clean:
-        if scalar is None and (node := sum_of(context.nodes[vector])) is not None:
+        if scalar is None and (node := lincomb_of(context.nodes[vector])) is not None:
             inner += node.vectors
     if len(set(inner)) == len(inner):  # nothing is shared
         return bucket
     total: Bucket = {}
     for (scalar, vector), number in bucket.items():
-        node = sum_of(context.nodes[vector])
+        node = lincomb_of(context.nodes[vector])
         if number == 0 or scalar is not None or node is None:
             total[scalar, vector] = _added(total.get((scalar, vector), Fraction(0)), number)
             continue
@@ -269,7 +261,7 @@ def _combined(
             return vector
     pairs = list(bucket)
     return context.add(
-        Combine(
+        LinComb(
             tuple(bucket[pair] for pair in pairs),
             tuple(scalar for scalar, _ in pairs),
             tuple(vector for _, vector in pairs),

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from tpcalc.limit.graph import (
-    Combine,
-    Draw,
-    Fluctuation,
-    LimitGraph,
-    LRef,
-    Number,
-    Product,
-    Rows,
-    Start,
-    Twice,
-)
+from tpcalc.limit.graph import Fluctuation, LimitGraph, LRef, Product, Rows, Start, Twice
 from tpcalc.program.base import Table, renumbered
-from tpcalc.program.nodes import Family
+from tpcalc.program.nodes import Family, Input, LinComb
 
 __all__ = ["Sameness", "same_targets"]
 
@@ -44,7 +32,7 @@ def same_targets(left: LimitGraph, right: LimitGraph) -> dict[str, Sameness]:
         ``"another power"`` where the powers of n differ; ``"not shown"`` otherwise.
 
     Example:
-        >>> from tpcalc.limit.graph import Target
+        >>> from tpcalc.limit.graph import Number, Target
         >>> node = Target(Fraction(0), 0)
         >>> one = LimitGraph((Number(Fraction(1)),), (("a", node),), (None,), (), (), ())
         >>> same_targets(one, LimitGraph((Number(1.0),), (("a", node),), (None,), (), (), ()))
@@ -113,7 +101,7 @@ _LAWS: Table[Any] = Table(
 )
 
 
-def _plain_sum(node: Combine) -> Hashable:
+def _plain_sum(node: LinComb) -> Hashable:
     """A sum of one term with the factor 1 is that term."""
     terms: _Terms = {}
     for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
@@ -123,15 +111,11 @@ def _plain_sum(node: Combine) -> Hashable:
         ((scalar, vector), number) = next(iter(kept.items()))
         if scalar is None and number == 1:
             return vector
-    return (Combine, frozenset(kept.items()))
+    return (LinComb, frozenset(kept.items()))
 
 
 # A node in one form.
 _PLAIN: Table[Any] = Table(
-    {
-        Number: lambda node: Number(Fraction(node.value)),
-        Draw: lambda node: replace(node, value=Fraction(node.value), std=Fraction(node.std)),
-        Combine: _plain_sum,
-    },
+    {LinComb: _plain_sum, Input: lambda node: (node.name, node.family.means, node.family.std)},
     lambda node: node,
 )

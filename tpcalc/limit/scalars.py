@@ -8,9 +8,9 @@ from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import LNode, LRef, ScalarApply
+from tpcalc.limit.graph import LNode, LRef
 from tpcalc.limit.pieces import Value, collected, expanded
-from tpcalc.limit.views import number_of, scalar_function_of
+from tpcalc.limit.views import function_of, number_of
 from tpcalc.orders.chamber import Power
 from tpcalc.program.nodes import Nonlin, Ref
 
@@ -71,8 +71,8 @@ def _flat(context: Context, piece: Piece) -> Piece:
     return Piece(piece.power, Fn(expr, 0, len(scalars)), (), tuple(scalars))
 
 
-def _sum_of_scalars(node: LNode) -> ScalarApply | None:
-    found = scalar_function_of(node)
+def _sum_of_scalars(node: LNode) -> Nonlin | None:
+    found = function_of(node)
     return found if found is not None and isinstance(found.fn.expr, Add) else None
 
 
@@ -102,7 +102,4 @@ def _function(context: Context, piece: Piece | None) -> LRef | None:
         value = expr.value if isinstance(expr, Const) else float(evaluate(Fn(expr, 0), []))
         return context.number(value) if value != 0 else None
     fn, _, keep = Fn(expr, 0, len(piece.scalars)).compact()
-    scalars = tuple(piece.scalars[i] for i in keep)
-    if fn.expr == Par(0):
-        return scalars[0]
-    return context.add(ScalarApply(fn, scalars), None)
+    return context.scalar(fn, [piece.scalars[i] for i in keep])

@@ -11,9 +11,10 @@ from tpcalc.functions.fn import derivative
 from tpcalc.limit.apart import apart
 from tpcalc.limit.chains import opened
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Apply, Combine, Expect, LRef, Product, ScalarApply
+from tpcalc.limit.graph import Expect, LRef, Product
 from tpcalc.limit.views import product_of, the_product
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, Nonlin
 
 __all__ = ["is_told", "slopes"]
 
@@ -56,7 +57,7 @@ def slopes(context: Context, vector: LRef, matrix: str, transpose: bool) -> list
         fn, keep_v, keep_s = Fn(slope, len(nodes), len(nodes)).compact()
         for front, part in apart(context, Piece(Fraction(0), fn, keep_v, keep_s)):
             if not part.vectors:
-                mean = context.add(ScalarApply(part.fn, part.scalars), None)
+                mean = context.add(Nonlin(part.fn, (), part.scalars), None)
             elif context.parity.zero_mean(part.fn, part.vectors):
                 continue
             else:
@@ -100,7 +101,7 @@ def _is_open(context: Context, ref: LRef, side: int) -> bool:
 
 
 _HAS_FORMULA: Table[bool] = Table(
-    dict.fromkeys((Apply, Combine), lambda node: True), lambda node: False
+    dict.fromkeys((Nonlin, LinComb), lambda node: True), lambda node: False
 )
 _SIDES: Table[tuple[str, bool] | None] = Table(
     {Product: lambda node: (node.matrix, node.transpose)}, lambda node: None

@@ -31,6 +31,7 @@ from tpcalc.program.family import Family
 from tpcalc.program.grammar import NAME, Field, Form, Names, form_of, name_text, quoted
 from tpcalc.program.parse import Reader, kind_of, no_rows, read_lines
 from tpcalc.program.text import check_names, declared
+from tpcalc.program.views import input_of
 
 __all__ = ["from_text", "to_text"]
 
@@ -45,7 +46,9 @@ def to_text(graph: LimitGraph) -> str:
         Family(name, (rows, cols), law="orthogonal" if name in graph.orthogonal else "gaussian")
         for name, rows, cols in graph.matrices
     ]
-    lines = [f"{HEADER} {SCHEMA}", *declared(graph.dims, (*graph.groups, *matrices))]
+    drawn = (node.family for node in map(input_of, graph.nodes) if node is not None)
+    families = (*graph.groups, *matrices, *dict.fromkeys(drawn))
+    lines = [f"{HEADER} {SCHEMA}", *declared(graph.dims, families)]
     for ref, (node, dim) in enumerate(zip(graph.nodes, graph.vector_dim, strict=True)):
         lines.append(f"%{ref} : {dim or '()'} = {_form(type(node)).write(node)}")
     for name, target in graph.targets:

@@ -17,10 +17,10 @@ from tpcalc.catalog.activations import atom
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.graph import Apply, Combine, LNode, Product, Start
+from tpcalc.limit.graph import LNode, Product, Start
 from tpcalc.limit.parity import Parity
 from tpcalc.limit.scales import scales
-from tpcalc.program.nodes import Family
+from tpcalc.program.nodes import Family, LinComb, Nonlin
 
 ATOMS = [atom(name) for name in ("tanh", "sin", "abs", "relu", "sign", "step", "gelu")]
 COUNT = 4
@@ -236,11 +236,11 @@ def test_shared_signs_show_no_zero_that_own_signs_do_not(
         if kind < 3:
             node: LNode = Product("W", transpose, x)
         elif kind == 3:
-            node = Combine((half, half), (None, None), (x, y))
+            node = LinComb((half, half), (None, None), (x, y))
         else:
             functions = (ATOMS[0](Var(0)), ATOMS[2](Var(0)), Var(0) * Var(1))
             fn = Fn(functions[kind - 4], 2 if kind == 6 else 1)
-            node = Apply(fn, (x, y)[: fn.vectors])
+            node = Nonlin(fn, (x, y)[: fn.vectors])
         if node not in graph:
             graph.append(node)
     own, shared = (zeros(graph, haar, limit) for limit in (len(graph), 0))

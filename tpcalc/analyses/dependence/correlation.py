@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tpcalc.analyses.dependence.sets import Sets
-from tpcalc.limit.graph import Combine, Fluctuation, LNode, LRef, Product, Start
-from tpcalc.limit.views import fluctuation_of, is_noise, product_of, start_of, the_start
+from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Start
+from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of, the_start
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb
 
 __all__ = ["may_correlate"]
 
@@ -23,7 +24,7 @@ def may_correlate(sets: Sets, a: LRef, b: LRef) -> bool:
     Source: Hajjar, Chizat, Giraud, section B.2 (ZHat).
     """
     first, second = sets.context.nodes[a], sets.context.nodes[b]
-    if a == b or is_noise(first) or is_noise(second):
+    if a == b or noise_of(first) or noise_of(second):
         return True
     return _MAY_CORRELATE(first, second, sets, a, b)
 
@@ -46,13 +47,13 @@ def _fluctuations(first: Fluctuation, other: LNode, sets: Sets, a: LRef, b: LRef
     return shared != 0 and sets.correlated(a, b)
 
 
-def _starts(first: Start | Combine, second: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
+def _starts(first: Start | LinComb, second: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
     other = _WEIGHTS(second, sets)
     return bool(other) and _covariance(sets, _WEIGHTS(first, sets), other) != 0
 
 
 _MAY_CORRELATE: Table[bool] = Table(
-    {Product: _products, Fluctuation: _fluctuations, Start: _starts, Combine: _starts},
+    {Product: _products, Fluctuation: _fluctuations, Start: _starts, LinComb: _starts},
     lambda first, second, sets, a, b: False,
 )
 Weights = dict[tuple[str, int], Fraction]
@@ -62,7 +63,7 @@ def _alone(node: Start, sets: Sets) -> Weights:
     return {(node.group, node.index): Fraction(1)}
 
 
-def _sum(node: Combine, sets: Sets) -> Weights:
+def _sum(node: LinComb, sets: Sets) -> Weights:
     out: Weights = {}
     for number, vector in zip(node.numbers, node.vectors, strict=True):
         start = the_start(sets.context.nodes[vector])
@@ -72,7 +73,7 @@ def _sum(node: Combine, sets: Sets) -> Weights:
 
 
 # A sum of start vectors as the number in front of each; nothing for all else.
-_WEIGHTS: Table[Weights] = Table({Start: _alone, Combine: _sum}, lambda node, sets: {})
+_WEIGHTS: Table[Weights] = Table({Start: _alone, LinComb: _sum}, lambda node, sets: {})
 
 
 def _covariance(sets: Sets, first: Weights, second: Weights) -> Fraction:

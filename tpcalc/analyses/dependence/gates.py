@@ -19,10 +19,11 @@ from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import Apply, Combine, LRef
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Density
 from tpcalc.limit.views import function_of
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, Nonlin
 
 __all__ = ["Gates", "Support", "picks"]
 
@@ -76,7 +77,7 @@ class Gates:
         finding = self.tests.get(scalar)
         return finding is not None and bool(finding.nonzero)
 
-    def opened(self, node: Apply) -> Apply:
+    def opened(self, node: Nonlin) -> Nonlin:
         """A function with those of its arguments put in that ask where something is exactly 0.
 
         Args:
@@ -99,9 +100,9 @@ class Gates:
         if sum(1 for _ in walk(expr)) > LARGEST:
             return node
         fn, kept, used = Fn(expr, len(vectors), len(scalars)).compact()
-        return Apply(fn, tuple(vectors[i] for i in kept), tuple(scalars[i] for i in used))
+        return Nonlin(fn, tuple(vectors[i] for i in kept), tuple(scalars[i] for i in used))
 
-    def felt(self, node: Apply) -> tuple[Expr, ...]:
+    def felt(self, node: Nonlin) -> tuple[Expr, ...]:
         """The summands of a function that are not 0 almost surely.
 
         Args:
@@ -121,14 +122,14 @@ class Gates:
             else _SUPPORTS(self.context.nodes[ref], self)
         )
 
-    def _function(self, node: Apply) -> Support:
+    def _function(self, node: Nonlin) -> Support:
         node = self.opened(node)
         parts = [self._expr(term, node) for term in self.felt(node)]
         if len(parts) == 1:
             return parts[0]
         return Support(_common(parts)) if parts else Support()
 
-    def _sum(self, node: Combine) -> Support:
+    def _sum(self, node: LinComb) -> Support:
         """A sum is not 0 where a term with a coefficient of its own is not 0."""
         parts = [self._of[vector] for vector in node.vectors]
         gates = _common(parts)
@@ -138,7 +139,7 @@ class Gates:
                 return Support(gates, full=True)
         return Support(gates)
 
-    def _is_shut(self, term: Expr, node: Apply) -> bool:
+    def _is_shut(self, term: Expr, node: Nonlin) -> bool:
         """Whether a product holds at_zero(a) and other factors that are 0 wherever a is."""
         factors = _factors(term)
         marked = [factor for factor in factors if _marks(factor)]
@@ -153,7 +154,7 @@ class Gates:
                 return True
         return False
 
-    def _expr(self, expr: Expr, node: Apply) -> Support:
+    def _expr(self, expr: Expr, node: Nonlin) -> Support:
         if isinstance(expr, Const):
             return EVERYWHERE
         if isinstance(expr, Par):
@@ -171,7 +172,7 @@ class Gates:
         assert isinstance(expr, Call)
         return self._call(expr, node)
 
-    def _call(self, expr: Call, node: Apply) -> Support:
+    def _call(self, expr: Call, node: Nonlin) -> Support:
         """A homogeneous function lives on one side of 0 or on both; of others nothing is known."""
         open_ = _sides(expr.atom)
         inner = self._expr(expr.arg, node)
@@ -187,8 +188,8 @@ class Gates:
 
 _SUPPORTS: Table[Support] = Table(
     {
-        Apply: lambda node, gates: gates._function(node),
-        Combine: lambda node, gates: gates._sum(node),
+        Nonlin: lambda node, gates: gates._function(node),
+        LinComb: lambda node, gates: gates._sum(node),
     },
     lambda node, gates: Support(),
 )

@@ -13,22 +13,10 @@ from fractions import Fraction
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.functions import Fn
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    Expect,
-    Fluctuation,
-    LRef,
-    Noise,
-    Number,
-    OuterExpect,
-    Product,
-    ScalarApply,
-    Start,
-)
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
 from tpcalc.limit.views import the_product
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["Growth"]
 
@@ -53,7 +41,7 @@ class Growth:
         for ref in range(len(self.sets.of)):
             self.of.append(_DEGREES(self.sets.context.nodes[ref], ref, self))
 
-    def _sum(self, node: Combine) -> Degree:
+    def _sum(self, node: LinComb) -> Degree:
         scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
         pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
         return largest_degree(degree_sum(pair) for pair in pairs)
@@ -91,15 +79,14 @@ class Growth:
 _DEGREES: Table[Degree] = Table(
     {
         Start: lambda node, ref, growth: ONE,
-        Draw: lambda node, ref, growth: ONE,
+        Input: lambda node, ref, growth: ONE,
         Number: lambda node, ref, growth: ZERO,
         Noise: lambda node, ref, growth: None,  # no Gaussian, and its law is not computed
         Product: lambda node, ref, growth: growth._product(node, ref),
         Fluctuation: lambda node, ref, growth: growth._hat(*node.vectors),
-        Combine: lambda node, ref, growth: growth._sum(node),
+        LinComb: lambda node, ref, growth: growth._sum(node),
         OuterExpect: lambda node, ref, growth: growth._outer(node),
-        ScalarApply: lambda node, ref, growth: growth._function(node.fn, (), node.scalars),
-        Apply: lambda node, ref, growth: growth._function(node.fn, node.vectors, node.scalars),
+        Nonlin: lambda node, ref, growth: growth._function(node.fn, node.vectors, node.scalars),
         Expect: lambda node, ref, growth: growth._average(node, ref),
     }
 )

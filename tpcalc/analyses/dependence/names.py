@@ -8,18 +8,10 @@ from dataclasses import dataclass, field
 
 from tpcalc.analyses.dependence.sets import Sets, image_of
 from tpcalc.functions.numbers import number_text
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    Fluctuation,
-    LRef,
-    Noise,
-    Product,
-    Start,
-)
+from tpcalc.limit.graph import Fluctuation, LRef, Noise, Product, Start
 from tpcalc.limit.views import start_of
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 from tpcalc.results.dependencies import GaussianRow
 
 __all__ = ["Names", "side"]
@@ -81,7 +73,7 @@ class Names:
                 return f"start of {name}"
         return f"v{ref}"
 
-    def _sum(self, node: Combine) -> str:
+    def _sum(self, node: LinComb) -> str:
         """A sum of start vectors, written out; of a long one its beginning and end."""
         terms = []
         for number, vector in zip(node.numbers, node.vectors, strict=True):
@@ -96,14 +88,14 @@ def _product(node: Product, names: Names) -> str:
     return f"{side(node.matrix, node.transpose)} {names.vector(node.vector)}"
 
 
-def _function(node: Apply, names: Names) -> str:
+def _function(node: Nonlin, names: Names) -> str:
     if node.scalars:
         return ""
     parts = [names.vector(v) for v in node.vectors]
     return re.sub(r"\bx(\d+)\b", lambda found: parts[int(found[1])], node.fn.text)
 
 
-_FORMULAS: Table[str] = Table({Product: _product, Apply: _function}, lambda node, names: "")
+_FORMULAS: Table[str] = Table({Product: _product, Nonlin: _function}, lambda node, names: "")
 
 
 def _row(name: str) -> GaussianRow:
@@ -115,8 +107,8 @@ def _hat_row(node: Product, ref: LRef, names: Names) -> GaussianRow:
     return GaussianRow(f"hat {product}", "hat", f"Gaussian part of {product}")
 
 
-def _draw_row(node: Draw, ref: LRef, names: Names) -> GaussianRow:
-    law = f"N({number_text(node.value)}, {number_text(node.std)}^2)"
+def _draw_row(node: Input, ref: LRef, names: Names) -> GaussianRow:
+    law = f"N({number_text(node.family.means[0])}, {number_text(node.family.std)}^2)"
     return GaussianRow(node.name, "scalar", law)
 
 
@@ -142,10 +134,10 @@ _ROWS: Table[GaussianRow] = Table(
     {
         Start: lambda node, ref, names: _row(names._start(node)),
         Product: _hat_row,
-        Draw: _draw_row,
+        Input: _draw_row,
         Fluctuation: _fluctuation_row,
         Noise: _noise_row,
-        Combine: lambda node, ref, names: GaussianRow(names.vector(ref), "start", names._sum(node)),
+        LinComb: lambda node, ref, names: GaussianRow(names.vector(ref), "start", names._sum(node)),
     }
 )
 

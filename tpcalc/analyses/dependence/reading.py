@@ -18,11 +18,11 @@ from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import Apply, Combine, LRef
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales
 from tpcalc.limit.views import function_of
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.views import input_of
 
 __all__ = ["Dots", "Reading"]
@@ -151,11 +151,11 @@ class Reading:
         context, made = self.context, dict[tuple[LRef, Expr], LRef]()
         for ref in self.cone:
             node = function_of(context.nodes[ref])
-            if node is not None and not context.missing[ref]:
+            if node is not None and node.vectors and not context.missing[ref]:
                 node = self.sets.gates.opened(node)
                 for term in filter(picks, self.sets.gates.felt(node)):
                     fn, vectors, scalars = Fn(term, node.fn.vectors, node.fn.scalars).compact()
-                    part = Apply(
+                    part = Nonlin(
                         fn,
                         tuple(node.vectors[i] for i in vectors),
                         tuple(node.scalars[i] for i in scalars),
@@ -165,15 +165,16 @@ class Reading:
         return [key for key, part in made.items() if part not in found or not found[part].nonzero]
 
 
-def _of_function(node: Apply) -> list[LRef]:
-    return [node.scalars[p.index] for p in walk(node.fn.expr) if isinstance(p, Par)]
+def _of_function(node: Nonlin) -> list[LRef]:
+    parts = walk(node.fn.expr) if node.vectors else ()
+    return [node.scalars[part.index] for part in parts if isinstance(part, Par)]
 
 
 # The scalars that multiply vectors in a node.
 _COEFFICIENTS: Table[list[LRef]] = Table(
     {
-        Combine: lambda node: [scalar for scalar in node.scalars if scalar is not None],
-        Apply: _of_function,
+        LinComb: lambda node: [scalar for scalar in node.scalars if scalar is not None],
+        Nonlin: _of_function,
     },
     lambda node: [],
 )

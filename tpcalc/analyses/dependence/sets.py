@@ -15,22 +15,11 @@ from tpcalc.functions import Expr, Par, Var
 from tpcalc.functions.expr import Mul, walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.corrections import Dot, correlated, dot_of
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    Expect,
-    Fluctuation,
-    LRef,
-    Noise,
-    Number,
-    OuterExpect,
-    Product,
-    ScalarApply,
-    Start,
-)
-from tpcalc.limit.views import product_of, start_of, sum_of, the_product
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
+from tpcalc.limit.views import product_of, start_of, the_product
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Input, LinComb, Nonlin
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Sets", "image_of"]
 
@@ -117,7 +106,7 @@ class Sets:
         cov = self.context.program.group[node.group].cov
         return 1 << ref if cov is None or cov[node.index][node.index] != 0 else 0
 
-    def _scalar(self, ref: LRef, node: Draw | Fluctuation | Noise) -> int:
+    def _scalar(self, ref: LRef, node: Input | Fluctuation | Noise) -> int:
         self._scalars |= 1 << ref
         return 1 << ref | self.random(self._all(references(node)))
 
@@ -125,7 +114,7 @@ class Sets:
         terms = [the_product(self.context.nodes[earlier]) for earlier in self.dots[ref].open]
         return 1 << ref | self._all(t.vector for t in terms) | self.random(self.of[node.vector])
 
-    def _sum(self, ref: LRef, node: Combine) -> int:
+    def _sum(self, ref: LRef, node: LinComb) -> int:
         if image_of(self.context, ref):
             return 1 << ref
         pairs = zip(node.scalars, node.vectors, strict=True)
@@ -145,7 +134,9 @@ class Sets:
             bits |= self.of[ref]
         return bits
 
-    def _applied(self, ref: LRef, node: Apply) -> int:
+    def _applied(self, ref: LRef, node: Nonlin) -> int:
+        if not node.vectors:
+            return self._all(node.scalars)
         used: set[Expr] = set()
         node = self.gates.opened(node)
         for term in self.gates.felt(node):
@@ -179,15 +170,14 @@ class Sets:
 _SETS: Table[int] = Table(
     {
         Start: lambda node, ref, sets: sets._start(ref, node),
-        Draw: lambda node, ref, sets: sets._scalar(ref, node),
+        Input: lambda node, ref, sets: sets._scalar(ref, node),
         Fluctuation: lambda node, ref, sets: sets._scalar(ref, node),
         Noise: lambda node, ref, sets: sets._scalar(ref, node),
         Product: lambda node, ref, sets: sets._product(ref, node),
-        Apply: lambda node, ref, sets: sets._applied(ref, node),
-        Combine: lambda node, ref, sets: sets._sum(ref, node),
+        Nonlin: lambda node, ref, sets: sets._applied(ref, node),
+        LinComb: lambda node, ref, sets: sets._sum(ref, node),
         OuterExpect: lambda node, ref, sets: sets._outer(node),
         Expect: lambda node, ref, sets: sets._average(node),
-        ScalarApply: lambda node, ref, sets: sets._all(node.scalars),
         Number: lambda node, ref, sets: 0,
     }
 )
@@ -200,7 +190,7 @@ def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
         context: The graph.
         ref: The node.
     """
-    node = sum_of(context.nodes[ref])
+    node = lincomb_of(context.nodes[ref])
     if node is None or any(scalar is not None for scalar in node.scalars):
         return ()
     if len(node.vectors) < 2:  # a multiple of one start vector is that start vector

@@ -13,9 +13,6 @@ from tpcalc.evaluate.closure.products import affine
 from tpcalc.functions import Call, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
 from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
     Expect,
     Fluctuation,
     LimitGraph,
@@ -24,12 +21,12 @@ from tpcalc.limit.graph import (
     Product,
     Root,
     Rows,
-    ScalarApply,
     Start,
     Twice,
 )
 from tpcalc.limit.views import fluctuation_of, start_of
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["Chance", "Spread", "random_nodes"]
 
@@ -46,7 +43,8 @@ def random_nodes(graph: LimitGraph) -> frozenset[LRef]:
         graph: A limit graph.
 
     Example:
-        >>> random_nodes(LimitGraph((Draw("b", 0, 1),), (), (None,), (), (), ()))
+        >>> from tpcalc.program.nodes import Family
+        >>> random_nodes(LimitGraph((Input(Family.scalar("b")),), (), (None,), (), (), ()))
         frozenset({0})
     """
     found: list[_Monomial | None] = []
@@ -81,11 +79,11 @@ Real = Fraction | float
 _Found = Sequence[_Monomial | None]
 
 
-def _of_function(node: Apply | Expect, ref: LRef, found: _Found) -> _Monomial | None:
+def _of_function(node: Nonlin | Expect, ref: LRef, found: _Found) -> _Monomial | None:
     return _factor(node.fn.expr, _all(node.vectors, found), _all(node.scalars, found))
 
 
-def _of_sum(node: Combine, ref: LRef, found: _Found) -> _Monomial | None:
+def _of_sum(node: LinComb, ref: LRef, found: _Found) -> _Monomial | None:
     pairs = zip(node.scalars, node.vectors, strict=True)
     return _same([_product([ONE if s is None else found[s], found[v]]) for s, v in pairs])
 
@@ -99,13 +97,12 @@ def _itself(ref: LRef) -> _Monomial:
 # monomial of y out and that of x in.
 _MONOMIALS: Table[_Monomial | None] = Table(
     {
-        Draw: lambda node, ref, found: ONE if node.std == 0 else _itself(ref),
+        Input: lambda node, ref, found: _itself(ref),
         Fluctuation: lambda node, ref, found: _product([_itself(ref), *_all(node.vectors, found)]),
         Product: lambda node, ref, found: found[node.vector],
-        Apply: _of_function,
+        Nonlin: _of_function,
         Expect: _of_function,
-        ScalarApply: lambda node, ref, found: _factor(node.fn.expr, [], _all(node.scalars, found)),
-        Combine: _of_sum,
+        LinComb: _of_sum,
     },
     lambda node, ref, found: ONE if all(found[r] == ONE for r in references(node)) else None,
 )
@@ -206,7 +203,7 @@ class Chance(Generic[T]):
             return Spread({}, self.closure.scalar(ref))
         return _SPREADS(self.closure.graph.nodes[ref], ref, self)
 
-    def _applied(self, node: ScalarApply) -> Spread[T]:
+    def _applied(self, node: Nonlin) -> Spread[T]:
         field = self.closure.field
         hidden: dict[Expr, Expr] = {
             Par(i): Var(s) if s in self.random else Par(s) for i, s in enumerate(node.scalars)
@@ -292,9 +289,11 @@ def _no_spread(node: LNode, ref: LRef, chance: Chance[T]) -> Spread[T]:
 
 _SPREADS: Table[Spread[Any]] = Table(
     {
-        Draw: lambda node, ref, chance: _gaussian(ref, node.std, node.value, chance),
+        Input: lambda node, ref, chance: _gaussian(
+            ref, node.family.std, node.family.means[0], chance
+        ),
         Fluctuation: lambda node, ref, chance: _gaussian(ref, 1, 0, chance),
-        ScalarApply: lambda node, ref, chance: chance._applied(node),
+        Nonlin: lambda node, ref, chance: chance._applied(node),
     },
     _no_spread,
 )

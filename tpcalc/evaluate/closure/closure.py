@@ -32,6 +32,7 @@ from tpcalc.limit import graph as nodes
 from tpcalc.limit.graph import LimitGraph, LNode, LRef
 from tpcalc.limit.views import average_of, function_of
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, Nonlin
 
 __all__ = ["Closure"]
 
@@ -143,14 +144,14 @@ class Closure(Generic[T]):
         own: Primitive = Member(node.group, node.index)
         return self._named(Gaussian({own: self.field.number(1)}, mean))
 
-    def _combine(self, node: nodes.Combine) -> Rule:
+    def _combine(self, node: LinComb) -> Rule:
         terms = []
         for number, scalar, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
             factor = const(number) if scalar is None else mul((const(number), Par(scalar)))
             terms.append((factor, item))
         return (yield from self._sum(terms))
 
-    def _apply(self, node: nodes.Apply) -> Rule:
+    def _apply(self, node: Nonlin) -> Rule:
         replaced: dict[Expr, Expr] = {}
         support: frozenset[Primitive] = frozenset()
         for index, item in enumerate(node.vectors):
@@ -162,7 +163,7 @@ class Closure(Generic[T]):
         made = yield from self._function(expr, support, ())
         return replace(made, whole=node.vectors[0]) if self._is_centred(node) else made
 
-    def _is_centred(self, node: nodes.Apply) -> bool:
+    def _is_centred(self, node: Nonlin) -> bool:
         """Whether this is a vector minus its own average."""
         if node.fn.expr != CENTRED or len(node.vectors) != 1:
             return False
@@ -268,14 +269,11 @@ class Closure(Generic[T]):
     def _scalar(self, ref: LRef) -> Rule:
         return (yield from _SCALARS(self.graph.nodes[ref], self))
 
-    def _given(self, node: nodes.Number | nodes.Draw) -> Rule:
+    def _given(self, node: nodes.Number) -> Rule:
         yield from ()
         return self.field.number(node.value)
 
-    def _draw(self, node: nodes.Draw) -> Rule:
-        return (yield from self._given(node) if node.std == 0 else _no_scalar(node, self))
-
-    def _scalar_apply(self, node: nodes.ScalarApply) -> Rule:
+    def _scalar_apply(self, node: Nonlin) -> Rule:
         replaced: dict[Expr, Expr] = {Par(i): Par(s) for i, s in enumerate(node.scalars)}
         return (yield from self._number(substitute(_readable(node.fn).expr, replaced)))
 
@@ -448,27 +446,26 @@ class Closure(Generic[T]):
 
 
 def _no_vector(node: LNode, of: Closure[Any]) -> Rule:
-    raise Unknown(f"a {type(node).__name__} has no closed form")
+    raise Unknown(f"the node {type(node).__name__} has no closed form")
 
 
 def _no_scalar(node: LNode, of: Closure[Any]) -> Rule:
-    raise Unknown(f"a {type(node).__name__} is random or has no closed form")
+    raise Unknown(f"the node {type(node).__name__} is random or has no closed form")
 
 
 _VECTORS: Table[Rule] = Table(
     {
         nodes.Start: lambda node, of: of._start(node),
         nodes.Product: lambda node, of: of._product(node),
-        nodes.Combine: lambda node, of: of._combine(node),
-        nodes.Apply: lambda node, of: of._apply(node),
+        LinComb: lambda node, of: of._combine(node),
+        Nonlin: lambda node, of: of._apply(node),
     },
     _no_vector,
 )
 _SCALARS: Table[Rule] = Table(
     {
         nodes.Number: lambda node, of: of._given(node),
-        nodes.Draw: lambda node, of: of._draw(node),
-        nodes.ScalarApply: lambda node, of: of._scalar_apply(node),
+        Nonlin: lambda node, of: of._scalar_apply(node),
         nodes.Expect: lambda node, of: of._expect(node),
     },
     _no_scalar,

@@ -19,7 +19,7 @@ from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.graph import LRef
-from tpcalc.limit.views import is_drawn, scalar_function_of
+from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import references
 from tpcalc.results import Estimate, Method, Status
 
@@ -113,7 +113,7 @@ class Joint:
             top = stack.pop()
             if top not in random or is_drawn(nodes[top]):
                 continue
-            if scalar_function_of(nodes[top]) is None:
+            if function_of(nodes[top]) is None:
                 raise Unknown("an average over coordinates that depends on a random scalar")
             fresh = set(references(nodes[top])) - cone
             cone |= fresh
@@ -121,7 +121,7 @@ class Joint:
         bases = [ref for ref in sorted(cone) if is_drawn(nodes[ref])]
         values: dict[LRef, Array] = dict(zip(bases, self._gaussians(tuple(bases)), strict=True))
         for ref in sorted(cone - set(bases)):
-            node = scalar_function_of(nodes[ref])
+            node = function_of(nodes[ref])
             if node is None or ref not in random:
                 values[ref] = np.full((1, 1), _sharp(self._chance.closure.scalar(ref)))
             else:

@@ -29,9 +29,6 @@ from tpcalc.evaluate.family import family
 from tpcalc.functions import Call, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
     Expect,
     Fluctuation,
     LimitGraph,
@@ -39,11 +36,11 @@ from tpcalc.limit.graph import (
     Number,
     OuterExpect,
     Product,
-    ScalarApply,
     Target,
 )
-from tpcalc.limit.views import number_of, scalar_function_of, start_of
+from tpcalc.limit.views import function_of, number_of, start_of
 from tpcalc.program.base import Table
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["Compiled", "compile_graph"]
 
@@ -101,7 +98,7 @@ class _State:
 
 
 _FUNCTIONS: Table[tuple[Fn, tuple[LRef, ...]]] = Table(
-    dict.fromkeys((Apply, Expect, ScalarApply), lambda node: (node.fn, node.scalars)),
+    dict.fromkeys((Nonlin, Expect), lambda node: (node.fn, node.scalars)),
     lambda node: (ZERO, ()),
 )
 
@@ -207,8 +204,9 @@ def _jumps(graph: LimitGraph) -> set[LRef]:
     """Scalars that are a jump of other scalars, such as the sign of one."""
     return {
         ref
-        for ref, node in enumerate(map(scalar_function_of, graph.nodes))
+        for ref, node in enumerate(map(function_of, graph.nodes))
         if node is not None
+        and not node.vectors
         and isinstance(node.fn.expr, Call)
         and node.fn.expr.atom.facts.kinks
         and node.fn.expr.atom.derivative is None
@@ -252,11 +250,18 @@ def _multiply(node: Product, state: _State, out: int) -> Instruction:
     return Multiply(node.matrix, node.transpose, state.vectors([node.vector]), (out,))
 
 
-def _map(node: Apply, state: _State, out: int) -> Instruction:
-    return Map(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
+def _map(node: Nonlin, state: _State, out: int) -> Instruction:
+    scalars = state.scalars_of(node.scalars)
+    if not node.vectors:
+        return ScalarMap(node.fn, scalars, out)
+    return Map(node.fn, state.vectors(node.vectors), scalars, out)
 
 
-def _sum(node: Combine, state: _State, out: int) -> Instruction:
+def _draw(node: Input, state: _State, out: int) -> Instruction:
+    return DrawScalar(float(node.family.means[0]), float(node.family.std), out)
+
+
+def _sum(node: LinComb, state: _State, out: int) -> Instruction:
     scalars = tuple(None if s is None else state.scalar[s] for s in node.scalars)
     numbers = tuple(float(number) for number in node.numbers)
     return Sum(numbers, scalars, state.vectors(node.vectors), out)
@@ -286,15 +291,12 @@ def _noise(node: Fluctuation, state: _State, out: int) -> Instruction:
 _INSTRUCTIONS: Table[Instruction] = Table(
     {
         Product: _multiply,
-        Apply: _map,
-        Combine: _sum,
+        Nonlin: _map,
+        LinComb: _sum,
         Expect: _mean,
         OuterExpect: _outer,
         Fluctuation: _noise,
         Number: lambda node, state, out: ScalarMap(Fn(const(node.value), 0, 0), (), out),
-        Draw: lambda node, state, out: DrawScalar(float(node.value), float(node.std), out),
-        ScalarApply: lambda node, state, out: ScalarMap(
-            node.fn, state.scalars_of(node.scalars), out
-        ),
+        Input: _draw,
     }
 )

@@ -12,18 +12,10 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, substitute, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Expect,
-    Fluctuation,
-    LimitGraph,
-    OuterExpect,
-    Product,
-    Start,
-)
+from tpcalc.limit.graph import Expect, Fluctuation, LimitGraph, OuterExpect, Product, Start
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import LinComb, Nonlin
 
 __all__ = ["rarely_sampled", "sampled_degrees"]
 
@@ -126,7 +118,7 @@ def _product_degree(node: Product, own: _Owns, read: _Read) -> Degree:
     return largest_degree([ONE, *read.get((node.matrix, not node.transpose), ())])
 
 
-def _apply(node: Apply, own: _Owns, read: _Read) -> Degree:
+def _apply(node: Nonlin, own: _Owns, read: _Read) -> Degree:
     return _seen(node.fn.expr, [own[v] for v in node.vectors], [ZERO] * len(node.scalars))
 
 
@@ -140,8 +132,8 @@ _OWN: Table[Degree] = Table(
     {
         Start: lambda node, own, read: ONE,
         Product: _product_degree,
-        Combine: lambda node, own, read: largest_degree(own[v] for v in node.vectors),
-        Apply: _apply,
+        LinComb: lambda node, own, read: largest_degree(own[v] for v in node.vectors),
+        Nonlin: _apply,
         OuterExpect: _outer,
     },
     lambda node, own, read: ZERO,

@@ -30,21 +30,9 @@ from tpcalc.evaluate.witness.dual import (
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import check_fluctuations, cone
-from tpcalc.limit.graph import (
-    Apply,
-    Combine,
-    Draw,
-    Expect,
-    Fluctuation,
-    LRef,
-    Noise,
-    Number,
-    OuterExpect,
-    Product,
-    ScalarApply,
-    Start,
-)
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
 
@@ -161,9 +149,10 @@ class Sweep:
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def _draw(self, node: Draw) -> Dual:
+    def _draw(self, node: Input) -> Dual:
         draws = self._generator("scalar", node.name).standard_normal(self.budget.pairs)
-        return constant(float(node.value) + float(node.std) * np.repeat(draws, 2))
+        mean, std = float(node.family.means[0]), float(node.family.std)
+        return constant(mean + std * np.repeat(draws, 2))
 
     def _function(
         self, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef], of: dict[LRef, Dual]
@@ -175,7 +164,7 @@ class Sweep:
         except ScaleError as error:  # a power that is a symbol
             raise Unvalued(error.message, symbolic=True) from error
 
-    def _combine(self, node: Combine, of: dict[LRef, Dual]) -> Dual:
+    def _combine(self, node: LinComb, of: dict[LRef, Dual]) -> Dual:
         parts = []
         for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
             factor = exact(float(number))
@@ -406,16 +395,13 @@ class Sweep:
 _Values = dict[LRef, Dual]
 
 
-def _apply(node: Apply, sweep: Sweep, of: _Values) -> Dual:
-    return sweep._wide(sweep._function(node.fn, node.vectors, node.scalars, of))
+def _apply(node: Nonlin, sweep: Sweep, of: _Values) -> Dual:
+    found = sweep._function(node.fn, node.vectors, node.scalars, of)
+    return sweep._wide(found) if node.vectors else sweep._scattered(found)
 
 
 def _expect(node: Expect, sweep: Sweep, of: _Values) -> Dual:
     return sweep._average(sweep._function(node.fn, node.vectors, node.scalars, of))
-
-
-def _scalar_apply(node: ScalarApply, sweep: Sweep, of: _Values) -> Dual:
-    return sweep._scattered(sweep._function(node.fn, (), node.scalars, of))
 
 
 def _fluctuation(node: Fluctuation, sweep: Sweep, of: _Values) -> Dual:
@@ -430,12 +416,11 @@ _VALUES: Table[Dual] = Table(
     {
         Start: lambda node, sweep, of: sweep._start(node),
         Product: lambda node, sweep, of: sweep._product(node, of[node.vector]),
-        Apply: _apply,
-        Combine: lambda node, sweep, of: sweep._combine(node, of),
+        Nonlin: _apply,
+        LinComb: lambda node, sweep, of: sweep._combine(node, of),
         Expect: _expect,
-        ScalarApply: _scalar_apply,
         Number: lambda node, sweep, of: constant(float(node.value)),
-        Draw: lambda node, sweep, of: sweep._draw(node),
+        Input: lambda node, sweep, of: sweep._draw(node),
         Fluctuation: _fluctuation,
         OuterExpect: lambda node, sweep, of: sweep._outer(node, of),
         Noise: _unknown,

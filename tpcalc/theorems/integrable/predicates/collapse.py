@@ -18,10 +18,11 @@ from tpcalc.evaluate.settle import settle
 from tpcalc.limit.claims import Claim as Assumed
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
-from tpcalc.limit.graph import Apply, Combine, LimitGraph, LRef
+from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.limit.views import is_drawn
 from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.program import prune
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -261,14 +262,14 @@ def _is_constant(graph: LimitGraph, ref: LRef) -> bool:
     return True
 
 
-def _arguments(node: Apply) -> tuple[LRef, ...]:
+def _arguments(node: Nonlin) -> tuple[LRef, ...]:
     used = node.fn.uses[0]
     return *(other for index, other in enumerate(node.vectors) if index in used), *node.scalars
 
 
 # What a vector is made of; None where that is a Gaussian.
 _PARTS: Table[tuple[LRef, ...] | None] = Table(
-    {Apply: _arguments, Combine: references}, lambda node: None
+    {Nonlin: _arguments, LinComb: references}, lambda node: None
 )
 
 
