@@ -52,6 +52,7 @@ class ArchitectureFamily:
         text: What it is, in one line.
         source: Where it is defined.
         aliases: Other names.
+        own: What it takes, where ``make`` does not say it.
 
     Example:
         >>> from tpcalc.catalog.architectures import lookup
@@ -64,10 +65,13 @@ class ArchitectureFamily:
     text: str
     source: Source
     aliases: tuple[str, ...] = ()
+    own: tuple[str, ...] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of what it takes."""
+        if self.own is not None:
+            return self.own
         return tuple(signature(self.make).parameters)
 
 

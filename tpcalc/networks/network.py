@@ -127,7 +127,7 @@ def _axes(network: Architecture, dimension: int) -> Axes:
     if dimension % cells:
         raise StudyError(
             f"an input has {dimension} numbers, which {cells} tokens cannot share.",
-            where=type(network).__name__,
+            where=getattr(network, "name", type(network).__name__),
             hint="A row holds the tokens one after the other, all of one dimension.",
         )
     return (*network.axes.items(), (FEATURES, dimension // cells))

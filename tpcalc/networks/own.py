@@ -10,7 +10,7 @@ from tpcalc.dsl.blocks import axes_of
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import noun
-from tpcalc.errors import UsageError
+from tpcalc.errors import UnknownName, UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import Linear, NetworkTracer
 
@@ -96,8 +96,21 @@ class Own(Architecture):
 
         Args:
             parameters: By name.
+
+        Raises:
+            UnknownName: It takes no such parameter.
         """
+        for name in parameters:
+            if name not in self.takes:
+                raise UnknownName(f"parameter of {self.name}", name, self.takes, where=user_line())
         return Own(self._source, self._axes, {**self._parameters, **parameters})
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        called = self._source.__init__ if inspect.isclass(self._source) else self._source
+        first = 2  # self or t, and t or x
+        return tuple(inspect.signature(called).parameters)[first:]
 
     @property
     def axes(self) -> Mapping[str, int]:
@@ -186,7 +199,7 @@ def network(
             "Write @tp.network above `def net(t, x):`.",
         )
     own = getattr(source, "axes", {}) if axes is None else axes
-    return Own(source, own, parameters)
+    return Own(source, own, {}).with_(**parameters)
 
 
 def _is_source(source: object) -> bool:

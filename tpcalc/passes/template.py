@@ -128,6 +128,7 @@ class Template:
             yield Watch(what, label or "", f",{cells}" if cells else "", ref)
 
     def _contributions(self) -> Iterator[Contribution]:
+        biases: set[frozenset[Ref]] = set()
         for one in self._named:
             if one.what != WRITTEN:
                 continue
@@ -140,5 +141,6 @@ class Template:
             }
             for kind, bias in (("dW_x", False), ("dB", True)):
                 refs = frozenset(ref for ref, mark in own.items() if mark.bias is bias)
-                if refs and (kind == "dW_x" or USE not in one.label):
+                if refs and refs not in biases:  # a bias adds the same at every place
                     yield Contribution(kind, one, refs)
+                    biases |= {refs} if bias else set()

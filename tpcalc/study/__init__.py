@@ -9,5 +9,5 @@ from tpcalc.study.model import Model as Model
 from tpcalc.study.model import Network as Network
 from tpcalc.study.models import open_model as open_model
 from tpcalc.study.models import open_network as open_network
-from tpcalc.study.program_file import load_program as load_program
+from tpcalc.study.program_file import load_named as load_named
 from tpcalc.study.schema import Study as Study

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.training import train
 from tpcalc.data import csv, digits, inline, queries
@@ -16,6 +15,7 @@ from tpcalc.results import Samples
 from tpcalc.study.formulas import network_formulas
 from tpcalc.study.load import architecture, parameterization
 from tpcalc.study.model import Model, Network
+from tpcalc.study.names import find_architecture
 from tpcalc.study.schema import Study, TrainingPart
 from tpcalc.study.words import facts, heading, program_words, title
 
@@ -158,7 +158,7 @@ def _description(study: Study, network: Architecture, data: Samples | None) -> d
     given = {"architecture", "param", "p", *part.model_fields_set}
     model = part.model_dump(mode="json", exclude_none=True, include=given)
     own = _SHOWN.intersection(find_architecture(part.architecture).parameters)
-    model |= {name: getattr(network, name) for name in own}
+    model |= {name: getattr(network, name) for name in own if hasattr(network, name)}
     model = {name: model[name] for name in type(part).model_fields if name in model}
     training = study.training.model_dump(
         mode="json",

@@ -8,17 +8,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tpcalc.catalog.architectures import lookup as find_architecture
 from tpcalc.catalog.parameterizations import Parameterization, lookup
 from tpcalc.errors import TpcalcError
 from tpcalc.networks.network import Architecture
+from tpcalc.study.names import find_architecture
+from tpcalc.study.program_file import split_model
 from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
 __all__ = ["Flag", "architecture", "load", "parameterization", "study_of"]
 
 # Keys of a network that are not its architecture's.
-_OF_ALL = ("architecture", "param", "p")
+_OF_ALL = ("architecture", "param", "p", "parameters")
 # What an architecture must be given, and a study need not say.
 _COUNTS = ("depth", "length")
 
@@ -40,7 +41,11 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
     """
     path = Path(path)
     sections = read_sections(path)
-    training = sections.get("training")
+    training, model = sections.get("training"), sections.get("model")
+    if isinstance(model, dict):
+        own = model.get("architecture")
+        if isinstance(own, str) and split_model(own) is not None:
+            model["architecture"] = str(path.parent / own)
     if isinstance(training, dict):
         for key in ("data", "query"):
             value = training.get(key)
@@ -118,9 +123,9 @@ def architecture(model: ModelPart) -> Architecture:
     given = {
         name: getattr(model, name)
         for name in family.parameters
-        if name in model.model_fields_set or name in _COUNTS
+        if name in model.model_fields_set or (name in _COUNTS and family.own is None)
     }
-    return family.make(**given)
+    return family.make(**given, **model.parameters)
 
 
 def _contradictions(study: Study) -> list[tuple[str, str]]:

@@ -14,15 +14,15 @@ from tpcalc.study.build import build, network_of
 from tpcalc.study.load import Flag, load, study_of
 from tpcalc.study.model import Model, Network
 from tpcalc.study.names import architecture_names
-from tpcalc.study.program_file import load_program, split_model
+from tpcalc.study.program_file import load_named, split_model
 from tpcalc.study.schema import Study
 from tpcalc.study.words import count
 
 __all__ = ["open_model", "open_network"]
 
 _FORMS = (
-    "MODEL is a study file (study.toml), a program in a file (file.py:name, or file.json written "
-    "by tp.save), or one of"
+    "MODEL is a study file (study.toml), a program or a network in a file (file.py:name, or "
+    "file.json written by tp.save), or one of"
 )
 
 
@@ -45,8 +45,9 @@ def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ())
     """
     in_python = split_model(word)
     if in_python is not None:
-        settings = _settings(in_python[0], flags)
-        return _model(*load_program(*in_python), in_python[0], settings)
+        name, found = load_named(*in_python)
+        if isinstance(found, Program):
+            return _model(name, found, in_python[0], _settings(in_python[0], flags))
     if word.lower().endswith(".json"):
         settings = _settings(word, flags)
         return _model(Path(word).stem, load_json(word), word, settings)
@@ -69,11 +70,13 @@ def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
         >>> open_network("mlp", [Flag("--depth", "model.depth", 2)]).architecture.depth
         2
     """
-    if split_model(word) is not None or word.lower().endswith(".json"):
+    in_python = split_model(word)
+    program = in_python is not None and isinstance(load_named(*in_python)[1], Program)
+    if program or word.lower().endswith(".json"):
         raise UsageError(
             f"{word!r} is a program; this question is about a network and its training.",
-            hint="Give an architecture of the catalogue with its flags (mlp --depth 3), or a "
-            "study file; tpcalc orders takes programs.",
+            hint="Give an architecture of the catalogue with its flags (mlp --depth 3), a network "
+            "in a file (@tp.network), or a study file; tpcalc orders takes programs.",
         )
     return network_of(_study(word, flags))
 
@@ -82,7 +85,7 @@ def _study(word: str, flags: Sequence[Flag]) -> Study:
     if word.lower().endswith(".toml"):
         return load(word, flags)
     names = architecture_names()
-    if word not in names:
+    if word not in names and split_model(word) is None:
         if Path(word).exists() or any(sign in word for sign in "/\\."):
             raise UsageError(f"{word!r} is no model.", hint=f"{_FORMS} {', '.join(names)}.")
         raise UnknownName("architecture", word, names, where="MODEL")

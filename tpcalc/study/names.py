@@ -6,14 +6,19 @@ from typing import Any
 
 from tpcalc.catalog.activations import REGISTRY as ACTIVATIONS
 from tpcalc.catalog.activations import lookup as find_activation
+from tpcalc.catalog.architecture import ArchitectureFamily
 from tpcalc.catalog.architectures import REGISTRY as ARCHITECTURES
-from tpcalc.catalog.architectures import lookup as find_architecture
+from tpcalc.catalog.architectures import lookup
 from tpcalc.catalog.losses import REGISTRY as LOSSES
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.optimizers import REGISTRY as OPTIMIZERS
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import REGISTRY as PARAMETERIZATIONS
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.errors import StudyError
+from tpcalc.networks.own import Own
+from tpcalc.sources import Source
+from tpcalc.study.program_file import load_named, split_model
 
 __all__ = [
     "architecture_names",
@@ -24,6 +29,35 @@ __all__ = [
     "find_optimizer",
     "find_parameterization",
 ]
+
+
+def find_architecture(name: str) -> ArchitectureFamily:
+    """The networks of a name: of the catalogue, or one in a Python file.
+
+    Args:
+        name: ``"mlp"``, or ``"net.py:Net"``; what it takes are then its own parameters.
+
+    Raises:
+        UnknownName: There are none.
+        StudyError: A file that cannot be used, or holds no network of this name.
+
+    Example:
+        >>> find_architecture("mlp").name
+        'mlp'
+    """
+    in_python = split_model(name)
+    if in_python is None:
+        return lookup(name)
+    title, found = load_named(*in_python)
+    if not isinstance(found, Own):
+        raise StudyError(
+            f"{title} is no network.",
+            where=in_python[0],
+            hint="Put @tp.network above a function net(t, x), or inherit from tp.Network.",
+        )
+    return ArchitectureFamily(
+        name, found.with_, found.words, Source(in_python[0], title), own=found.takes
+    )
 
 
 def architecture_names() -> tuple[str, ...]:

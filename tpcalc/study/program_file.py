@@ -1,13 +1,15 @@
-"""Programs in Python files: ``file.py:name``."""
+"""Programs and networks in Python files: ``file.py:name``."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import importlib.util
+import inspect
 import sys
 import traceback
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,9 +17,11 @@ from typing import Any
 from tpcalc.dsl import Traced
 from tpcalc.dsl import as_program as program_of
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import Network, as_network
 from tpcalc.program.program import Program
 
-__all__ = ["load_program", "split_model"]
+__all__ = ["load_named", "split_model"]
 
 
 def split_model(model: str) -> tuple[str, str | None] | None:
@@ -33,70 +37,88 @@ def split_model(model: str) -> tuple[str, str | None] | None:
     return (file + ".py", name) if found else None
 
 
-def load_program(path: str | Path, name: str | None = None) -> tuple[str, Program]:
-    """Import a Python file and take a program from it.
+def load_named(path: str | Path, name: str | None = None) -> tuple[str, Program | Architecture]:
+    """Import a Python file and take a program or a network from it.
 
     Args:
         path: The file. It is run as a module, with its folder first on the import path; what it
             prints goes to the error stream.
-        name: The variable that holds the program; may be left out if there is one program only.
+        name: The variable that holds it; may be left out if there is one only.
 
     Returns:
-        The name and the program.
+        The name, and the program or network.
 
     Raises:
         StudyError: There is no such file, running it fails (the message names the line in the
-            file), it holds no program, or the name is something else.
+            file), it holds neither, or the name is something else.
         UnknownName: The file has no such name.
     """
     path = Path(path)
-    module = _run(path)
-    programs = {key: value for key, value in vars(module).items() if _is_program(value)}
+    module = _run(path, path.stat().st_mtime_ns if path.is_file() else 0)
+    found = {key: value for key, value in vars(module).items() if _is_model(value, module)}
     if name is None:
-        return _program(path, *_only(programs, path))
+        return _loaded(path, *_only(found, path))
     if not hasattr(module, name):
-        raise UnknownName("program", name, programs, where=str(path))
+        raise UnknownName("program or network", name, found, where=str(path))
     value = getattr(module, name)
-    if not _is_program(value):
+    if not _is_model(value, module):
         raise StudyError(
-            f"{name} is {_described(value)}, not a program.",
+            f"{name} is {_described(value)}, neither a program nor a network.",
             where=str(path),
-            hint=f"Put @tp.program above a function. {_listing(programs)}",
+            hint=f"Put @tp.program or @tp.network above a function. {_listing(found)}",
         )
-    return _program(path, name, value)
+    return _loaded(path, name, value)
 
 
-def _is_program(value: Any) -> bool:
-    return isinstance(value, Program | Traced)
+def _is_model(value: Any, module: ModuleType) -> bool:
+    """Programs, networks, and classes of networks that the file itself writes."""
+    if inspect.isclass(value):
+        return issubclass(value, Network) and value.__module__ == module.__name__
+    return isinstance(value, Program | Traced | Architecture)
 
 
-def _program(path: Path, name: str, value: Any) -> tuple[str, Program]:
+def _loaded(path: Path, name: str, value: Any) -> tuple[str, Program | Architecture]:
     # A decorated function runs here, on the user's own lines.
-    with _user_errors(path), _folder_first(path), contextlib.redirect_stdout(sys.stderr):
-        return name, program_of(value)
+    with user_errors(path):
+        if isinstance(value, Program | Traced):
+            return name, program_of(value)
+        found = as_network(value)
+        _ = found.smallest
+        return name, found
 
 
-def _only(programs: dict[str, Any], path: Path) -> tuple[str, Any]:
-    if len(programs) == 1:
-        return next(iter(programs.items()))
+def _only(found: dict[str, Any], path: Path) -> tuple[str, Any]:
+    if len(found) == 1:
+        return next(iter(found.items()))
     raise StudyError(
-        "the file has no program." if not programs else "the file has several programs.",
+        "the file has no program and no network."
+        if not found
+        else "the file has several programs or networks.",
         where=str(path),
-        hint="Put @tp.program above a function."
-        if not programs
-        else f"Say which: {', '.join(f'{path}:{name}' for name in programs)}.",
+        hint="Put @tp.program or @tp.network above a function."
+        if not found
+        else f"Say which: {', '.join(f'{path}:{name}' for name in found)}.",
     )
 
 
-def _listing(programs: dict[str, Any]) -> str:
-    return f"Programs in this file: {', '.join(programs)}." if programs else "There is none here."
+def _listing(found: dict[str, Any]) -> str:
+    return f"In this file: {', '.join(found)}." if found else "There is none here."
 
 
 def _described(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _run(path: Path) -> ModuleType:
+@contextlib.contextmanager
+def user_errors(path: Path) -> Iterator[None]:
+    """Run what a user's file says: its errors name its lines, what it prints is no answer."""
+    with _user_errors(path), _folder_first(path), contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+@lru_cache(maxsize=16)
+def _run(path: Path, changed: int) -> ModuleType:
+    """The file as a module; it runs once until it changes."""
     if path.is_dir():
         raise StudyError("this is a folder, not a Python file.", where=str(path))
     if not path.is_file():
@@ -107,7 +129,7 @@ def _run(path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None  # the name ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles in the file look themselves up
-    with _user_errors(path), _folder_first(path), contextlib.redirect_stdout(sys.stderr):
+    with user_errors(path):
         spec.loader.exec_module(module)
     return module
 

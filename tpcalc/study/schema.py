@@ -84,7 +84,7 @@ class ModelPart(_Part):
     """``[model]``: the network and the powers of its width.
 
     Args:
-        architecture: A catalogue name.
+        architecture: A catalogue name, or a network in a Python file (``net.py:Net``).
         depth: Number of hidden layers, or of blocks, L.
         length: Number of tokens T of a sequence.
         act: An activation of the catalogue, with parameters (``relu^2``, ``leaky_relu:0.2``);
@@ -101,6 +101,7 @@ class ModelPart(_Part):
         norm: Whether preactivations are normalised.
         alpha: The power of 1/L in front of a residual block.
         outputs: The tokens at which a recurrent network is read off.
+        parameters: What a network in a file takes besides, by name.
     """
 
     architecture: Annotated[str, known(names.find_architecture)] = "mlp"
@@ -119,6 +120,7 @@ class ModelPart(_Part):
     norm: Literal["none", "layer"] = "none"
     alpha: _Power = None
     outputs: Literal["last", "all"] = "last"
+    parameters: dict[str, Any] = Field(default_factory=dict)
 
 
 class TrainingPart(_Part):

@@ -9,7 +9,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
-from tpcalc.study import Flag, load_program, open_model
+from tpcalc.study import Flag, load_named, open_model
 from tpcalc.study.names import catalogue
 from tpcalc.study.program_file import split_model
 
@@ -41,7 +41,7 @@ def failing(folder: Path, text: str, name: str = "p") -> str:
     path = folder / "bad.py"
     path.write_text(text)
     with pytest.raises(TpcalcError) as caught:
-        load_program(path, name)
+        load_named(path, name)
     assert caught.value.exit_code == 3
     return str(caught.value)
 
@@ -54,52 +54,52 @@ def test_split_model() -> None:
 
 
 def test_decorated_functions_and_programs_are_programs(file: Path) -> None:
-    assert load_program(file, "there") == ("there", load_program(file, "built")[1])
-    assert [name for name, _ in load_program(file, "there")[1].outputs] == ["size"]
+    assert load_named(file, "there") == ("there", load_named(file, "built")[1])
+    assert [name for name, _ in load_named(file, "there")[1].outputs] == ["size"]
 
 
 def test_what_a_file_prints_stays_off_the_output(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    load_program(file, "there")
+    load_named(file, "there")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "noise\n")
 
 
 def test_the_import_path_is_left_as_it_was(file: Path) -> None:
     before = list(sys.path)
-    load_program(file, "there")
+    load_named(file, "there")
     assert sys.path == before
 
 
 def test_a_misspelt_name_gets_the_nearest(file: Path) -> None:
     with pytest.raises(UnknownName, match=r"no program called 'thre'\. Did you mean 'there'"):
-        load_program(file, "thre")
+        load_named(file, "thre")
 
 
 def test_something_else_than_a_program(file: Path) -> None:
     with pytest.raises(StudyError, match=r"number is a value of type int.*there, built"):
-        load_program(file, "number")
+        load_named(file, "number")
 
 
 def test_without_a_name(file: Path, tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"several programs. Say which: .*mine.py:there"):
-        load_program(file)
+        load_named(file)
     one = tmp_path / "one.py"
     one.write_text(PROGRAMS.replace("built = there.build()", ""))
-    assert load_program(one)[0] == "there"
+    assert load_named(one)[0] == "there"
     none = tmp_path / "none.py"
     none.write_text("x = 1\n")
     with pytest.raises(StudyError, match="the file has no program"):
-        load_program(none)
+        load_named(none)
 
 
 def test_missing_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="there is no such file"):
-        load_program(tmp_path / "nowhere.py", "p")
+        load_named(tmp_path / "nowhere.py", "p")
     (tmp_path / "folder.py").mkdir()
     with pytest.raises(StudyError, match="this is a folder"):
-        load_program(tmp_path / "folder.py", "p")
+        load_named(tmp_path / "folder.py", "p")
 
 
 def test_errors_in_the_file_are_told_with_its_line(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_programs_in_files_take_no_network_flags(file: Path) -> None:
 
 
 def test_saved_programs(file: Path, tmp_path: Path) -> None:
-    _, program = load_program(file, "there")
+    _, program = load_named(file, "there")
     tp.save(program, tmp_path / "kept.json")
     model = open_model(str(tmp_path / "kept.json"))
     assert model.program == program
