@@ -108,11 +108,11 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
     Source: Hajjar, Chizat, Giraud, Definition 3.2, Lemmas F.2 to F.4 and H.4.
     """
     weights = _weights(run)
-    small = replace(run, network=replace(run.network, depth=DEPTHS[0]))
+    small = replace(run, network=replace(_mlp(run), depth=DEPTHS[0]))
     program = small.program()
     known = sample_point(small, program, {}).keys()
     point = sample_point(small, program, checks.powers(at, known))
-    layer = _layer(run.network, weights, point)
+    layer = _layer(_mlp(run), weights, point)
     chamber = Chamber(point)
     _premises(chamber, weights, layer)
     closed = _closed(weights, layer)
@@ -132,7 +132,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
         )
     if "p" in point:
         notes.append("relu^p is followed for p >= 1: below that it has no gradient at 0")
-    if run.network.bias == "first":
+    if _mlp(run).bias == "first":
         notes.append("the bias of the first layer takes c_1")
     return Solution(
         (),
@@ -160,12 +160,12 @@ def _weights(run: Run) -> _Weights:
             "multipliers of a network of symbolic depth are not solved for.",
             hint="Ask for them at some depth; they are the same at every depth.",
         )
-    if run.network.norm != "none":
+    if _mlp(run).norm != "none":
         raise UsageError(
             "normalised layers are not followed where the depth is a symbol.",
             hint="Give the depth.",
         )
-    if run.network.bias in ("hidden", "all"):
+    if _mlp(run).bias in ("hidden", "all"):
         raise UsageError(
             "biases in all layers keep the sizes of deep layers from following one rule.",
             hint="Take bias='none' or bias='first' where the depth is a symbol.",
@@ -179,7 +179,7 @@ def _weights(run: Run) -> _Weights:
         hidden = set(table.a[1:-1])
         if len(hidden) > 1 or any(table.mean):
             raise _uneven(run)
-        if run.network.bias == "first" and table.bias_a[0] != table.a[0]:
+        if _mlp(run).bias == "first" and table.bias_a[0] != table.a[0]:
             raise _uneven(run)
         found.add(_Weights(table.a[0], hidden.pop(), table.a[-1]))
     if len(found) > 1:
@@ -355,8 +355,18 @@ def _sympy(power: Ex) -> Any:
     )
 
 
+def _mlp(run: Run) -> MLP:
+    """The network, whose depth is a number that can be changed."""
+    if not isinstance(run.network, MLP):
+        raise UsageError(
+            f"the depth is a symbol of tp.MLP alone, and this is {run.network.words}.",
+            hint="Give the depth.",
+        )
+    return run.network
+
+
 def _derived(run: Run, depth: int, point: Mapping[str, Fraction]) -> Rates:
-    one = replace(run, network=replace(run.network, depth=depth))
+    one = replace(run, network=replace(_mlp(run), depth=depth))
     try:
         return one.derive(one.program(), point)
     except ScaleError as error:

@@ -78,11 +78,8 @@ class Network:
         return self._entries(1)
 
     def _entries(self, copies: int) -> Entries:
-        table = self.exponents.exponents(self.architecture.hidden, 0)
-
         def rate(mark: Mark) -> tuple[Fraction | float, Ex]:
-            powers = table.bias_c if mark.bias else table.c
-            return mark.rate, powers[mark.layer - 1]
+            return mark.rate, self.exponents.rate(mark, self.architecture.hidden)
 
         def trained(mark: Mark) -> bool:
             return self.layers is None or mark.layer in self.layers

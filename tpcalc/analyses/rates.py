@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.catalog.activations import lookup as activation
-from tpcalc.catalog.architectures.mlp import MLP, biased_layers
-from tpcalc.catalog.parameterization import Exponents, with_rates
+from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.functions import Call, Expr
 from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
 from tpcalc.limit.series import NeedsMore
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Power
+from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.results import Samples
 
@@ -60,18 +63,18 @@ class Unknown:
 
     Args:
         kind: ``"c"`` of weights, ``"bias_c"`` of biases, ``"a"`` of a multiplier.
-        layer: The layer, from 1.
+        label: Of the parameter: the layer from 1, or a name.
         step: The step t of a learning rate; 0 for a multiplier.
         symbol: What stands for it.
         output: The output that is to be of order one.
 
     Example:
-        >>> Unknown("c", 2, 0, "c_2_0", "dW_x[2,1,1]").words
+        >>> Unknown("c", "2", 0, "c_2_0", "dW_x[2,1,1]").words
         'layer 2 at step 0'
     """
 
     kind: str
-    layer: int
+    label: str
     step: int
     symbol: str
     output: str
@@ -79,14 +82,16 @@ class Unknown:
     @property
     def words(self) -> str:
         """The place in a message."""
-        what = {"c": "layer", "bias_c": "the bias of layer", "a": "the multiplier of layer"}
+        what = {"c": "", "bias_c": "the bias of ", "a": "the multiplier of "}
         when = "" if self.kind == "a" else f" at step {self.step}"
-        return f"{what[self.kind]} {self.layer}{when}"
+        layer = f"layer {self.label}" if self.label.isdigit() else self.label
+        return f"{what[self.kind]}{layer}{when}"
 
     @property
     def letter(self) -> str:
         """The power in a message."""
-        return f"a_{self.layer}" if self.kind == "a" else f"c_{self.layer}({self.step})"
+        label = f"_{self.label}" if self.label.isdigit() else f"[{self.label}]"
+        return f"a{label}" if self.kind == "a" else f"c{label}({self.step})"
 
     @property
     def subject(self) -> str:
@@ -108,7 +113,7 @@ class Run:
         solved_for: ``"rates"``, or ``"multipliers"`` for the powers a_1..a_L as well.
     """
 
-    network: MLP
+    network: Architecture
     parameterization: Parameterization
     data: Samples | None
     steps: int
@@ -116,10 +121,23 @@ class Run:
     batch: int = 1
     solved_for: str = "rates"
 
+    @cached_property
+    def maps(self) -> Mapping[str, Mark]:
+        """The labels of the linear maps, with the marks of their weights."""
+        reported = {name for name, _ in self.network.smallest.outputs}
+        marks = (mark for mark in self.network.marks if f"W_x[{mark.label}]" in reported)
+        return {mark.label: mark for mark in marks if not mark.bias}
+
+    @cached_property
+    def biased(self) -> tuple[str, ...]:
+        """The labels of the maps that have biases."""
+        return tuple(m.label for m in self.network.marks if m.bias and m.label in self.maps)
+
     @property
-    def biased(self) -> tuple[int, ...]:
-        """The layers that have biases."""
-        return tuple(biased_layers(self.network.bias, self.network.depth))
+    def complete(self) -> bool:
+        """Whether all weights are drawn at the start and trained."""
+        marks = [mark for mark in self.network.marks if mark.label in self.maps]
+        return all(mark.rate != 0 and not mark.at_zero for mark in marks)
 
     @property
     def shared(self) -> bool:
@@ -128,51 +146,54 @@ class Run:
         return all(table.a == table.bias_a and table.c == table.bias_c for table in tables)
 
     def _table(self, step: int) -> Exponents:
-        return self.parameterization.exponents(self.network.depth, step)
+        return self.parameterization.exponents(self.network.hidden, step)
+
+    @cached_property
+    def _asked(self) -> tuple[Unknown, ...]:
+        run, found = self.watched, []
+        if self.solved_for == "multipliers":
+            for label, mark in self.maps.items():
+                if mark.role != "readout":
+                    starts = run.at("h", 0, 0).get(label) or run.at("W_x", 0, 0)[label]
+                    symbol = self._symbol("m", label, 0)
+                    found.append(Unknown("a", label, 0, symbol, starts[0]))
+        own = () if self.shared else self.biased
+        for step in range(self.steps):
+            for label in self.maps:
+                names = run.updates(label, step + 1)
+                for kind, letter, what in (("c", "c", "dW_x"), ("bias_c", "e", "dB")):
+                    outputs = [name for name in names if name.startswith(what)]
+                    symbol = self._symbol(letter, label, step)
+                    if kind == "c" and not outputs:
+                        raise _without(label, step)
+                    if kind == "c" or label in own:
+                        found.append(Unknown(kind, label, step, symbol, outputs[0]))
+        return tuple(found)
 
     def unknowns(self) -> tuple[Unknown, ...]:
         """All unknowns, in the order in which they are solved."""
-        depth = self.network.depth
-        found = []
-        if self.solved_for == "multipliers":
-            found += [
-                Unknown("a", layer, 0, self._symbol("m", layer, 0), f"h[{layer},0,0]")
-                for layer in range(1, depth + 1)
-            ]
-        own = () if self.shared else self.biased
-        several = ",0" if self.data is not None and self.data.outputs > 1 else ""
-        for step in range(self.steps):
-            for layer in range(1, depth + 2):
-                last = several if layer == depth + 1 else ""
-                name = f"dW_x[{layer},{step + 1},{self.batch}{last}]"
-                found.append(Unknown("c", layer, step, self._symbol("c", layer, step), name))
-                if layer in own:
-                    symbol = self._symbol("e", layer, step)
-                    name = f"dB[{layer},{step + 1}{last}]"
-                    found.append(Unknown("bias_c", layer, step, symbol, name))
-        return tuple(found)
+        return self._asked
 
     @property
     def readout(self) -> Unknown:
         """The power a_(L+1), which is decided after all others."""
-        layer = self.network.depth + 1
-        several = ",0" if self.data is not None and self.data.outputs > 1 else ""
-        name = f"f[0,{self.batch}{several}]"
-        return Unknown("a", layer, 0, self._symbol("m", layer, 0), name)
+        label = next(label for label, mark in self.maps.items() if mark.role == "readout")
+        return Unknown("a", label, 0, self._symbol("m", label, 0), self.watched.f(0)[0])
 
     @property
     def with_readout(self) -> bool:
         """Whether a_(L+1) is solved for: where multipliers are, and it holds no symbols."""
         return self.solved_for == "multipliers" and not self._table(0).a[-1].symbols
 
-    def _symbol(self, letter: str, layer: int, step: int) -> str:
+    def _symbol(self, letter: str, label: str, step: int) -> str:
         """A name that no table uses: those of a user do not end so."""
-        return f"{letter}_{layer}_{step}__"
+        return f"{letter}_{1 + list(self.maps).index(label)}_{step}__"
 
     def program(self) -> Program:
         """The training run with the unknowns as symbols."""
-        return self.watched().program
+        return self.watched.program
 
+    @cached_property
     def watched(self) -> Probe:
         """The training run with the unknowns as symbols, and the names in it.
 
@@ -187,30 +208,25 @@ class Run:
                 hint="Take a network without biases.",
             )
 
-        def rate(layer: int, step: int) -> Ex:
-            return Ex.symbol(self._symbol("c", layer, step))
+        def own(kind: str, mark: Mark, step: int) -> Ex | None:
+            if mark.label not in self.maps:
+                return None
+            if kind == "c":
+                letter = "e" if mark.bias and not shared else "c"
+                return Ex.symbol(self._symbol(letter, mark.label, step))
+            fixed = self.maps[mark.label].role == "readout" and not self.with_readout
+            return (
+                Ex.symbol(self._symbol("m", mark.label, 0)) if multipliers and not fixed else None
+            )
 
-        def bias_rate(layer: int, step: int) -> Ex:
-            own = layer in self.biased and not shared
-            return Ex.symbol(self._symbol("e" if own else "c", layer, step))
-
-        def table(depth: int, step: int) -> Exponents:
-            found = self.parameterization.rule(depth, step)
-            if not multipliers:
-                return found
-            a = [Ex.symbol(self._symbol("m", layer, 0)) for layer in range(1, depth + 1)]
-            free = (*a, Ex.symbol(self.readout.symbol) if self.with_readout else found.a[-1])
-            return replace(found, a=free, bias_a=free)
-
-        chosen = with_rates(replace(self.parameterization, rule=table), rate, bias_rate)
         return probe(
             self.network,
-            chosen,
+            replace(self.parameterization, own=own),
             self.data,
             steps=self.steps,
             loss=self.loss,
             batch=self.batch,
-            watch=("h", "dW_x", "dB"),
+            watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())),
         )
 
     def derive(
@@ -316,7 +332,7 @@ class Rates:
         return (self.value(u) for u in self.unknowns if (u.kind, u.step) == (kind, step))
 
     def weights(self, step: int) -> tuple[Ex, ...]:
-        """The powers c_l of the weights of layers 1..L+1.
+        """The powers c of the weights, map by map.
 
         Args:
             step: The step t.
@@ -324,7 +340,7 @@ class Rates:
         return tuple(self._chosen("c", step))
 
     def biases(self, step: int) -> tuple[Ex, ...]:
-        """Those of the layers that have biases.
+        """Those of the biases.
 
         Args:
             step: The step t.
@@ -335,7 +351,7 @@ class Rates:
 
     @property
     def multipliers(self) -> tuple[Ex, ...]:
-        """The powers a_l, where they were asked for: of layers 1..L, and of the readout."""
+        """The powers a, where they were asked for: map by map, the readout last."""
         return tuple(self._chosen("a", 0))
 
 
@@ -360,7 +376,7 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
         {'a': '3/4', 'p': '7/3'}
     """
     unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
-    table = run.parameterization.exponents(run.network.depth, 0)
+    table = run.parameterization.exponents(run.network.hidden, 0)
     usual: dict[str, Fraction] = {}
     for row in (table.bias_a, table.a):
         for layer, power in enumerate(row, 1):
@@ -399,8 +415,8 @@ def function_of(network: MLP) -> Expr:
     return expression(found, "an activation")
 
 
-def power_of(network: MLP) -> Ex | None:
-    """The p of an activation relu^p; None for any other.
+def power_of(network: Architecture) -> Ex | None:
+    """The p of an activation relu^p; None for any other, and of networks without one activation.
 
     Args:
         network: The network.
@@ -409,11 +425,21 @@ def power_of(network: MLP) -> Ex | None:
         >>> str(power_of(MLP(2, "relu"))), power_of(MLP(2, "tanh"))
         ('1', None)
     """
+    if not isinstance(network, MLP):
+        return None
     found = function_of(network)
     if not isinstance(found, Call) or found.atom.name not in ("relu", "relu_pow"):
         return None
     degree = found.atom.facts.homogeneity
     return degree if isinstance(degree, Ex) else as_ex(Fraction(str(degree)))
+
+
+def _without(label: str, step: int) -> UsageError:
+    return UsageError(
+        f"no learning rate of {label} makes its update contribute: its gradient at step {step} is "
+        "identically 0.",
+        hint="Leave the parameter out, or use it in a way that reaches the output.",
+    )
 
 
 def _bounded(bound: Power | None) -> str:

@@ -97,24 +97,13 @@ contribute order one, the output would grow like n^(1/2) at the next step
         ('-1 - 1/2*p', ('1 + p > 0',))
     """
     started = time.perf_counter()
-    if not isinstance(architecture, MLP):
-        raise UsageError(
-            "learning rates are solved for layer after layer of a multilayer perceptron, and this "
-            f"is {as_network(architecture).words}.",
-            hint="tp.check takes residual networks; tp.orders takes any program.",
-        )
-    if not architecture.complete:
-        raise UsageError(
-            f"learning rates are solved for weights that are drawn and trained, not for those of "
-            f"{architecture.words}.",
-            hint="tp.check takes weights that start at 0 or are not trained.",
-        )
+    network = as_network(architecture)
     kept = _kept(symbolic)
     for name, value in (("multipliers", multipliers), ("verify", verify)):
         if not isinstance(value, bool):
             raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
     run = Run(
-        _with_power(architecture) if "p" in kept else architecture,
+        _with_power(network) if "p" in kept else network,
         parameterization_of(parameterization),
         data,
         checks.whole(steps, "steps", least=1, hint="It counts updates."),
@@ -122,10 +111,16 @@ contribute order one, the output would grow like n^(1/2) at the next step
         checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."),
         "multipliers" if multipliers else "rates",
     )
+    if not run.complete:
+        raise UsageError(
+            f"learning rates are solved for weights that are drawn and trained, not for those of "
+            f"{network.words}.",
+            hint="tp.check takes weights that start at 0 or are not trained.",
+        )
     seed = checks.whole(seed, "seed", least=0)
     if "L" in kept:
         return in_depth(run, at, started)
-    watched = run.watched()
+    watched = run.watched
     program = watched.program
     unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
     given = checks.powers(at, symbols(program) - unknowns)
@@ -135,7 +130,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
     else:
         stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
     found = stable.rates
-    notes = [_own_power(architecture, found) if "p" in kept else ""]
+    notes = [_own_power(network, found) if "p" in kept else ""]
     notes.append(_tested(stable, point, seed) if verify else ASSUMED)
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
     settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
@@ -147,7 +142,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
         ),
         found.found.region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),
-        tuple((f"a_{layer}", str(a)) for layer, a in enumerate(found.multipliers, 1)),
+        tuple((u.letter, str(found.value(u))) for u in found.unknowns if u.kind == "a"),
         provenance(
             program.digest,
             seed if verify else None,
@@ -155,6 +150,8 @@ contribute order one, the output would grow like n^(1/2) at the next step
             time.perf_counter() - started,
         ),
         tuple(note for note in notes if note),
+        tuple(run.maps) if not all(label.isdigit() for label in run.maps) else (),
+        run.biased if not all(label.isdigit() for label in run.maps) else (),
     )
 
 
@@ -174,8 +171,13 @@ def _texts(powers: Sequence[Ex]) -> tuple[str, ...]:
     return tuple(str(power) for power in powers)
 
 
-def _with_power(network: MLP) -> MLP:
+def _with_power(network: Architecture) -> MLP:
     """The same network with relu^p for a power of ReLU."""
+    if not isinstance(network, MLP):
+        raise UsageError(
+            f"p stands for the power of the activation of tp.MLP, and this is {network.words}.",
+            hint="Leave symbolic='p' out.",
+        )
     if power_of(network) is None:
         found = function_of(network)
         name = found.atom.text if isinstance(found, Call) else found.text
@@ -188,7 +190,7 @@ def _with_power(network: MLP) -> MLP:
     return replace(network, act="relu^p")
 
 
-def _own_power(network: MLP, found: Rates) -> str:
+def _own_power(network: Architecture, found: Rates) -> str:
     """A note where the formulas do not hold for the power that was given."""
     power = power_of(network)
     own = None if power is None else power.constant
@@ -212,7 +214,7 @@ def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
 
     power = power_of(run.network)
     network = run.network
-    if power is not None and power.symbols:
+    if isinstance(network, MLP) and power is not None and power.symbols:
         network = replace(network, act=f"relu^{power.at(point)}")
     return replace(run, network=network, parameterization=replace(run.parameterization, rule=table))
 
@@ -254,7 +256,7 @@ def _tested(stable: Bounded, point: Mapping[str, Fraction], seed: int) -> str:
     )
 
 
-def _degrees(network: MLP) -> frozenset[str]:
+def _degrees(network: Architecture) -> frozenset[str]:
     """The symbols in the power of the activation."""
     power = power_of(network)
     return frozenset() if power is None else power.symbols

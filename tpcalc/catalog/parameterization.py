@@ -14,6 +14,7 @@ from fractions import Fraction
 from tpcalc.catalog.values import exact
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.program.marks import Mark
 from tpcalc.sources import Source
 
 __all__ = [
@@ -54,6 +55,7 @@ class Exponents:
 
 Rule = Callable[[int, int], Exponents]
 RateExponent = Callable[[int, int], Ex]
+Own = Callable[[str, Mark, int], Ex | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Parameterization:
         values: The parameters as given, for messages and reports.
         rates: The functions that give its learning rates, where they are not its own
             (``with_rates``).
+        own: ``own(kind, mark, step)``: of some parameters the exponent ``"a"`` or ``"c"`` that
+            stands in place of that of their layer; None: that of the layer.
 
     Example:
         >>> from tpcalc.catalog.parameterizations import lookup
@@ -96,6 +100,7 @@ class Parameterization:
     source: Source
     values: tuple[tuple[str, str], ...] = ()
     rates: tuple[RateExponent | None, RateExponent | None] = field(default=(None, None), repr=False)
+    own: Own | None = field(default=None, compare=False, repr=False)
 
     @property
     def text(self) -> str:
@@ -103,6 +108,32 @@ class Parameterization:
         given = ", ".join(f"{name}={value}" for name, value in self.values)
         own = f"{self.name}({given})" if given else self.name
         return own if self.rates == (None, None) else f"{own} with other learning rates"
+
+    def power(self, mark: Mark, depth: int) -> Ex:
+        """The exponent a of a parameter.
+
+        Args:
+            mark: Its mark.
+            depth: Number of hidden layers L of its network.
+        """
+        table = self.exponents(depth, 0)
+        row = table.bias_a if mark.bias else table.a
+        return _first(self._own("a", mark, 0), row[mark.layer - 1])
+
+    def rate(self, mark: Mark, depth: int, step: int = 0) -> Ex:
+        """The exponent c of the learning rate of a parameter.
+
+        Args:
+            mark: Its mark.
+            depth: Number of hidden layers L of its network.
+            step: The step t.
+        """
+        table = self.exponents(depth, step)
+        row = table.bias_c if mark.bias else table.c
+        return _first(self._own("c", mark, step), row[mark.layer - 1])
+
+    def _own(self, kind: str, mark: Mark, step: int) -> Ex | None:
+        return None if self.own is None else self.own(kind, mark, step)
 
     def exponents(self, depth: int, step: int = 0) -> Exponents:
         """The exponents a_l and c_l.
@@ -175,6 +206,10 @@ class ParameterizationFamily:
                 )
         shown = tuple((name, _shown(given[name])) for name in names if name in given)
         return Parameterization(self.name, self.make(**given), self.biases, self.source, shown)
+
+
+def _first(own: Ex | None, other: Ex) -> Ex:
+    return other if own is None else own
 
 
 def _shown(value: object) -> str:

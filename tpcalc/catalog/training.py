@@ -106,9 +106,7 @@ def train(
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
 
     def rate(mark: Mark, step: int) -> tuple[Fraction | float, Ex]:
-        exponents = found.exponents(depth, step)
-        table = exponents.bias_c if mark.bias else exponents.c
-        return rate_at(lr, mark.layer, step), table[mark.layer - 1]
+        return rate_at(lr, mark.layer, step), found.rate(mark, depth, step)
 
     def kept(mark: Mark, step: int) -> Ex | None:
         powers = found.exponents(depth, step).kept
@@ -139,10 +137,11 @@ def template_of(
         dimension: The number of numbers of an input.
         outputs: The number of outputs of its readout.
     """
-    table = parameterization.exponents(architecture.hidden, 0)
+    depth = architecture.hidden
+    table = parameterization.exponents(depth, 0)
 
     def power(mark: Mark) -> Ex:
-        return (table.bias_a if mark.bias else table.a)[mark.layer - 1]
+        return parameterization.power(mark, depth)
 
     def mean(mark: Mark) -> Fraction | float:
         return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0

@@ -219,6 +219,7 @@ def solution(found: Solution) -> dict[str, Any]:
     ]
     return {
         "steps": steps,
+        **_present(names=found.names or None, bias_names=found.bias_names or None),
         "region": found.region,
         "point": dict(found.point),
         "closed": dict(found.closed),

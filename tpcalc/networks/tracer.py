@@ -313,7 +313,8 @@ class NetworkTracer(Tracer):
             parameter.named(f"W{self.maps.index(linear) + 1}")
 
     def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
-        """Take note of a use of a map."""
+        """Take note of a use of a map; a sum that it writes is recorded where it is written."""
+        _ = value.ref
         self.uses[label] = linear, x, value
 
     def _declared(self, name: str, mark: Mark) -> Parameter:

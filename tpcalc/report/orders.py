@@ -212,22 +212,26 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
         solution: The exponents.
     """
     tables = []
-    for what, rows in (
-        ("weights", [(step.step, step.c) for step in solution.steps if step.c]),
-        ("biases", [(step.step, step.bias_c) for step in solution.steps if step.bias_c]),
+    steps, own = solution.steps, (solution.names, solution.bias_names)
+    for what, names, rows in (
+        ("weights", own[0], [(step.step, step.c) for step in steps if step.c]),
+        ("biases", own[1], [(step.step, step.bias_c) for step in steps if step.bias_c]),
     ):
         if rows:
-            caption = f"Learning rates of {what}: exponents c_l of eta n^(-c_l)"
-            tables.append(_exponents(rows, caption))
+            letter = "c" if names else "c_l"
+            caption = f"Learning rates of {what}: exponents {letter} of eta n^(-{letter})"
+            tables.append(_exponents(rows, caption, names))
     if solution.closed:
         body = tuple((name(left), number(right)) for left, right in solution.closed)
         tables.append(Table("Formulas", (Cell("Name"), number("Exponent")), body))
     return tuple(tables)
 
 
-def _exponents(rows: Sequence[tuple[int, tuple[str, ...]]], caption: str) -> Table:
+def _exponents(
+    rows: Sequence[tuple[int, tuple[str, ...]]], caption: str, names: tuple[str, ...] = ()
+) -> Table:
     width = max(len(values) for _, values in rows)
-    head = (number("Step"), *(number(f"l = {k + 1}") for k in range(width)))
+    head = (number("Step"), *map(number, names or [f"l = {k + 1}" for k in range(width)]))
     body = tuple(
         (number(str(step)), *map(number, values), *[number("")] * (width - len(values)))
         for step, values in rows

@@ -229,6 +229,8 @@ class Solution:
         closed: Names with formulas in the depth L, where it is symbolic, or of multipliers.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        names: What the powers of a step belong to, where these are no layers 1..L+1.
+        bias_names: The same of biases.
 
     Example:
         >>> steps = (SolvedStep(0, ("-1", "-1")),)
@@ -242,18 +244,25 @@ class Solution:
     closed: tuple[tuple[str, str], ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    bias_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = []
         for found in self.steps:
-            lines.append(f"step {found.step}: c = ({', '.join(found.c)})")
+            lines.append(f"step {found.step}: c = {_row(found.c, self.names)}")
             if found.bias_c:
-                lines.append(f"  biases: c = ({', '.join(found.bias_c)})")
+                lines.append(f"  biases: c = {_row(found.bias_c, self.bias_names)}")
         lines += [f"{name} = {formula}" for name, formula in self.closed]
         lines += [f"where {condition}" for condition in self.region]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__
+
+
+def _row(powers: tuple[str, ...], names: tuple[str, ...]) -> str:
+    pairs = zip(names, powers, strict=True)
+    return f"({', '.join([f'{name}: {power}' for name, power in pairs] if names else powers)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from tpcalc.study.program_file import load_named, split_model
 from tpcalc.study.schema import Study
 from tpcalc.study.words import count
 
-__all__ = ["open_model", "open_network"]
+__all__ = ["is_program", "open_model", "open_network"]
 
 _FORMS = (
     "MODEL is a study file (study.toml), a program or a network in a file (file.py:name, or "
@@ -54,6 +54,25 @@ def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ())
     return build(_study(word, flags), watch)
 
 
+def is_program(word: str) -> bool:
+    """Whether a MODEL is a program that is complete, and no network.
+
+    Args:
+        word: As of ``open_model``.
+
+    Raises:
+        StudyError: A file that cannot be used.
+
+    Example:
+        >>> is_program("mlp"), is_program("saved.json")
+        (False, True)
+    """
+    in_python = split_model(word)
+    if in_python is None:
+        return word.lower().endswith(".json")
+    return isinstance(load_named(*in_python)[1], Program)
+
+
 def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
     """The network of a MODEL, for questions that train it themselves.
 
@@ -70,9 +89,7 @@ def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
         >>> open_network("mlp", [Flag("--depth", "model.depth", 2)]).architecture.depth
         2
     """
-    in_python = split_model(word)
-    program = in_python is not None and isinstance(load_named(*in_python)[1], Program)
-    if program or word.lower().endswith(".json"):
+    if is_program(word):
         raise UsageError(
             f"{word!r} is a program; this question is about a network and its training.",
             hint="Give an architecture of the catalogue with its flags (mlp --depth 3), a network "

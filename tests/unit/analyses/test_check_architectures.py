@@ -72,10 +72,14 @@ def test_weights_that_all_tokens_share(param: str, verdict: str, moved: tuple[bo
     assert {name for name, *_ in ((row.name,) for row in found.updates)} >= {"dW_x[U@1,1,1]"}
 
 
+def test_rates_are_solved_for_parameter_by_parameter() -> None:
+    tokens = tp.solve(tp.RNN(2, "tanh"), "mup", steps=1, verify=False)
+    assert (tokens.names, tokens.steps[0].c) == (("U", "W", "v"), ("-1", "-1", "-1"))
+    blocks = tp.solve(tp.ResNet(2), "mup", steps=1, verify=False)
+    assert (blocks.names, blocks.steps[0].c) == ((), ("-1", "-1", "-1", "-1"))
+
+
 def test_what_is_refused() -> None:
-    for net in (tp.RNN(2), tp.ResNet(2)):
-        with pytest.raises(UsageError, match="learning rates are solved for layer after layer"):
-            tp.solve(net, "mup")
     with pytest.raises(UsageError, match="the architecture is 'mlp'"):
         tp.check("mlp", "mup")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="normalised layers are not followed"):

@@ -103,10 +103,9 @@ def _computed(
 ) -> tuple[Kernel, str, dict[str, Any]]:
     """The kernel, the model in words, and the same for JSON."""
     from tpcalc.errors import UsageError
-    from tpcalc.study import open_model
-    from tpcalc.study.program_file import split_model
+    from tpcalc.study import is_program, open_model
 
-    if split_model(model) is not None or model.lower().endswith(".json"):
+    if is_program(model):
         if scale is not None:
             raise UsageError("--scale: a program in a file has its inputs written in it.")
         program = open_model(model, flags)
