@@ -78,8 +78,10 @@ class Network:
         return self._entries(1)
 
     def _entries(self, copies: int) -> Entries:
+        table = self.exponents.exponents(self.architecture.hidden, 0)
+
         def rate(mark: Mark) -> tuple[Fraction | float, Ex]:
-            return mark.rate, self.exponents.rate(mark, self.architecture.hidden)
+            return mark.rate, self.exponents.rate(mark, table)
 
         def trained(mark: Mark) -> bool:
             return self.layers is None or mark.layer in self.layers

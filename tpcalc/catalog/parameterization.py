@@ -109,26 +109,24 @@ class Parameterization:
         own = f"{self.name}({given})" if given else self.name
         return own if self.rates == (None, None) else f"{own} with other learning rates"
 
-    def power(self, mark: Mark, depth: int) -> Ex:
+    def power(self, mark: Mark, table: Exponents) -> Ex:
         """The exponent a of a parameter.
 
         Args:
             mark: Its mark.
-            depth: Number of hidden layers L of its network.
+            table: The exponents of its network.
         """
-        table = self.exponents(depth, 0)
         row = table.bias_a if mark.bias else table.a
         return _first(self._own("a", mark, 0), row[mark.layer - 1])
 
-    def rate(self, mark: Mark, depth: int, step: int = 0) -> Ex:
+    def rate(self, mark: Mark, table: Exponents, step: int = 0) -> Ex:
         """The exponent c of the learning rate of a parameter.
 
         Args:
             mark: Its mark.
-            depth: Number of hidden layers L of its network.
+            table: The exponents of its network at the step.
             step: The step t.
         """
-        table = self.exponents(depth, step)
         row = table.bias_c if mark.bias else table.c
         return _first(self._own("c", mark, step), row[mark.layer - 1])
 

@@ -105,11 +105,13 @@ def train(
     _check_watched(watched, model)
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
 
+    tables = [found.exponents(depth, step) for step in range(steps + 1)]
+
     def rate(mark: Mark, step: int) -> tuple[Fraction | float, Ex]:
-        return rate_at(lr, mark.layer, step), found.rate(mark, depth, step)
+        return rate_at(lr, mark.layer, step), found.rate(mark, tables[step], step)
 
     def kept(mark: Mark, step: int) -> Ex | None:
-        powers = found.exponents(depth, step).kept
+        powers = tables[step].kept
         return powers[mark.layer - 1] if powers else as_ex(0)
 
     schedule = Schedule(
@@ -137,11 +139,10 @@ def template_of(
         dimension: The number of numbers of an input.
         outputs: The number of outputs of its readout.
     """
-    depth = architecture.hidden
-    table = parameterization.exponents(depth, 0)
+    table = parameterization.exponents(architecture.hidden, 0)
 
     def power(mark: Mark) -> Ex:
-        return parameterization.power(mark, depth)
+        return parameterization.power(mark, table)
 
     def mean(mark: Mark) -> Fraction | float:
         return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0
