@@ -74,6 +74,9 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
 
 def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: str) -> LRef | None:
     """W x; of a sum of vectors that were all multiplied before, the sum of the products."""
+    whole = context.known.get(Product(matrix, transpose, item))
+    if whole is not None:
+        return whole
     opened = parted(context, item)
     if opened is not None:
         bucket: Bucket = {}
