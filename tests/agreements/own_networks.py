@@ -59,12 +59,16 @@ def convolution(t: Any, x: Any) -> Any:
     return t.linear(t.outputs, t.n, name="read")(g)
 
 
+# One row for each input, its positions one after the other.
 EMBEDDED = (
     (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
     (0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0),
 )
 TOKENS = (1.0, 0.5, -0.3, 0.2, 0.7, 0.1, -0.4, 0.9), (0.3, -0.5, 0.6, 0.2, -0.7, 0.1, 0.4, 0.9)
-PIXELS = (1.0, 0.5, -0.3, 0.2, 0.7), (0.3, -0.5, 0.6, 0.2, -0.7)
+PIXELS = (
+    (1.0, 0.5, -0.3, 0.2, 0.7, 0.1, 0.4, 0.9, 0.3, -0.2),
+    (0.3, 0.6, 0.5, 0.2, -0.1, 0.7, 0.4, 0.8, 0.9, 0.1),
+)
 TARGETS = ((1.0,), (-0.5,))
 
 NETWORKS: dict[str, tuple[Any, tp.Samples]] = {

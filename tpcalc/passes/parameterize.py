@@ -54,9 +54,12 @@ def parameterized(
     Source: Yang and Hu, Feature learning in infinite-width neural networks, Definition 3.1.
     """
     state = _State(program, Builder(program.dims), powers, means)
+    reported = {ref for _, ref in program.outputs}
     for ref, node in enumerate(program.nodes):
         state.line = program.where[ref] if ref < len(program.where) else None
         state.values.append(_RULES(node, state))
+        if ref in reported:  # before what depends on it
+            state.node(ref)
     for name, ref in program.outputs:
         state.out.output(name, state.node(ref))
     return state.out.finish(keep_unused=False)
