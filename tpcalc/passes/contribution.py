@@ -7,7 +7,7 @@ of n stay written out, and its nodes come before those that it is a part of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NoReturn
 
@@ -22,6 +22,7 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import (
     Kind,
     LinComb,
+    MatMul,
     Moment,
     Node,
     Nonlin,
@@ -52,7 +53,8 @@ class Contributions:
             for ref in range(forward):
                 if inside.intersection(references(template.node(ref))):
                     inside.add(ref)
-            self._due.setdefault(min(item.parameters), []).append((item, frozenset(inside)))
+            due = _due(template, item, inside)
+            self._due.setdefault(due, []).append((item, frozenset(inside)))
         self._forward = forward
 
     @property
@@ -76,14 +78,24 @@ class Contributions:
             index: The input i.
 
         Raises:
-            ProgramError: A node on the way is not linear in the parameters, or what a parameter is
-                multiplied with comes after it in the template.
+            ProgramError: A node on the way is not linear in the parameters.
         """
         for item, inside in self._due.get(ref, ()):
             change = _change(item.watch.ref, instance, frozenset(item.parameters), inside)
             if change is not None:
                 node = instance.weights.node_of(change) if isinstance(change, Form) else change
                 yield item.name(step, index), node
+
+
+def _due(template: Builder, item: Contribution, inside: Set[Ref]) -> Ref:
+    """Where a contribution is made: at its parameters, once all that they meet is there."""
+    due, path = min(item.parameters), {item.watch.ref}
+    for ref in range(item.watch.ref, due, -1):
+        if ref in path and ref in inside and ref not in item.parameters:
+            node = template.node(ref)
+            path.update(references(node))
+            due = max([due, *(other + 1 for other in _MET(node, inside) if other not in inside)])
+    return due
 
 
 def _change(
@@ -139,6 +151,11 @@ def _sum(node: LinComb, ref: Ref, instance: Instance, changes: dict[Ref, Change]
     return total
 
 
+def _arguments(node: Moment | Nonlin) -> list[tuple[Expr, Ref]]:
+    found: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(node.vectors)]
+    return found + [(Par(i), s) for i, s in enumerate(node.scalars)]
+
+
 def _applied(
     node: Moment | Nonlin, ref: Ref, instance: Instance, changes: dict[Ref, Change]
 ) -> Ref:
@@ -147,9 +164,7 @@ def _applied(
         _not_linear(node, ref)
     filled = instance.filled_in(node)
     vectors = filled.vectors
-    arguments: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(vectors)]
-    arguments += [(Par(i), s) for i, s in enumerate(filled.scalars)]
-    changed = [argument for argument, other in arguments if other in changes]
+    changed = [argument for argument, other in _arguments(filled) if other in changes]
     slope = derivative(filled.fn.expr, changed[0])
     if len(changed) != 1 or changed[0] in walk(slope):
         _not_linear(node, ref)
@@ -168,4 +183,29 @@ def _applied(
 
 _CHANGES: Table[Change] = Table(
     {LinComb: _sum, Scale: _scale, Moment: _applied, Nonlin: _applied}, _not_linear
+)
+
+
+def _coefficients(node: LinComb, inside: Set[Ref]) -> list[Ref]:
+    pairs = zip(node.scalars, node.vectors, strict=True)
+    return [scalar for scalar, vector in pairs if scalar is not None and vector in inside]
+
+
+def _beside(node: Moment | Nonlin, inside: Set[Ref]) -> list[Ref]:
+    """The arguments in the slope of the one that changes."""
+    arguments = _arguments(node)
+    changed = next(argument for argument, other in arguments if other in inside)
+    parts = set(walk(derivative(node.fn.expr, changed)))
+    return [other for argument, other in arguments if argument in parts]
+
+
+# What the change of a node is made of besides the changes of what it is computed from.
+_MET: Table[Sequence[Ref]] = Table(
+    {
+        MatMul: lambda node, inside: [node.vector],
+        LinComb: _coefficients,
+        Moment: _beside,
+        Nonlin: _beside,
+    },
+    lambda node, inside: (),
 )
