@@ -320,6 +320,10 @@ class NetworkTracer(Tracer):
 
     def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
         """Take note of a use of a map."""
+        if label in self.uses:
+            raise misuse(
+                f"two maps are called {label!r}.", "Answers tell them apart by their labels."
+            )
         self.uses[label] = linear, x, value
 
     def _declared(self, name: str, mark: Mark) -> Parameter:
