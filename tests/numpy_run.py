@@ -97,8 +97,8 @@ def _value(
             return inputs[key(node)]
         return float(inputs.get(node.name, *(node.family.mean or (0,))))
     if isinstance(node, Data):
-        (value,) = node.values
-        return float(inputs.get(node.name, value))
+        given = node.values or (inputs[node.name],)  # a slot has none
+        return float(inputs.get(node.name, *given))
     if isinstance(node, MatMul):
         matrix = values[node.matrix]
         return (matrix.T if node.transpose else matrix) @ values[node.vector]

@@ -10,7 +10,7 @@ from tpcalc.analyses.dependence.correlation import may_correlate
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Dots, Reading
 from tpcalc.analyses.orders import orders
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import product_of, the_product
 from tpcalc.passes.split import split
@@ -269,7 +269,7 @@ def _read(
     seed: int,
 ) -> Reading:
     found = orders(
-        split(as_program(program)), values=values, at=at, budget=budget, verify=verify, seed=seed
+        split(filled(program)), values=values, at=at, budget=budget, verify=verify, seed=seed
     )
     return Reading(found, verify, seed)
 

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
 from tpcalc.evaluate.settle import tested
@@ -96,7 +96,7 @@ def equivalent(
         (True, False, 'same graph')
     """
     started = time.perf_counter()
-    left, right = split(as_program(first)), split(as_program(second))
+    left, right = split(filled(first)), split(filled(second))
     seed = checks.whole(seed, "seed", least=0)
     names = _shared(left, right, outputs)
     left, right = _only(left, names), _only(right, names)

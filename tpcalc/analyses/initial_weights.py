@@ -10,7 +10,7 @@ from fractions import Fraction
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Reading
 from tpcalc.analyses.orders import Order, orders
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import split
 from tpcalc.program.base import Table
@@ -81,7 +81,7 @@ def initial_weights(
         W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
     """
     started = time.perf_counter()
-    source = split(as_program(program))
+    source = split(filled(program))
     builder = Builder.copy(source)
     terms: dict[str, tuple[str, _Term]] = {}
     for name, ref in _vectors(source):

@@ -13,7 +13,7 @@ from tpcalc.analyses.kernel_network import network
 from tpcalc.analyses.kernel_program import Trained, program_kernel
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.networks.network import Architecture
@@ -162,7 +162,7 @@ def _program(model: Any) -> Program:
             f"the model is {model!r}, neither an architecture nor a program.",
             hint="Give a network (tp.MLP(3, 'relu'), tp.network) with inputs X, or a program.",
         )
-    return split(as_program(model))
+    return split(filled(model))
 
 
 def _kinds(kinds: Any) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.analyses.verdict.sizes import Order
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.orders.chamber import Region
@@ -111,7 +111,7 @@ def orders(
         h -> n**(-1/2)
     """
     started = time.perf_counter()
-    source = split(as_program(program))
+    source = split(filled(program))
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)

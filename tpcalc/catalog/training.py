@@ -138,8 +138,20 @@ def template_of(
         parameterization: Its exponents.
         dimension: The number of numbers of an input.
         outputs: The number of outputs of its readout.
+
+    Raises:
+        StudyError: Means for another number of layers, or one for the first layer; the axes of an
+            input do not fit the numbers.
     """
-    table = parameterization.exponents(architecture.hidden, 0)
+    depth = architecture.hidden
+    table = parameterization.exponents(depth, 0)
+    if table.mean and (len(table.mean) != depth + 1 or table.mean[0] != 0):
+        raise StudyError(
+            f"the means of the initial weights are {', '.join(map(str, table.mean))}; a "
+            f"network of depth {depth} has {depth + 1} layers, the first one centred.",
+            where=type(architecture).__name__,
+            hint="Give 0 for the first layer and one mean for each layer after it.",
+        )
 
     def power(mark: Mark) -> Ex:
         return parameterization.power(mark, table)

@@ -12,6 +12,7 @@ from tpcalc.dsl.powers import symbol as symbol
 from tpcalc.dsl.trace import Traced as Traced
 from tpcalc.dsl.trace import as_program as as_program
 from tpcalc.dsl.trace import extend as extend
+from tpcalc.dsl.trace import filled as filled
 from tpcalc.dsl.trace import program as program
 from tpcalc.dsl.tracer import Tracer as Tracer
 from tpcalc.dsl.tracer import mean as mean

@@ -11,10 +11,11 @@ from tpcalc.dsl.lines import line_of, locate, misuse, user_line
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer
-from tpcalc.errors import TpcalcError, TraceError, UnknownName
+from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
 from tpcalc.program.program import Program
+from tpcalc.program.views import data_of
 
-__all__ = ["Traced", "as_program", "extend", "program"]
+__all__ = ["Traced", "as_program", "extend", "filled", "program"]
 
 # What a program offers; a traced function without parameters offers the same.
 _OF_PROGRAM = frozenset(
@@ -243,3 +244,26 @@ def as_program(source: object) -> Program:
     else:
         hint = "Give a traced function, or what tp.train or a Builder returns."
     raise misuse(f"a program is needed, not {noun(source)}.", hint)
+
+
+def filled(source: object) -> Program:
+    """A program as ``as_program`` gives it, for a run or a limit: its data have values.
+
+    Args:
+        source: A ``Program``, or a traced function that needs no parameters.
+
+    Raises:
+        TraceError: It is something else, or needs parameters.
+        UsageError: Data without values, as a network has them.
+    """
+    found = as_program(source)
+    for ref, node in enumerate(found.nodes):
+        data = data_of(node)
+        if data is not None and not data.values:
+            raise UsageError(
+                f"the data {data.name!r} have no values.",
+                where=found.place(ref),
+                hint="They are a slot that training and kernels of a network fill; a program of "
+                "its own has numbers there, t.data(name, values, axes).",
+            )
+    return found

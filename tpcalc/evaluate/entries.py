@@ -32,10 +32,13 @@ class Entries:
 
     Example:
         >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.catalog.parameterizations import lookup
+        >>> from tpcalc.catalog.training import template_of
         >>> from tpcalc.orders import as_ex
-        >>> from tpcalc.passes.tangent import tangent_of_model
-        >>> model = MLP(1, "relu").model(1, 1, [as_ex(0), as_ex("1/2")])
-        >>> program = tangent_of_model(model, 1, lambda p: (1, as_ex(0)), lambda p: True)
+        >>> from tpcalc.passes.tangent import tangent_of_network
+        >>> template = template_of(MLP(1, "relu"), lookup("ntk"), 1, 1)
+        >>> one_rate = lambda mark: (1, as_ex(0))
+        >>> program = tangent_of_network(template, 1, one_rate, lambda mark: True)
         >>> one = Numeric().number(1)
         >>> Entries(program).at([[one]]).nngp(0, 0, 0, 0).value
         0.5

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
@@ -372,7 +372,7 @@ def limit(
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
     """
     started = time.perf_counter()
-    source = split(as_program(program))
+    source = split(filled(program))
     seed = checks.whole(seed, "seed", least=0)
     checks.called(progress, "progress")
     values = checks.powers(values, source.symbols) if values is not None else None

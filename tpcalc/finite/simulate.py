@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.dsl import as_program
+from tpcalc.dsl import filled
 from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.overflow import before_overflow
@@ -78,7 +78,7 @@ def simulate(
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    found = split(as_program(program))
+    found = split(filled(program))
     widths = check_widths(widths)
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
     seed = checks.whole(seed, "seed", least=0)

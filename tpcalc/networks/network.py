@@ -155,17 +155,18 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
         found = network.forward(t, x)
         for name, f in _outputs(found):
             recorder.builder.output(name, f.ref)
-        _check_used(t)
         if not any(name[0] in "hx" for name in t.watched):
             _report(t)
         for name, ref in t.watched.items():
             recorder.builder.output(name, ref)
         for label, (_, _, value) in t.uses.items():
             recorder.builder.output(f"W_x[{label}]", value.ref)
+        program = prune(recorder.finish())
+        _check_used(t, program)
     except TpcalcError as error:
         locate(error)
         raise
-    return _placed(prune(recorder.finish()))
+    return _placed(program)
 
 
 def _outputs(found: object) -> Iterator[tuple[str, Scalar]]:
@@ -183,9 +184,9 @@ def _outputs(found: object) -> Iterator[tuple[str, Scalar]]:
         yield f"f[{place}]", value
 
 
-def _check_used(t: NetworkTracer) -> None:
+def _check_used(t: NetworkTracer, program: Program) -> None:
     for parameter in t.parameters:
-        if parameter.ref is None:
+        if parameter.name not in program.families:
             label = parameter.mark.label
             raise misuse(
                 f"a parameter{f' {label!r}' if label else ''} declared at {parameter.line} is "

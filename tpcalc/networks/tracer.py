@@ -24,6 +24,7 @@ __all__ = ["LAST", "OUT", "Linear", "NetworkTracer", "Parameter"]
 
 OUT = "out"  # the axis of the outputs of a readout
 LAST = 10**6  # the layer of readouts, until all layers are known
+RESERVED = ("f", "W_x")  # names that the outputs of every network have
 ONE = Fraction(1)
 Side = str | int
 
@@ -229,6 +230,7 @@ class NetworkTracer(Tracer):
         shift = None
         if bias:
             start = Fraction(0) if bias == "zero" else starts[1]
+            bias_name = bias_name or (f"{name}.bias" if name else "")
             shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
         self.maps.append(Linear(self, out, into, weights, shift, factors))
         return self.maps[-1]
@@ -268,8 +270,13 @@ class NetworkTracer(Tracer):
             value: The vector or scalar.
 
         Raises:
-            TraceError: Something of this name is reported already.
+            TraceError: Something of this name is reported already, or the word is none.
         """
+        if not isinstance(what, str) or not what.isidentifier() or what in RESERVED:
+            raise misuse(
+                f"a value cannot be reported as {what!r}.",
+                f"Use a word: h, x; {' and '.join(RESERVED)} are names that networks have.",
+            )
         name = f"{what}[{label}]"
         self.recorder.claim("output", name)
         self.watched[name] = value.ref
@@ -314,6 +321,10 @@ class NetworkTracer(Tracer):
 
     def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
         """Take note of a use of a map; a sum that it writes is recorded where it is written."""
+        if label in self.uses:
+            raise misuse(
+                f"two maps are called {label!r}.", "Answers tell them apart by their labels."
+            )
         _ = value.ref
         self.uses[label] = linear, x, value
 

@@ -7,7 +7,7 @@ of n stay written out, and its nodes come before those that it is a part of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NoReturn
 
@@ -73,8 +73,7 @@ class Contributions:
             index: The input i.
 
         Raises:
-            ProgramError: A node on the way is not linear in the parameters, or what a parameter is
-                multiplied with comes after it in the template.
+            ProgramError: A node on the way is not linear in the parameters.
         """
         for item, inside in self._due.get(ref, ()):
             change = _change(item.watch.ref, instance, item.parameters, inside)
@@ -171,6 +170,11 @@ def _sum(node: LinComb, ref: Ref, instance: Instance, changes: dict[Ref, Change]
     return total
 
 
+def _arguments(node: Moment | Nonlin) -> list[tuple[Expr, Ref]]:
+    found: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(node.vectors)]
+    return found + [(Par(i), s) for i, s in enumerate(node.scalars)]
+
+
 def _applied(
     node: Moment | Nonlin, ref: Ref, instance: Instance, changes: dict[Ref, Change]
 ) -> Ref:
@@ -179,9 +183,7 @@ def _applied(
         _not_linear(node, ref)
     filled = instance.filled_in(node)
     vectors = filled.vectors
-    arguments: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(vectors)]
-    arguments += [(Par(i), s) for i, s in enumerate(filled.scalars)]
-    changed = [argument for argument, other in arguments if other in changes]
+    changed = [argument for argument, other in _arguments(filled) if other in changes]
     slope = derivative(filled.fn.expr, changed[0])
     if len(changed) != 1 or changed[0] in walk(slope):
         _not_linear(node, ref)
@@ -201,3 +203,16 @@ def _applied(
 _CHANGES: Table[Change] = Table(
     {LinComb: _sum, Scale: _scale, Moment: _applied, Nonlin: _applied}, _not_linear
 )
+
+
+def _coefficients(node: LinComb, inside: Set[Ref]) -> list[Ref]:
+    pairs = zip(node.scalars, node.vectors, strict=True)
+    return [scalar for scalar, vector in pairs if scalar is not None and vector in inside]
+
+
+def _beside(node: Moment | Nonlin, inside: Set[Ref]) -> list[Ref]:
+    """The arguments in the slope of the one that changes."""
+    arguments = _arguments(node)
+    changed = next(argument for argument, other in arguments if other in inside)
+    parts = set(walk(derivative(node.fn.expr, changed)))
+    return [other for argument, other in arguments if argument in parts]

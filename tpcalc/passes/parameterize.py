@@ -124,7 +124,7 @@ def _input(node: Input, state: _State) -> Pending:
     if mark is None:
         return _copy(node, state)
     mean = state.mean(mark)
-    if mean != 0 and len(node.family.width) == 1:
+    if mean != 0 and len(node.family.width) < 2:
         family = replace(node.family, mean=(mean,) * node.family.size)
         node = Input(family, node.cell)
     return ((state.add(node), -state.powers(mark)),)
@@ -141,7 +141,9 @@ def _matmul(node: MatMul, state: _State) -> Pending:
     x = state.node(node.vector)
     mean = mean * state.out.dim_of(state.out.type(x).width[0]).ratio
     average = state.add(Moment(Fn(Var(0), 1), (x,)))
-    constant = state.add(Nonlin(Fn(const(mean) * Par(0), 1, 1), (x,), (average,)))
+    same = state.out.type(x) == state.out.type(product[0])
+    place = x if same else product[0]  # any vector on the dimension of the product
+    constant = state.add(Nonlin(Fn(const(mean) * Par(0), 1, 1), (place,), (average,)))
     return product, (constant, own + 1)
 
 

@@ -39,6 +39,10 @@ __all__ = ["DATA", "Rate", "TangentProgram", "tangent_of_network", "tangent_of_p
 
 DATA = "<data>"  # begins the groups of Gaussians that stand for products of inputs with weights
 KINDS = ("nngp", "ntk")
+HINT = (
+    "Its kernel depends on more than inner products of inputs: write a program with the inputs "
+    "filled in, and give that to tp.kernel."
+)
 INNER = Fn(Var(0) * Var(1), 2)
 SQUARE = Fn(Var(0) ** 2, 1)
 Rate = Callable[[Mark], tuple[Fraction | float, Ex]]
@@ -162,7 +166,8 @@ def tangent_of_network(
         kinds: Which entries are outputs: ``"nngp"`` (the f), ``"ntk"`` (the rest).
 
     Raises:
-        ProgramError: An input of the network does not enter as a coefficient of Gaussian weights.
+        ProgramError: An input of the network does not enter as a coefficient of Gaussian weights,
+            or these are used without it too.
 
     Source: Yang, Tensor Programs II (2006.14548), section 3: the NTK as moments of a program.
     """
@@ -274,6 +279,7 @@ class _Entered:
 def _entered(template: Template) -> _Entered:
     program, inputs = template.bare, {ref: q for q, ref in template.inputs.items()}
     state = _Entered(Builder(program.dims), {}, {}, {})
+    alone: dict[Ref, Ref] = {}  # what stands without an input, and where
     for ref, node in enumerate(program.nodes):
         if ref in inputs:
             continue
@@ -281,11 +287,13 @@ def _entered(template: Template) -> _Entered:
         if total is None or not any(scalar in inputs for scalar in total.scalars):
             if any(other in inputs for other in references(node)):
                 raise _not_gaussian(program, ref)
+            alone.update((other, ref) for other in references(node))
             state.new[ref] = state.builder.add(renumbered(node, state.new.__getitem__))
             continue
         pairs: list[tuple[Ref | None, Ref]] = []
         for scalar, vector in zip(total.scalars, total.vectors, strict=True):
             if scalar is None or scalar not in inputs:
+                alone[vector] = ref
                 pairs.append((None if scalar is None else state.new[scalar], state.new[vector]))
                 continue
             if vector not in state.groups:
@@ -300,6 +308,13 @@ def _entered(template: Template) -> _Entered:
             pairs.append((None, state.data[place]))
         scalars, vectors = zip(*pairs, strict=True)
         state.new[ref] = state.builder.add(LinComb(total.numbers, scalars, vectors))
+    for vector in state.groups:
+        if vector in alone:  # the Gaussians that stand for products with it know nothing of it
+            raise ProgramError(
+                "weights that are multiplied with an input are also used without one.",
+                where=program.place(alone[vector]),
+                hint=HINT,
+            )
     return state
 
 
@@ -323,8 +338,7 @@ def _not_gaussian(program: Program, ref: Ref) -> ProgramError:
     return ProgramError(
         "an input of the network enters other than as a coefficient of centred Gaussian weights.",
         where=program.place(ref),
-        hint="Its kernel depends on more than inner products of inputs: write a program with the "
-        "inputs filled in, and give that to tp.kernel.",
+        hint=HINT,
     )
 
 

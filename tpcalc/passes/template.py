@@ -19,7 +19,8 @@ from tpcalc.program.views import input_of
 
 __all__ = ["WRITTEN", "Contribution", "Template", "Watch"]
 
-WRITTEN, USE = "W_x", "@"  # what a map writes; its second use is ``W_x[label@1]``
+OUTPUT, WRITTEN = "f", "W_x"  # what a map writes; its second use is ``W_x[label@1]``
+USE = "@"
 _NAME = re.compile(r"(\w+)(?:\[([^\[\]]+)\])?(?:\[([0-9,]+)\])?")
 
 
@@ -106,12 +107,12 @@ class Template:
     @cached_property
     def outputs(self) -> tuple[Ref, ...]:
         """Its scalar outputs f_1..f_K."""
-        return tuple(watch.ref for watch in self._named if not watch.label)
+        return tuple(watch.ref for watch in self._named if watch.what == OUTPUT)
 
     @cached_property
     def watch(self) -> tuple[Watch, ...]:
         """The vectors that it reports."""
-        return tuple(one for one in self._named if one.label)
+        return tuple(one for one in self._named if one.what != OUTPUT)
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -123,8 +124,6 @@ class Template:
         for name, ref in self.program.outputs:
             found = _NAME.fullmatch(name)
             what, label, cells = found.groups() if found else (name, name, None)
-            if what == "f" and cells is None:  # the cells of the output have no label before them
-                label = None
             yield Watch(what, label or "", f",{cells}" if cells else "", ref)
 
     def _contributions(self) -> Iterator[Contribution]:

@@ -145,7 +145,7 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
         raise ProgramError("the entries of a matrix have mean 0 and variance 1.", where=where)
     _check_moments(family, where)
     if family.mark is not None:
-        check_mark(family.mark, where)
+        check_mark(family.mark, len(family.width), where)
 
 
 def _check_moments(family: Family, where: str) -> None:

@@ -10,7 +10,8 @@ from tpcalc.functions.numbers import Number, is_finite
 
 __all__ = ["ROLES", "Mark"]
 
-ROLES = ("input", "hidden", "readout", "bias", "finite")
+# What a parameter is, and how many width axes it has.
+ROLES = {"input": (1,), "hidden": (2,), "readout": (1,), "bias": (0, 1), "finite": (0,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,23 @@ class Mark:
         return self.role == "bias"
 
 
-def check_mark(mark: Mark, where: str) -> None:
+def check_mark(mark: Mark, widths: int, where: str) -> None:
     """Check that a mark is one.
 
+    Args:
+        mark: The mark.
+        widths: The number of width axes of the input that has it.
+        where: For messages.
+
     Raises:
-        ProgramError: No label, no such role, no layer, or a rate that is no number.
+        ProgramError: No label, no such role, one of another type, no layer, or a rate that is no
+            number.
     """
     if mark.role not in ROLES:
         raise ProgramError(f"a parameter is {', '.join(ROLES)}, not {mark.role!r}.", where=where)
+    if widths not in ROLES[mark.role]:
+        kinds = " or ".join(("a number", "a vector", "a matrix")[axes] for axes in ROLES[mark.role])
+        raise ProgramError(f"a parameter that is {mark.role!r} is {kinds}.", where=where)
     numbers = is_finite(mark.rate) and is_finite(mark.start) and mark.start >= 0
     if not mark.label or mark.layer < 1 or not numbers:
         raise ProgramError(

@@ -20,6 +20,7 @@ from tpcalc.program.nodes import (
 
 __all__ = [
     "applied_of",
+    "data_of",
     "input_of",
     "leaf_of",
     "lincomb_of",
@@ -63,6 +64,7 @@ def view(kind: type[N]) -> Table[N | None]:
     return Table({kind: _itself}, _none)
 
 
+data_of: Table[Data | None] = view(Data)
 input_of: Table[Input | None] = view(Input)
 lincomb_of: Table[LinComb | None] = view(LinComb)
 matmul_of: Table[MatMul | None] = view(MatMul)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import asin, pi, sqrt
 from typing import Any
@@ -16,11 +17,15 @@ from numpy_run import is_input, key, run
 import tpcalc as tp
 from tpcalc.catalog.architecture import checked, deviation, root
 from tpcalc.catalog.architectures import REGISTRY, lookup
+from tpcalc.catalog.parameterization import Parameterization
 from tpcalc.catalog.parameterizations import lookup as parameterization
+from tpcalc.catalog.training import template_of
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.networks.network import Architecture
+from tpcalc.networks.network import Architecture, slots
+from tpcalc.passes.template import Template
 from tpcalc.program.base import references
-from tpcalc.program.nodes import Data, Input, Kind, LinComb
+from tpcalc.program.nodes import Input, Kind, LinComb
+from tpcalc.program.program import Program, prune
 
 Inputs = dict[str, Any]
 WIDTH = 9
@@ -45,7 +50,7 @@ def mlp(net: tp.MLP, at: Inputs, width: int) -> dict[str, np.ndarray]:
     last = net.depth + 1
     found["f"] = width**-0.5 * (at[f"W{last}[0]"] @ x)
     if net.bias == "all":
-        found["f"] = found["f"] + at[f"b{last}[0]"]
+        found["f"] = found["f"] + at[f"b{last}"]
     return found
 
 
@@ -97,33 +102,35 @@ CASES: list[tuple[Architecture, Callable[[Any, Inputs, int], dict[str, np.ndarra
 IDS = [net.words for net, _ in CASES]
 
 
-def drawn(program: tp.Program, width: int, rng: np.random.Generator) -> Inputs:
+def drawn(model: Template, width: int, rng: np.random.Generator) -> Inputs:
     """Values for the start vectors, matrices and data of a template."""
-    found: Inputs = {f"input[{j}]": x for j, x in enumerate(ROW)}
-    for node in program.nodes:
+    found: Inputs = dict(zip(model.slots, ROW, strict=True))
+    for node in model.program.nodes:
         if isinstance(node, Input):
             found.setdefault(key(node), rng.standard_normal((width,) * len(node.family.width)))
-        elif isinstance(node, Data):
-            found.setdefault(key(node), rng.standard_normal())
     return found
 
 
-def template(net: Architecture, outputs: int = 1) -> Any:
-    table = parameterization("ntk").exponents(net.hidden)
-    return net.model(len(ROW), outputs, table.a, table.bias_a, table.mean)
+def template(net: Architecture, outputs: int = 1) -> Template:
+    return template_of(net, parameterization("ntk"), len(ROW), outputs)
+
+
+def outputs_of(model: Template) -> list[str]:
+    """The names of the outputs of the network, in order."""
+    return [name for name, _ in model.program.outputs if name.partition("[")[0] == "f"]
 
 
 @pytest.mark.parametrize(("net", "forward"), CASES, ids=IDS)
 def test_a_template_is_the_network_written_out(net: Architecture, forward: Any) -> None:
     model = template(net)
-    at = drawn(model.program, WIDTH, np.random.default_rng(5))
+    at = drawn(model, WIDTH, np.random.default_rng(5))
     wanted = forward(net, at, WIDTH)
     found = run(model.program, WIDTH, at)
-    values = [found[f"f[{k}]"] for k in range(len(model.outputs))]
+    values = [found[name] for name in outputs_of(model)]
     np.testing.assert_allclose(values, np.atleast_1d(wanted["f"]), rtol=1e-12)
     data = tp.Samples((ROW,), ((1.0,) * net.positions,))
     program = tp.train(net, "ntk", data, steps=0, watch=("h", "x"))
-    own = {name: value for name, value in at.items() if not name.startswith("input")}
+    own = {name: value for name, value in at.items() if name not in model.slots}
     found = run(program, WIDTH, own)
     for name, value in found.items():
         if name[0] in "hx":
@@ -146,7 +153,7 @@ def test_lazy_networks_have_the_law_of_explicit_ones(net: Architecture, forward:
     (row,) = [row for row in rows if row.name == last]
     lazy = np.array(row.values)
     rng = np.random.default_rng(11)
-    shape = template(net).program
+    shape = template(net)
     explicit = np.array(
         [np.atleast_1d(forward(net, drawn(shape, width, rng), width)["f"])[-1] for _ in range(300)]
     )
@@ -162,25 +169,29 @@ def test_data_are_coefficients_of_centred_start_vectors(
     net: Architecture, forward: Any, outputs: int
 ) -> None:
     model = template(net, outputs)
-    assert len(model.outputs) == outputs * net.positions
-    assert len(model.inputs) == len(ROW)
-    for datum in model.inputs:
-        users = [node for node in model.program.nodes if datum in references(node)]
+    whole = model.program
+    names = outputs_of(model)
+    assert len(model.outputs) == len(names) == outputs * net.positions
+    assert [whole.ref(name) for name in names] == list(model.outputs)
+    assert model.slots == slots(net, len(ROW)) and list(model.inputs) == list(range(len(ROW)))
+    program = prune(Program(whole.dims, whole.nodes, tuple((n, whole.ref(n)) for n in names)))
+    for datum in (program.inputs[name] for name in model.slots):
+        users = [node for node in program.nodes if datum in references(node)]
         assert len(users) == 1
         (user,) = users
         assert isinstance(user, LinComb)
         (place,) = [i for i, scalar in enumerate(user.scalars) if scalar == datum]
-        vector = model.program.nodes[user.vectors[place]]
+        vector = program.nodes[user.vectors[place]]
         assert isinstance(vector, Input) and is_input(vector, Kind.VECTOR)
         group = vector.family
-        assert group.cov is None and set(group.mean) == {0}
+        assert group.cov is None and set(group.means) == {0}
 
 
 @pytest.mark.parametrize(("net", "forward"), CASES, ids=IDS)
 def test_layers_of_parameters_are_those_of_the_parameterization(
     net: Architecture, forward: Any
 ) -> None:
-    layers = {parameter.layer for parameter in template(net).parameters}
+    layers = {mark.layer for mark in template(net).parameters.values()}
     recurrent = isinstance(net, tp.RNN) and net.length == 1
     assert layers == ({1, 3} if recurrent else set(range(1, net.hidden + 2)))
 
@@ -317,20 +328,25 @@ def test_what_is_no_network(given: Any) -> None:
         tp.train(given, "mup", tp.Samples((ROW,), ((1.0,),)))
 
 
+def with_means(name: str, mean: Sequence[Fraction | int]) -> Parameterization:
+    """A parameterization whose weights have these means at the start."""
+    found = parameterization(name)
+    means = tuple(map(Fraction, mean))
+    return replace(found, rule=lambda depth, step: replace(found.rule(depth, step), mean=means))
+
+
 @pytest.mark.parametrize("net", [tp.ResNet(2), tp.RNN(2)], ids=["resnet", "rnn"])
 def test_means_that_do_not_fit(net: Architecture) -> None:
-    table = parameterization("ntk").exponents(net.hidden)
     with pytest.raises(StudyError, match="the first one centred"):
-        net.model(4, 1, table.a, None, (1,) * (net.hidden + 1))
+        template_of(net, with_means("ntk", (1,) * (net.hidden + 1)), 4, 1)
 
 
 def test_means_of_the_weights_of_a_residual_network() -> None:
     """One block with a shifted matrix and readout against explicit weights."""
     net, mean = tp.ResNet(1, "tanh", weight_variance=4), (0, Fraction(1, 2), 2)
-    table = parameterization("naive-ip").exponents(2)
-    model = net.model(4, 1, table.a, None, mean)
-    at = drawn(model.program, WIDTH, np.random.default_rng(2))
+    model = template_of(net, with_means("naive-ip", mean), 4, 1)
+    at = drawn(model, WIDTH, np.random.default_rng(2))
     h = np.stack([at[f"W1[{j}]"] for j in range(4)], 1) @ np.array(ROW)
     h = h + 2 / WIDTH * (at["W2"] + 0.5) @ np.tanh(h)
     at["W3[0]"] += 2
-    assert run(model.program, WIDTH, at)["f[0]"] == pytest.approx(at["W3[0]"] @ h / WIDTH)
+    assert run(model.program, WIDTH, at)["f"] == pytest.approx(at["W3[0]"] @ h / WIDTH)

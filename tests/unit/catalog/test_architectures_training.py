@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy_run import is_input, key, run
-from tpcalc.catalog.writer import Writer
 
 import tpcalc as tp
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import StudyError
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.orders import Ex
-from tpcalc.passes.unroll import Model
 from tpcalc.program.nodes import Kind
 
 torch = pytest.importorskip("torch")
@@ -88,6 +87,30 @@ def rnn(net: tp.RNN, weights: Weights, rule: Exponents, x: Any) -> tuple[Any, di
 
 
 @dataclass(frozen=True)
+class Branches(Architecture):
+    """A network of one's own: two activations of different depth, added before the readout."""
+
+    words = "a network of two branches"
+
+    def forward(self, t: NetworkTracer, x: Any) -> Any:
+        h = t.linear(t.n, "in", name="W1", label="1")(x)
+        first = tp.tanh(h)
+        deep = t.linear(t.n, t.n, name="W2", label="2")(first)
+        t.watch("h", 1, h)
+        t.watch("h", 2, deep)
+        return t.linear(t.outputs, t.n, name="W3", label="3")(first + tp.erf(deep))
+
+
+def branches(
+    net: Branches, weights: Weights, rule: Exponents, x: Any
+) -> tuple[Any, dict[str, Any]]:
+    h = scale(rule.a[0]) * (weights["columns"] @ x)
+    deep = scale(rule.a[1]) * (weights["W2"] @ torch.tanh(h))
+    f = readout(weights, 3, rule, torch.tanh(h) + torch.erf(deep))
+    return f, {"h[1": h, "h[2": deep}
+
+
+@dataclass(frozen=True)
 class Case:
     net: Architecture
     forward: Forward
@@ -97,6 +120,7 @@ class Case:
     batch: int = 1
 
 
+FORWARDS: dict[type, Forward] = {tp.MLP: mlp, tp.ResNet: resnet, Branches: branches}
 CASES = [
     Case(tp.MLP(2, "tanh", norm="layer"), mlp, "mup"),
     Case(
@@ -111,6 +135,7 @@ CASES = [
     Case(tp.RNN(2, "tanh", outputs="all"), rnn, "ntk", "mse", 4),
     Case(tp.RNN(3, "tanh", 1.5, bias_variance=1, outputs="all"), rnn, "mup", "xent", 6, 2),
     Case(tp.RNN(1, "tanh", bias_variance=2), rnn, "ntk"),
+    Case(Branches(), branches, "mup", "xent", 3, 2),
 ]
 
 
@@ -197,8 +222,9 @@ def test_training_equals_autograd(case: Case) -> None:
     [
         (tp.ResNet(2, "tanh", bias_variance=2), ("dW_x", "dB")),
         (tp.MLP(2, "tanh", weight_variance=3, norm="layer"), ("dW_x",)),
+        (Branches(), ("dW_x",)),
     ],
-    ids=["resnet", "mlp"],
+    ids=["resnet", "mlp", "branches"],
 )
 def test_contributions_are_the_changes_of_the_weights_applied(
     net: Architecture, kinds: Sequence[str]
@@ -214,7 +240,7 @@ def test_contributions_are_the_changes_of_the_weights_applied(
     assert [name for name in names if name.startswith("dB")] == biased
     inputs, weights = explicit(program, rng)
     found = run(program, WIDTH, inputs)
-    forward: Forward = resnet if isinstance(net, tp.ResNet) else mlp
+    forward = FORWARDS[type(net)]
     rule = lookup("mup").exponents(net.hidden)
     loss = ((forward(net, weights, rule, torch.tensor(xs[0]))[0] - 1.0) ** 2).sum() / 2
     loss.backward()
@@ -268,35 +294,23 @@ def test_targets_of_every_token() -> None:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Architecture):
     """An architecture of one's own: one hidden layer without an activation."""
 
-    hidden: int = 1
-    tokens: int = 1
-    positions: int = 1
-    biased: bool = False
-    words: str = "a linear network"
+    words = "a linear network"
 
-    def model(
-        self,
-        dimension: int,
-        outputs: int,
-        a: Sequence[Ex],
-        bias_a: Sequence[Ex] | None = None,
-        mean: Sequence[Any] = (),
-    ) -> Model:
-        writer = Writer("Linear", self.hidden, a, bias_a, mean)
-        data = writer.datum(dimension)
-        h = writer.total(writer.of_data(data, writer.group("W1", dimension, 1), 1))
-        writer.watch(1, h, "h")
-        writer.outputs.append(writer.output(writer.readout(2, 0, outputs), h))
-        return writer.model()
+    def forward(self, t: NetworkTracer, x: Any) -> Any:
+        h = t.linear(t.n, "in", name="W1")(x)
+        t.watch("h", 1, h)
+        return t.linear(t.outputs, t.n, name="W2")(h)
 
 
 def test_an_architecture_of_one_s_own_is_trained() -> None:
     """Two layers of muP, one step: both factors of f_1 have moved."""
     data = tp.Samples(((0.6, 0.8),), ((0.5,),))
-    program = tp.train(Linear(), "mup", data, steps=1, lr=0.25, watch=("h",))
+    net = Linear()
+    assert (net.hidden, net.tokens, net.positions, net.biased) == (1, 1, 1, False)
+    program = tp.train(net, "mup", data, steps=1, lr=0.25, watch=("h",))
     inputs, _ = explicit(program, np.random.default_rng(1))
     found = run(program, WIDTH, inputs)
     u, v = 0.6 * inputs["W1[0]"] + 0.8 * inputs["W1[1]"], inputs["W2[0]"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -9,12 +10,22 @@ import pytest
 from numpy_run import run
 
 import tpcalc as tp
+from tpcalc.catalog.parameterization import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.training import template_of
 from tpcalc.errors import ScaleError, StudyError
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.nodes import Scale
+from tpcalc.sources import Source
 
 DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (0.5,)))
+
+
+def table(a: Sequence[Ex], mean: Sequence[Fraction | int]) -> Parameterization:
+    """A table of one's own; its learning rates are those of NTK."""
+    zeros = (as_ex(0),) * len(a)
+    own = Exponents(tuple(a), zeros, tuple(a), zeros, tuple(map(Fraction, mean)))
+    return Parameterization("own", lambda depth, step: own, "all", Source("this test"))
 
 
 def test_weights_with_means_are_weights_shifted() -> None:
@@ -22,14 +33,14 @@ def test_weights_with_means_are_weights_shifted() -> None:
     net, width = tp.MLP(3, "tanh", bias="all"), 10
     a = [as_ex(e) for e in (0, Fraction(3, 4), Fraction(1, 2), 1)]
     mean = (0, Fraction(1, 2), -2, 3)
-    template = net.model(2, 2, a, None, mean).program
+    template = template_of(net, table(a, mean), 2, 2).program
     rng = np.random.default_rng(3)
     inputs = {f"W1[{j}]": rng.standard_normal(width) for j in range(2)}
     inputs |= {f"W{layer}": rng.standard_normal((width, width)) for layer in (2, 3)}
     inputs |= {f"b{layer}[0]": rng.standard_normal(width) for layer in (1, 2, 3)}
-    inputs |= {f"W4[{k}][0]": rng.standard_normal(width) for k in range(2)}
+    inputs |= {f"W4[{k}]": rng.standard_normal(width) for k in range(2)}
     inputs |= {f"b4[{k}]": rng.standard_normal() for k in range(2)}
-    inputs |= {"input[0]": 0.3, "input[1]": -1.2}
+    inputs |= {"x[0]": 0.3, "x[1]": -1.2}
     found = run(template, width, inputs)
     x = 0.3 * inputs["W1[0]"] - 1.2 * inputs["W1[1]"] + inputs["b1[0]"]
     for layer in (2, 3):
@@ -37,11 +48,11 @@ def test_weights_with_means_are_weights_shifted() -> None:
         power = float(a[layer - 1].constant or 0)
         x = width**-power * (shifted @ np.tanh(x) + inputs[f"b{layer}[0]"])
     for k in range(2):
-        wanted = (inputs[f"W4[{k}][0]"] @ np.tanh(x) + inputs[f"b4[{k}]"]) / width
+        wanted = (inputs[f"W4[{k}]"] @ np.tanh(x) + inputs[f"b4[{k}]"]) / width
         assert found[f"f[{k}]"] == pytest.approx(wanted, rel=1e-12)
     groups = {group.name: group.mean for group in template.groups}
-    assert groups["W4[0]"] == groups["W4[1]"] == (3,)
-    assert groups["W1"] == (0, 0) and groups["b2"] == (0,)
+    assert groups["W4"] == (3, 3)
+    assert not any(groups["W1"]) and not any(groups["b2"])
 
 
 @pytest.mark.slow
@@ -59,8 +70,13 @@ def test_the_output_of_a_network_with_means(backend: str) -> None:
 
 @pytest.mark.parametrize("mean", [(0, 1), (1, 1, 1), (0, 1, 1, 1)])
 def test_means_that_do_not_fit(mean: tuple[int, ...]) -> None:
+    own = table(lookup("naive-ip").exponents(2).a, mean)
     with pytest.raises(StudyError, match="the first one centred"):
-        tp.MLP(2).model(2, 1, lookup("naive-ip").exponents(2).a, None, mean)
+        template_of(tp.MLP(2), own, 2, 1)
+    with pytest.raises(StudyError, match="MLP: the means of the initial weights are"):
+        tp.train(tp.MLP(2), own, DATA)
+    with pytest.raises(StudyError, match="Give 0 for the first layer and one mean for each"):
+        tp.kernel(tp.MLP(2), [[1.0, 2.0]], parameterization=own)
 
 
 def test_a_network_with_a_symbolic_power_is_written_but_not_run() -> None:
@@ -77,6 +93,6 @@ def test_a_network_with_a_symbolic_power_is_written_but_not_run() -> None:
 
 def test_symbolic_exponents_stay_in_the_means_part() -> None:
     a = Ex.symbol("a")
-    template = tp.MLP(2).model(1, 1, (as_ex(0), a, as_ex(1)), None, (0, 1, 0)).program
+    template = template_of(tp.MLP(2), table((as_ex(0), a, as_ex(1)), (0, 1, 0)), 1, 1).program
     powers = {node.n_power for node in template.nodes if isinstance(node, Scale)}
     assert powers == {-a, 1 - a}

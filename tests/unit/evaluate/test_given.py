@@ -47,7 +47,7 @@ def test_all_that_is_random_given() -> None:
 def test_a_given_bias_is_a_bias_of_that_value() -> None:
     """IP-bias: the last bias is a random scalar, and the output at the start is that scalar."""
     program = trained("ip-bias", 2, "all")
-    by_input = tp.limit(program, given={"b3[0]": 0.4})
+    by_input = tp.limit(program, given={"b3": 0.4})
     by_output = tp.limit(program, given={"f[0,0]": by_input["f[0,0]"].value})
     for name in ("f[1,0]", "f[2,0]"):
         assert not by_input[name].random

@@ -15,9 +15,10 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ProgramError, StudyError
 from tpcalc.functions import Fn, Var
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.contribution import Contribution
-from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
+from tpcalc.passes.template import Template
+from tpcalc.passes.unroll import Schedule, unroll
 from tpcalc.program.base import references
+from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import (
     Data,
     Family,
@@ -143,7 +144,7 @@ def test_the_output_moves_by_its_contribution() -> None:
     inputs = draws(program, 20)
     found = run(program, 20, inputs)
     for i in range(3):
-        start = inputs["W3[0]"] @ found[f"x[2,1,{i}]"] / 20 + inputs["b3[0]"] / 20
+        start = inputs["W3[0]"] @ found[f"x[2,1,{i}]"] / 20 + inputs["b3"] / 20
         wanted = start + found[f"dW_x[3,1,{i}]"] + found["dB[3,1]"]
         assert found[f"f[1,{i}]"] == pytest.approx(wanted, rel=1e-12)
         assert abs(found[f"dW_x[3,1,{i}]"]) > 1e-6 and abs(found["dB[3,1]"]) > 1e-6
@@ -250,28 +251,24 @@ def test_unknown_names_are_refused() -> None:
     assert "dW_x, dB" in str(caught.value)
 
 
-def hidden(target: str) -> tuple[Model, Schedule]:
+def hidden(target: str) -> tuple[Template, Schedule]:
     """A template in which the contribution of u is asked of a node that is not linear in it."""
     builder = Builder()
-    data = builder.add(Data("input[0]"))
-    u = builder.add(Input(Family.group("u", "n", (Fraction(0),))))
+    data = builder.add(Data("x[0]", ()))
+    u = builder.add(Input(Family("u", ("n",), mark=Mark("1", "input", 1))))
     h = builder.add(LinComb((Fraction(1),), (data,), (u,)))
     x = builder.add(Nonlin(Fn(Var(0) ** 2 + Var(0), 1), (h,)))
     f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (x, u)))
     square = builder.add(Moment(Fn(Var(0) ** 2, 1), (h,)))
     builder.output("f", f)
-    builder.output("square", square)
-    ref = {"x": x, "f": f, "square": square}[target]
-    model = Model(
-        builder.finish(),
-        (data,),
-        (f,),
-        (Parameter(u, 1),),
-        contributions=(Contribution("part[1,{t},{i}]", ref, (u,)),),
-    )
+    builder.output("W_x[1]", {"x": x, "f": f, "square": square}[target])
+    template = Template(builder.finish(), ("x[0]",))
+    assert [part.parameters for part in template.contributions] == [(u,)]
     rows = (((1.0,),), ((1.0,),))
-    schedule = Schedule(rows, rows, (), (Fn(Var(0), 1).expr * 0 + 1,), lambda p, t: (1, as_ex(0)))
-    return model, schedule
+    schedule = Schedule(
+        rows, rows, (), (Fn(Var(0), 1).expr * 0 + 1,), lambda mark, t: (1, as_ex(0))
+    )
+    return template, schedule
 
 
 @pytest.mark.parametrize("target", ["x", "f", "square"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,12 +14,23 @@ from agree import agree
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
+from tpcalc.catalog.activations.tanh import TANH
 from tpcalc.catalog.parameterizations import Exponents, lookup
+from tpcalc.catalog.training import template_of
 from tpcalc.errors import NotDifferentiable, ProgramError
+from tpcalc.evaluate.closure.numeric import Numeric
+from tpcalc.evaluate.entries import Entries
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_model, tangent_of_program
-from tpcalc.passes.unroll import Model, Parameter
+from tpcalc.passes.tangent import (
+    DATA,
+    TangentProgram,
+    tangent_of_network,
+    tangent_of_program,
+)
+from tpcalc.passes.template import Template
+from tpcalc.program.base import renumbered
+from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import (
     Data,
     Family,
@@ -28,6 +39,8 @@ from tpcalc.program.nodes import (
     LinComb,
     Moment,
     Nonlin,
+    Ref,
+    Scale,
     members,
 )
 from tpcalc.program.program import Builder, Program
@@ -41,15 +54,14 @@ FEATURES = 3
 def tangent(
     net: Any, parameterization: str, copies: int, layers: Sequence[int] | None = None
 ) -> TangentProgram:
-    tokens = getattr(net, "length", 1)
     table = lookup(parameterization).exponents(net.hidden, 0)
-    model = net.model(tokens, 1, table.a, table.bias_a, table.mean)
+    template = template_of(net, lookup(parameterization), net.tokens, 1)
 
-    def rate(parameter: Parameter) -> tuple[Fraction | float, Ex]:
-        return Fraction(1), (table.bias_c if parameter.bias else table.c)[parameter.layer - 1]
+    def rate(mark: Mark) -> tuple[Fraction | float, Ex]:
+        return Fraction(1), (table.bias_c if mark.bias else table.c)[mark.layer - 1]
 
-    return tangent_of_model(
-        model, copies, rate, lambda parameter: layers is None or parameter.layer in layers
+    return tangent_of_network(
+        template, copies, rate, lambda mark: layers is None or mark.layer in layers
     )
 
 
@@ -100,7 +112,7 @@ def mlp(net: tp.MLP, w: Scaled, x: Any, act: Callable[[Any], Any]) -> list[Any]:
             h = h + biases * w[f"b{layer}[0]"]
         x = act(normalised(h) if net.norm == "layer" else h)
     f = w[f"W{net.depth + 1}[0]"] @ x
-    return [f + w[f"b{net.depth + 1}[0]"] if net.bias == "all" else f]
+    return [f + w[f"b{net.depth + 1}"] if net.bias == "all" else f]
 
 
 def resnet(net: tp.ResNet, w: Scaled, x: Any, act: Callable[[Any], Any]) -> list[Any]:
@@ -276,12 +288,12 @@ def test_tangent_program_converges(name: str) -> None:
 
 def test_kinds_are_left_out() -> None:
     """Without the tangent kernel there is no backward pass, without the NNGP there are no f."""
-    model = tp.MLP(1, "sign").model(1, 1, [as_ex(0), as_ex(HALF)])
-    one = (model, 1, lambda parameter: (HALF, as_ex(0)), lambda parameter: True)
-    forward = tangent_of_model(*one, ("nngp",))
+    template = template_of(tp.MLP(1, "sign"), lookup("ntk"), 1, 1)
+    one = (template, 1, lambda mark: (HALF, as_ex(0)), lambda mark: True)
+    forward = tangent_of_network(*one, ("nngp",))
     assert [name for name, _ in forward.program.outputs] == ["f[0,0]"]
     with pytest.raises(NotDifferentiable, match="sign"):
-        tangent_of_model(*one)
+        tangent_of_network(*one)
     smooth = tangent(tp.MLP(1, "tanh"), "ntk", 1).program
     names = [name for name, _ in smooth.outputs]
     assert names == ["f[0,0]", "ntk[0,0,0,0]", "data[0,0,0,0,0,0]"]
@@ -295,75 +307,146 @@ def test_layers_without_a_trained_parameter() -> None:
     assert tp.limit(readout)["ntk[0,0,0,0]"].value == pytest.approx(1)
 
 
-# -- refusals --------------------------------------------------------------------------------
+# -- inputs that meet weights ----------------------------------------------------------------
+
+Write = Callable[[Builder, Sequence[int], Sequence[int]], int]
+SLOTS = ("x[0]", "x[1]")
+IID = Family.group("U", "n", (Fraction(0),) * 2)
+RATES = (Fraction(3, 2), Fraction(1, 2))  # of the columns, and of the readout
 
 
-def made(write: Callable[[Builder, Sequence[int], Sequence[int]], int], group: Family) -> Model:
-    """A model of two inputs that are used as ``write`` says."""
+def made(write: Write, group: Family, values: Sequence[Fraction] | None = None) -> Program:
+    """A network of two numbers that are used as ``write`` says; a slot has no values."""
     builder = Builder()
-    data = [builder.add(Data(f"input[{j}]")) for j in range(2)]
-    columns = [builder.add(cell) for cell in members(group)]
+    given = [()] * 2 if values is None else [(value,) for value in values]
+    data = [builder.add(Data(name, own)) for name, own in zip(SLOTS, given, strict=True)]
+    marked = replace(group, mark=Mark("1", "input", 1, RATES[0]))
+    columns = [builder.add(cell) for cell in members(marked)]
     x = write(builder, data, columns)
-    v = builder.add(Input(Family.group("v", "n", (Fraction(0),))))
-    f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (v, x)))
-    builder.output("f", f)
-    parameters = (*(Parameter(ref, 1) for ref in columns), Parameter(v, 2))
-    return Model(builder.finish(keep_unused=True), tuple(data), (f,), parameters, (), ())
+    v = builder.add(Input(Family("v", ("n",), mark=Mark("2", "readout", 2, RATES[1]))))
+    moment = builder.add(Moment(Fn(Var(0) * Var(1), 2), (v, x)))
+    builder.output("f", builder.add(Scale(moment, as_ex(HALF))))
+    return builder.finish()
+
+
+def network(write: Write, group: Family, copies: int = 1) -> TangentProgram:
+    template = Template(made(write, group), SLOTS)
+    return tangent_of_network(
+        template, copies, lambda mark: (mark.rate, as_ex(0)), lambda mark: True
+    )
+
+
+def total(builder: Builder, scalars: Sequence[int | None], vectors: Sequence[int]) -> int:
+    return builder.add(LinComb((Fraction(1),) * len(vectors), tuple(scalars), tuple(vectors)))
+
+
+def tanh(builder: Builder, h: int) -> int:
+    return builder.add(Nonlin(Fn(TANH(Var(0)), 1), (h,)))
 
 
 def tokens_added(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
     """Both tokens go through one column."""
-    first, second = (builder.add(LinComb((Fraction(1),), (x,), (columns[0],))) for x in data)
-    return builder.add(LinComb((Fraction(1),) * 2, (None,) * 2, (first, second)))
+    first, second = (tanh(builder, total(builder, (x,), (columns[0],))) for x in data)
+    return total(builder, (None,) * 2, (first, second))
 
 
 def squared(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
     square = builder.add(Nonlin(Fn(Par(0) ** 2, 0, 1), (), (data[0],)))
-    return builder.add(LinComb((Fraction(1),) * 2, (square, data[1]), (columns[0],) * 2))
+    return total(builder, (square, data[1]), (columns[0],) * 2)
+
+
+def shifting(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """The input shifts an argument."""
+    return builder.add(Nonlin(Fn(Var(0) + Par(0), 1, 1), (columns[0],), (data[0],)))
 
 
 def on_an_image(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
     """The input multiplies a vector that is not a start vector."""
-    total = builder.add(LinComb((Fraction(1),) * 2, (None,) * 2, (columns[0], columns[0])))
-    return builder.add(LinComb((Fraction(1),) * 2, tuple(data), (total, total)))
+    image = total(builder, (None,) * 2, (columns[0], columns[0]))
+    return total(builder, data, (image, image))
 
 
 def own_columns(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
-    """Two tokens with weights of their own: a Gram matrix across tokens would be wrong."""
-    return builder.add(LinComb((Fraction(1),) * 2, tuple(data), tuple(columns[:2])))
+    """Two tokens with weights of their own."""
+    return tanh(builder, total(builder, data, columns))
 
 
 def twice(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
-    """An input through two columns: one Gaussian cannot stand for both."""
-    parts = [
-        builder.add(LinComb((Fraction(1),) * 2, tuple(data), (column, column)))
-        for column in columns[:2]
-    ]
-    return builder.add(LinComb((Fraction(1), Fraction(2)), (None,) * 2, tuple(parts)))
+    """Every number goes through both columns."""
+    first, second = (total(builder, data, (column, column)) for column in columns)
+    product = Nonlin(Fn(TANH(Var(0)) * TANH(Var(1)), 2), (first, second))
+    return builder.add(product)
 
 
-IID = Family.group("U", "n", (Fraction(0),) * 2)
+def uneven(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """One number goes through both columns in different sums, the other through one."""
+    first = total(builder, data, (columns[0], columns[0]))
+    second = total(builder, (data[0], None), (columns[1], tanh(builder, first)))
+    return builder.add(Nonlin(Fn(TANH(Var(0)) * Var(1) + Var(0), 2), (first, second)))
 
 
-def refused(model: Model) -> None:
-    with pytest.raises(ProgramError, match="input"):
-        tangent_of_model(
-            model, 1, lambda parameter: (Fraction(1), as_ex(0)), lambda parameter: True
-        )
+def beside(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """A column is added to its product with a number."""
+    return tanh(builder, total(builder, (*data, None), (*columns, columns[1])))
 
 
-def test_shared_weights_are_accepted() -> None:
-    found = tangent_of_model(
-        made(tokens_added, IID), 1, lambda parameter: (HALF, as_ex(0)), lambda parameter: True
-    )
+def again(builder: Builder, data: Sequence[int], columns: Sequence[int]) -> int:
+    """What was read off the input is multiplied with the same column."""
+    h = total(builder, data, columns)
+    mean = builder.add(Moment(Fn(TANH(Var(0)) ** 2, 1), (h,)))
+    return tanh(builder, total(builder, (None, mean), (h, columns[0])))
+
+
+@pytest.mark.parametrize("write", [tokens_added, own_columns, twice, uneven])
+def test_inputs_through_one_column_or_several(write: Write) -> None:
+    """The limit with Gram matrices is that of the program with the numbers written in it."""
+    found = network(write, IID, copies=2)
     assert (found.tokens, found.outputs) == (2, 1)
+    rows = np.array([[0.5, -1.25], [0.75, 0.5]])
+    gram = rows.reshape(-1, 1) @ rows.reshape(1, -1)
+    evaluated = Entries(found).at([[Numeric().number(value) for value in row] for row in gram])
+    both = Builder()
+    kept: dict[int, Ref] = {}
+    for i, row in enumerate(rows):
+        one = made(write, IID, [Fraction(value) for value in row])
+        new: list[Ref] = []
+        for node in one.nodes:
+            if isinstance(node, Data):
+                node = replace(node, name=f"{node.name}, {i}")
+            new.append(both.add(renumbered(node, new.__getitem__)))
+        kept[i] = new[one.ref("f")]
+        both.output(f"f{i}", kept[i])
+    program = both.finish()
+    rates = {
+        ref: node.family.mark.rate
+        for ref, node in enumerate(program.nodes)
+        if isinstance(node, Input) and node.family.mark is not None
+    }
+    told = tangent_of_program(program, ["f0", "f1"], list(rates), rates=rates)
+    limit = Entries(told).at(None)
+    for i, j in ((0, 0), (0, 1), (1, 1)):
+        for mine, other in (
+            (evaluated.nngp(i, 0, j, 0), limit.nngp(i, 0, j, 0)),
+            (evaluated.ntk(i, 0, j, 0), limit.ntk(i, 0, j, 0)),
+        ):
+            assert mine.value == pytest.approx(other.value, rel=1e-7, abs=1e-9)
+            assert abs(mine.value) > 1e-3
 
 
-@pytest.mark.parametrize("write", [squared, on_an_image, own_columns, twice])
-def test_data_that_are_no_coefficients_of_shared_weights(
-    write: Callable[[Builder, Sequence[int], Sequence[int]], int],
-) -> None:
-    refused(made(write, IID))
+def refused(write: Write, group: Family) -> None:
+    with pytest.raises(ProgramError, match="enters other than as a coefficient of centred"):
+        network(write, group)
+
+
+@pytest.mark.parametrize("write", [squared, shifting, on_an_image])
+def test_data_that_are_no_coefficients_of_weights(write: Write) -> None:
+    refused(write, IID)
+
+
+@pytest.mark.parametrize("write", [beside, again])
+def test_weights_of_the_input_that_are_used_without_it(write: Write) -> None:
+    with pytest.raises(ProgramError, match="weights that are multiplied with an input are also"):
+        network(write, IID)
 
 
 @pytest.mark.parametrize(
@@ -378,4 +461,4 @@ def test_data_that_are_no_coefficients_of_shared_weights(
     ids=["mean", "correlated", "variances"],
 )
 def test_data_on_weights_of_another_law(group: Family) -> None:
-    refused(made(tokens_added, group))
+    refused(tokens_added, group)

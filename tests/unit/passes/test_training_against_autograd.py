@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +14,10 @@ import tpcalc as tp
 from tpcalc.catalog.parameterizations import Exponents, lookup
 from tpcalc.functions.expr import const
 from tpcalc.orders import as_ex
-from tpcalc.passes.contribution import Contribution
-from tpcalc.passes.unroll import Model, Parameter, Schedule, unroll
-from tpcalc.program.nodes import Data, Kind
+from tpcalc.passes.template import Template
+from tpcalc.passes.unroll import Schedule, unroll
+from tpcalc.program.marks import Mark
+from tpcalc.program.nodes import Input, Kind
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -31,8 +33,8 @@ def _draw(program: tp.Program, seed: int) -> dict[str, np.ndarray]:
             inputs.setdefault(key(node), rng.standard_normal(WIDTH))
         elif is_input(node, Kind.MATRIX):
             inputs.setdefault(node.name, rng.standard_normal((WIDTH, WIDTH)))
-    for k in range(3):
-        inputs[f"b4[{k}]"] = rng.standard_normal()
+    for name in ("b4[0]", "b4[1]", "b4[2]", "b4"):  # of three outputs, and of one
+        inputs[name] = rng.standard_normal()
     return inputs
 
 
@@ -58,11 +60,12 @@ class Net:
         self.weights += [
             tensor(inputs[f"W{layer}"] + shifts[layer - 1]) for layer in range(2, depth + 1)
         ]
-        names = [f"W{depth + 1}[0]"] if k == 1 else [f"W{depth + 1}[{i}][0]" for i in range(k)]
-        self.weights.append(tensor(np.stack([inputs[name] for name in names])))
+        self.weights.append(tensor(np.stack([inputs[f"W{depth + 1}[{i}]"] for i in range(k)])))
         hidden = [inputs.get(f"b{layer}[0]", zero) for layer in range(1, depth + 1)]
         self.biases = [tensor(b) for b in hidden]
-        self.biases.append(tensor([inputs[f"b{depth + 1}[{i}]"] for i in range(k)]))
+        last = f"b{depth + 1}"
+        ends = [last] if k == 1 else [f"{last}[{i}]" for i in range(k)]
+        self.biases.append(tensor([inputs[name] for name in ends]))
 
     def uses(self, layer: int) -> bool:
         return self.bias == "all" or (self.bias == "first" and layer == 1)
@@ -271,19 +274,24 @@ def test_a_matrix_between_dimensions_of_different_sizes_is_trained() -> None:
         inner = tp.tanh(t.scalar("x", 1) * t.gaussian("v", dim="k"))
         w = t.matrix("W", "m", "k")
         h = 2 * (tp.n**-0.5 * (w @ inner))
-        t.output("h", h)
+        t.output("W_x[1]", h)
         back = tp.n**-0.5 * (w.T @ (t.gaussian("u", dim="m") * tp.tanh(h)))
         t.output("f", t.inner(tp.tanh(back), t.gaussian("r", dim="k")))
 
     program = made.build()
     (matrix,) = (ref for ref, n in enumerate(program.nodes) if is_input(n, Kind.MATRIX))
-    (x,) = (ref for ref, node in enumerate(program.nodes) if isinstance(node, Data))
-    h, f = program.ref("h"), program.ref("f")
-    part = Contribution("dW_x[1,{t},{i}]", h, (matrix,))
-    model = Model(program, (x,), (f,), (Parameter(matrix, 1),), contributions=(part,))
+    family = replace(program.families["W"], mark=Mark("1", "hidden", 1))
+    nodes = tuple(Input(family) if r == matrix else n for r, n in enumerate(program.nodes))
+    template = Template(replace(program, nodes=nodes), ("x",))
+    (part,) = template.contributions
+    assert (part.kind, part.watch.ref, part.parameters) == (
+        "dW_x",
+        program.ref("W_x[1]"),
+        (matrix,),
+    )
     batches = (((1.0,),), ((-0.5,),), ((2.0,),))
-    schedule = Schedule(batches, batches, (), (const(-1),), lambda p, t: (1, as_ex(-1)))
-    unrolled = unroll(model, schedule)
+    schedule = Schedule(batches, batches, (), (const(-1),), lambda mark, t: (1, as_ex(-1)))
+    unrolled = unroll(template, schedule)
     rng = np.random.default_rng(0)
     shapes = {"W": (2 * WIDTH, 3 * WIDTH), "v[0]": 3 * WIDTH, "u[0]": 2 * WIDTH, "r[0]": 3 * WIDTH}
     inputs = {name: rng.standard_normal(shape) for name, shape in shapes.items()}

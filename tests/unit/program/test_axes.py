@@ -223,7 +223,7 @@ def test_canonical_text() -> None:
         ("rename %0 b>b'", "rename %0 c>b'", 12, "has no axis 'c'"),
         ("rename %0 b>b'", "rename %0 b", 12, "rename <of> <names>"),
         ("data K[b:3,b':3]", "data K[b:3,b':2]", 11, "one number for each cell; 9 are given"),
-        ("data K[b:3,b':3]", "data K[b:3b':3]", 11, "data <name><axes> <values>"),
+        ("data K[b:3,b':3]", "data K[b:3b':3]", 11, r"data <name><axes><values\? >"),
         ("data K[", "data W[", 11, "the input 'W' is declared twice"),
         ("over b', p + 2", "over b', q + 2", 15, "a sum over 'q', which the term"),
         ("over b', p + 2", "over b' p + 2", 15, "cannot be read"),

@@ -93,7 +93,7 @@ def changed(line: str, by: str) -> str:
         (changed("%2 : m*n = input", "%2 : m*n = tensor"), 10, "no node called 'tensor'.*matmul"),
         (changed("%2 : m*n", "%2 : n*m"), 10, r"the type of the node is m\*n; n\*m is written"),
         (changed("%2 : m*n", "%2"), 10, "%INDEX : TYPE = NODE"),
-        (changed("lr 1/10", "lr ten"), 12, "data <name><axes> <values>"),
+        (changed("lr 1/10", "lr ten"), 12, r"data <name><axes><values\? >"),
         (changed("lr 1/10", "lr 1/0"), 12, "'1/0' is not a number"),
         (changed("lr 1/10", "lr 1, 2"), 12, "needs one number for each cell; 2 are given"),
         (changed("matmul %2 %0", "matmul %2 %1"), 13, "takes vectors on 'n'; %1 lives on 'm'"),

@@ -132,7 +132,8 @@ class RNN(Architecture):
             label="U",
             factors=(from_input, from_bias),
         )
-        state = t.linear(t.n, t.n, name="W2", label="W", factors=(from_state, Fraction(1)))
+        if self.length > 1:  # a single token has no state before it
+            state = t.linear(t.n, t.n, name="W2", label="W", factors=(from_state, Fraction(1)))
         read = t.linear(t.outputs, t.n, name="W3", label="v", layer=3)
         features: list[Vector] = []
         for token in range(self.length):

@@ -1,0 +1,272 @@
+"""Networks as forward passes: names and layers of parameters, their programs, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy_run import run
+
+import tpcalc as tp
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.training import template_of
+from tpcalc.errors import StudyError, TraceError
+from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.program.marks import Mark
+
+Forward = Callable[[NetworkTracer, Any], Any]
+X = np.array([[0.6, -1.1], [0.9, 0.4], [-0.2, 0.7]])
+
+
+class Net(Architecture):
+    """A network of a function."""
+
+    words = "a network of a test"
+
+    def __init__(self, forward: Forward, **axes: int) -> None:
+        self._forward, self._axes = forward, axes
+
+    @property
+    def axes(self) -> dict[str, int]:
+        return self._axes
+
+    def forward(self, t: NetworkTracer, x: Any) -> Any:
+        return self._forward(t, x)
+
+
+def marks(forward: Forward) -> dict[str, Mark]:
+    families = written(Net(forward), 2, 2).families.values()
+    return {family.name: family.mark for family in families if family.mark is not None}
+
+
+# -- names and layers ------------------------------------------------------------------------
+
+
+def test_layers_and_names_are_those_of_the_order() -> None:
+    def forward(t: NetworkTracer, x: Any) -> Any:
+        h = tp.tanh(t.linear(t.n, "in", True)(x))
+        h = t.gain("g") * t.linear(t.n, t.n, bias="zero")(h)
+        h = t.linear(t.n, t.n, True, name="key", rates=(2, 3), starts=(4, 5))(h) + t.vector()
+        return t.linear(t.outputs, t.n, True)(h)
+
+    assert marks(forward) == {
+        "W1": Mark("W1", "input", 1),
+        "W1.bias": Mark("W1", "bias", 1),
+        "g": Mark("g", "bias", 1, start=Fraction(0)),
+        "W2": Mark("W2", "hidden", 2),
+        "W2.bias": Mark("W2", "bias", 2, start=Fraction(0)),
+        "key": Mark("key", "hidden", 3, 2, 4),
+        "key.bias": Mark("key", "bias", 3, 3, 5),
+        "b8": Mark("b8", "bias", 3),
+        "W4": Mark("W4", "readout", 4),
+        "W4.bias": Mark("W4", "bias", 4),
+    }
+    net = Net(forward)
+    assert (net.hidden, net.tokens, net.positions, net.biased) == (3, 1, 1, True)
+    program = written(net, 2, 2)
+    assert str(program.families["W4"].type) == "n[out:2]"
+    assert str(program.families["W4.bias"].type) == "[out:2]"
+    names = [name for name, _ in program.outputs]
+    assert names[:3] == ["f", "h[W1]", "h[W2]"] and "x[W4]" in names and "h[W4]" not in names
+
+
+def test_a_map_between_finite_sides() -> None:
+    def forward(t: NetworkTracer, x: Any) -> Any:
+        first = tp.tanh(t.linear(3, "in", True, name="A")(x))
+        h = t.linear(t.n, "out", name="B")(first)
+        return t.linear(t.outputs, t.n, name="C")(tp.tanh(h))
+
+    assert {name: mark.role for name, mark in marks(forward).items()} == {
+        "A": "finite",
+        "A.bias": "bias",
+        "B": "input",
+        "C": "readout",
+    }
+    program = written(Net(forward), 2, 1)
+    assert str(program.families["A"].type) == "[out:3,in:2]"
+    template = template_of(Net(forward), lookup("naive-ip"), 2, 1)
+    rng = np.random.default_rng(1)
+    own = {f"A[{i}]": rng.standard_normal() for i in range(6)}
+    own |= {f"A.bias[{i}]": rng.standard_normal() for i in range(3)}
+    own |= {f"B[{i}]": rng.standard_normal(7) for i in range(3)} | {"C[0]": rng.standard_normal(7)}
+    found = run(template.program, 7, own | {"x[0]": 0.6, "x[1]": -1.1})
+    matrix = np.array([own[f"A[{i}]"] for i in range(6)]).reshape(3, 2)
+    first = np.tanh(matrix @ X[0] + [own[f"A.bias[{i}]"] for i in range(3)])
+    wanted = own["C[0]"] @ np.tanh(sum(own[f"B[{i}]"] * first[i] for i in range(3))) / 7
+    assert found["f"] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_readouts_come_after_all_layers() -> None:
+    def forward(t: NetworkTracer, x: Any) -> Any:
+        read = t.linear(t.outputs, t.n, name="early")
+        h = t.linear(t.n, "in")(x)
+        return read(t.linear(t.n, t.n)(t.linear(t.n, t.n)(h)))
+
+    assert marks(forward)["early"].layer == 4
+    assert Net(forward).hidden == 3
+
+
+def test_slots_are_token_by_token() -> None:
+    net = tp.RNN(2)
+    assert slots(net, 4) == ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")
+    assert slots(tp.MLP(1), 2) == ("x[0]", "x[1]")
+    with pytest.raises(StudyError, match="5 numbers, which 2 tokens cannot share"):
+        slots(net, 5)
+
+
+# -- several maps of the input ---------------------------------------------------------------
+
+
+def gated(t: NetworkTracer, x: Any) -> Any:
+    """tanh(U x) * sigmoid(V x)."""
+    value, gate = t.linear(t.n, "in", name="U"), t.linear(t.n, "in", True, name="V")
+    return t.linear(t.outputs, t.n, name="v")(tp.tanh(value(x)) * tp.sigmoid(gate(x)))
+
+
+@tp.program
+def gated_by_hand(t: tp.Tracer) -> None:
+    """The same in NTK parameterization, the inputs written in it."""
+    U, V = ([t.gaussian(f"{name}{j}") for j in (0, 1)] for name in "UV")
+    b, v = t.gaussian("b"), t.gaussian("v")
+    for i, row in enumerate(X.tolist()):
+        value = row[0] * U[0] + row[1] * U[1]
+        gate = row[0] * V[0] + row[1] * V[1] + b
+        x = tp.tanh(value) * tp.sigmoid(gate)
+        t.output(f"f{i}", tp.n ** Fraction(1, 2) * t.inner(v, x))
+
+
+def test_kernels_of_a_network_with_two_maps_of_the_input() -> None:
+    net = Net(gated)
+    found, wanted = tp.kernel(net, X, scale=1), tp.kernel(gated_by_hand)
+    np.testing.assert_allclose(found.nngp, wanted.nngp, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.ntk, wanted.ntk, rtol=1e-6, atol=1e-9)
+    across = tp.kernel(net, X[:2], X[1:], scale=1)
+    np.testing.assert_allclose(across.ntk, found.ntk[:2, 1:], rtol=1e-6, atol=1e-9)
+    first = tp.kernel(net, X, scale=1, layers=[1])
+    np.testing.assert_allclose(first.ntk + found.nngp, found.ntk, rtol=1e-6)
+
+
+def test_finite_networks_with_two_maps_of_the_input() -> None:
+    """One network of width 20000: both kernels up to 5 of their deviations, gradients by hand."""
+    rng, width = np.random.default_rng(8), 20000
+    U, V, b, v = (rng.standard_normal((width, 2)), rng.standard_normal((width, 2)),
+                  rng.standard_normal(width), rng.standard_normal(width))  # fmt: skip
+    up, gate = np.tanh(U @ X.T), 1 / (1 + np.exp(-(V @ X.T + b[:, None])))
+    by_up, by_gate = v[:, None] * (1 - up**2) * gate, v[:, None] * up * gate * (1 - gate)
+    found = tp.kernel(Net(gated), X, scale=1)
+    gram = X @ X.T
+    for i in range(3):
+        for j in range(3):
+            nngp = up[:, i] * gate[:, i] * up[:, j] * gate[:, j]
+            ntk = nngp + gram[i, j] * by_up[:, i] * by_up[:, j]
+            ntk += (gram[i, j] + 1) * by_gate[:, i] * by_gate[:, j]
+            for mine, terms in ((found.nngp[i, j], nngp), (found.ntk[i, j], ntk)):
+                assert abs(mine - terms.mean()) < 5 * terms.std() / width**0.5
+
+
+def test_a_network_with_a_gate_is_trained() -> None:
+    """One step of muP on one sample against gradients by hand."""
+    program = tp.train(Net(gated), "mup", tp.Samples(((0.6, -1.1),), ((0.5,),)), steps=1, lr=0.4)
+    rng, width = np.random.default_rng(2), 9
+    names = ("U[0]", "U[1]", "V[0]", "V[1]", "V.bias[0]", "v[0]")
+    own = {name: rng.standard_normal(width) for name in names}
+    found = run(program, width, own)
+
+    def output(at: dict[str, Any]) -> tuple[float, Any, Any]:
+        up = np.tanh(0.6 * at["U[0]"] - 1.1 * at["U[1]"])
+        gate = 1 / (1 + np.exp(-(0.6 * at["V[0]"] - 1.1 * at["V[1]"] + at["V.bias[0]"])))
+        return at["v[0]"] @ (up * gate) / width, up, gate
+
+    f, up, gate = output(own)
+    by_up = own["v[0]"] * (1 - up**2) * gate
+    by_gate = own["v[0]"] * up * gate * (1 - gate)
+    slopes = (0.6 * by_up, -1.1 * by_up, 0.6 * by_gate, -1.1 * by_gate, by_gate, up * gate)
+    later = {
+        name: own[name] - 0.4 * (f - 0.5) * slope for name, slope in zip(names, slopes, strict=True)
+    }
+    assert found["f[0,0]"] == pytest.approx(f)
+    assert found["f[1,0]"] == pytest.approx(output(later)[0])
+
+
+# -- refusals --------------------------------------------------------------------------------
+
+
+def unused(t: NetworkTracer, x: Any) -> Any:
+    t.linear(t.n, t.n, name="spare")
+    return t.linear(t.outputs, t.n)(t.linear(t.n, "in")(x))
+
+
+def unused_without_a_name(t: NetworkTracer, x: Any) -> Any:
+    t.linear(t.n, t.n)
+    return t.linear(t.outputs, t.n)(t.linear(t.n, "in")(x))
+
+
+def unused_vector(t: NetworkTracer, x: Any) -> Any:
+    t.vector("offset")
+    return t.linear(t.outputs, t.n)(t.linear(t.n, "in")(x))
+
+
+def read_off(what: Callable[[NetworkTracer, Any, Any], Any]) -> Forward:
+    """What is made of the tracer, the input and a vector is read off."""
+
+    def forward(t: NetworkTracer, x: Any) -> Any:
+        return t.linear(t.outputs, t.n)(what(t, x, t.linear(t.n, "in")(x)))
+
+    return forward
+
+
+def other_width(t: NetworkTracer, x: Any) -> Any:
+    m = t.dim("m", 2)
+    return t.linear(t.outputs, t.n)(t.linear(m, "in")(x))
+
+
+BAD: list[tuple[Forward, str]] = [
+    (unused, "a parameter 'spare' declared at test_networks.py:[0-9]+ is never used"),
+    (unused_without_a_name, "a parameter declared at test_networks.py:[0-9]+ is never used"),
+    (unused_vector, "a parameter 'offset' declared at test_networks.py:[0-9]+ is never used"),
+    (read_off(lambda t, x, h: t.linear("m", t.n)(h)), "the side out of a map is 'm'"),
+    (read_off(lambda t, x, h: t.linear(t.n, 3)(h)), "the side into of a map is 3"),
+    (read_off(lambda t, x, h: t.linear(0, t.n)(h)), "the side out of a map is 0"),
+    (read_off(lambda t, x, h: t.linear(True, t.n)(h)), "the side out of a map is True"),
+    (read_off(lambda t, x, h: t.linear(t.n, t.n, bias="no")(h)), "bias is 'no'"),
+    (read_off(lambda t, x, h: t.linear(t.n, t.n)(x)), "a map from 'n' is applied to a scalar"),
+    (read_off(lambda t, x, h: t.linear(t.n, "in")(h)), "from the axis 'in' is applied to a vector"),
+    (read_off(lambda t, x, h: t.linear(t.n, "p")(x)), "from the axis 'p' is applied to a scalar"),
+    (read_off(lambda t, x, h: t.linear(t.n, "in")(3)), "applied to .*3.* without this axis"),
+    (other_width, "a map from 'n' is applied to a vector on 'm'"),
+    (read_off(lambda t, x, h: t.linear(t.n, "in").T(h)), "a finite side has no transpose"),
+    (
+        read_off(lambda t, x, h: t.linear(t.n, t.dim("m", 2)).T(t.linear("m", t.n)(h))),
+        "a transposed map from 'n' is applied to a vector on 'm'",
+    ),
+    (
+        read_off(lambda t, x, h: t.linear(t.n, t.n, name="W")(t.linear(t.n, t.n, name="W")(h))),
+        "already an input called 'W'",
+    ),
+    (
+        read_off(lambda t, x, h: t.linear(t.n, t.n, label="W1")(h)),
+        "two maps are called 'W1'",
+    ),
+    (lambda t, x: None, "a forward pass returns None"),
+    (lambda t, x: [], "a forward pass returns a list"),
+    (lambda t, x: t.linear(t.n, "in")(x), "a forward pass returns a vector"),
+    (lambda t, x: [t.linear(t.n, "in")(x)], "an output of the network is a vector"),
+    (read_off(lambda t, x, h: t.watch("f", 1, h) or h), "cannot be reported as 'f'"),
+    (read_off(lambda t, x, h: t.watch("W_x", 1, h) or h), "cannot be reported as 'W_x'"),
+    (read_off(lambda t, x, h: t.watch("h[1]", 1, h) or h), "cannot be reported as 'h"),
+    (
+        read_off(lambda t, x, h: t.watch("h", 1, h) or t.watch("h", 1, h) or h),
+        r"already an output called 'h\[1\]'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("forward", "message"), BAD, ids=[message for _, message in BAD])
+def test_what_is_no_network(forward: Forward, message: str) -> None:
+    with pytest.raises(TraceError, match=message) as caught:
+        written(Net(forward), 2, 1)
+    assert caught.value.where is not None and "test_networks.py" in caught.value.where
