@@ -260,7 +260,7 @@ def probe(
         queries=[query],
         watch=watch,
     )
-    found = Probe(program, maps, steps, batch, data.outputs, network.places)
+    found = Probe(program, maps, steps, batch, data.outputs, network.counted)
     pairs = []
     for step in range(1, steps + 1):
         pairs += list(zip(found.f(step), found.f(0), strict=True))

@@ -102,7 +102,8 @@ def train(
             where=data.origin,
             hint="A readout of t.linear(t.outputs, t.n) has as many outputs as there are targets.",
         )
-    _check_watched(watched, model)
+    if watch is not NAMES:  # what is reported by default need not be there
+        _check_watched(watched, model)
     rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
 
     tables = [found.exponents(depth, step) for step in range(steps + 1)]

@@ -41,7 +41,7 @@ class Architecture(ABC):
     forward pass writes.
     """
 
-    places: ClassVar[str] = "layer"  # what numbers in the names of its vectors count
+    counted: ClassVar[str] = "layer"  # what numbers in the names of its vectors count
 
     @property
     @abstractmethod

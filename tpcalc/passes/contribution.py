@@ -93,7 +93,8 @@ def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
             path.add(ref)
         return ref in path
 
-    leads(item.watch.ref)
+    if not leads(item.watch.ref):
+        _not_linear(template.node(item.watch.ref), item.watch.ref)
     return frozenset(path)
 
 

@@ -127,19 +127,24 @@ class Template:
             yield Watch(what, label or "", f",{cells}" if cells else "", ref)
 
     def _contributions(self) -> Iterator[Contribution]:
-        biases: set[frozenset[Ref]] = set()
-        for one in self._named:
-            if one.what != WRITTEN:
-                continue
-            needed = cone(self.program.nodes, [one.ref])
-            label = one.label.partition(USE)[0]
-            own = {
-                ref: mark
-                for ref, mark in self.parameters.items()
-                if mark.label == label and needed[ref]
-            }
-            for kind, bias in (("dW_x", False), ("dB", True)):
-                refs = frozenset(ref for ref, mark in own.items() if mark.bias is bias)
-                if refs and refs not in biases:  # a bias adds the same at every place
-                    yield Contribution(kind, one, refs)
-                    biases |= {refs} if bias else set()
+        written = [one for one in self._named if one.what == WRITTEN]
+        own = {one: self._parameters_of(one) for one in written}
+        places: dict[frozenset[Ref], Watch] = {}
+        for one, (_, shifts) in own.items():
+            places.setdefault(shifts, one)
+        for one, (weights, shifts) in own.items():
+            if weights:
+                yield Contribution("dW_x", one, weights)
+            if shifts and places[shifts] is one:  # a bias adds the same at every place
+                label = one.label.partition(USE)[0]
+                several = sum(other.label.partition(USE)[0] == label for other in places.values())
+                yield Contribution("dB", one if several > 1 else replace(one, cells=""), shifts)
+
+    def _parameters_of(self, written: Watch) -> tuple[frozenset[Ref], frozenset[Ref]]:
+        """The weights and the biases that a use of a map reads."""
+        needed = cone(self.program.nodes, [written.ref])
+        label = written.label.partition(USE)[0]
+        marks = self.parameters.items()
+        own = {ref: mark for ref, mark in marks if mark.label == label and needed[ref]}
+        weights = frozenset(ref for ref, mark in own.items() if not mark.bias)
+        return weights, frozenset(own) - weights

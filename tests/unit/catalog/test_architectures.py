@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
-from tpcalc.catalog.architecture import checked, deviation, root
+from tpcalc.catalog.architecture import deviation, root
 from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterization import Parameterization
 from tpcalc.catalog.parameterizations import lookup as parameterization
 from tpcalc.catalog.training import template_of
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.networks.network import Architecture, slots
+from tpcalc.networks.own import as_network
 from tpcalc.passes.template import Template
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Input, Kind, LinComb
@@ -320,10 +321,10 @@ def test_an_unknown_activation_or_architecture_is_named() -> None:
     assert "alpha" in lookup("resnet").parameters
 
 
-@pytest.mark.parametrize("given", [tp.MLP, 3, "mlp", None])
+@pytest.mark.parametrize("given", [tp.MLP, 3, "mlp", None, lambda t: t])
 def test_what_is_no_network(given: Any) -> None:
     with pytest.raises(UsageError, match="the architecture is"):
-        checked(given)
+        as_network(given)
     with pytest.raises(UsageError, match="Give a network"):
         tp.train(given, "mup", tp.Samples((ROW,), ((1.0,),)))
 

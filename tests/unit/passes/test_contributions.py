@@ -259,11 +259,12 @@ def hidden(target: str) -> tuple[Template, Schedule]:
     h = builder.add(LinComb((Fraction(1),), (data,), (u,)))
     x = builder.add(Nonlin(Fn(Var(0) ** 2 + Var(0), 1), (h,)))
     f = builder.add(Moment(Fn(Var(0) * Var(1), 2), (x, u)))
+    twice = builder.add(Moment(Fn(Var(0) ** 2 * Var(1), 2), (u, x)))
     square = builder.add(Moment(Fn(Var(0) ** 2, 1), (h,)))
     builder.output("f", f)
-    builder.output("W_x[1]", {"x": x, "f": f, "square": square}[target])
+    builder.output("W_x[1]", {"x": x, "f": f, "square": square, "twice": twice}[target])
     template = Template(builder.finish(), ("x[0]",))
-    assert [part.parameters for part in template.contributions] == [(u,)]
+    assert [part.parameters for part in template.contributions] == [{u}]
     rows = (((1.0,),), ((1.0,),))
     schedule = Schedule(
         rows, rows, (), (Fn(Var(0), 1).expr * 0 + 1,), lambda mark, t: (1, as_ex(0))
@@ -271,10 +272,22 @@ def hidden(target: str) -> tuple[Template, Schedule]:
     return template, schedule
 
 
-@pytest.mark.parametrize("target", ["x", "f", "square"])
+@pytest.mark.parametrize("target", ["x", "square", "twice"])
 def test_what_is_not_linear_has_no_contribution(target: str) -> None:
     with pytest.raises(ProgramError, match="not a linear function of one updated"):
         unroll(*hidden(target))
+
+
+def test_what_a_parameter_is_multiplied_with_is_that_of_now() -> None:
+    """f = E[x u] with x = u^2 + u: the contribution to this use of u is E[x_1 (u_1 - u_0)]."""
+    template, schedule = hidden("f")
+    program = unroll(template, schedule)
+    inputs = draws(program, 5)
+    found, (u,) = run(program, 5, inputs), inputs.values()
+    moved = -((u**2 + u) + u * (2 * u + 1)) / 5
+    now = (u + moved) ** 2 + u + moved
+    assert found["f[1,0]"] == pytest.approx(np.mean(now * (u + moved)), rel=1e-9)
+    assert found["dW_x[1,1,0]"] == pytest.approx(np.mean(now * moved), rel=1e-9)
 
 
 @pytest.mark.parametrize("residual", [False, True])

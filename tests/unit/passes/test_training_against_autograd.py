@@ -287,7 +287,7 @@ def test_a_matrix_between_dimensions_of_different_sizes_is_trained() -> None:
     assert (part.kind, part.watch.ref, part.parameters) == (
         "dW_x",
         program.ref("W_x[1]"),
-        (matrix,),
+        {matrix},
     )
     batches = (((1.0,),), ((-0.5,),), ((2.0,),))
     schedule = Schedule(batches, batches, (), (const(-1),), lambda mark, t: (1, as_ex(-1)))

@@ -73,7 +73,9 @@ def test_the_import_path_is_left_as_it_was(file: Path) -> None:
 
 
 def test_a_misspelt_name_gets_the_nearest(file: Path) -> None:
-    with pytest.raises(UnknownName, match=r"no program called 'thre'\. Did you mean 'there'"):
+    with pytest.raises(
+        UnknownName, match=r"no program or network called 'thre'\. Did you mean 'there'"
+    ):
         load_named(file, "thre")
 
 
@@ -83,7 +85,9 @@ def test_something_else_than_a_program(file: Path) -> None:
 
 
 def test_without_a_name(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"several programs. Say which: .*mine.py:there"):
+    with pytest.raises(
+        StudyError, match=r"several programs or networks. Say which: .*mine.py:there"
+    ):
         load_named(file)
     one = tmp_path / "one.py"
     one.write_text(PROGRAMS.replace("built = there.build()", ""))

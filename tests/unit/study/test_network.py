@@ -10,7 +10,7 @@ import pytest
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.data import digits
-from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.errors import StudyError, TraceError, UnknownName, UsageError
 from tpcalc.study import Flag, Network, network_of, open_network, study_of
 
 
@@ -77,8 +77,20 @@ def test_study_files_and_words(tmp_path: Path) -> None:
     assert by_file.description == by_words.description
 
 
+FILE = """import tpcalc as tp
+
+@tp.program
+def deep(t):
+    t.output("h", t.gaussian("h"))
+"""
+
+
 @pytest.mark.parametrize("word", ["net.py:deep", "net.py", "net.json"])
-def test_programs_are_no_networks(word: str) -> None:
+def test_programs_are_no_networks(
+    word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net.py").write_text(FILE)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="is a program; this question is about a network"):
         open_network(word)
 
@@ -88,3 +100,34 @@ def test_misspelt_words() -> None:
         open_network("mpl")
     with pytest.raises(UsageError, match="MODEL is a study file"):
         open_network("net.txt")
+
+
+OWN = """import tpcalc as tp
+
+class Net(tp.Network):
+    def __init__(self, t, depth=1, act=tp.tanh):
+        self.u, self.act = t.linear(t.n, "in"), act
+        self.w = [t.linear(t.n, t.n) for _ in range(depth)]
+        self.v = t.linear(t.outputs, t.n)
+    def forward(self, x):
+        h = self.u(x)
+        for w in self.w:
+            h = h + w(self.act(h))
+        return self.v(h)
+"""
+
+
+def test_a_network_of_ones_own_is_read_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(OWN)
+    word = str(tmp_path / "net.py:Net")
+    found = open_network(word, [Flag("--depth", "model.depth", 2)])
+    assert [mark.label for mark in found.architecture.marks] == ["u", "w.0", "w.1", "v"]
+    assert found.title == "the network Net(depth=2) of 4 parameters, mup"
+    study = tmp_path / "study.toml"
+    study.write_text('[model]\narchitecture = "net.py:Net"\nparameters = {depth = 2}\n')
+    assert open_network(str(study)).architecture == found.architecture
+    with pytest.raises(UsageError, match="has no bias; it takes depth, act"):
+        open_network(word, [Flag("--bias", "model.bias", "all")])
+    (tmp_path / "net.py").write_text(OWN.replace("t.outputs, t.n", "t.outputs, 'n' * 2"))
+    with pytest.raises(TraceError, match=r"net\.py:12: a map from the axis 'nn'"):
+        open_network(word)

@@ -64,7 +64,7 @@ class RNN(Architecture):
         'a recurrent network over 3 tokens with erf, without a bias, weight variance 2'
     """
 
-    places: ClassVar[str] = "token"
+    counted: ClassVar[str] = "token"
     length: int
     act: str | Callable[[Expr], Expr] = "erf"
     weight_variance: Fraction | float | str = Fraction(1)
