@@ -49,7 +49,7 @@ def rms_norm(h: Vector, eps: Number = 0) -> Vector:
         ... def normed(t):
         ...     t.output("x", rms_norm(t.gaussian("h"), eps=1))
         >>> [type(node).__name__ for node in normed.nodes]
-        ['Input', 'Moment', 'Nonlin', 'LinComb']
+        ['Input', 'Moment', 'Nonlin', 'Nonlin', 'LinComb']
     """
     square = Tracer(h.recorder).inner(h, h)
     return (square if eps == 0 else square + eps) ** Fraction(-1, 2) * h
