@@ -17,6 +17,7 @@ from tpcalc.dsl import as_program
 from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network, is_network
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import Kernel, checks
@@ -107,7 +108,8 @@ def kernel(
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise UsageError(f"labels is {labels!r}.", hint="Give one label for each row of X.")
     classes = tuple(map(str, labels))
-    if not isinstance(model, type) and isinstance(model, Architecture):
+    if is_network(model):
+        model = as_network(model)
         if trained is not None:
             raise UsageError("trained names inputs of a program; of a network give layers.")
         exponents = find_parameterization(parameterization)

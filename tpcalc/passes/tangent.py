@@ -7,7 +7,7 @@ The neural tangent kernel of outputs f and f' is the sum over trained parameters
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -18,6 +18,7 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.instance import redrawn
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.template import Template
 from tpcalc.program.base import references, renumbered
@@ -27,6 +28,7 @@ from tpcalc.program.nodes import (
     Kind,
     LinComb,
     Moment,
+    Node,
     Nonlin,
     Ref,
     Scale,
@@ -176,7 +178,9 @@ def tangent_of_network(
     gradients = _gradients(builder, outputs, wanted, kinds)
     source = builder.finish()
     out = Builder(source.dims)
-    refs = [_copy(source, out, index, copies, entered.groups) for index in range(copies)]
+    noise = {entered.new[ref] for ref in template.noise}
+    names = frozenset(input_of(builder.node(ref)).family.name for ref in noise)  # type: ignore
+    refs = [_copy(source, out, index, copies, entered.groups, names) for index in range(copies)]
     kernel = _Kernel(out, kept, rate)
     for (i, own), (k, output) in product(enumerate(refs), enumerate(outputs)):
         if "nngp" in kinds:
@@ -300,7 +304,21 @@ def _entered(template: Template) -> _Entered:
             pairs.append((None, state.data[place]))
         scalars, vectors = zip(*pairs, strict=True)
         state.new[ref] = state.builder.add(LinComb(total.numbers, scalars, vectors))
+    for ref, node in enumerate(program.nodes):
+        if any(other in state.groups for other in _besides(node, inputs)):
+            raise _not_gaussian(
+                program, ref, "weights that an input of the network meets are used a second time."
+            )
     return state
+
+
+def _besides(node: Node, inputs: Collection[Ref]) -> Iterable[Ref]:
+    """What a node reads other than as what an input multiplies."""
+    total = lincomb_of(node)
+    if total is None:
+        return references(node)
+    terms = zip(total.scalars, total.vectors, strict=True)
+    return [vector for scalar, vector in terms if scalar not in inputs]
 
 
 def _group(name: str, dim: str, size: int) -> Family:
@@ -319,9 +337,12 @@ def _check_weights(program: Program, ref: Ref) -> None:
         raise _not_gaussian(program, ref)
 
 
-def _not_gaussian(program: Program, ref: Ref) -> ProgramError:
+ENTERS = "an input of the network enters other than as a coefficient of centred Gaussian weights."
+
+
+def _not_gaussian(program: Program, ref: Ref, why: str = ENTERS) -> ProgramError:
     return ProgramError(
-        "an input of the network enters other than as a coefficient of centred Gaussian weights.",
+        why,
         where=program.place(ref),
         hint="Its kernel depends on more than inner products of inputs: write a program with the "
         "inputs filled in, and give that to tp.kernel.",
@@ -329,7 +350,12 @@ def _not_gaussian(program: Program, ref: Ref) -> ProgramError:
 
 
 def _copy(
-    source: Program, out: Builder, index: int, copies: int, groups: Mapping[Ref, str]
+    source: Program,
+    out: Builder,
+    index: int,
+    copies: int,
+    groups: Mapping[Ref, str],
+    noise: frozenset[str],
 ) -> list[Ref]:
     """A copy of a program for one input; what does not depend on the input is shared."""
     new: list[Ref] = []
@@ -339,5 +365,7 @@ def _copy(
             family, size = own.family, own.family.size
             cells = members(_group(family.name, family.width[0], copies * size))
             node = cells[index * size + own.index]
+        elif own is not None and own.family.name in noise:
+            node = redrawn(node, str(index))
         new.append(out.add(renumbered(node, new.__getitem__)))
     return new
