@@ -161,7 +161,7 @@ class Linear:
                 product = t.product(weights, x, transpose=False)
             else:
                 readout = t.at(self.weights.drawn(cols, (*outputs, *self.axes)))
-                product = t.size(str(self.into)) * t.inner(readout, x)  # type: ignore[arg-type]
+                product = t.size(str(self.into)) * t.inner(x, readout)  # type: ignore[arg-type]
             return t.sum(product, *self.over) if self.over else product
         axis = str(self.into)
         size = x.axes.get(axis) if isinstance(x, Value) else None

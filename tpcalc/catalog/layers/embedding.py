@@ -76,7 +76,7 @@ class Embedding(Layer):
         """
         if not isinstance(block(x, "Embedding.readout"), Vector):
             raise misuse(f"Embedding.readout is applied to {noun(x)}; it takes a vector.")
-        return self.tracer.inner(self.table.columns.renamed(**{self.into: OUT}), x)
+        return self.tracer.inner(x, self.table.columns.renamed(**{self.into: OUT}))
 
 
 class Positions(Layer):

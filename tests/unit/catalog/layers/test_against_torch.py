@@ -329,7 +329,7 @@ def test_a_language_model_with_tied_weights(parameterization: str) -> None:
         g = h / (h.pow(2).mean(-1, keepdim=True) + 1).sqrt()
         h = h + heads({k.replace("mix", "layer"): v for k, v in p.items()}, g, causal=True)
         h = h + torch.relu(h) @ p["w"].T
-        return (h @ p["embed.table"].T / h.shape[-1]).T
+        return h @ p["embed.table"].T / h.shape[-1]
 
     twins = Twins(Language, twin, 6, parameterization=parameterization)
     twins.check_gradients()
