@@ -78,7 +78,7 @@ class Twins:
             rows = [draws[replace(family, name=name).cell_name(i)] for i in range(family.size)]
         else:
             return np.array(draws[name])
-        return np.array(rows).reshape(*sizes, *rows[0].shape)
+        return np.array(rows).reshape(*sizes, *np.shape(rows[0]))
 
     def shaped(self, row: Any) -> Any:
         import torch

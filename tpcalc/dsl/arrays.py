@@ -120,13 +120,17 @@ class Arrays:
         if not isinstance(axis, str) or not bare(axis):
             raise misuse(f"an axis cannot be called {axis!r}.", "Use a word: b, in, p.")
         if isinstance(values, Value) or not isinstance(values, Sequence) or not values:
-            raise misuse(f"t.stack takes a list of vectors or of scalars, not {noun(values)}.")
+            empty = isinstance(values, list | tuple)
+            raise misuse(
+                "t.stack takes a list of vectors or of scalars, not "
+                f"{'an empty one' if empty else noun(values)}."
+            )
         kind = Scalar if isinstance(values[0], Scalar) else Vector
         for value in values:
             if not isinstance(value, kind):
                 raise misuse(
-                    f"t.stack takes vectors or scalars, all of one kind; {noun(value)} is among "
-                    f"{noun(values[0])}s.",
+                    f"t.stack takes vectors or scalars, all of one kind; {noun(values[0])} and "
+                    f"{noun(value)} are not.",
                 )
             self._own(value)
             if axis in value.axes:

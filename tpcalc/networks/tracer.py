@@ -287,6 +287,7 @@ class NetworkTracer(Tracer):
         shift = None
         if bias:
             start = Fraction(0) if bias == "zero" else starts[1]
+            bias_name = bias_name or (f"{name}.bias" if name else "")
             shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]

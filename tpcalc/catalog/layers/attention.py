@@ -20,6 +20,7 @@ from tpcalc.networks.tracer import NetworkTracer
 __all__ = ["Attention", "attention", "causal_softmax"]
 
 SCALES = ("1/d", "1/sqrt(d)")
+HEAD = "head"
 
 
 def attention(
@@ -117,7 +118,7 @@ class Attention(Layer):
 
     Args:
         t: The tracer of the network.
-        heads: The number of heads H; they are a finite axis ``h``.
+        heads: The number of heads H; they are a finite axis ``head``.
         dim: The dimension class d of a head; by default n / H, so that the heads share the width.
         axis: The axis of positions.
         scale: ``"1/d"``, as muP has it, or ``"1/sqrt(d)"``.
@@ -166,7 +167,7 @@ class Attention(Layer):
         if dim is None:
             ratio = t.recorder.dims[t.recorder.dim_name(into)].ratio
             dim = into if heads == 1 else t.dim(f"{into}_{heads}", ratio / heads)
-        axes = {"h": heads} if heads > 1 else {}
+        axes = {HEAD: heads} if heads > 1 else {}
 
         def linear(out: str, of: str, what: str, over: tuple[str, ...] = ()) -> Any:
             return t.linear(out, of, bias, axes=axes, over=over, name=part(name, what))
@@ -186,6 +187,9 @@ class Attention(Layer):
             TraceError: There is no such axis.
         """
         size_of(x, self.axis, "Attention")
+        if HEAD in x.axes and self.query.axes:  # they would be taken for the heads
+            raise misuse(f"Attention is applied to a block with an axis {HEAD!r} of its own.",
+                         "Rename it: x.renamed(head='other').")  # fmt: skip
         q, k, v = self.query(x), self.key(x), self.value(x)
         mixed: Vector = self.output(attention(q, k, v, self.axis, self.scale, self.causal))
         return mixed

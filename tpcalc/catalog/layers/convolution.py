@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.layers.given import axes_of, part, tracer, whole, word
 from tpcalc.catalog.layers.windows import PADDINGS, windows
+from tpcalc.catalog.values import root
 from tpcalc.dsl.lines import misuse
+from tpcalc.dsl.operands import as_rational
+from tpcalc.functions.numbers import Number
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer, Side
 
@@ -17,7 +21,8 @@ class Conv(Layer):
     """A convolution over one or several axes of positions, the same weights at all of them.
 
     y_p = sum_k W_k x_{p stride + k - margin} + b. Entries of the weights are N(0, 1) like those of
-    every map, so that a window of K cells has K times the variance; ``variance=1/K`` takes it out.
+    every map, so that a window of K cells has K times the variance; ``variance="1/K"``
+    takes it out.
 
     Args:
         t: The tracer of the network.
@@ -60,7 +65,7 @@ class Conv(Layer):
         stride: int = 1,
         padding: str = PADDINGS[0],
         bias: bool | str = False,
-        variance: float = 1,
+        variance: Number | str = Fraction(1),
         *,
         name: str = "",
     ) -> None:
@@ -68,12 +73,13 @@ class Conv(Layer):
         self.size = whole(size, "the size", "Conv")
         self.stride = whole(stride, "the stride", "Conv")
         self.padding = word(padding, "the padding", "Conv", PADDINGS)
-        if not variance > 0:
-            raise misuse(f"the variance of Conv is {variance!r}.", "It is larger than 0.")
+        spread = as_rational(variance, "the variance of Conv")
+        if spread <= 0:
+            raise misuse(f"the variance of Conv is {variance}.", "It is larger than 0.")
         offsets = {f"k_{one}": self.size for one in self.axes}
         self.map = tracer(t, "Conv").linear(
             out, into, bias, axes=offsets, over=tuple(offsets), name=part(name, "map"),
-            factors=(variance**0.5 if variance != 1 else 1, 1),
+            factors=(root(spread), Fraction(1)),
         )  # fmt: skip
 
     def __call__(self, x: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpcalc.catalog.layers.given import part, tracer
+from tpcalc.catalog.layers.given import activation, part, tracer
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer, Side
 
@@ -19,7 +19,7 @@ class Dense(Layer):
         t: The tracer of the network.
         out: What the map goes to: a width (``t.n``).
         into: What it comes from: a width, or the name of a finite axis (``"in"``).
-        act: The activation, ``tp.relu``; None: none.
+        act: The activation, ``tp.relu`` or its name; None: none.
         bias: Whether a bias is added; ``"zero"``: one that starts at 0.
         name: Its name, where no class keeps it.
 
@@ -41,12 +41,12 @@ class Dense(Layer):
         t: NetworkTracer,
         out: Side,
         into: Side,
-        act: Callable[[Any], Any] | None = None,
+        act: Callable[[Any], Any] | str | None = None,
         bias: bool | str = False,
         *,
         name: str = "",
     ) -> None:
-        self.act = act
+        self.act = None if act is None else activation(act, "Dense")
         self.map = tracer(t, "Dense").linear(out, into, bias, name=part(name, "map"))
 
     def __call__(self, x: Any) -> Any:

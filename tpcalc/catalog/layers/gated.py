@@ -8,7 +8,7 @@ from typing import Any
 from tpcalc.catalog.activations.gelu import GELU
 from tpcalc.catalog.activations.sigmoid import SIGMOID
 from tpcalc.catalog.activations.swish import SWISH
-from tpcalc.catalog.layers.given import part, tracer
+from tpcalc.catalog.layers.given import activation, part, tracer
 from tpcalc.dsl.elementwise import elementwise
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer, Side
@@ -47,13 +47,13 @@ class GLU(Layer):
         t: NetworkTracer,
         out: Side,
         into: Side,
-        act: Callable[[Any], Any] | None = None,
+        act: Callable[[Any], Any] | str | None = None,
         bias: bool | str = False,
         *,
         name: str = "",
     ) -> None:
         t = tracer(t, type(self).__name__)
-        self.act = elementwise(self.default) if act is None else act
+        self.act = activation(elementwise(self.default) if act is None else act, "GLU")
         self.gate = t.linear(out, into, bias, name=part(name, "gate"))
         self.up = t.linear(out, into, bias, name=part(name, "up"))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tpcalc.catalog.activations import lookup
 from tpcalc.dsl.blocks import Value
+from tpcalc.dsl.elementwise import elementwise
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["axes_of", "block", "part", "size_of", "tracer", "whole", "word"]
+__all__ = ["activation", "axes_of", "block", "part", "size_of", "tracer", "whole", "word"]
 
 
 def tracer(t: Any, layer: str) -> NetworkTracer:
@@ -68,6 +70,21 @@ def axes_of(given: object, what: str) -> tuple[str, ...]:
     if len(set(axes)) < len(axes):
         raise misuse(f"the axes of {what} are {given!r}: one is there twice.")
     return tuple(axes)
+
+
+def activation(act: Any, what: str) -> Callable[[Any], Any]:
+    """An activation, by its name in the catalogue or as a function of vectors.
+
+    Raises:
+        TraceError: It is neither.
+        UnknownName: There is none of this name.
+    """
+    if isinstance(act, str):
+        return elementwise(lookup(act))
+    if not callable(act):
+        raise misuse(f"the activation of {what} is {noun(act)}.", "Give a function: tp.relu.")
+    found: Callable[[Any], Any] = act
+    return found
 
 
 def whole(value: object, name: str, what: str, least: int = 1) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from twins import Twins
@@ -16,15 +16,10 @@ F = torch.nn.functional
 L = tp.layers
 
 
-def embedded(p: Any, x: Any, name: str = "u") -> Any:
-    """The rows of x times the columns of an input map."""
-    return x @ p[name]
-
-
 class Body(tp.Network):
     """A map in, a layer, a readout at every token; what stands between is given."""
 
-    axes = {"p": 4}
+    axes: ClassVar[dict[str, int]] = {"p": 4}
 
     def __init__(self, t: Any, make: Callable[[Any], Any]) -> None:
         self.u, self.v = t.linear(t.n, "in"), t.linear(t.outputs, t.n)
@@ -32,13 +27,6 @@ class Body(tp.Network):
 
     def forward(self, x: Any) -> Any:
         return self.v(tp.tanh(self.layer(self.u(x))))
-
-
-class Wide(Body):
-    """The same on four times as many numbers: a map in that the layer has of its own."""
-
-    def forward(self, x: Any) -> Any:
-        return self.v(tp.tanh(self.layer(x)))
 
 
 def read(p: Any, h: Any) -> Any:
@@ -62,11 +50,10 @@ def heads(p: Any, x: Any, causal: bool = False, root: bool = False) -> Any:
     return torch.einsum("hnd,hpd->pn", w["output"], scores.softmax(-1) @ v)
 
 
-def conv(p: Any, x: Any, stride: int = 1, padding: int = 1, name: str = "layer.map") -> Any:
-    """A convolution of tokens (p, in); weights have axes k, then out, in or in, out."""
-    w = p[name]
-    w = w.permute(1, 2, 0) if name == "layer.map" else w
-    return F.conv1d(x.T[None], w, stride=stride, padding=padding)[0].T
+def conv(p: Any, x: Any, stride: int = 1, padding: int = 1) -> Any:
+    """A convolution of vectors at positions; its weights have axes k, out, in."""
+    weights = p["layer.map"].permute(1, 2, 0)
+    return F.conv1d(x.T[None], weights, stride=stride, padding=padding)[0].T
 
 
 def gru(p: Any, x: Any, after: bool = False) -> Any:
@@ -120,73 +107,62 @@ def pooled(p: Any, x: Any) -> Any:
     return read(p, windows.max(1).values)
 
 
-CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+CASES: dict[str, tuple[Any, Any]] = {
     "dense": (
         lambda t: L.Dense(t, t.n, t.n, tp.relu, bias=True),
         body(lambda p, h: torch.relu(h @ p["layer.map"].T + p["layer.map.bias"])),
-        {},
     ),
-    "layer norm": (lambda t: L.LayerNorm(t, eps=0.1), body(lambda p, h: norm(p, h, -1, 0.1)), {}),
-    "rms norm": (lambda t: L.RMSNorm(t, eps=0.5), body(root_mean_square), {}),
-    "batch norm": (lambda t: L.BatchNorm(t, "p"), body(lambda p, h: norm(p, h, 0)), {}),
-    "dropout": (lambda t: L.Dropout(t, 0.25), body(dropped), {}),
+    "layer norm": (lambda t: L.LayerNorm(t, eps=0.1), body(lambda p, h: norm(p, h, -1, 0.1))),
+    "rms norm": (lambda t: L.RMSNorm(t, eps=0.5), body(root_mean_square)),
+    "batch norm": (lambda t: L.BatchNorm(t, "p"), body(lambda p, h: norm(p, h, 0))),
+    "dropout": (lambda t: L.Dropout(t, 0.25), body(dropped)),
     "gaussian dropout": (
         lambda t: L.Dropout(t, 0.5, "gaussian"),
         body(lambda p, h: h * (1 + p["noise1"])),
-        {},
     ),
-    "attention": (lambda t: L.Attention(t), body(heads), {}),
+    "attention": (lambda t: L.Attention(t), body(heads)),
     "attention by the root": (
         lambda t: L.Attention(t, scale="1/sqrt(d)"),
         body(lambda p, h: heads(p, h, root=True)),
-        {},
     ),
     "causal attention": (
         lambda t: L.Attention(t, causal=True),
         body(lambda p, h: heads(p, h, causal=True)),
-        {},
     ),
-    "heads": (lambda t: L.Attention(t, 2), body(heads), {}),
-    "heads of the whole width": (lambda t: L.Attention(t, 3, dim="n"), body(heads), {}),
+    "heads": (lambda t: L.Attention(t, 2), body(heads)),
+    "heads of the whole width": (lambda t: L.Attention(t, 3, dim="n"), body(heads)),
     "causal heads by the root": (
         lambda t: L.Attention(t, 3, scale="1/sqrt(d)", causal=True),
         body(lambda p, h: heads(p, h, causal=True, root=True)),
-        {},
     ),
-    "glu": (lambda t: L.GLU(t, t.n, t.n), glu(torch.sigmoid), {}),
-    "swiglu": (lambda t: L.SwiGLU(t, t.n, t.n), glu(F.silu), {}),
-    "geglu": (lambda t: L.GEGLU(t, t.n, t.n), glu(F.gelu), {}),
-    "convolution": (lambda t: L.Conv(t, t.n, t.n), body(conv), {}),
+    "glu": (lambda t: L.GLU(t, t.n, t.n), glu(torch.sigmoid)),
+    "swiglu": (lambda t: L.SwiGLU(t, t.n, t.n), glu(F.silu)),
+    "geglu": (lambda t: L.GEGLU(t, t.n, t.n), glu(F.gelu)),
+    "convolution": (lambda t: L.Conv(t, t.n, t.n), body(conv)),
     "strided convolution": (
         lambda t: L.Conv(t, t.n, t.n, size=2, stride=2, padding="none"),
         body(lambda p, h: conv(p, h, 2, 0)),
-        {},
     ),
     "convolution with a bias": (
         lambda t: L.Conv(t, t.n, t.n, bias=True, variance=4),
         body(lambda p, h: 2 * conv(p, h) + p["layer.map.bias"]),
-        {},
     ),
     "average pooling": (
         lambda t: lambda h: L.average_pool(h),
         body(lambda p, h: h.mean(0)),
-        {},
     ),
     "average pooling of windows": (
         lambda t: lambda h: L.average_pool(h, size=2, stride=1),
         body(lambda p, h: (h[1:] + h[:-1]) / 2),
-        {},
     ),
     "max pooling": (
         lambda t: lambda h: L.max_pool(h),
         body(lambda p, h: h.max(0).values),
-        {},
     ),
-    "max pooling of windows": (lambda t: lambda h: L.max_pool(h, size=2, stride=1), pooled, {}),
+    "max pooling of windows": (lambda t: lambda h: L.max_pool(h, size=2, stride=1), pooled),
     "positions": (
         lambda t: L.Positions(t),
         body(lambda p, h: h + p["layer.table"]),
-        {},
     ),
     "serial": (
         lambda t: L.serial(tp.relu, t.linear(t.n, t.n), L.RMSNorm(t, eps=1)),
@@ -197,25 +173,22 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
                 / (g.pow(2).mean(-1, keepdim=True) + 1).sqrt()
             )
         ),
-        {},
     ),
     "parallel": (
         lambda t: L.parallel(t.linear(t.n, t.n), L.serial(tp.relu, t.linear(t.n, t.n))),
         body(lambda p, h: h @ p["layer.0"].T + torch.relu(h) @ p["layer.1.1"].T),
-        {},
     ),
     "residual": (
         lambda t: L.residual(tp.relu, t.linear(t.n, t.n), factor=0.5),
         body(lambda p, h: h + 0.5 * torch.relu(h) @ p["layer.1"].T),
-        {},
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_layer_between_maps(name: str) -> None:
-    make, twin, given = CASES[name]
-    twins = Twins(tp.network(Body, make=make), twin, 8, **given)
+    make, twin = CASES[name]
+    twins = Twins(tp.network(Body, make=make), twin, 8)
     twins.check_gradients()
     twins.check_training()
 
@@ -225,7 +198,7 @@ def entered(layer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class Recurrent(tp.Network):
-    axes = {"p": 3}
+    axes: ClassVar[dict[str, int]] = {"p": 3}
 
     def __init__(self, t: Any, make: Callable[[Any], Any], every: bool = False) -> None:
         self.layer, self.v, self.every = make(t), t.linear(t.outputs, t.n), every
@@ -283,9 +256,9 @@ def test_the_cells_are_those_of_torch() -> None:
 class OnData(tp.Network):
     """A layer that reads the data, over two axes."""
 
-    axes = {"y": 3, "x": 4}
+    axes: ClassVar[dict[str, int]] = {"y": 3, "x": 4}
 
-    def __init__(self, t: Any, deep: bool = True) -> None:
+    def __init__(self, t: Any) -> None:
         self.first = L.Conv(t, t.n, "in", ("y", "x"), bias=True)
         self.layer = L.Conv(t, t.n, t.n, ("y", "x"), 2, padding="none")
         self.v = t.linear(t.outputs, t.n)
@@ -309,10 +282,10 @@ def test_images() -> None:
 
 
 class Language(tp.Network):
-    axes = {"p": 3}
+    axes: ClassVar[dict[str, int]] = {"p": 3}
 
     def __init__(self, t: Any) -> None:
-        self.embed, self.place, self.t = L.Embedding(t), L.Positions(t), t
+        self.embed, self.place = L.Embedding(t), L.Positions(t)
         self.mix = L.Attention(t, 2, causal=True)
         self.w = t.linear(t.n, t.n)
 
