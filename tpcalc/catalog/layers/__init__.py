@@ -35,7 +35,6 @@ from tpcalc.catalog.layers.recurrent import GRU as GRU
 from tpcalc.catalog.layers.recurrent import LSTM as LSTM
 from tpcalc.catalog.layers.recurrent import recur as recur
 from tpcalc.catalog.layers.windows import windows as windows
-from tpcalc.networks.own import Layer as Layer
 
 __all__ = [
     "GEGLU",
@@ -48,7 +47,6 @@ __all__ = [
     "Dense",
     "Dropout",
     "Embedding",
-    "Layer",
     "LayerNorm",
     "Positions",
     "RMSNorm",
