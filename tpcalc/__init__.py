@@ -7,7 +7,8 @@ whether networks of finite width agree.
 Language:
     program, n, L, symbol, Tracer, function, mean, extend
 Networks:
-    MLP, ResNet, RNN; network, Network (one's own); layer_norm, rms_norm
+    MLP, ResNet, RNN; network, Network (one's own); layers: attention, convolutions, recurrent
+    cells, norms and more to write networks with; layer_norm, rms_norm
 Programs of training runs:
     train, Samples, digits, csv; images (labelled, for classification)
 Questions:
@@ -47,9 +48,12 @@ if TYPE_CHECKING:
     from tpcalc.analyses.orders import orders as orders
     from tpcalc.analyses.phases import phases as phases
     from tpcalc.analyses.solve import solve as solve
+    from tpcalc.catalog import layers as layers
     from tpcalc.catalog.architectures.mlp import MLP as MLP
     from tpcalc.catalog.architectures.resnet import ResNet as ResNet
     from tpcalc.catalog.architectures.rnn import RNN as RNN
+    from tpcalc.catalog.layers.norms import layer_norm as layer_norm
+    from tpcalc.catalog.layers.norms import rms_norm as rms_norm
     from tpcalc.catalog.public import function as function
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
@@ -67,8 +71,6 @@ if TYPE_CHECKING:
     from tpcalc.evaluate.limit import Limit as Limit
     from tpcalc.evaluate.limit import limit as limit
     from tpcalc.finite.simulate import simulate as simulate
-    from tpcalc.networks.norms import layer_norm as layer_norm
-    from tpcalc.networks.norms import rms_norm as rms_norm
     from tpcalc.networks.own import Network as Network
     from tpcalc.networks.own import network as network
     from tpcalc.program.program import Program as Program
@@ -115,7 +117,7 @@ _HOMES = {
     "initial_weights": "tpcalc.analyses.initial_weights",
     "integrable": "tpcalc.theorems",
     "kernel": "tpcalc.analyses.kernels",
-    "layer_norm": "tpcalc.networks.norms",
+    "layer_norm": "tpcalc.catalog.layers.norms",
     "limit": "tpcalc.evaluate.limit",
     "load": "tpcalc.catalog.files",
     "mean": "tpcalc.dsl",
@@ -127,7 +129,7 @@ _HOMES = {
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
     "report": "tpcalc.report.public",
-    "rms_norm": "tpcalc.networks.norms",
+    "rms_norm": "tpcalc.catalog.layers.norms",
     "save": "tpcalc.catalog.files",
     "simulate": "tpcalc.finite.simulate",
     "solve": "tpcalc.analyses.solve",
@@ -135,12 +137,15 @@ _HOMES = {
     "train": "tpcalc.catalog.training",
 }
 
-__all__ = [*_HOMES, "signal", "__version__"]
+# Rooms that are public as a whole.
+_ROOMS = {"layers": "tpcalc.catalog.layers", "signal": "tpcalc.signal"}
+
+__all__ = [*_HOMES, *_ROOMS, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "signal":  # a room that is public as a whole
-        value: Any = import_module("tpcalc.signal")
+    if name in _ROOMS:
+        value: Any = import_module(_ROOMS[name])
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
     elif name.startswith("_"):

@@ -17,7 +17,7 @@ CALLABLES = {
     name: value
     for name in tpcalc.__all__
     if callable(value := getattr(tpcalc, name)) and not isinstance(value, ModuleType)
-}
+} | {f"layers.{name}": getattr(tpcalc.layers, name) for name in tpcalc.layers.__all__}
 
 
 def described(value: object) -> str:

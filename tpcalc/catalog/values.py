@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import isfinite
+from math import isfinite, isqrt, sqrt
 from numbers import Rational, Real
 
 from tpcalc.errors import StudyError
 
-__all__ = ["exact"]
+__all__ = ["exact", "root"]
 
 _QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
 # Decimal exponents beyond this are outside the range of a float, and slow to expand.
 _LARGEST = 330
+# Denominators up to which a power of a number is looked for among the fractions.
+_DENOMINATOR = 64
 
 
 def exact(value: object, *, what: str) -> Fraction:
@@ -67,3 +69,48 @@ def _read(text: str) -> Fraction | None:
     if not number.is_finite() or abs(number.adjusted()) > _LARGEST:
         return None
     return Fraction(number)
+
+
+def root(base: Fraction | int, power: Fraction = Fraction(1, 2)) -> Fraction | float:
+    """A power of a positive number: exact where it is rational, else a float.
+
+    Args:
+        base: The number.
+        power: The power; the square root by default.
+
+    Raises:
+        OverflowError: It is outside the range of a float.
+
+    Example:
+        >>> root(Fraction(9, 4)), root(4, Fraction(-1, 2)), round(root(2), 6)
+        (Fraction(3, 2), Fraction(1, 2), 1.414214)
+    """
+    base = Fraction(base)
+    found: Fraction | float | None = None
+    if power.denominator <= _DENOMINATOR and abs(power.numerator) <= _DENOMINATOR**2:
+        # In lowest terms, so that the root of the base itself is rational or the power is not.
+        over = _whole_root(base.numerator, power.denominator)
+        under = _whole_root(base.denominator, power.denominator)
+        if over is not None and under is not None:
+            found = Fraction(over, under) ** power.numerator
+    if found is None:
+        found = sqrt(base) if power == Fraction(1, 2) else float(base) ** float(power)
+    size = float(found)  # raises where an exact number is too large
+    if not isfinite(size) or size == 0:
+        raise OverflowError
+    return found
+
+
+def _whole_root(number: int, degree: int) -> int | None:
+    """The whole number whose power is this one; None if there is none."""
+    if degree == 1:
+        return number
+    if degree == 2:
+        found = isqrt(number)
+    else:
+        low, high = 0, 1 << (number.bit_length() // degree + 1)
+        while low < high:  # the largest one whose power is not above
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+        found = low
+    return found if found**degree == number else None

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
-from tpcalc.dsl.blocks import axes_of, cells_of
+from tpcalc.dsl.arrays import Arrays
+from tpcalc.dsl.blocks import axes_of
 from tpcalc.dsl.formulas import Coordinatewise, formula_of
 from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
-from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
-from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, LinComb, Moment, OuterNonlin
+from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, Moment, OuterNonlin
 
 __all__ = ["Tracer", "mean"]
 
-Block = TypeVar("Block", Vector, Scalar)
 MEAN = Fn(Var(0), 1)
 
 
-class Tracer:
+class Tracer(Arrays):
     """Makes the inputs and outputs of one program, and what operators cannot write.
 
     ``t[name]`` is the vector or scalar that was output under that name.
@@ -42,9 +41,6 @@ class Tracer:
         >>> start.groups[0].cov[0]
         (Fraction(2, 1), Fraction(1, 1))
     """
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
 
     # --------------------------------------------------------------------------------- inputs
 
@@ -180,31 +176,6 @@ class Tracer:
         """
         return self._scalar(name, value, 0)
 
-    def data(self, name: str, values: Any, axes: Sequence[str]) -> Scalar:
-        """Given numbers, one for each cell: inputs, targets, a mask.
-
-        Args:
-            name: Its name.
-            values: Nested lists or an array, one level for each axis.
-            axes: The names of its axes, as in ``("b", "in")``.
-
-        Raises:
-            TraceError: The name is taken, or the values are no array with these axes.
-
-        Example:
-            >>> from tpcalc.dsl.trace import program
-            >>> @program
-            ... def first_layer(t):
-            ...     x = t.data("x", [[1, 0, 2], [0, 1, -1]], ("b", "in"))
-            ...     U = t.gaussian("U", axes={"in": 3})
-            ...     t.output("h", t.sum(x * U, "in"))
-            >>> str(first_layer.types[-1])
-            'n[b:2]'
-        """
-        taken = self._recorder.claim("scalar", name)
-        cells, finite = cells_of(values, axes, taken)
-        return Scalar(self._recorder, self._recorder.add(Data(taken, cells, finite)))
-
     def random_scalar(
         self, name: str, mean: int | Fraction | float = 0, std: int | Fraction | float = 1
     ) -> Scalar:
@@ -307,32 +278,6 @@ class Tracer:
             return self.moment(Fn(Var(0) ** 2, 1), x)
         return self.moment(Fn(Var(0) * Var(1), 2), x, y)
 
-    def sum(self, value: Block, *over: str) -> Block:
-        """The sum of a block over finite axes.
-
-        Args:
-            value: A vector or scalar with these axes.
-            over: The names of the axes.
-
-        Raises:
-            TraceError: No axis is named, or the value is no vector or scalar.
-            ProgramError: A term of it does not have an axis that is summed.
-        """
-        if not isinstance(value, Vector | Scalar):
-            raise misuse(f"t.sum takes a vector or a scalar, not {noun(value)}.")
-        if not over:
-            raise misuse("t.sum needs the axes to sum over.", "Write t.sum(x * U, 'in').")
-        self._own(value)
-        # A sum that nobody has recorded yet is not, as a block that nobody needs.
-        terms = value.terms if isinstance(value, Vector) else ((Fraction(1), None, value.ref),)
-        node = LinComb(
-            tuple(number for number, _, _ in terms),
-            tuple(scalar for _, scalar, _ in terms),
-            tuple(vector for _, _, vector in terms),
-            (over,) * len(terms),
-        )
-        return value._at_node(self._recorder.add(node))
-
     def outer(
         self,
         fn: Coordinatewise,
@@ -404,14 +349,6 @@ class Tracer:
         return Vector(recorder, found.width[0], ref)
 
     # ---------------------------------------------------------------------------------- checks
-
-    def _own(self, handle: Vector | Scalar) -> None:
-        if handle.recorder is not self._recorder:
-            raise misuse(
-                f"{handle.noun} of the program {handle.recorder.title!r} is used by the tracer of "
-                f"{self._recorder.title!r}.",
-                "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
-            )
 
     def _vectors(self, handles: Sequence[object], what: str) -> None:
         if not handles:

@@ -76,12 +76,14 @@ class Architecture(ABC):
     def marks(self) -> tuple[Mark, ...]:
         """The marks of its parameters, in order."""
         families = self.smallest.families.values()
-        return tuple(one.mark for one in families if one.mark is not None)
+        return tuple(one.mark for one in families if one.mark is not None and one.mark.trained)
 
     @property
     def hidden(self) -> int:
-        """The number of hidden layers that tables over layers have."""
-        return max(mark.layer for mark in self.marks) - 1
+        """The number of hidden layers that tables over layers have: the last is the readout's."""
+        layers = [mark.layer for mark in self.marks if mark.role != "readout"]
+        readouts = [mark.layer - 1 for mark in self.marks if mark.role == "readout"]
+        return max(readouts, default=max(layers, default=1))
 
     @property
     def biased(self) -> bool:

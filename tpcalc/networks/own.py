@@ -12,9 +12,9 @@ from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import noun
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.tracer import Linear, NetworkTracer
+from tpcalc.networks.tracer import Linear, NetworkTracer, Parameter
 
-__all__ = ["Network", "Own", "as_network", "network"]
+__all__ = ["Layer", "Network", "Own", "as_network", "is_network", "network"]
 
 
 class Network:
@@ -60,6 +60,15 @@ class Network:
             NotImplementedError: A network has to say it.
         """
         raise NotImplementedError
+
+
+def _own(kind: type) -> bool:
+    """Whether a class is a user's."""
+    return kind.__module__.partition(".")[0] != "tpcalc"
+
+
+class Layer:
+    """Base of a layer that keeps maps: they are called by where it keeps them."""
 
 
 class Own(Architecture):
@@ -138,23 +147,22 @@ class Own(Architecture):
         if not kept:
             return self._source(t, x, **self._parameters)
         made = self._source(t, **self._parameters)
-        for label, linear in _maps(made, ""):
-            for parameter in linear.parameters:
-                parameter.named(label)
+        for label, parameter in _parameters(made, ""):
+            parameter.named(label)
         return made.forward(x)
 
 
-def _maps(holder: object, path: str) -> Iterator[tuple[str, Linear]]:
-    """The maps that an object keeps, by where it keeps them."""
-    if isinstance(holder, Linear):
+def _parameters(holder: object, path: str) -> Iterator[tuple[str, Linear | Parameter]]:
+    """The maps and vectors that an object keeps, by where it keeps them."""
+    if isinstance(holder, Linear | Parameter):
         yield path, holder
     elif isinstance(holder, list | tuple):
         for index, item in enumerate(holder):
-            yield from _maps(item, f"{path}.{index}")
-    elif isinstance(holder, dict) or type(holder).__module__.partition(".")[0] != "tpcalc":
+            yield from _parameters(item, f"{path}.{index}")
+    elif isinstance(holder, dict | Layer | Network) or _own(type(holder)):
         items = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
         for name, item in items.items():
-            yield from _maps(item, f"{path}.{name}" if path else str(name))
+            yield from _parameters(item, f"{path}.{name}" if path else str(name))
 
 
 def network(
@@ -205,7 +213,10 @@ def network(
 def _is_source(source: object) -> bool:
     if inspect.isclass(source):
         return issubclass(source, Network)
-    return inspect.isfunction(source) and len(inspect.signature(source).parameters) >= 2
+    if not inspect.isfunction(source):
+        return False
+    parameters = inspect.signature(source).parameters.values()
+    return sum(one.default is one.empty for one in parameters) >= 2
 
 
 def is_network(source: object) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.dsl.blocks import Value
+from tpcalc.dsl.blocks import Value, axes_of
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import noun
@@ -16,7 +17,7 @@ from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
 from tpcalc.program.family import Family
-from tpcalc.program.marks import Mark
+from tpcalc.program.marks import NOISE, Mark
 from tpcalc.program.nodes import Input, MatMul, Ref
 from tpcalc.program.types import Axes
 
@@ -54,12 +55,26 @@ class Parameter:
             self.ref = self.tracer.recorder.add(Input(family), self.line)
         return self.ref
 
-    def named(self, label: str) -> None:
-        """Give it a name after what it belongs to, where it has none."""
-        if not self.name:
-            self.name = f"{label}.bias" if self.mark.bias else label
+    def named(self, label: str, name: str = "") -> None:
+        """Give it a label after what it belongs to, and a name, where it has none."""
+        self.name = self.name or name or label
         if not self.mark.label:
             self.mark = replace(self.mark, label=label)
+
+    def vector(self, dim: str = "n", axes: Axes = ()) -> Vector:
+        """The vector of a parameter that belongs to no map.
+
+        Raises:
+            TraceError: It is used on another dimension class, or with other axes, than before.
+        """
+        self.named(f"b{self.tracer.parameters.index(self) + 1}")
+        vector: Vector = self.tracer.at(self.drawn((self.tracer.recorder.dim_name(dim),), axes))
+        if vector.dim != dim or tuple(vector.axes.items()) != axes:
+            raise misuse(
+                f"the parameter {self.name!r} is used in two places of different dimensions.",
+                "Declare one for each of them.",
+            )
+        return vector
 
 
 @dataclass(eq=False)
@@ -67,7 +82,8 @@ class Linear:
     """A linear map with trained weights, and a bias if it has one; a call applies it.
 
     Between widths it is a matrix, from a finite side a block of columns, to a finite side a block
-    of readouts. Every use is of the same weights.
+    of readouts. With axes it is a block of maps, which meets what it is applied to by the names of
+    its axes. Every use is of the same weights.
     """
 
     tracer: NetworkTracer
@@ -76,6 +92,8 @@ class Linear:
     weights: Parameter
     bias: Parameter | None = None
     factors: tuple[Number, Number] = (ONE, ONE)
+    axes: Axes = ()
+    over: tuple[str, ...] = ()
     uses: int = field(default=0, repr=False)
 
     @property
@@ -87,6 +105,30 @@ class Linear:
     def T(self) -> Transposed:
         """The map of the transposed weights, without a bias: tied weights."""
         return Transposed(self)
+
+    @property
+    def columns(self) -> Vector:
+        """The weights of a map with a finite side as a block of vectors, with its factor in front.
+
+        Raises:
+            TraceError: It is a map between widths, or its finite side has no size so far.
+        """
+        (rows, _), (cols, _) = self.tracer.sides(self.out), self.tracer.sides(self.into)
+        if rows and cols:
+            raise misuse("a map between widths has no columns.", "Its transpose is w.T(x).")
+        if self.weights.ref is None:
+            raise misuse(
+                f"the columns of a map from {self.into!r} are asked for before it is applied.",
+                "Apply it first: what it is applied to says how many columns it has.",
+            )
+        vector: Vector = _times(self.factors[0], self.tracer.at(self.weights.ref))
+        return vector
+
+    def named(self, label: str) -> None:
+        """Give it and its bias names after where they stand, where they have none."""
+        self.weights.named(label)
+        if self.bias is not None:
+            self.bias.named(label, f"{label}.bias")
 
     def __call__(self, x: Value) -> Any:
         """The map applied to a vector, or to a block with its finite side as an axis.
@@ -102,6 +144,7 @@ class Linear:
         value = _times(self.factors[0], self._product(x))
         if self.bias is not None:
             width, axes = t.sides(self.out)
+            axes += tuple(pair for pair in self.axes if pair[0] not in self.over)
             value = value + _times(self.factors[1], t.at(self.bias.drawn(width, axes)))
         self.uses += 1
         label = self.weights.mark.label
@@ -115,9 +158,12 @@ class Linear:
             t.on(x, str(self.into), "a map")
             _ = x.ref  # a sum is recorded before the weights, which come after what they multiply
             if rows:
-                return t.product(self.weights.drawn(rows + cols), x, transpose=False)
-            readout = t.at(self.weights.drawn(cols, outputs))
-            return t.size(str(self.into)) * t.inner(readout, x)  # type: ignore[arg-type]
+                weights = self.weights.drawn(rows + cols, self.axes)
+                product = t.product(weights, x, transpose=False)
+            else:
+                readout = t.at(self.weights.drawn(cols, (*outputs, *self.axes)))
+                product = t.size(str(self.into)) * t.inner(x, readout)  # type: ignore[arg-type]
+            return t.sum(product, *self.over) if self.over else product
         axis = str(self.into)
         size = x.axes.get(axis) if isinstance(x, Value) else None
         if size is None:
@@ -125,8 +171,8 @@ class Linear:
                 f"a map from the axis {axis!r} is applied to {noun(x)} without this axis.",
                 "The second side of a map names the axis of its input that is summed over.",
             )
-        weights = t.at(self.weights.drawn(rows, (*outputs, (axis, size))))
-        return t.sum(x * weights, axis)
+        weights = t.at(self.weights.drawn(rows, (*outputs, *self.axes, (axis, size))))
+        return t.sum(x * weights, axis, *self.over)
 
 
 @dataclass(frozen=True)
@@ -151,9 +197,11 @@ class Transposed:
                 "a map with a finite side has no transpose that is a map of vectors.",
                 "Write the average: t.inner(column, x).",
             )
+        if own.over:
+            raise misuse("a map that is summed over an axis has no transpose that is a map.")
         t.on(x, str(own.out), "a transposed map")
         t.name(own)
-        product = t.product(own.weights.drawn(rows + cols), x, transpose=True)
+        product = t.product(own.weights.drawn(rows + cols, own.axes), x, transpose=True)
         return _times(own.factors[0], product)
 
 
@@ -179,6 +227,7 @@ class NetworkTracer(Tracer):
         self.recorder = recorder
         self.outputs = outputs
         self.parameters: list[Parameter] = []
+        self.noises: list[Family] = []
         self.maps: list[Linear] = []
         self.uses: dict[str, tuple[Linear, Value, Value]] = {}
         self.watched: dict[str, Ref] = {}
@@ -190,6 +239,8 @@ class NetworkTracer(Tracer):
         into: Side,
         bias: bool | str = False,
         *,
+        axes: Mapping[str, int] | None = None,
+        over: str | Sequence[str] = (),
         name: str = "",
         bias_name: str = "",
         label: str = "",
@@ -204,6 +255,8 @@ class NetworkTracer(Tracer):
             out: What it maps to: a width (``t.n``), or a number of outputs (``t.outputs``).
             into: What it maps from: a width, or the name of a finite axis of its input (``"in"``).
             bias: Whether a bias is added; ``"zero"``: one that starts at 0.
+            axes: Finite axes of a block of independent maps, ``{"h": 4}`` for 4 heads.
+            over: Those of them that are summed over, as the offsets of a convolution are.
             name: Its name; by default where a class keeps it, else ``W1``, ``W2``, ...
             bias_name: The name of its bias; by default ``name.bias``.
             label: What answers call both; by default the name.
@@ -215,8 +268,13 @@ class NetworkTracer(Tracer):
                 start at 0.
 
         Raises:
-            TraceError: A side that is none, or a name that is taken.
+            TraceError: A side that is none, axes that are none, or a name that is taken.
         """
+        block = axes_of(axes, name or "a map")
+        summed = (over,) if isinstance(over, str) else tuple(over)
+        for axis in summed:
+            if axis not in dict(block):
+                raise misuse(f"a map is summed over {axis!r}, which its axes do not have.")
         if bias not in (True, False, "zero"):
             raise misuse(f"bias is {bias!r}.", "It is True, False or 'zero'.")
         wide = self._is_side(out, "out"), self._is_side(into, "into")
@@ -232,11 +290,31 @@ class NetworkTracer(Tracer):
             start = Fraction(0) if bias == "zero" else starts[1]
             bias_name = bias_name or (f"{name}.bias" if name else "")
             shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
-        self.maps.append(Linear(self, out, into, weights, shift, factors))
+        self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
 
+    def parameter(
+        self, name: str = "", *, layer: int | None = None, start: Number = ONE
+    ) -> Parameter:
+        """A trained vector for later, with the exponents of a bias: what uses it says where.
+
+        Args:
+            name: Its name; by default where a class keeps it.
+            layer: Whose exponents of biases it has; by default those of the last map between
+                widths.
+            start: 0: it starts at 0.
+        """
+        layer = self._hidden if layer is None else layer
+        return self._declared(name, Mark(name, "bias", layer, start=start))
+
     def vector(
-        self, name: str = "", *, layer: int | None = None, start: Number = ONE, dim: str = "n"
+        self,
+        name: str = "",
+        *,
+        layer: int | None = None,
+        start: Number = ONE,
+        dim: str = "n",
+        axes: Mapping[str, int] | None = None,
     ) -> Vector:
         """A trained vector, with the exponents of a bias.
 
@@ -246,10 +324,31 @@ class NetworkTracer(Tracer):
                 widths.
             start: 0: it starts at 0.
             dim: Its dimension class.
+            axes: Finite axes of a block of them, ``{"p": 4}`` for one at each of 4 tokens.
         """
         label = name or f"b{len(self.parameters) + 1}"
-        mark = Mark(label, "bias", self._hidden if layer is None else layer, start=start)
-        vector: Vector = self.at(self._declared(label, mark).drawn((self.recorder.dim_name(dim),)))
+        made = self.parameter(label, layer=layer, start=start)
+        return made.vector(dim, axes_of(axes, label))
+
+    def noise(
+        self, name: str = "", *, dim: str = "n", axes: Mapping[str, int] | None = None
+    ) -> Vector:
+        """A Gaussian vector that is not trained and is drawn anew for every input and step.
+
+        Args:
+            name: Its name.
+            dim: Its dimension class.
+            axes: Finite axes of a block of them.
+
+        Raises:
+            TraceError: The name is taken.
+        """
+        label = name or f"noise{len(self.noises) + 1}"
+        self.recorder.claim("vector", label)
+        width = (self.recorder.dim_name(dim),)
+        family = Family(label, width, axes_of(axes, label), mark=Mark(label, NOISE, 1))
+        self.noises.append(family)
+        vector: Vector = self.at(self.recorder.add(Input(family)))
         return vector
 
     def gain(self, name: str = "", *, layer: int | None = None) -> Vector:
@@ -316,8 +415,7 @@ class NetworkTracer(Tracer):
 
     def name(self, linear: Linear) -> None:
         """Give a map a name where it has none."""
-        for parameter in linear.parameters:
-            parameter.named(f"W{self.maps.index(linear) + 1}")
+        linear.named(f"W{self.maps.index(linear) + 1}")
 
     def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
         """Take note of a use of a map; a sum that it writes is recorded where it is written."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
@@ -27,8 +27,9 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder
+from tpcalc.program.views import input_of
 
-__all__ = ["Instance", "datum"]
+__all__ = ["Instance", "datum", "redrawn"]
 
 Value = Ref | Form | Fraction | float
 Function = TypeVar("Function", bound=Nonlin | Moment | OuterNonlin)
@@ -49,6 +50,18 @@ def datum(value: float) -> Fraction | float:
     return exact if exact.denominator <= 2**BITS and abs(exact) < 2**BITS else value
 
 
+def redrawn(node: Node, tag: str) -> Node:
+    """A random input as another draw of its law.
+
+    Args:
+        node: The input.
+        tag: Ends its name.
+    """
+    drawn = input_of(node)
+    assert drawn is not None
+    return Input(replace(drawn.family, name=f"{drawn.family.name}@{tag}"), drawn.cell)
+
+
 @dataclass
 class Instance:
     """One copy of the template: forward (and backward, once asked) for one sample.
@@ -58,6 +71,8 @@ class Instance:
         template: The program that is copied.
         weights: The parameters as they are now.
         data: The sample: numbers for the data nodes of the template.
+        noise: What this copy draws for itself.
+        tag: Ends the names of what it draws.
         values: For each template node that has been copied, what it became.
     """
 
@@ -65,6 +80,8 @@ class Instance:
     template: Builder
     weights: Weights
     data: Mapping[Ref, float]
+    noise: Collection[Ref] = ()
+    tag: str = ""
     values: dict[Ref, Value | None] = field(default_factory=dict)
 
     def run(self, start: int, stop: int) -> None:
@@ -84,6 +101,8 @@ class Instance:
     def _value(self, ref: Ref, node: Node) -> Value | None:
         if ref in self.data:
             return datum(float(self.data[ref]))
+        if ref in self.noise:
+            return self.builder.add(redrawn(node, self.tag))
         return _VALUES(node, ref, self)
 
     def _copy(self, node: Node) -> Ref:

@@ -121,7 +121,7 @@ def _copy(node: Node, state: _State) -> Pending:
 
 def _input(node: Input, state: _State) -> Pending:
     mark = node.family.mark
-    if mark is None:
+    if mark is None or not mark.trained:
         return _copy(node, state)
     mean = state.mean(mark)
     if mean != 0 and len(node.family.width) < 2:

@@ -18,6 +18,7 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.instance import redrawn
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.template import Template
 from tpcalc.program.base import references, renumbered
@@ -181,7 +182,9 @@ def tangent_of_network(
     gradients = _gradients(builder, outputs, wanted, kinds)
     source = builder.finish()
     out = Builder(source.dims)
-    refs = [_copy(source, out, index, copies, entered.groups) for index in range(copies)]
+    noise = {entered.new[ref] for ref in template.noise}
+    names = frozenset(input_of(builder.node(ref)).family.name for ref in noise)  # type: ignore
+    refs = [_copy(source, out, index, copies, entered.groups, names) for index in range(copies)]
     kernel = _Kernel(out, kept, rate)
     for (i, own), (k, output) in product(enumerate(refs), enumerate(outputs)):
         if "nngp" in kinds:
@@ -343,7 +346,12 @@ def _not_gaussian(program: Program, ref: Ref) -> ProgramError:
 
 
 def _copy(
-    source: Program, out: Builder, index: int, copies: int, groups: Mapping[Ref, str]
+    source: Program,
+    out: Builder,
+    index: int,
+    copies: int,
+    groups: Mapping[Ref, str],
+    noise: frozenset[str],
 ) -> list[Ref]:
     """A copy of a program for one input; what does not depend on the input is shared."""
     new: list[Ref] = []
@@ -353,5 +361,7 @@ def _copy(
             family, size = own.family, own.family.size
             cells = members(_group(family.name, family.width[0], copies * size))
             node = cells[index * size + own.index]
+        elif own is not None and own.family.name in noise:
+            node = redrawn(node, str(index))
         new.append(out.add(renumbered(node, new.__getitem__)))
     return new

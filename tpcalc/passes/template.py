@@ -95,8 +95,18 @@ class Template:
         return {
             ref: node.family.mark
             for ref, node in drawn
-            if node is not None and node.family.mark is not None
+            if node is not None and node.family.mark is not None and node.family.mark.trained
         }
+
+    @cached_property
+    def noise(self) -> frozenset[Ref]:
+        """What is drawn anew for every copy."""
+        drawn = ((ref, input_of(node)) for ref, node in enumerate(self.program.nodes))
+        return frozenset(
+            ref
+            for ref, node in drawn
+            if node is not None and node.family.mark is not None and not node.family.mark.trained
+        )
 
     @cached_property
     def zeros(self) -> frozenset[str]:

@@ -116,8 +116,10 @@ def unroll(
                 whole.builder,
                 weights,
                 {ref: sample[place] for place, ref in template.inputs.items()},
+                template.noise,
+                f"{step},{index}",
             )
-            for sample in (*batch, *schedule.queries)
+            for index, sample in enumerate((*batch, *schedule.queries))
         ]
         for start, stop in added.pieces:
             for index, copy in enumerate(copies):

@@ -1,4 +1,4 @@
-"""``Mark``: what makes an input a parameter of a network."""
+"""``Mark``: what makes an input a parameter of a network, or noise in it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,30 @@ from fractions import Fraction
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
 
-__all__ = ["ROLES", "Mark"]
+__all__ = ["NOISE", "ROLES", "Mark"]
 
+NOISE = "noise"
 # What a parameter is, and how many width axes it has.
-ROLES = {"input": (1,), "hidden": (2,), "readout": (1,), "bias": (0, 1), "finite": (0,)}
+ROLES = {
+    "input": (1,),
+    "hidden": (2,),
+    "readout": (1,),
+    "bias": (0, 1),
+    "finite": (0,),
+    NOISE: (0, 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A trained input: where it stands in its network.
+    """A trained input: where it stands in its network; or one that is drawn anew for every copy.
 
     Args:
         label: The name of what it belongs to; the weights of a linear map and its bias share one.
         role: ``"input"`` from a finite side to the width, ``"hidden"`` from width to width,
             ``"readout"`` from the width to a finite side, ``"bias"`` added or multiplied,
-            ``"finite"`` between finite sides.
+            ``"finite"`` between finite sides; ``"noise"``: not trained, drawn anew for every input
+            and step.
         layer: Whose exponents it has in a table over layers, from 1.
         rate: A factor of its learning rate.
         start: The standard deviation of its entries at the start where that is written as a factor
@@ -39,6 +48,11 @@ class Mark:
     def at_zero(self) -> bool:
         """Whether it starts at 0."""
         return self.start == 0
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is a parameter."""
+        return self.role != NOISE
 
     @property
     def bias(self) -> bool:

@@ -19,10 +19,10 @@ from numpy_run import draw as drawn
 from numpy_run import run
 
 import tpcalc as tp
+from tpcalc.catalog.layers.norms import layer_norm, rms_norm
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import template_of
 from tpcalc.networks.network import Architecture, slots, written
-from tpcalc.networks.norms import layer_norm, rms_norm
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized

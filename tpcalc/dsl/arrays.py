@@ -1,0 +1,175 @@
+"""What a tracer writes about finite axes: given numbers, sums, and blocks of single values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from tpcalc.dsl.blocks import Value, cells_of
+from tpcalc.dsl.handles import Scalar, scalar_fn
+from tpcalc.dsl.lines import misuse
+from tpcalc.dsl.operands import noun
+from tpcalc.dsl.recorder import Recorder
+from tpcalc.dsl.vectors import Vector
+from tpcalc.functions import Par
+from tpcalc.functions.expr import add
+from tpcalc.program.nodes import Data, LinComb
+from tpcalc.program.types import bare
+
+__all__ = ["Arrays"]
+
+Block = TypeVar("Block", Vector, Scalar)
+
+
+class Arrays:
+    """The words of a tracer for blocks.
+
+    Args:
+        recorder: Where the nodes go.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def data(self, name: str, values: Any, axes: Sequence[str]) -> Scalar:
+        """Given numbers, one for each cell: inputs, targets, a mask.
+
+        Args:
+            name: Its name.
+            values: Nested lists or an array, one level for each axis.
+            axes: The names of its axes, as in ``("b", "in")``.
+
+        Raises:
+            TraceError: The name is taken, or the values are no array with these axes.
+
+        Example:
+            >>> from tpcalc.dsl.trace import program
+            >>> @program
+            ... def first_layer(t):
+            ...     x = t.data("x", [[1, 0, 2], [0, 1, -1]], ("b", "in"))
+            ...     U = t.gaussian("U", axes={"in": 3})
+            ...     t.output("h", t.sum(x * U, "in"))
+            >>> str(first_layer.types[-1])
+            'n[b:2]'
+        """
+        taken = self._recorder.claim("scalar", name)
+        cells, finite = cells_of(values, axes, taken)
+        return Scalar(self._recorder, self._recorder.add(Data(taken, cells, finite)))
+
+    def constant(self, values: Any, axes: Sequence[str]) -> Scalar:
+        """Given numbers that belong to what is computed and not to the data: a mask, a window.
+
+        Equal constants are one, and none needs a name.
+
+        Args:
+            values: Nested lists or an array, one level for each axis.
+            axes: The names of its axes.
+
+        Raises:
+            TraceError: The values are no array with these axes.
+
+        Example:
+            >>> from tpcalc.dsl.trace import program
+            >>> @program
+            ... def differences(t):
+            ...     x = t.gaussian("x", axes={"p": 3})
+            ...     step = t.constant([[-1, 1, 0], [0, -1, 1]], ("q", "p"))
+            ...     t.output("d", t.sum(step * x, "p"))
+            >>> str(differences.types[-1])
+            'n[q:2]'
+        """
+        cells, finite = cells_of(values, axes, "a constant")
+        content = repr((finite, cells))
+        name = f"constant {hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        return Scalar(self._recorder, self._recorder.add(Data(name, cells, finite)))
+
+    def stack(self, values: Sequence[Any], axis: str) -> Any:
+        """Vectors or scalars as one block, a cell of a new axis for each.
+
+        Args:
+            values: All vectors of one dimension class, or all scalars; other axes meet by name.
+            axis: The name of the new axis.
+
+        Raises:
+            TraceError: There are none, or of two kinds, or one has this axis already.
+            DimMismatch: The vectors live on different dimension classes.
+
+        Example:
+            >>> from tpcalc.dsl.trace import program
+            >>> @program
+            ... def pair(t):
+            ...     x = t.gaussian("x")
+            ...     t.output("both", t.stack([x, x * x], "k"))
+            >>> str(pair.types[-1])
+            'n[k:2]'
+        """
+        items: list[Any] = self._alike(values, axis)
+        size = len(items)
+        cells: list[Any] = [
+            self.constant([int(place == own) for place in range(size)], (axis,))
+            for own in range(size)
+        ]
+        if isinstance(items[0], Scalar):
+            pairs = (Par(place) * Par(size + place) for place in range(size))
+            return scalar_fn(add(pairs), [*cells, *items])
+        return sum(cell * item for cell, item in zip(cells, items, strict=True))
+
+    def _alike(self, values: Any, axis: object) -> list[Any]:
+        if not isinstance(axis, str) or not bare(axis):
+            raise misuse(f"an axis cannot be called {axis!r}.", "Use a word: b, in, p.")
+        if isinstance(values, Value) or not isinstance(values, Sequence) or not values:
+            empty = isinstance(values, list | tuple)
+            raise misuse(
+                "t.stack takes a list of vectors or of scalars, not "
+                f"{'an empty one' if empty else noun(values)}."
+            )
+        kind = Scalar if isinstance(values[0], Scalar) else Vector
+        for value in values:
+            if not isinstance(value, kind):
+                raise misuse(
+                    f"t.stack takes vectors or scalars, all of one kind; {noun(values[0])} and "
+                    f"{noun(value)} are not.",
+                )
+            self._own(value)
+            if axis in value.axes:
+                raise misuse(
+                    f"a value that is stacked along {axis!r} has this axis already.",
+                    "Give the new axis another name, or rename that of the value.",
+                )
+        return list(values)
+
+    def sum(self, value: Block, *over: str) -> Block:
+        """The sum of a block over finite axes.
+
+        Args:
+            value: A vector or scalar with these axes.
+            over: The names of the axes.
+
+        Raises:
+            TraceError: No axis is named, or the value is no vector or scalar.
+            ProgramError: A term of it does not have an axis that is summed.
+        """
+        if not isinstance(value, Vector | Scalar):
+            raise misuse(f"t.sum takes a vector or a scalar, not {noun(value)}.")
+        if not over:
+            raise misuse("t.sum needs the axes to sum over.", "Write t.sum(x * U, 'in').")
+        self._own(value)
+        # A sum that nobody has recorded yet is not, as a block that nobody needs.
+        terms = value.terms if isinstance(value, Vector) else ((Fraction(1), None, value.ref),)
+        node = LinComb(
+            tuple(number for number, _, _ in terms),
+            tuple(scalar for _, scalar, _ in terms),
+            tuple(vector for _, _, vector in terms),
+            (over,) * len(terms),
+        )
+        return value._at_node(self._recorder.add(node))
+
+    def _own(self, handle: Vector | Scalar) -> None:
+        if handle.recorder is not self._recorder:
+            raise misuse(
+                f"{handle.noun} of the program {handle.recorder.title!r} is used by the tracer of "
+                f"{self._recorder.title!r}.",
+                "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
+            )
