@@ -110,16 +110,18 @@ class Own(Architecture):
             UnknownName: It takes no such parameter.
         """
         for name in parameters:
-            if name not in self.takes:
+            if self.takes is not None and name not in self.takes:
                 raise UnknownName(f"parameter of {self.name}", name, self.takes, where=user_line())
         return Own(self._source, self._axes, {**self._parameters, **parameters})
 
     @property
-    def takes(self) -> tuple[str, ...]:
-        """The names of its parameters."""
+    def takes(self) -> tuple[str, ...] | None:
+        """The names of its parameters; None: any."""
         called = self._source.__init__ if inspect.isclass(self._source) else self._source
-        first = 2  # self or t, and t or x
-        return tuple(inspect.signature(called).parameters)[first:]
+        parameters = list(inspect.signature(called).parameters.values())[2:]  # after t
+        if any(one.kind is one.VAR_KEYWORD for one in parameters):
+            return None
+        return tuple(one.name for one in parameters)
 
     @property
     def axes(self) -> Mapping[str, int]:

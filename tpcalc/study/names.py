@@ -56,7 +56,7 @@ def find_architecture(name: str) -> ArchitectureFamily:
             hint="Put @tp.network above a function net(t, x), or inherit from tp.Network.",
         )
     return ArchitectureFamily(
-        name, found.with_, found.words, Source(in_python[0], title), own=found.takes
+        name, found.with_, found.words, Source(in_python[0], title), own=found.takes or ()
     )
 
 

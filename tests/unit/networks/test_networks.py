@@ -71,7 +71,11 @@ def test_layers_and_names_are_those_of_the_order() -> None:
     assert str(program.families["W4"].type) == "n[out:2]"
     assert str(program.families["W4.bias"].type) == "[out:2]"
     names = [name for name, _ in program.outputs]
-    assert names[:3] == ["f", "h[W1]", "h[W2]"] and "x[W4]" in names and "h[W4]" not in names
+    assert (
+        names[:4] == ["f", "h[W1]", "h[product]", "h[W2]"]
+        and "x[W4]" in names
+        and "h[W4]" not in names
+    )
 
 
 def test_a_map_between_finite_sides() -> None:
