@@ -9,7 +9,7 @@ from properties.programs import atoms
 import tpcalc as tp
 from tpcalc.errors import ProgramError
 from tpcalc.passes.split import split
-from tpcalc.program.nodes import Data, Family, Input
+from tpcalc.program.nodes import Data, Dim, Family, Input
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder, Program
 
@@ -80,11 +80,13 @@ family x : n
 %9 : n[k:2] = matmul %8 %2
 %10 : n*n = input W 0
 %11 : n = matmul %10.T %1
+%12 : n[k:2] = scale %4 n^(0) L^(a)
 output a %2
 output b %6
 output c %7
 output d %9
 output e %11
+output f %12
 """
     cells = """\
 family W[0] : n*n orthogonal
@@ -107,6 +109,8 @@ family V[1] : n*n
 %11 : n*n = input V[1]
 %12 : n = matmul %11 %3
 %13 : n = matmul %11 %4
+%14 : n = scale %7 n^(0) L^(a)
+%15 : n = scale %8 n^(0) L^(a)
 output a[0] %3
 output a[1] %4
 output b[0] %7
@@ -116,6 +120,8 @@ output c[1] %10
 output d[0] %12
 output d[1] %13
 output e %3
+output f[0] %14
+output f[1] %15
 """
     assert lowered(block) == cells
 
@@ -142,6 +148,9 @@ family c : ()
 %10 : n[b:2] = sum 1*%0 + -1*%0
 %11 : [c:2] = sum 1*%6 + 0*%2
 %12 : n[b:2] = map {1} (%0)
+%13 : n[b:2] = map {x1 + 0*x0} (%0, %8)
+%14 : [b:2] = map {s1} (; %2, %1)
+%15 : n[b:2] = sum 1/2*%2*%8
 output o %4
 output m %5
 output s %6
@@ -151,6 +160,9 @@ output one %9
 output none %10
 output same %11
 output level %12
+output itself %13
+output number %14
+output scaled %15
 """
     cells = """\
 family x : n[b:2]
@@ -176,11 +188,13 @@ family c : ()
 %16 : () = moment {1} (%1)
 %17 : n = map {1} (%0)
 %18 : n = map {1} (%1)
-%19 : () = map {0} ()
-%20 : n = sum 1*%0 + 1*%2*%0 + 1*%3*%1
-%21 : n = sum 1*%1 + 1*%2*%0 + 1*%3*%1
+%19 : n = sum 1*%0 + 1*%2*%0 + 1*%3*%1
+%20 : n = sum 1*%1 + 1*%2*%0 + 1*%3*%1
+%21 : () = map {0} ()
 %22 : n = sum 0*%0
 %23 : n = sum 0*%1
+%24 : n = sum 1/2*%4*%19
+%25 : n = sum 1/2*%4*%20
 output o[0,0] %5
 output o[0,1] %6
 output o[1,0] %7
@@ -191,10 +205,10 @@ output m[1,0] %11
 output m[1,1] %12
 output s[0] %13
 output s[1] %14
-output zero[0] %19
-output zero[1] %19
-output mixed[0] %20
-output mixed[1] %21
+output zero[0] %21
+output zero[1] %21
+output mixed[0] %19
+output mixed[1] %20
 output one[0] %15
 output one[1] %16
 output none[0] %22
@@ -203,6 +217,12 @@ output same[0] %13
 output same[1] %14
 output level[0] %17
 output level[1] %18
+output itself[0] %19
+output itself[1] %20
+output number[0] %2
+output number[1] %3
+output scaled[0] %24
+output scaled[1] %25
 """
     assert lowered(block) == cells
 
@@ -270,10 +290,17 @@ def test_a_program_of_single_vectors_is_itself() -> None:
 
 def test_correlated_numbers_are_refused() -> None:
     """Vectors may be correlated, as they stay one family; numbers are drawn one by one."""
-    text = "family s : {}[k:2] mean 0, 0 cov 1, 1/2; 1/2, 1\n%0 : {}[k:2] = input s\noutput s %0\n"
-    assert split(read(text.format("n", "n"))).group["s"].size == 2
+    cov = "1, 0, 0; 0, 1, 1/2; 0, 1/2, 1"
+    text = f"family s : {{}}[k:3] mean 0, 0, 0 cov {cov}\n%0 : {{}}[k:3] = input s\noutput s %0\n"
+    assert split(read(text.format("n", "n"))).group["s"].size == 3
     with pytest.raises(ProgramError, match=r"the random numbers 's' are correlated.*independent"):
         split(read(text.format("", "")))
+
+
+def test_programs_without_lines() -> None:
+    program = Program((Dim("n"),), (Input(Family("x", ("n",), (("b", 2),))),), (("x", 0),))
+    assert program.where == ()
+    assert split(program).where == (None, None)
 
 
 def test_cells_without_names_of_their_own_are_refused() -> None:
