@@ -181,7 +181,7 @@ def test_a_family_as_a_whole_and_by_cells() -> None:
     whole, cells = builder.add(Input(X)), [builder.add(cell) for cell in members(X)]
     assert builder.type(whole) == Type(("n",), (B,))
     assert {builder.type(cell) for cell in cells} == {Type(("n",))}
-    assert [cell.index for cell in members(X)] == [0, 1, 2]
+    assert [cell.index for cell in members(X)] == [0, 1, 2] and Input(X).index == 0
     made = builder.finish()
     assert list(made.inputs) == ["x", "x[0]", "x[1]", "x[2]"]
     assert made.families == made.group == {"x": X} and made.groups == (X,)
