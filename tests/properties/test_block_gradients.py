@@ -111,18 +111,18 @@ def parameters(program: Program) -> dict[str, Ref]:
     }
 
 
+@pytest.mark.parametrize("case", WRITTEN)
+def test_gradients_of_written_programs(case: str) -> None:
+    program = from_text(f"tpcalc program 2\ndim n 1\ndim m 2\n{WRITTEN[case]}", atoms)
+    check_slopes(program, "f", program.ref("f"))
+
+
 @settings(max_examples=120, deadline=None)
 @given(block_programs())
 def test_gradients_are_slopes(program: Program) -> None:
     wanted = scalars(program)
     assume(wanted and not any(isinstance(n, OuterNonlin | RowNonlin) for n in program.nodes))
     check_slopes(program, *wanted[-1])
-
-
-@pytest.mark.parametrize("case", WRITTEN)
-def test_gradients_of_written_programs(case: str) -> None:
-    program = from_text(f"tpcalc program 2\ndim n 1\ndim m 2\n{WRITTEN[case]}", atoms)
-    check_slopes(program, "f", program.ref("f"))
 
 
 def check_slopes(program: Program, name: str, output: Ref) -> None:
