@@ -68,6 +68,18 @@ family k : [c:3,b:2]
 %8 : () = scale %7 n^(1)
 output f %8
 """,
+    "numbers in front of a vector without their axes": """\
+family v : n
+family s : [b:2]
+family k : [b:2,c:3]
+%0 : n = input v
+%1 : [b:2] = input s
+%2 : [b:2,c:3] = input k
+%3 : n[b:2] = sum 1*%1*%0
+%4 : n = sum 1*%3 over b + 2*%2*%0 over b, c
+%5 : () = moment {tanh(x0)} (%4)
+output f %5
+""",
     "scalars alone": """\
 family s : [b:2]
 family c : ()

@@ -240,11 +240,7 @@ def _matmul(node: MatMul, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref = adjoint[0]
     region = sweep.builder.type(ref).axes
     if sweep.active[node.matrix]:
-        _, times = sweep.lost(node.matrix, sweep.axes(bar, node.vector), region)
-        out = bar
-        if times != 1:
-            out = sweep.builder.add(LinComb((Fraction(times),), (None,), (bar,)))
-        pair = (node.vector, out) if node.transpose else (out, node.vector)
+        pair = (node.vector, bar) if node.transpose else (bar, node.vector)
         sweep.matrices[node.matrix].append(pair)
     if sweep.active[node.vector]:
         back = sweep.builder.add(MatMul(node.matrix, bar, not node.transpose))

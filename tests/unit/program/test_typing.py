@@ -128,6 +128,7 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (Moment(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
     (Moment(TANH_OF_ONE, (3,)), "%3 is a scalar; a vector is needed"),
     (Moment(SHIFTED, (0,)), "takes 1 vectors and 1 scalars; 1 and 0 are given"),
+    (Moment(SHIFTED, (0,), (1,)), "%1 is a vector; a scalar is needed"),
     (OuterNonlin(PRODUCT, (0,), (1,), (), 0), "different dimension classes"),
     (OuterNonlin(PRODUCT, (0,), (), (), 1), "takes 2 vectors and 0 scalars; 1 and 0 are given"),
     (OuterNonlin(TANH_OF_ONE, (), (1,), (), 1), "at least one vector is needed"),
