@@ -8,8 +8,9 @@ from properties.programs import atoms
 
 import tpcalc as tp
 from tpcalc.errors import ProgramError
+from tpcalc.orders import as_ex
 from tpcalc.passes.split import split
-from tpcalc.program.nodes import Data, Dim, Family, Input
+from tpcalc.program.nodes import Data, Dim, Family, Input, Scale
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder, Program
 
@@ -298,9 +299,10 @@ def test_correlated_numbers_are_refused() -> None:
 
 
 def test_programs_without_lines() -> None:
-    program = Program((Dim("n"),), (Input(Family("x", ("n",), (("b", 2),))),), (("x", 0),))
+    block = Input(Family("x", ("n",), (("b", 2),)))
+    program = Program((Dim("n"),), (block, Scale(0, as_ex(1))), (("y", 1),))
     assert program.where == ()
-    assert split(program).where == (None, None)
+    assert split(program).where == (None,) * 4
 
 
 def test_cells_without_names_of_their_own_are_refused() -> None:
