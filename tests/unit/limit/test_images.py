@@ -54,6 +54,13 @@ def _nothing(t: tp.Tracer, v: Vector) -> Vector:
     return tp.n**-0.5 * (t.matrix("W") @ (tp.relu(v) * tp.relu(-v)))
 
 
+def _nothings(t: tp.Tracer, v: Vector) -> Vector:
+    """V 0 + W 0: that each has a direction of its own does not help."""
+    zeros = tp.relu(v) * tp.relu(-v), tp.relu(2 * v) * tp.relu(-v)
+    first, second = (t.matrix(name) @ zero for name, zero in zip("VW", zeros, strict=True))
+    return tp.n**-0.5 * first + tp.n**-0.5 * second
+
+
 def _undone(t: tp.Tracer, v: Vector) -> Vector:
     """Q^T Q v - v, which is 0 where Q keeps angles."""
     matrix = t.matrix("Q", law="orthogonal")
@@ -69,7 +76,7 @@ def _gap(zero: Build) -> tp.Program:
     return program
 
 
-@pytest.mark.parametrize("zero", [_twice, _nothing])
+@pytest.mark.parametrize("zero", [_twice, _nothing, _nothings])
 def test_products_that_are_0_have_no_density(zero: Build) -> None:
     """They leave the step to the small term, whose sign is as often one as the other."""
     assert tp.limit(_gap(zero), samples=2**12)["gap"].value == pytest.approx(0.5, abs=1e-3)
