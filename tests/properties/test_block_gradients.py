@@ -80,6 +80,22 @@ family k : [b:2,c:3]
 %5 : () = moment {tanh(x0)} (%4)
 output f %5
 """,
+    "functions of vectors and numbers": """\
+family x : n[b:2]
+family v : m
+family s : [c:3]
+family k : ()
+%0 : n[b:2] = input x
+%1 : m = input v
+%2 : [c:3] = input s
+%3 : () = input k
+%4 : n[b:2,c:3] = map {tanh(x0*s0) + s1*x0} (%0; %2, %3)
+%5 : m[c:3] = map {sin(s0 + x0)*s1} (%1; %2, %3)
+%6 : [b:2,c:3] = moment {x0**2} (%4)
+%7 : [c:3] = moment {x0*s0} (%5; %3)
+%8 : [c:3] = sum 1*%6 over b + 2*%7
+output f %8
+""",
     "scalars alone": """\
 family s : [b:2]
 family c : ()
@@ -98,7 +114,7 @@ family s : ()
 family k : [b:3]
 %0 : () = input s
 %1 : [b:3] = input k
-%2 : [b:3] = sum 2*%0*%1 + 1*%0
+%2 : [b:3] = sum 2*%0*%1 + 5*%0
 output f %2
 """,
 }
