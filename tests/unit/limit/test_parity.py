@@ -163,9 +163,24 @@ def test_members_of_a_group_that_are_not_correlated_are_independent() -> None:
         t.output("apart", t.inner(tp.tanh(a), tp.tanh(b)))
         t.output("also", t.inner(tp.tanh(a), tp.tanh(c)))
         t.output("near", t.inner(b, c))
+        t.output("odd", t.mean(tp.tanh(a) * b * c))
 
     vanishing = (Fraction(-1, 2), False)
-    assert powers(group) == {"apart": vanishing, "also": vanishing, "near": (0, False)}
+    zeros = dict.fromkeys(("apart", "also", "odd"), vanishing)
+    assert powers(group) == {**zeros, "near": (0, False)}
+
+
+def test_an_outer_function_has_the_signs_of_its_rows() -> None:
+    """Of psi = r c the row r = v is left: its average with v is 1, with u it is 0."""
+
+    def outer(t: tp.Tracer) -> None:
+        v, u = t.gaussian("v"), t.gaussian("u")
+        z = t.outer(lambda row, col: row * col, [v], [u], u)
+        t.output("own", t.inner(z, v))
+        t.output("other", t.inner(z, u))
+
+    found = powers(outer)
+    assert found["own"] == (0, False) and found["other"][0] == Fraction(-1, 2)
 
 
 def test_a_second_product_shares_the_directions_of_the_first() -> None:
