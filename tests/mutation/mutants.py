@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Mutant", "mutants"]
 
@@ -39,6 +40,8 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitXor: ast.BitOr,
 }
 CALLED = {"min": "max", "max": "min", "any": "all", "all": "any"}
+BUILT_IN = {"bool", "float", "int", "str"}  # types, beside those in capitals
+LEFT_OUT = {"sorted", "set", "reversed"}  # what they give is still what they are given
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +162,53 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
         yield _with(node, body=node.orelse, orelse=node.body)
     elif isinstance(node, ast.Constant):
         yield from _constants(node)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLED:
-        yield _with(node, func=ast.Name(CALLED[node.func.id]))
+    elif isinstance(node, ast.Call):
+        yield from _called(node)
+    else:
+        yield from _collected(node)
+
+
+def _called(node: ast.Call) -> Iterator[ast.expr]:
+    """Another function called, or a part left out of a tuple that is given."""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in CALLED:
+        yield _with(node, func=ast.Name(CALLED[name]))
+    elif name in LEFT_OUT:
+        yield _with(node, func=ast.Name("list"), keywords=[])
+    for place, given in enumerate(node.args):
+        if isinstance(given, ast.Tuple) and len(given.elts) > 1:
+            for i in range(len(given.elts)):
+                other = _with(given, elts=_without(given.elts, i))
+                yield _with(node, args=[*node.args[:place], other, *node.args[place + 1 :]])
+
+
+def _collected(node: ast.expr) -> Iterator[ast.expr]:
+    """One part of what is put together of parts left out, or a condition of a comprehension."""
+    if isinstance(node, ast.Tuple | ast.List):
+        if any(isinstance(part, ast.Starred) for part in node.elts):
+            yield from (_with(node, elts=_without(node.elts, i)) for i in range(len(node.elts)))
+    elif isinstance(node, ast.Dict) and None in node.keys:
+        for i in range(len(node.keys)):
+            yield _with(node, keys=_without(node.keys, i), values=_without(node.values, i))
+    elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        for i, part in enumerate(node.generators):
+            if part.ifs:
+                loops = list(node.generators)
+                loops[i] = ast.comprehension(part.target, part.iter, [], part.is_async)
+                yield _with(node, generators=loops)
+
+
+def _without(parts: list[Any], place: int) -> list[Any]:
+    return parts[:place] + parts[place + 1 :]
 
 
 def _is_type(node: ast.BinOp) -> bool:
     """Whether this is a union of types, as in ``int | None``."""
     parts = (node.left, node.right)
-    named = any(isinstance(part, ast.Name) and part.id[:1].isupper() for part in parts)
+    named = any(
+        isinstance(part, ast.Name) and (part.id[:1].isupper() or part.id in BUILT_IN)
+        for part in parts
+    )
     none = any(isinstance(part, ast.Constant) and part.value is None for part in parts)
     return isinstance(node.op, ast.BitOr) and (named or none)
 

@@ -3,10 +3,11 @@
     python -m tests.mutation.run tpcalc/limit --count 100 --seed 0
 
 Each mutant is one change of one place: a comparison turned, a sign, a term or a ``not`` dropped, a
-constant one off, the branches of a condition or ``min`` and ``max`` swapped, a call left out. They
-are drawn with a seed, applied one at a time to a copy of the repository, and the tests of their
-room (``ROOMS``, the fastest first) are run there until one fails. A mutant that all of them pass
-has survived: either it changes nothing that could be observed, or a test is missing.
+constant one off, the branches of a condition or ``min`` and ``max`` swapped, a call left out, or
+one part of what is put together of parts: an axis, a cell, a condition of a comprehension. They are
+drawn with a seed, applied one at a time to a copy of the repository, and the tests of their room
+(``ROOMS``, the fastest first) are run there until one fails. A mutant that all of them pass has
+survived: either it changes nothing that could be observed, or a test is missing.
 
 ``--near FILE`` runs in their place the tests that are known to reach the line, the quickest first:
 FILE is what ``pytest --cov=tpcalc --cov-context=test --durations=0 -vv`` printed (it needs
@@ -51,6 +52,13 @@ SLOW = (
     "tests/oracles/test_verdicts.py::test_whole_answers_follow_the_closed_rule",
 )
 
+BLOCKS = (
+    "tests/properties/test_blocks.py",
+    "tests/properties/test_block_gradients.py",
+    "tests/unit/dsl/test_blocks.py",
+    "tests/unit/passes/test_split.py",
+)
+
 # What is run for a mutant of a file: the longest prefix counts.
 ROOMS: dict[str, tuple[str, ...]] = {
     "tpcalc/orders": (
@@ -84,7 +92,15 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "tpcalc/evaluate/exact": ("tests/unit/evaluate/exact", "tests/unit/evaluate/test_expect.py"),
     "tpcalc/evaluate": ("tests/unit/evaluate",),
     "tpcalc/engine": ("tests/unit/engine", "tests/unit/evaluate/test_limit.py"),
+    "tpcalc/program": (
+        "tests/unit/program",
+        "tests/properties/test_blocks.py",
+        "tests/properties/test_program_text.py",
+    ),
+    "tpcalc/dsl": ("tests/unit/dsl",),
     "tpcalc/passes": ("tests/unit/passes", "tests/agreements/test_trained_networks.py"),
+    "tpcalc/passes/split.py": BLOCKS,
+    "tpcalc/passes/backward.py": (*BLOCKS, "tests/unit/passes"),
     "tpcalc/functions": ("tests/unit/functions",),
     "tpcalc/signal": ("tests/unit/signal",),
 }

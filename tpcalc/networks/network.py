@@ -157,7 +157,7 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
         found = network.forward(t, x)
         for name, f in _outputs(found):
             recorder.builder.output(name, f.ref)
-        if not any(name[0] in "hx" for name in t.watched):
+        if not any(name.startswith(("h[", "x[")) for name in t.watched):
             _report(t)
         for name, ref in t.watched.items():
             recorder.builder.output(name, ref)

@@ -283,6 +283,10 @@ class NetworkTracer(Tracer):
         if layer is None:
             self._hidden += role == "hidden"
             layer = {"hidden": self._hidden, "readout": LAST}.get(role, 1)
+        if set(f"{name}{label}").intersection("[],@"):
+            raise misuse(
+                f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
+            )
         mark = Mark(label or name, role, layer, rates[0], starts[0])
         weights = self._declared(name, mark)
         shift = None

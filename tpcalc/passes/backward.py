@@ -90,6 +90,14 @@ class _Sweep:
         over = tuple(name for name, _ in region if name not in kept and name in held)
         return over, prod(k for name, k in region if name not in kept and name not in held)
 
+    def summed(self, item: Ref | None, axes: Axes) -> tuple[Ref | None, int]:
+        """Something summed over those of some axes that it has, and how many cells the rest are."""
+        held = dict(self.axes(item))
+        over = tuple(name for name, _ in axes if name in held)
+        if item is not None and over:
+            item = self.builder.add(LinComb((Fraction(1),), (None,), (item,), (over,)))
+        return item, prod(size for name, size in axes if name not in held)
+
     def to_vector(
         self,
         ref: Ref,
@@ -232,11 +240,7 @@ def _matmul(node: MatMul, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref = adjoint[0]
     region = sweep.builder.type(ref).axes
     if sweep.active[node.matrix]:
-        _, times = sweep.lost(sweep.axes(node.matrix), sweep.axes(bar, node.vector), region)
-        out = bar
-        if times != 1:
-            out = sweep.builder.add(LinComb((Fraction(times),), (None,), (bar,)))
-        pair = (node.vector, out) if node.transpose else (out, node.vector)
+        pair = (node.vector, bar) if node.transpose else (bar, node.vector)
         sweep.matrices[node.matrix].append(pair)
     if sweep.active[node.vector]:
         back = sweep.builder.add(MatMul(node.matrix, bar, not node.transpose))
@@ -279,30 +283,25 @@ def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    whole: Ref | None = adjoint[0]
+    bar: Ref | None = adjoint[0]
     result = sweep.builder.type(ref)
     over = node.over or ((),) * len(node.numbers)
     for number, scalar, vector, summed in zip(
         node.numbers, node.scalars, node.vectors, over, strict=True
     ):
-        # Another term may have an axis of the name that this one is summed over: to this one it is
-        # an axis that it lacks.
-        outer = tuple(pair for pair in result.axes if pair[0] not in summed)
         inner = tuple(pair for pair in sweep.axes(scalar, vector) if pair[0] in summed)
-        bar, region = whole, (*outer, *inner)
-        hidden, times = sweep.lost(outer, sweep.axes(whole), result.axes)
-        if hidden:
-            assert whole is not None
-            bar = sweep.builder.add(LinComb((Fraction(1),), (None,), (whole,), (hidden,)))
-        number = number * times
+        outer = tuple(pair for pair in result.axes if pair[0] not in summed)
+        # The result may have an axis with a name that the term is summed over: other cells.
+        own, times = sweep.summed(bar, tuple(pair for pair in result.axes if pair[0] in summed))
+        number, region = number * times, (*outer, *inner)
         if result.kind is Kind.SCALAR:
-            _product(number, [scalar, vector], bar, region, sweep)
+            _product(number, [scalar, vector], own, region, sweep)
             continue
-        assert bar is not None
-        sweep.to_vector(vector, number, scalar, bar, region)
+        assert own is not None
+        sweep.to_vector(vector, number, scalar, own, region)
         if scalar is not None and sweep.active[scalar]:
             pair = Fn(const(number) * Var(0) * Var(1), 2)
-            sweep.to_scalar(scalar, sweep.total(pair, (vector, bar), ()), region)
+            sweep.to_scalar(scalar, sweep.total(pair, (vector, own), ()), region)
 
 
 def _product(

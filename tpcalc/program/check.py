@@ -90,7 +90,7 @@ class Checker:
             ProgramError: It is ill-typed, or refers to a node that does not come before it, or is
                 an input whose name is taken.
         """
-        before = Typing(self.types, self.dims, place)
+        before = Typing(self.types, place)
         if not _IS_NODE(node):
             raise before.fail(f"{type(node).__name__} is not a node of the language.")
         for ref in references(node):

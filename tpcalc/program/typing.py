@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn
-from tpcalc.program.types import Axes, Dim, Kind, Ref, Type
+from tpcalc.program.types import Axes, Kind, Ref, Type
 
 __all__ = ["Typing"]
 
@@ -18,12 +18,10 @@ class Typing:
 
     Args:
         types: The type of each earlier node.
-        dims: Dimension classes by name.
         place: The node, for messages.
     """
 
     types: Sequence[Type]
-    dims: Mapping[str, Dim]
     place: str
 
     def fail(self, message: str, hint: str | None = None) -> ProgramError:
@@ -63,14 +61,6 @@ class Typing:
             raise self.fail(
                 f"{fn.text} takes {fn.vectors} vectors and {fn.scalars} scalars; "
                 f"{vectors} and {scalars} are given."
-            )
-
-    def known_dim(self, name: str) -> None:
-        """Check that a dimension class is declared."""
-        if name not in self.dims:
-            raise self.fail(
-                f"the dimension class {name!r} is not declared.",
-                hint=f"Declared: {', '.join(self.dims) or 'none'}.",
             )
 
     def axes(self, refs: Sequence[Ref]) -> Axes:

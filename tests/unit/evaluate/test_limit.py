@@ -61,6 +61,23 @@ def test_error_target_that_is_not_met_says_so() -> None:
     assert any("not reached" in note for note in found.table.notes)
 
 
+@pytest.mark.parametrize("square", [25, 36, 45])
+def test_an_integral_is_told_to_a_millionth(square: int) -> None:
+    """E exp(c a) tanh(b) = exp(c^2/2) E tanh(z + c/2), whose weight lies c deviations away."""
+    shift = math.sqrt(square)
+
+    @tp.program
+    def far(t: tp.Tracer) -> None:
+        a, b = t.gaussians(["a", "b"], cov=[[1, 0.5], [0.5, 1]])
+        t.output("q", t.mean(tp.exp(shift * a) * tp.tanh(b)))
+
+    found = tp.limit(far, samples=2**10)["q"]
+    true = math.exp(square / 2) * tp.expect(lambda z: tp.tanh(z + shift / 2)).value
+    if found.method.value == "quadrature":
+        assert abs(found.value - true) <= found.error[0] <= 1e-6 * true
+    assert (found.method.value == "quadrature") or square > 25
+
+
 def test_float32_storage_is_close() -> None:
     names = ["f[3,0]"]
     wide = tp.limit(program(), samples=2**10, seed=3, outputs=names)["f[3,0]"]

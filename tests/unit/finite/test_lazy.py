@@ -11,7 +11,9 @@ import tpcalc as tp
 from tpcalc.cli import payload
 from tpcalc.errors import Exploded, OutOfMemory, StudyError, UnknownName
 from tpcalc.finite import statistics
-from tpcalc.program.program import prune
+from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.program.nodes import Dim, Family, Input, Moment
+from tpcalc.program.program import Builder, prune
 from tpcalc.results import FiniteRow, FiniteTable, Provenance
 
 DATA = tp.Samples(((0.6, -0.3),), ((1.0,),))
@@ -73,6 +75,33 @@ def test_large_numbers_have_errors() -> None:
 def test_memory_is_said_beforehand() -> None:
     with pytest.raises(OutOfMemory, match=r"width 1000000 needs .* MiB"):
         tp.simulate(program(), widths=[10**6], seeds=1, memory_limit=10**6)
+
+
+@pytest.mark.parametrize("width", [100, 8192, 10000])
+def test_the_mean_of_a_number_is_that_number(width: int) -> None:
+    """Also where coordinates are summed in parts, of which the last is shorter."""
+    builder = Builder((Dim("n"),))
+    x, s = builder.add(Input(Family("x", ("n",)))), builder.add(Input(Family("s", ())))
+    builder.output("half", builder.add(Moment(Fn(const(0.5), 1), (x,))))
+    builder.output("mean of s", builder.add(Moment(Fn(Par(0), 1, 1), (x,), (s,))))
+    builder.output("s", s)
+    rows = tp.simulate(builder.finish(), [width], seeds=2).rows
+    found = {row.name: row.values for row in rows}
+    assert found["half"] == (0.5, 0.5)
+    assert found["mean of s"] == pytest.approx(found["s"], rel=1e-14)
+
+
+@pytest.mark.parametrize("backend", ["lazy", "dense"])
+@pytest.mark.parametrize("width", [8192, 10000])
+def test_averages_are_over_all_coordinates(backend: str, width: int) -> None:
+    """Of vectors that are 1 but for a millionth, at a width that is no multiple of a part."""
+    if backend == "dense":
+        pytest.importorskip("torch")
+    builder = Builder((Dim("n"),))
+    x = builder.add(Input(Family("x", ("n",), mean=(1,), cov=((1e-12,),))))
+    builder.output("q", builder.add(Moment(Fn(Var(0) ** 2, 1), (x,))))
+    (row,) = tp.simulate(builder.finish(), [width], seeds=2, backend=backend).rows
+    assert row.values == pytest.approx((1, 1), abs=1e-5)
 
 
 def test_orthogonal_matrices_keep_lengths() -> None:

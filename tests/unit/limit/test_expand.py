@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 
 import tpcalc as tp
 from tpcalc.catalog.activations import atom
-from tpcalc.errors import ScaleError
-from tpcalc.functions import Expr, Fn, Var
+from tpcalc.errors import LimitError, ScaleError
+from tpcalc.functions import Atom, Expr, Facts, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import Asked, Explosion, Setting
 from tpcalc.limit.expand import expand
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
+from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import Chamber
+from tpcalc.program.nodes import Dim, Family, Input, Moment, Scale
+from tpcalc.program.program import Builder
 
 HALF = Fraction(1, 2)
 NAMES = ("tanh", "sin", "gelu", "relu", "abs", "leaky_relu", "relu_pow", "elu", "sigmoid", "step")
@@ -205,3 +208,24 @@ def test_a_kink_at_0_of_what_vanishes(act: str) -> None:
     slopes = scale * (1 + alpha) / 2  # E v^2 1_{v > 0} = 1/2
     assert found["odd"].value == pytest.approx(slopes, rel=1e-4)
     assert found["y"].n_power == "-1/2"
+
+
+def test_a_slope_with_a_kink_ends_the_expansion() -> None:
+    """n E v^2 f(n^(-1/2) v) is 3/2 for f(z) = z + relu(z)^2, whose second derivative jumps at 0."""
+    relu = atom("relu")
+    bent = Atom(
+        "bent",
+        lambda xp, z: z + xp.maximum(z, 0.0) ** 2,
+        lambda z: 1 + 2 * relu(z),
+        Facts(kinks=(0.0,), slope_at_zero=1.0, growth=Fraction(2)),
+    )
+    builder = Builder((Dim("n"),))
+    v = builder.add(Input(Family("v", ("n",))))
+    small = builder.add(Scale(v, as_ex("-1/2")))
+    mean = builder.add(Moment(Fn(bent(Var(0)) * Var(1) ** 2, 2), (small, v)))
+    builder.output("q", builder.add(Scale(mean, as_ex(1))))
+    program = builder.finish()
+    found = tp.orders(program)["q"]
+    assert (found.text, found.status) == ("0", "upper")
+    with pytest.raises(LimitError, match="may sit on a kink"):
+        tp.limit(program)

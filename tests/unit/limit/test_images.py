@@ -1,10 +1,16 @@
-"""Sums of correlated start vectors: which of them have a direction of their own."""
+"""Sums of correlated vectors: which of them have a direction of their own."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
 import tpcalc as tp
+from tpcalc.dsl.vectors import Vector
+from tpcalc.errors import LimitError
+
+Build = Callable[[tp.Tracer, Vector], Vector]
 
 
 def _gate(cov: list[list[float]]) -> tp.Program:
@@ -32,3 +38,51 @@ def test_equal_start_vectors_have_no_density_between_them() -> None:
     found = tp.limit(_gate([[1, 1], [1, 1]]))["gap"]
     assert found.method.value == "particles"  # the part that lives where u - v is 0
     assert found.value == pytest.approx(0.5, abs=1e-3)  # not the step of 0, which is 0
+
+
+same = tp.function("same", lambda z: 1.0 * z, lambda z: 1.0 + 0.0 * z, growth=1)
+
+
+def _twice(t: tp.Tracer, v: Vector) -> Vector:
+    """W v - W v, of which forms do not see that both are the same."""
+    matrix = t.matrix("W")
+    return tp.n**-0.5 * (matrix @ v) - tp.n**-0.5 * (matrix @ same(v))
+
+
+def _nothing(t: tp.Tracer, v: Vector) -> Vector:
+    """W of 0: one of two gates is shut."""
+    return tp.n**-0.5 * (t.matrix("W") @ (tp.relu(v) * tp.relu(-v)))
+
+
+def _nothings(t: tp.Tracer, v: Vector) -> Vector:
+    """V 0 + W 0: that each has a direction of its own does not help."""
+    zeros = tp.relu(v) * tp.relu(-v), tp.relu(2 * v) * tp.relu(-v)
+    first, second = (t.matrix(name) @ zero for name, zero in zip("VW", zeros, strict=True))
+    return tp.n**-0.5 * first + tp.n**-0.5 * second
+
+
+def _undone(t: tp.Tracer, v: Vector) -> Vector:
+    """Q^T Q v - v, which is 0 where Q keeps angles."""
+    matrix = t.matrix("Q", law="orthogonal")
+    return tp.n**-0.5 * (matrix.T @ same(tp.n**-0.5 * (matrix @ v))) - v
+
+
+def _gap(zero: Build) -> tp.Program:
+    @tp.program
+    def program(t: tp.Tracer) -> None:
+        gap = zero(t, t.gaussian("v"))
+        t.output("gap", t.mean(tp.step(gap + tp.n**-0.5 * t.gaussian("w"))))
+
+    return program
+
+
+@pytest.mark.parametrize("zero", [_twice, _nothing, _nothings])
+def test_products_that_are_0_have_no_density(zero: Build) -> None:
+    """They leave the step to the small term, whose sign is as often one as the other."""
+    assert tp.limit(_gap(zero), samples=2**12)["gap"].value == pytest.approx(0.5, abs=1e-3)
+
+
+def test_what_a_haar_matrix_undoes_has_no_density_beside_what_it_was() -> None:
+    """No number is told: samples find the argument at 0 but for rounding."""
+    with pytest.raises(LimitError, match="may be 0"):
+        tp.limit(_gap(_undone), samples=2**12)

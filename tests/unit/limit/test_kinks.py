@@ -181,6 +181,20 @@ def test_a_bound_on_flips_holds_where_the_density_has_none() -> None:
     assert order is None or order.constant >= Fraction(-1, 12)
 
 
+@pytest.mark.parametrize("gate", [lambda v: v, tp.relu])
+def test_the_density_of_a_product_of_gaussians_is_not_bounded(gate: Callable[..., Vector]) -> None:
+    """v (w + 1) is in [-e, e] on a part e log(1/e), so the bound of a density is none here."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w, u = (t.gaussian(name) for name in "vwu")
+        x = gate(v) * w + v
+        t.output("q", tp.step(x + small * u) - tp.step(x))
+
+    order = orders(made)["q"].n
+    assert order is not None and order.constant > Fraction(-1, 4)
+
+
 def test_a_gate_at_zero_of_a_power_with_a_symbol_is_bounded() -> None:
     """Where v > 0 a power of relu(v) + n^(-1/2) w moves by n^(-1/2), elsewhere by n^(-p/2)."""
 

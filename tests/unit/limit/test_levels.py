@@ -50,6 +50,24 @@ def test_what_is_shut_on_all_coordinates_is_0(power: float) -> None:
     assert all(value == 0 for row in run.rows for value in row.values)
 
 
+@pytest.mark.parametrize(("first", "second", "level"), [(1, -2, 0.6), (1, -2, 0.4), (-1, 3, 0.5)])
+def test_a_sum_of_vectors_that_are_numbers_is_a_number(
+    first: int, second: int, level: float
+) -> None:
+    """relu of a s + b s level, s = E relu(v), is shut or open on all coordinates."""
+
+    def build(t: tp.Tracer) -> object:
+        v, w = t.gaussian("v"), t.gaussian("w")
+        s = t.mean(tp.relu(v))
+        one, two = s + 0 * v, level * t.mean(v * v) + 0 * w
+        return t.mean(tp.relu(first * one + second * s * two + small * t.gaussian("z")))
+
+    found = limit(build)["q"]
+    assert found.method.value == "exact"
+    wanted = max(0.0, HALF_NORMAL * (first + second * level))
+    assert found.value == pytest.approx(wanted, abs=1e-9)
+
+
 def test_leaky_functions_are_not_shut() -> None:
     slope = tp.leaky_relu(0.2)
     agree(limit(lambda t: t.mean(slope(about(t, -1.0))))["q"], 0.2 * (HALF_NORMAL - 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -163,9 +163,24 @@ def test_members_of_a_group_that_are_not_correlated_are_independent() -> None:
         t.output("apart", t.inner(tp.tanh(a), tp.tanh(b)))
         t.output("also", t.inner(tp.tanh(a), tp.tanh(c)))
         t.output("near", t.inner(b, c))
+        t.output("odd", t.mean(tp.tanh(a) * b * c))
 
     vanishing = (Fraction(-1, 2), False)
-    assert powers(group) == {"apart": vanishing, "also": vanishing, "near": (0, False)}
+    zeros = dict.fromkeys(("apart", "also", "odd"), vanishing)
+    assert powers(group) == {**zeros, "near": (0, False)}
+
+
+def test_an_outer_function_has_the_signs_of_its_rows() -> None:
+    """Of psi = r c the row r = v is left: its average with v is 1, with u it is 0."""
+
+    def outer(t: tp.Tracer) -> None:
+        v, u = t.gaussian("v"), t.gaussian("u")
+        z = t.outer(lambda row, col: row * col, [v], [u], u)
+        t.output("own", t.inner(z, v))
+        t.output("other", t.inner(z, u))
+
+    found = powers(outer)
+    assert found["own"] == (0, False) and found["other"][0] == Fraction(-1, 2)
 
 
 def test_a_second_product_shares_the_directions_of_the_first() -> None:
@@ -272,3 +287,31 @@ def test_a_side_has_a_bounded_number_of_signs(monkeypatch: pytest.MonkeyPatch) -
     parity = scales(run).reach(["f[20,0]"]).context.parity
     assert len(parity.draws) > 2 * 4 * 4
     assert len(set(parity.draws.values())) == 2 * 4  # of W_2 and its transpose
+
+
+@pytest.mark.parametrize("limit", [None, 0, 1, 2])
+def test_what_shares_a_sign_is_kept_with_it(
+    limit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """E (W x)(W y) is E x y: 0 for v with u alone, and for u with v^3.
+
+    The first product shares with the second, the second with the third, the fourth with the first.
+    """
+    if limit is not None:
+        monkeypatch.setattr(sys.modules[Parity.__module__], "OWN", limit)
+    one = Fraction(1)
+    graph: list[LNode] = [
+        Start("g", 0),
+        Start("g", 1),
+        Combine((one, one), (None, None), (0, 1)),
+        Apply(Fn(ATOMS[0](Var(0)), 1), (2,)),
+        Apply(Fn(Var(0) ** 3, 1), (0,)),
+    ]
+    graph += [Product("W", False, vector) for vector in (0, 3, 1, 4)]
+    parity = Parity({"g": Family.group("g", "n", (Fraction(0), Fraction(0)))})
+    for ref, node in enumerate(graph):
+        parity.add(ref, node)
+    both = Fn(Var(0) * Var(1), 2)
+    found = {pair for pair in combinations(range(5, 9), 2) if parity.zero_mean(both, pair)}
+    assert found <= {(5, 7), (7, 8)}
+    assert limit is not None or (5, 7) in found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from properties.blocks import SHARES
 from properties.programs import TANH, atoms
 
 import tpcalc as tp
@@ -25,6 +27,7 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Rename,
+    RowNonlin,
     Scale,
     members,
 )
@@ -36,6 +39,7 @@ ONE = Fraction(1)
 ACT = Fn(TANH(Var(0)), 1)
 PRODUCT = Fn(Var(0) * Var(1), 2)
 TIMES = Fn(Var(0) * Par(0), 1, 1)
+ROWS = {SHARES.name: SHARES}.__getitem__
 
 X = Family("x", ("n",), (("b", 3),))
 BASE: tuple[Node, ...] = (
@@ -67,8 +71,12 @@ GOOD: list[tuple[Node, Type]] = [
     (Nonlin(PRODUCT, (0, 8)), Type(("n",), (B, BB))),
     (Moment(PRODUCT, (0, 8)), Type((), (B, BB))),
     (Moment(PRODUCT, (0, 0)), Type((), (B,))),
+    (Moment(TIMES, (2,), (5,)), Type((), (P, Q, B))),
     (OuterNonlin(PRODUCT, (0,), (8,), (), 2), Type(("n",), (B, BB, P, Q))),
+    (OuterNonlin(TIMES, (2,), (), (6,), 2), Type(("n",), (P, Q, B, BB))),
     (Scale(2, as_ex(1)), Type(("n",), (P, Q))),
+    (RowNonlin(SHARES, 2, "q"), Type(("n",), (P, Q))),
+    (RowNonlin(SHARES, 5, "b"), Type((), (B,))),
     (Rename(2, (("p", "q"), ("q", "p"))), Type(("n",), (("q", 2), ("p", 2)))),
     (Rename(2, (("q", "p'"),)), Type(("n",), (P, ("p'", 2)))),
     (LinComb((ONE, ONE), (None, 5), (0, 2)), Type(("n",), (B, P, Q))),
@@ -85,7 +93,7 @@ GOOD: list[tuple[Node, Type]] = [
 def test_types(node: Node, found: Type) -> None:
     made = program(node)
     assert made.types[-1] == found
-    assert from_text(str(made), atoms) == made == from_json(to_json(made), atoms)
+    assert from_text(str(made), atoms, ROWS) == made == from_json(to_json(made), atoms, ROWS)
 
 
 BAD: list[tuple[Node, str]] = [
@@ -114,6 +122,14 @@ BAD: list[tuple[Node, str]] = [
     ),
     (LinComb((ONE,), (None,), (0,), (("b", "b"),)), "a sum over 'b', which the term with %0"),
     (LinComb((ONE, ONE), (None, None), (0, 0), (("b",),)), "as many coefficients as vectors"),
+    (LinComb((ONE, ONE), (None, None), (7, 0)), "%0 is a vector; a scalar is needed"),
+    (LinComb((ONE, ONE), (None, None), (0, 7)), "%7 is a scalar; a vector is needed here"),
+    (
+        RowNonlin(SHARES, 0, "p"),
+        r"shares along 'p', which %0 \(n\[b:3\]\) does not have.*axes: b\.",
+    ),
+    (RowNonlin(SHARES, 7, "p"), r"shares along 'p', which %7 \(\(\)\) does not have.*axes: none\."),
+    (RowNonlin(SHARES, 4, "p"), "taken of vectors or scalars, not of matrices"),
     (Rename(0, (("c", "d"),)), r"%0 \(n\[b:3\]\) has no axis 'c'.*Its axes: b\."),
     (Rename(7, (("b", "c"),)), r"%7 \(\(\)\) has no axis 'b'.*Its axes: none\."),
     (Rename(2, (("p", "q"),)), r"%2 \(n\[p:2,q:2\]\) is read with the name 'q' for two"),
@@ -122,6 +138,7 @@ BAD: list[tuple[Node, str]] = [
     (Rename(0, ()), r"no axis of %0 \(n\[b:3\]\) is given another name"),
     (Rename(0, (("b", "two words"),)), "an axis is called by a word, not 'two words'"),
     (Data("c", (1, 2), (B,)), r"'c' of type \[b:3\] needs one number for each cell; 2 are given"),
+    (Data("c", (1, math.nan, 3), (B,)), "a value of 'c' is not a finite number"),
     (Data("c", (1,) * 9, (B, B)), "'c' has the axis 'b' twice"),
     (Data("c", (), (("b", 0),)), "'c' has the axis 'b' without cells"),
     (Data("c", (1, 2, 3), (("", 3),)), "an axis is called by a word, not ''"),
@@ -169,6 +186,7 @@ def test_a_family_as_a_whole_and_by_cells() -> None:
     whole, cells = builder.add(Input(X)), [builder.add(cell) for cell in members(X)]
     assert builder.type(whole) == Type(("n",), (B,))
     assert {builder.type(cell) for cell in cells} == {Type(("n",))}
+    assert [cell.index for cell in members(X)] == [0, 1, 2] and Input(X).index == 0
     made = builder.finish()
     assert list(made.inputs) == ["x", "x[0]", "x[1]", "x[2]"]
     assert made.families == made.group == {"x": X} and made.groups == (X,)

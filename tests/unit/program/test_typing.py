@@ -130,14 +130,17 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (Moment(Fn(Par(0), 0, 1), (), (3,)), "at least one vector is needed"),
     (Moment(TANH_OF_ONE, (3,)), "%3 is a scalar; a vector is needed"),
     (Moment(SHIFTED, (0,)), "takes 1 vectors and 1 scalars; 1 and 0 are given"),
+    (Moment(SHIFTED, (0,), (1,)), "%1 is a vector; a scalar is needed"),
     (OuterNonlin(PRODUCT, (0,), (1,), (), 0), "different dimension classes"),
     (OuterNonlin(PRODUCT, (0,), (), (), 1), "takes 2 vectors and 0 scalars; 1 and 0 are given"),
     (OuterNonlin(TANH_OF_ONE, (), (1,), (), 1), "at least one vector is needed"),
+    (OuterNonlin(SHIFTED, (0,), (), (0,), 1), "%0 is a vector; a scalar is needed"),
     (OuterNonlin(PRODUCT, (0,), (1,), (), 2), "%2 is a matrix; a vector is needed"),
     (Nonlin(TANH_OF_ONE, (), (3,)), "takes 1 vectors and 0 scalars; 0 and 1 are given"),
     (Nonlin(Fn(Par(0), 0, 1), (), (0,)), "%0 is a vector; a scalar is needed"),
     (Scale(2, as_ex(1)), "a power of n in front of a matrix.*front of the product"),
     (Scale(0, Fraction(1, 2)), "must be exponents"),  # type: ignore[arg-type]
+    (Scale(0, as_ex(1), Fraction(1, 2)), "must be exponents"),  # type: ignore[arg-type]
     (Stranger(), "Stranger is not a node of the language"),
 ]
 

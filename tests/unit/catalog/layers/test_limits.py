@@ -200,7 +200,7 @@ def test_weights_of_an_input_that_are_used_besides_have_no_kernel_by_inner_produ
         def forward(self, x: Any) -> Any:
             return self.embed.readout(tp.relu(self.embed(x)))
 
-    with pytest.raises(TpcalcError, match="used a second time"):
+    with pytest.raises(TpcalcError, match="also used without one"):
         tp.kernel(Tied, [[1.0], [0.0]])
 
 
