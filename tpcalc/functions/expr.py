@@ -255,6 +255,8 @@ def const(value: Number | int | Real) -> Const:
 
 
 ZERO, ONE = Const(Fraction(0)), Const(Fraction(1))
+_NONE, _UNIT = Fraction(0), Fraction(1)
+_ARGUMENTS, _OPENED = (Par, Var), (Const, Mul, Pow)
 
 
 def _split_coefficient(term: Expr) -> tuple[Number, Expr | None]:
@@ -264,7 +266,13 @@ def _split_coefficient(term: Expr) -> tuple[Number, Expr | None]:
     if isinstance(term, Mul) and isinstance(term.factors[0], Const):
         rest = term.factors[1:]
         return term.factors[0].value, rest[0] if len(rest) == 1 else Mul(rest)
-    return Fraction(1), term
+    return _UNIT, term
+
+
+def _coefficient(term: Expr) -> Number:
+    """The number of a term."""
+    first = term.factors[0] if isinstance(term, Mul) else term
+    return first.value if isinstance(first, Const) else _UNIT
 
 
 def _with_coefficient(number: Const, rest: Expr) -> Expr:
@@ -274,13 +282,18 @@ def _with_coefficient(number: Const, rest: Expr) -> Expr:
     return Mul((number, *(rest.factors if isinstance(rest, Mul) else (rest,))))
 
 
+def _exactly(number: Number) -> Fraction:
+    """A number as a fraction; one that is a fraction is not made again."""
+    return number if isinstance(number, Fraction) else Fraction(number)
+
+
 def _text(expr: Expr) -> str:
     return expr.text
 
 
 def _arguments_first(factor: Expr) -> tuple[bool, str]:
     base = factor.base if isinstance(factor, Pow) else factor
-    return not isinstance(base, Par | Var), factor.text
+    return not isinstance(base, _ARGUMENTS), factor.text
 
 
 def add(terms: Iterable[Expr]) -> Expr:
@@ -299,15 +312,15 @@ def add(terms: Iterable[Expr]) -> Expr:
             stack.extend(term.terms[::-1])
             continue
         coefficient, rest = _split_coefficient(term)
-        total, exact = collected.get(rest, (Fraction(0), True))
-        exact = exact and isinstance(coefficient, Fraction)
-        collected[rest] = total + Fraction(coefficient), exact
-    constant = Const(rounded(*collected.pop(None, (Fraction(0), True))))
-    out: list[Expr] = [] if constant == ZERO else [constant]
+        part, exact = _exactly(coefficient), isinstance(coefficient, Fraction)
+        known = collected.get(rest)
+        collected[rest] = (part, exact) if known is None else (known[0] + part, known[1] and exact)
+    constant = Const(rounded(*collected.pop(None, (_NONE, True))))
+    out: list[Expr] = [constant] if constant.value else []
     # Ordered by what stands behind the number, so that a multiple of a sum keeps its order.
     for rest in sorted((rest for rest in collected if rest is not None), key=_text):
         number = Const(rounded(*collected[rest]))
-        if number != ZERO:
+        if number.value:
             out.append(_with_coefficient(number, rest))
     if not out:
         return ZERO
@@ -320,7 +333,7 @@ def _primitive(base: Add) -> tuple[Fraction, Add]:
     The one spelling of a sum as a factor: without it ``2*(a + b)*c`` and ``(2*a + 2*b)*c`` would
     differ. A sum that holds a float keeps its coefficients up to the sign.
     """
-    numbers = [_split_coefficient(term)[0] for term in base.terms]
+    numbers = [_coefficient(term) for term in base.terms]
     exact = [number for number in numbers if isinstance(number, Fraction)]
     content = Fraction(1)
     if len(exact) == len(numbers):
@@ -347,7 +360,7 @@ def mul(factors: Iterable[Expr]) -> Expr:
         >>> mul((Var(1), const(2), Var(0), Var(1))).text
         '2*x0*x1**2'
     """
-    constant, exact = Fraction(1), True
+    constant, exact = _UNIT, True
     collected: dict[Expr, Fraction] = {}
     stack = list(factors)[::-1]
     while stack:
@@ -357,31 +370,33 @@ def mul(factors: Iterable[Expr]) -> Expr:
                 stack.extend(factor.factors[::-1])
                 continue
             if isinstance(factor, Const):
-                constant *= Fraction(factor.value)
+                value = _exactly(factor.value)
+                constant = value if constant is _UNIT else constant * value
                 exact = exact and isinstance(factor.value, Fraction)
                 continue
             base, exponent = (
-                (factor.base, factor.exponent) if isinstance(factor, Pow) else (factor, Fraction(1))
+                (factor.base, factor.exponent) if isinstance(factor, Pow) else (factor, _UNIT)
             )
             if isinstance(base, Add) and exponent.denominator == 1:
                 content, base = _primitive(base)
                 constant *= Fraction(whole_power(content, int(exponent)))
-            collected[base] = collected.get(base, Fraction(0)) + exponent
+            known = collected.get(base)
+            collected[base] = exponent if known is None else known + exponent
         # Fractional powers of a composite base can add up to a whole one, which opens it again.
         for base, exponent in [*collected.items()]:
-            opens = isinstance(base, Const | Mul | Pow) or (
+            opens = isinstance(base, _OPENED) or (
                 isinstance(base, Add) and _primitive(base)[0] != 1
             )
             if opens and exponent.denominator == 1:
                 del collected[base]
                 stack.append(power(base, exponent))
     number = Const(rounded(constant, exact))
-    if number == ZERO:
+    if not number.value:
         return ZERO
     out = [
         base if exponent == 1 else Pow(base, exponent)
         for base, exponent in collected.items()
-        if exponent != 0
+        if exponent
     ]
     if not out:
         return number

@@ -22,6 +22,7 @@ from tpcalc.functions.expr import (
     substitute,
     walk,
 )
+from tpcalc.functions.renaming import renamed
 
 __all__ = ["Fn", "derivative", "product"]
 
@@ -142,9 +143,11 @@ class Fn:
         """Drop unused arguments; returns the function and the indices that were kept."""
         used_vectors, used_scalars = self.uses
         keep_v, keep_s = tuple(sorted(used_vectors)), tuple(sorted(used_scalars))
-        renamed: dict[Expr, Expr] = {Var(old): Var(new) for new, old in enumerate(keep_v)}
-        renamed.update({Par(old): Par(new) for new, old in enumerate(keep_s)})
-        return Fn(substitute(self.expr, renamed), len(keep_v), len(keep_s)), keep_v, keep_s
+        if len(keep_v) == self.vectors and len(keep_s) == self.scalars:
+            return self, keep_v, keep_s
+        names: dict[Expr, Expr] = {Var(old): Var(new) for new, old in enumerate(keep_v)}
+        names.update({Par(old): Par(new) for new, old in enumerate(keep_s)})
+        return Fn(renamed(self.expr, names), len(keep_v), len(keep_s)), keep_v, keep_s
 
 
 def product(left: Fn, right: Fn) -> Fn:

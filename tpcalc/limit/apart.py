@@ -117,7 +117,7 @@ def _product(context: Context, a: LRef | None, b: LRef | None) -> LRef | None:
 
 def _monomials(expr: Expr, numbers: frozenset[Par]) -> dict[Monomial, Expr] | None:
     """The coefficients of a polynomial in some numbers; None: it is none, or too long."""
-    if not any(part in numbers for part in walk(expr)):
+    if not _holds(expr, numbers):
         return {(): expr}
     if isinstance(expr, Par):
         return {(expr,): const(1)}
@@ -128,8 +128,11 @@ def _monomials(expr: Expr, numbers: frozenset[Par]) -> dict[Monomial, Expr] | No
         factors = expr.factors
     elif isinstance(expr, Pow) and expr.exponent in (2, 3, 4):
         factors = (expr.base,) * int(expr.exponent)
-    total: dict[Monomial, Expr] | None = {(): const(1)} if factors else None
-    for factor in factors:
+    # What holds none of the numbers is multiplied once, and not with each monomial.
+    own = [factor for factor in factors if _holds(factor, numbers)]
+    rest = mul([factor for factor in factors if factor not in own])
+    total: dict[Monomial, Expr] | None = {(): rest} if factors else None
+    for factor in own:
         found = _monomials(factor, numbers)
         if total is None or found is None or len(total) * len(found) > MOST:
             return None
@@ -139,6 +142,11 @@ def _monomials(expr: Expr, numbers: frozenset[Par]) -> dict[Monomial, Expr] | No
             for b, y in found.items()
         )
     return total
+
+
+def _holds(expr: Expr, numbers: frozenset[Par]) -> bool:
+    """Whether some numbers occur."""
+    return any(isinstance(part, Par) and part in numbers for part in walk(expr))
 
 
 def _sum(parts: Iterator[dict[Monomial, Expr] | None]) -> dict[Monomial, Expr] | None:

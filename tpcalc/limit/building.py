@@ -140,7 +140,7 @@ class Building:
 
     def is_loose(self, ref: LRef) -> bool:
         """Whether a node hangs on a random number, with a law or without."""
-        return self.random[ref] or self.is_lawless(ref)
+        return self.random[ref] or self.missing[ref] == "noise"
 
     def dim(self, ref: Ref) -> str:
         """The dimension class of a vector node of the program."""

@@ -163,7 +163,7 @@ _PARTS: Table[list[Term] | None] = Table(
 def has_bare_term(context: Context, fn: Fn, vectors: Sequence[LRef]) -> bool:
     """Whether a function, multiplied out, has a term without start vectors and products."""
     parts = (places for _, _, places, _ in _products(fn))
-    return any(all(_is_bare(context, vectors[i]) for i in places) for places in parts)
+    return any(all([_is_bare(context, vectors[i]) for i in places]) for places in parts)
 
 
 def _is_bare(context: Context, vector: LRef) -> bool:

@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product, Start
+from tpcalc.limit.ranks import Weights, rank, root
 from tpcalc.limit.views import function_of, start_of, the_start
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
@@ -27,7 +25,6 @@ from tpcalc.program.views import lincomb_of
 
 __all__ = ["Density", "Laws", "is_flat", "linear_part"]
 
-SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
 MOST = 64  # terms of a sum that are looked at one by one
 
 
@@ -59,6 +56,8 @@ class Laws:
     _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
     _of_starts: dict[LRef, bool] = field(default_factory=dict)
     _levels: dict[LRef, LRef | None] = field(default_factory=dict)
+    _coordinates: dict[LRef, Weights] = field(default_factory=dict)
+    _ranks: dict[tuple[LRef, ...], int] = field(default_factory=dict)
 
     def level(self, ref: LRef) -> LRef | None:
         """The number that a vector is on all of its coordinates by its form; None: it varies.
@@ -154,6 +153,12 @@ class Laws:
         """Follow free directions and start vectors up to a node, in order."""
         for here in range(len(self._free), ref + 1):
             node = self.context.nodes[here]
+            if self.context.dims[here] is None:  # most nodes of a long run are scalars
+                self._free.append(0)
+                self._plain.append(0)
+                self._smooth.append(0)
+                self._images.append(frozenset())
+                continue
             vectors = [v for v in references(node) if self.context.dims[v] is not None]
             self._free.append(self._freedom(here, self._free))
             self._plain.append(self._freedom(here, self._plain, given=True))
@@ -218,14 +223,17 @@ class Laws:
         sum has a density, bounded if the gate takes few values, and elsewhere the rest decides.
         """
         left, found = list(terms), Density.PLAIN
+        depends = self.context.parity.depends
         while left:
             dropped = None
+            vectors = [vector for vector, _ in left]
+            felt = _of_others([depends[vector] for vector in vectors])
             for place, (vector, given) in enumerate(left):
-                others = [other for index, (other, _) in enumerate(left) if index != place]
-                if self._is_free(vector, others):
+                others = vectors[:place] + vectors[place + 1 :]
+                if self._is_free(vector, felt[place], others):
                     return found if given else min(found, Density.BOUNDED)
                 if dropped is None:
-                    flat = self._gated(vector, others)
+                    flat = self._gated(vector, felt[place], others)
                     if flat is not None:
                         kept = Density.PLAIN if given else Density.BOUNDED
                         dropped, found = place, min(found, kept if flat else Density.CLAIMED)
@@ -239,13 +247,14 @@ class Laws:
 
         Given all other directions the others take few values, and each adds a bounded density.
         """
-        for place, vector in enumerate(terms):
-            others = [other for index, other in enumerate(terms) if index != place]
-            if self._free_of(vector) & ~_union([self._smooth_of(other) for other in others]):
+        felt = [self._smooth_of(vector) for vector in terms]
+        for place, (vector, others) in enumerate(zip(terms, _of_others(felt), strict=True)):
+            if self._free_of(vector) & ~others:
                 return Density.BOUNDED
-            images = [other for other in others if self._smooth_of(other)]
-            if self._is_image(vector) and self._is_new_image(vector, images):
-                return Density.BOUNDED
+            if self._is_image(vector):
+                images = [v for i, v in enumerate(terms) if i != place and felt[i]]
+                if self._is_new_image(vector, images):
+                    return Density.BOUNDED
         return Density.NONE
 
     def _smooth_of(self, ref: LRef) -> int:
@@ -260,18 +269,13 @@ class Laws:
             return depends
         return depends & _union([self._smooth[vector] for vector in vectors])
 
-    def _is_free(self, vector: LRef, others: Sequence[LRef]) -> bool:
-        """Whether a Gaussian direction of a vector is in none of the others."""
-        own = self._free_of(vector)
-        for other in others:
-            if not own:
-                break
-            own &= ~self.context.parity.depends[other]
-        if own:
+    def _is_free(self, vector: LRef, felt: int, others: Sequence[LRef]) -> bool:
+        """Whether a Gaussian direction of a vector is in none of the others, which feel some."""
+        if self._free_of(vector) & ~felt:
             return True
         return self._is_start_or_image(vector) and self._is_new_image(vector, others)
 
-    def _gated(self, vector: LRef, others: Sequence[LRef]) -> bool | None:
+    def _gated(self, vector: LRef, felt: int, others: Sequence[LRef]) -> bool | None:
         """Whether a vector is a function with few values times a Z with a direction of its own.
 
         None: it is no function times such a Z.
@@ -282,7 +286,8 @@ class Laws:
         for place, factor in enumerate(node.fn.expr.factors):
             if isinstance(factor, Var):
                 own = [v for i, v in enumerate(node.vectors) if i != factor.index]
-                if self._is_free(node.vectors[factor.index], [*others, *own]):
+                held = felt | _union([self.context.parity.depends[v] for v in own])
+                if self._is_free(node.vectors[factor.index], held, [*others, *own]):
                     rest = (f for i, f in enumerate(node.fn.expr.factors) if i != place)
                     return all(is_flat(part) for part in rest)
         return None
@@ -311,20 +316,20 @@ class Laws:
         return self._rank([*used, image]) > self._rank(used)
 
     def _rank(self, images: Sequence[LRef]) -> int:
-        rows = [self._weights(ref) for ref in images]
-        columns = sorted({place for row in rows for place in row})
-        if not columns:
-            return 0
-        table = np.array([[row.get(place, 0.0) for place in columns] for row in rows])
-        table /= np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-300)
-        return int(np.linalg.matrix_rank(table, tol=SINGULAR**0.5))
+        """How many of some sums of start vectors are independent."""
+        key = tuple(images)
+        if key not in self._ranks:
+            self._ranks[key] = rank([self._weights(ref) for ref in images])
+        return self._ranks[key]
 
-    def _weights(self, ref: LRef) -> dict[tuple[str, int], float]:
-        """A sum of start vectors in independent coordinates: group and number of each."""
-        out: dict[tuple[str, int], float] = {}
+    def _weights(self, ref: LRef) -> Weights:
+        """A sum of start vectors in independent coordinates."""
+        if ref in self._coordinates:
+            return self._coordinates[ref]
+        out = self._coordinates[ref] = {}
         for start, number in _STARTS(self.context.nodes[ref], self.context):
             cov = self.context.program.group[start.group].cov
-            row = [(start.index, 1.0)] if cov is None else enumerate(_root(cov)[start.index])
+            row = [(start.index, 1.0)] if cov is None else enumerate(root(cov)[start.index])
             for index, weight in row:
                 place = (start.group, index)
                 out[place] = out.get(place, 0.0) + number * float(weight)
@@ -410,6 +415,15 @@ def _union(bits: Sequence[int]) -> int:
     return found
 
 
+def _of_others(bits: Sequence[int]) -> list[int]:
+    """For each of some sets the union of all others."""
+    once = twice = 0
+    for one in bits:
+        twice |= once & one
+        once |= one
+    return [twice | once & ~one for one in bits]
+
+
 def is_flat(expr: Expr) -> bool:
     """Whether a factor takes few values: a number, or a jump.
 
@@ -421,13 +435,6 @@ def is_flat(expr: Expr) -> bool:
     if isinstance(expr, Call):
         return expr.atom.derivative is None
     return isinstance(expr, Const | Par)
-
-
-def _root(cov: Sequence[Sequence[Fraction | float]]) -> Any:
-    """A matrix whose product with its transpose is a covariance."""
-    values, vectors = np.linalg.eigh(np.array(cov, dtype=float))
-    kept = np.where(values > SINGULAR * values.max(initial=0.0), values, 0.0)
-    return vectors * np.sqrt(kept)
 
 
 def linear_part(

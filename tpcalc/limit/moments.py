@@ -15,7 +15,7 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
 from tpcalc.limit.graph import Expect, LRef, Noise
 from tpcalc.limit.pieces import Value, expanded
-from tpcalc.limit.series import Series
+from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.views import function_of
 from tpcalc.orders.chamber import Power, minus
 from tpcalc.program.nodes import Moment, Nonlin, Ref
@@ -41,8 +41,11 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
     arguments = [values[r] for r in vectors], [values[r] for r in scalars]
     pieces, bounds = expanded(context, fn, *arguments, ref)
     dim = context.dim(node.vectors[0])
+    rest = context.ranking.larger(bounds.rest, bounds.soft)
     total: dict[Power, list[LRef]] = {}
     for piece in pieces:
+        if _is_below(context, piece, rest):
+            continue
         for power, item in _averages(context, piece, dim):
             total.setdefault(power, []).append(item)
     kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
@@ -69,6 +72,19 @@ def moments(context: Context, vector: LRef) -> tuple[LRef | None, LRef | None]:
 
 def _joined(lists: list[list[LRef]]) -> tuple[list[LRef], bool]:
     return [item for items in lists for item in items], False
+
+
+def _is_below(context: Context, piece: Piece, rest: Rest | None) -> bool:
+    """Whether a piece is 0 by symmetry and what it fluctuates by is as small as what was dropped.
+
+    In a long run such pieces have most of the terms. With symbols each comparison becomes part of
+    the answer, so that none is made for this.
+    """
+    ranking = context.ranking
+    if rest is None or ranking.chamber.point:
+        return False
+    small = ranking.covers(rest, minus(piece.power, HALF))
+    return small and context.parity.zero_mean(piece.fn, piece.vectors)
 
 
 def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power, LRef]]:

@@ -71,8 +71,9 @@ def expanded(
 
 def _levelled(context: Context, piece: Piece) -> Piece:
     """A term in which vectors that are one number on all coordinates are that number."""
-    levels = [context.laws.level(vector) for vector in piece.vectors]
-    if all(level is None for level in levels):
+    level_of = context.laws.level
+    levels = [level_of(vector) for vector in piece.vectors]
+    if levels.count(None) == len(levels):
         return piece
     scalars = list(piece.scalars)
     numbers: dict[Expr, Expr] = {}

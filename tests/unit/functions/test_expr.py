@@ -24,6 +24,7 @@ from properties.programs import (
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul, power, substitute, walk
+from tpcalc.functions.renaming import renamed
 from tpcalc.functions.tape import evaluate
 
 # Exact numbers, any rational power of an argument, whole powers of anything but numbers.
@@ -107,6 +108,18 @@ def test_the_value_of_a_sum_or_product_is_that_of_its_parts(a: Expr, b: Expr) ->
 @given(expressions(2, 1))
 def test_rebuilding_changes_nothing(expr: Expr) -> None:
     assert substitute(expr, {}) == expr
+
+
+PLACES = st.permutations([0, 1, 2, 9, 10, 12])  # x10 and x12 sort before x2
+
+
+@given(expressions(3, 2), PLACES, PLACES)
+def test_renaming_is_substitution(expr: Expr, here: list[int], there: list[int]) -> None:
+    before = {Var(i): Var(here[i]) for i in range(3)} | {Par(i): Par(here[i]) for i in range(2)}
+    names = {Var(here[i]): Var(there[i]) for i in range(3)}
+    names |= {Par(here[i]): Par(there[i]) for i in range(2)}
+    moved = substitute(expr, before)
+    assert renamed(moved, names) == substitute(moved, names)
 
 
 @given(polynomials(2, 1), polynomials(2, 1))

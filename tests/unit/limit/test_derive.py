@@ -11,8 +11,13 @@ from agree import agree
 
 import tpcalc as tp
 from tpcalc.errors import LimitError, NotDifferentiable, ScaleError, UnknownName
+from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Fluctuation, Product
+from tpcalc.limit.rules import LIMIT_RULES
+from tpcalc.limit.series import Ranking
+from tpcalc.orders.chamber import Chamber
+from tpcalc.program.rules import interpret
 from tpcalc.results import Estimate, Method
 
 DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (-1.0,)))
@@ -45,6 +50,17 @@ def test_ntk_keeps_first_order_terms() -> None:
     assert any(isinstance(node, Fluctuation) for node in graph.nodes)
     shallow = derive(train("ntk", steps=0))
     assert len(graph.nodes) > 3 * len(shallow.nodes)
+
+
+def test_what_fluctuates_below_a_bound_makes_no_nodes() -> None:
+    """Each average of two layers has terms for all steps before, and these are 0 by symmetry."""
+    counts = []
+    for steps in (4, 8):
+        program = train("ntk", steps=steps)
+        context = Context(program, ranking=Ranking(Chamber(), Fraction(1, 2)), values={})
+        interpret(program, LIMIT_RULES, context)
+        counts.append(len(context.nodes))
+    assert counts[1] < 4 * counts[0]
 
 
 def test_layers_vanish_by_their_powers() -> None:

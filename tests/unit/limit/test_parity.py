@@ -303,9 +303,9 @@ def test_what_shares_a_sign_is_kept_with_it(
     graph: list[LNode] = [
         Start("g", 0),
         Start("g", 1),
-        Combine((one, one), (None, None), (0, 1)),
-        Apply(Fn(ATOMS[0](Var(0)), 1), (2,)),
-        Apply(Fn(Var(0) ** 3, 1), (0,)),
+        LinComb((one, one), (None, None), (0, 1)),
+        Nonlin(Fn(ATOMS[0](Var(0)), 1), (2,)),
+        Nonlin(Fn(Var(0) ** 3, 1), (0,)),
     ]
     graph += [Product("W", False, vector) for vector in (0, 3, 1, 4)]
     parity = Parity({"g": Family.group("g", "n", (Fraction(0), Fraction(0)))})
