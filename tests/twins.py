@@ -21,6 +21,7 @@ from tpcalc.program.nodes import Data
 from tpcalc.program.program import Builder, Program
 
 Twin = Callable[[Mapping[str, Any], Any], Any]
+Parts = Callable[[Mapping[str, Any], Mapping[str, Any], Any], Mapping[str, Any]]
 RATE = 0.5
 
 
@@ -86,9 +87,15 @@ class Twins:
         sizes = tuple(self.network.axes.values())
         return torch.tensor(np.array(row, dtype=float).reshape(*sizes, -1))
 
+    def _scaled(self, leaves: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            family.name: self.width ** self.power(mark) * leaves[family.name]
+            for family, mark in self.families
+            if family.name in leaves
+        }
+
     def outputs_of(self, leaves: Mapping[str, Any], row: Any) -> Any:
-        scaled = {f.name: self.width ** self.power(m) * leaves[f.name] for f, m in self.families}
-        return self.twin(scaled, self.shaped(row)).reshape(-1)
+        return self.twin(self._scaled(leaves), self.shaped(row)).reshape(-1)
 
     def check_gradients(self, seed: int = 0) -> None:
         """Outputs and the gradient of a combination of them by every parameter."""
@@ -142,8 +149,18 @@ class Twins:
                         own, cells[cell], rtol=1e-12, atol=1e-12, err_msg=f"{family.name} {cell}"
                     )
 
-    def check_training(self, steps: int = 2, batch: int = 2, seed: int = 0) -> Program:
-        """Outputs of every step of the unrolled program against gradient descent of torch."""
+    def check_training(
+        self, steps: int = 2, batch: int = 2, seed: int = 0, parts: Parts | None = None
+    ) -> Program:
+        """Outputs of every step of the unrolled program against gradient descent of torch.
+
+        Args:
+            steps: The number of steps.
+            batch: The number of samples of one.
+            seed: Of draws.
+            parts: Of the parameters, their last changes and an input: by the name of a map what
+                its change adds to what it writes, cell by cell.
+        """
         import torch
 
         rng = np.random.default_rng(seed)
@@ -151,8 +168,10 @@ class Twins:
         targets = rng.standard_normal((3, len(self.template.outputs)))
         data = tp.Samples(tuple(map(tuple, rows.tolist())), tuple(map(tuple, targets.tolist())))
         program = tp.train(
-            self.source, self.parameterization, data, steps=steps, lr=RATE, batch=batch, watch=()
-        )
+            self.source, self.parameterization, data, steps=steps, lr=RATE, batch=batch,
+            watch=("dW_x",) if parts else (),
+        )  # fmt: skip
+        before: dict[str, Any] = {}
         draws = draw(program, self.width, rng)
         leaves = {
             family.name: self._start(family, mark, draws, rng)
@@ -174,8 +193,16 @@ class Twins:
                 names = [f"f[{step},{index}{f',{k}' if several else ''}]" for k in range(len(f))]
                 ours = [values[name] for name in names]
                 np.testing.assert_allclose(ours, f.detach().numpy(), rtol=1e-9, atol=1e-11)
+                if parts and before:
+                    now = self._scaled(leaves)
+                    change = {name: now[name] - old for name, old in self._scaled(before).items()}
+                    for label, cells in parts(now, change, self.shaped(rows[row])).items():
+                        for cell, wanted in enumerate(cells.detach().numpy()):
+                            name = f"dW_x[{label},{step},{index},{cell}]"
+                            np.testing.assert_allclose(values[name], wanted, 1e-8, 1e-11)
                 loss = loss + ((f - torch.tensor(targets[row])) ** 2).sum() / 2 / batch
             loss.backward()
+            before = {name: leaf.detach().clone() for name, leaf in leaves.items()}
             with torch.no_grad():
                 for family, mark in self.families:
                     if mark.trained:

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.analyses.gauge import known_as
-from tpcalc.analyses.generic import far_query, generic, same_targets
+from tpcalc.analyses.generic import FEATURES, far_query, generic, same_targets
 from tpcalc.analyses.meant import meant_for
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.settled import Settled
@@ -146,7 +146,9 @@ layer 3; without this the first updates would not vanish
             return replace(gentler, notes=(*gentler.notes, note))
     given = data
     if given is None:
-        given = generic(loss, (steps + 1) * batch, architecture.tokens, architecture.targets)
+        given = generic(
+            loss, (steps + 1) * batch, architecture.tokens, architecture.targets(FEATURES)
+        )
     bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)

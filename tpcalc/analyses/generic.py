@@ -11,7 +11,7 @@ from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
-__all__ = ["far_query", "generic", "query", "same_targets"]
+__all__ = ["FEATURES", "far_query", "generic", "query", "same_targets"]
 
 # Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
 INPUTS = (
@@ -21,6 +21,7 @@ INPUTS = (
     (0.4, 0.7, 0.9, 0.3),
     (1.0, 0.3, -0.1, 0.7),
 )
+FEATURES = len(INPUTS[0])  # of a token
 TARGETS = (1.0, 0.7, 1.3, 0.6, 1.1)
 TURN = 0.13
 QUERY = (0.5, 0.3, 0.2, 0.4)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.analyses.generic import far_query, generic
+from tpcalc.analyses.generic import FEATURES, far_query, generic
 from tpcalc.analyses.generic import query as generic_query
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Rate, train
@@ -226,7 +226,7 @@ def probe(
     if data is None:
         steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
         batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-        data = generic(loss, (steps + 1) * batch, network.tokens, network.targets)
+        data = generic(loss, (steps + 1) * batch, network.tokens, network.targets(FEATURES))
         query = generic_query(network.tokens) if query is None else query
     if not isinstance(data, Samples):
         raise UsageError(

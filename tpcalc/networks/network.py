@@ -14,6 +14,7 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import locate, misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.recorder import Recorder
+from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
@@ -96,22 +97,25 @@ class Architecture(ABC):
 
         There are that many times as many outputs as are asked of it.
         """
-        return sum(cells for cells, _ in self._readouts)
+        return sum(cells for cells, _ in _readouts(self.smallest))
 
-    @property
-    def targets(self) -> int:
-        """The number of targets of a sample, where one output of each readout is asked for."""
-        return sum(cells * outputs for cells, outputs in self._readouts)
+    def targets(self, features: int = 1) -> int:
+        """The number of targets of a sample, where one output of each readout is asked for.
 
-    @property
-    def _readouts(self) -> Iterator[tuple[int, int]]:
-        """Of each output the number of places that it has, and of numbers at a place."""
-        program = self.smallest
-        for name, ref in program.outputs:
-            if name.partition("[")[0] == "f":
-                sizes = dict(program.types[ref].axes)
-                outputs = sizes.pop(OUT, 1)
-                yield prod(sizes.values()), outputs
+        Args:
+            features: The numbers of a token; tied weights give an output for each.
+        """
+        program = written(self, self.tokens * features, 1)
+        return sum(cells * outputs for cells, outputs in _readouts(program))
+
+
+def _readouts(program: Program) -> Iterator[tuple[int, int]]:
+    """Of each output the number of places that it has, and of numbers at a place."""
+    for name, ref in program.outputs:
+        if name.partition("[")[0] == "f":
+            sizes = dict(program.types[ref].axes)
+            outputs = sizes.pop(OUT, 1)
+            yield prod(sizes.values()), outputs
 
 
 def slots(network: Architecture, dimension: int) -> tuple[str, ...]:
@@ -216,8 +220,8 @@ def _report(t: NetworkTracer) -> None:
                 count = sum(name.partition("#")[0] == word for name in names.values())
                 names[vector] = f"{word}#{count + 1}" if count else word
             t.watched.setdefault(f"h[{names[vector]}]", vector)
-    for label, (linear, x, _) in t.uses.items():
-        if linear.weights.mark.role == "readout":
+    for label, (_, x, value) in t.uses.items():
+        if isinstance(x, Vector) and isinstance(value, Scalar):  # a readout, tied ones included
             t.watch("x", label, x)
 
 

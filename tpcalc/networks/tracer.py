@@ -146,10 +146,28 @@ class Linear:
             width, axes = t.sides(self.out)
             axes += tuple(pair for pair in self.axes if pair[0] not in self.over)
             value = value + _times(self.factors[1], t.at(self.bias.drawn(width, axes)))
+        self._applied(x, value)
+        return value
+
+    def tied(self, x: Vector) -> Scalar:
+        """The averages over coordinates of its columns times a vector: a readout of tied weights.
+
+        Args:
+            x: The vector, on the width that the map itself writes.
+
+        Raises:
+            TraceError: It is a map between widths, or its finite side has no size so far.
+        """
+        columns, axis = self.columns, str(self.into)
+        value = self.tracer.inner(x, columns.renamed(**{axis: OUT} if axis in columns.axes else {}))
+        self._applied(x, value)
+        return value
+
+    def _applied(self, x: Value, value: Value) -> None:
         self.uses += 1
         label = self.weights.mark.label
-        t.applied(self, label if self.uses == 1 else f"{label}@{self.uses - 1}", x, value)
-        return value
+        label = label if self.uses == 1 else f"{label}@{self.uses - 1}"
+        self.tracer.applied(self, label, x, value)
 
     def _product(self, x: Value) -> Any:
         t = self.tracer

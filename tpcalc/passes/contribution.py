@@ -104,7 +104,8 @@ def _due(template: Builder, item: Contribution, path: frozenset[Ref]) -> Ref:
     operands = {ref: references(template.node(ref)) for ref in path - own}
     readers = {ref: others for ref, others in operands.items() if own.intersection(others)}
     factors = {other for others in readers.values() for other in others} - own
-    return first if max(factors, default=-1) < first else min(readers)
+    last = max(factors, default=-1)
+    return first if last < first else max(min(readers), last + 1)  # of a sum of several the last
 
 
 # What is summed up in a node. What a map is applied to may hold an earlier use of it.

@@ -10,7 +10,7 @@ from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import OUT, NetworkTracer
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["Embedding", "Positions"]
 
@@ -43,8 +43,8 @@ class Embedding(Layer):
     def __init__(
         self, t: NetworkTracer, into: str = "in", dim: str = "n", *, name: str = ""
     ) -> None:
-        self.tracer, self.into = tracer(t, "Embedding"), into
-        self.table = t.linear(dim, into, name=part(name, "table"))
+        self.into = into
+        self.table = tracer(t, "Embedding").linear(dim, into, name=part(name, "table"))
 
     def __call__(self, x: Scalar) -> Vector:
         """The vectors of tokens.
@@ -76,7 +76,7 @@ class Embedding(Layer):
         """
         if not isinstance(block(x, "Embedding.readout"), Vector):
             raise misuse(f"Embedding.readout is applied to {noun(x)}; it takes a vector.")
-        return self.tracer.inner(x, self.table.columns.renamed(**{self.into: OUT}))
+        return self.table.tied(x)
 
 
 class Positions(Layer):

@@ -37,9 +37,9 @@ def body(layer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda p, x: read(p, layer(p, x @ p["u"]))
 
 
-def heads(p: Any, x: Any, causal: bool = False, root: bool = False) -> Any:
-    """Multi-head attention; axes h, p, then the width."""
-    w = {name: p[f"layer.{name}"] for name in ("query", "key", "value", "output")}
+def mixed(p: Any, x: Any, causal: bool = False, root: bool = False) -> Any:
+    """What heads get, before the map that adds them up; axes h, p, then the width of a head."""
+    w = {name: p[f"layer.{name}"] for name in ("query", "key", "value")}
     w = {name: one if one.ndim == 3 else one[None] for name, one in w.items()}
     q, k, v = (torch.einsum("hdn,pn->hpd", w[name], x) for name in ("query", "key", "value"))
     size = q.shape[-1]
@@ -47,7 +47,13 @@ def heads(p: Any, x: Any, causal: bool = False, root: bool = False) -> Any:
     if causal:
         mask = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
         scores = scores.masked_fill(mask, -torch.inf)
-    return torch.einsum("hnd,hpd->pn", w["output"], scores.softmax(-1) @ v)
+    return scores.softmax(-1) @ v
+
+
+def heads(p: Any, x: Any, causal: bool = False, root: bool = False) -> Any:
+    output = p["layer.output"]
+    output = output if output.ndim == 3 else output[None]
+    return torch.einsum("hnd,hpd->pn", output, mixed(p, x, causal, root))
 
 
 def conv(p: Any, x: Any, stride: int = 1, padding: int = 1) -> Any:
@@ -191,6 +197,25 @@ def test_layer_between_maps(name: str) -> None:
     twins = Twins(tp.network(Body, make=make), twin, 8)
     twins.check_gradients()
     twins.check_training()
+
+
+def test_what_updates_of_summed_maps_add() -> None:
+    """dW_x of a map that is summed over heads, or over offsets, is that of the sum."""
+
+    def by_heads(p: Any, change: Any, x: Any) -> Any:
+        return {
+            "layer.output": torch.einsum(
+                "hnd,hpd->pn", change["layer.output"], mixed(p, x @ p["u"])
+            ),
+        }
+
+    def by_offsets(p: Any, change: Any, x: Any) -> Any:
+        return {"layer.map": conv(change, x @ p["u"])}
+
+    network = tp.network(Body, make=lambda t: L.Conv(t, t.n, t.n))
+    Twins(network, body(conv), 8).check_training(parts=by_offsets)
+    network = tp.network(Body, make=lambda t: L.Attention(t, 2))
+    Twins(network, body(heads), 8).check_training(parts=by_heads)
 
 
 def entered(layer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -91,7 +91,7 @@ NETWORKS = {
 def data_for(network: Any, rows: int = 2) -> tp.Samples:
     rng = np.random.default_rng(3)
     inputs = rng.standard_normal((rows, 2 * network.tokens)).tolist()
-    targets = [(1.0,) * network.targets, (-0.5,) * network.targets] * rows
+    targets = [(1.0,) * network.targets(), (-0.5,) * network.targets()] * rows
     return tp.Samples(tuple(map(tuple, inputs)), tuple(targets[:rows]))
 
 
@@ -102,7 +102,7 @@ def test_the_limit_of_a_step_is_that_of_wide_networks(name: str) -> None:
     found = tp.limit(program, seed=0)
     compared = tp.compare(found, tp.simulate(program, [1024], seeds=16))
     rows = [row for row in compared.rows if row.statistic == "value"]
-    assert len(rows) == 2 * network.targets
+    assert len(rows) == 2 * network.targets()
     for row in rows:
         assert row.z is not None
         assert row.z <= 5, row
@@ -193,15 +193,8 @@ def test_the_kernel_with_dropout_has_independent_masks_for_two_inputs() -> None:
 
 
 def test_weights_of_an_input_that_are_used_besides_have_no_kernel_by_inner_products() -> None:
-    class Tied(tp.Network):
-        def __init__(self, t: Any) -> None:
-            self.embed = L.Embedding(t)
-
-        def forward(self, x: Any) -> Any:
-            return self.embed.readout(tp.relu(self.embed(x)))
-
     with pytest.raises(TpcalcError, match="also used without one"):
-        tp.kernel(Tied, [[1.0], [0.0]])
+        tp.kernel(Tied, [[1.0, 0.0], [0.0, 1.0]])
 
 
 def test_a_network_without_a_readout_has_all_its_layers_hidden() -> None:
@@ -214,6 +207,28 @@ def test_a_network_without_a_readout_has_all_its_layers_hidden() -> None:
     found = lookup("mup")
     text = str(template_of(network, found, 2, 1).program)
     assert "n^(-1/2)" in text  # that of a hidden layer, not the readout's 1/n
+
+
+class Tied(tp.Network):
+    axes: ClassVar[dict[str, int]] = {"p": 2}
+
+    def __init__(self, t: Any) -> None:
+        self.embed, self.w, self.mix = L.Embedding(t), t.linear(t.n, t.n), L.Attention(t, 2)
+
+    def forward(self, x: Any) -> Any:
+        h = self.embed(x)
+        return self.embed.readout(h + self.w(tp.tanh(h + self.mix(h))))
+
+
+def test_tied_weights_have_a_limit_and_are_checked() -> None:
+    inputs = np.eye(3)[[[0, 1], [2, 0]]].reshape(2, -1).tolist()
+    samples = tp.Samples(tuple(map(tuple, inputs)), ((1.0, 0.0, 0.0, 0.0, 0.5, 0.0),) * 2)
+    program = tp.train(Tied, "mup", samples, watch=())
+    wide = tp.simulate(program, [1024], seeds=16)
+    compared = tp.compare(tp.limit(program, seed=0), wide)
+    assert max(row.z for row in compared.rows if row.statistic == "value") <= 5
+    assert tp.network(Tied).targets(3) == 6
+    assert tp.check(Tied, "mup", steps=1).verdict == "feature-learning"
 
 
 @pytest.mark.parametrize("name", ["attention", "gru"])
