@@ -40,12 +40,13 @@ def test_command_is_one_line_that_installs_and_runs(mark: str, command: str) -> 
     subprocess.run(["bash", "-n", "-c", line], check=True)
 
 
-def test_program_prints_what_the_readme_shows() -> None:
-    source = block("example", "python")
+@pytest.mark.parametrize("mark", ["example", "network"])
+def test_program_prints_what_the_readme_shows(mark: str) -> None:
+    source = block(mark, "python")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(source, "README.md", "exec"), {"__name__": "readme"})
-    assert printed.getvalue().split() == block("example-output", "text").split()
+    assert printed.getvalue().split() == block(f"{mark}-output", "text").split()
 
 
 def test_links_lead_somewhere() -> None:
