@@ -176,13 +176,14 @@ def test_bad_comparisons(tpcalc: Run, tmp_path: Path, words: tuple[Any, ...], sa
     assert not (tmp_path / "page.md").exists()
 
 
-def test_a_report_without_a_verdict(tpcalc: Run, tmp_path: Path) -> None:
-    """A recurrent network has a limit and finite networks; why it has no verdict is said."""
+def test_a_report_of_a_recurrent_network(tpcalc: Run, tmp_path: Path) -> None:
+    """Its verdict is told for each of its matrices, which all tokens share."""
     path = tmp_path / "page.md"
     words = ("rnn", "--length", 2, "--steps", 1, "--samples", 1, "--watch", "h")
     ran = tpcalc("report", *words, *LIMIT, *FINITE, "--out", path)
     assert ran.code == 0
-    assert "none is made:" in path.read_text(encoding="utf-8")
+    page = path.read_text(encoding="utf-8")
+    assert "token 2: its features move by order one" in page and "dW_x[W,1,1]" in page
 
 
 def test_report_as_json(tpcalc: Run, tmp_path: Path) -> None:

@@ -67,9 +67,10 @@ def test_every_flag_sets_keys_of_a_study() -> None:
         for key in type(field.default).model_fields
     }
     assert len(set(keys)) == len(keys)
-    # Inline numbers and the architecture are no flags: the one is long, the other is MODEL.
+    # Inline numbers, the architecture and what it takes are no flags: they are long, or MODEL.
     assert known - set(keys) == {
         "model.architecture",
+        "model.parameters",
         "training.inputs",
         "training.targets",
     }
