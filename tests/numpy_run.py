@@ -97,8 +97,7 @@ def _value(
             return inputs[key(node)]
         return float(inputs.get(node.name, *(node.family.mean or (0,))))
     if isinstance(node, Data):
-        (value,) = node.values
-        return float(inputs.get(node.name, value))
+        return float(inputs[node.name] if node.name in inputs else node.values[0])
     if isinstance(node, MatMul):
         matrix = values[node.matrix]
         return (matrix.T if node.transpose else matrix) @ values[node.vector]
