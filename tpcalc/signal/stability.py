@@ -11,6 +11,7 @@ import numpy as np
 
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.functions import Expr, Var
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.graph import propagate
 from tpcalc.signal.kernels import Kernels, average
 from tpcalc.signal.operations import (
@@ -65,13 +66,14 @@ class Stability:
         return self.worst / sqrt(width)
 
 
-def stability_number(tau: Expr, q: Bounded) -> Bounded:
+@of_activation
+def stability_number(tau: Expr, q: Bounded | float) -> Bounded:
     """The number s = lambda L'(lambda) / L(lambda), L^2 = E tau^2 at the variance q = lambda^2.
 
     Below 1 an activation makes relative deviations of lengths smaller, above 1 larger.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.6 and Theorem 6.
@@ -81,6 +83,7 @@ def stability_number(tau: Expr, q: Bounded) -> Bounded:
         >>> round(stability_number(lookup("tanh").fn.expr, Bounded(1.0)).value, 6)
         0.461071
     """
+    q = bounded(q)
     weighted = average(tau**2 * Var(0) ** 2, q)
     plain = Kernels(tau).second(q)
     return (ratio(weighted, q * plain) - 1) * 0.5

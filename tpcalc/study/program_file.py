@@ -1,4 +1,4 @@
-"""Programs in Python files: ``file.py:name``."""
+"""Programs, networks and activations in Python files: ``file.py:name``."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tpcalc.dsl import Traced
 from tpcalc.dsl import as_program as program_of
+from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import Network, as_network, is_network
 from tpcalc.program.program import Program
 
-__all__ = ["load_program", "split_model"]
+__all__ = ["load_activation", "load_network", "load_program", "split_model"]
 
 
 def split_model(model: str) -> tuple[str, str | None] | None:
@@ -49,25 +53,97 @@ def load_program(path: str | Path, name: str | None = None) -> tuple[str, Progra
             file), it holds no program, or the name is something else.
         UnknownName: The file has no such name.
     """
-    path = Path(path)
-    module = _run(path)
-    programs = {key: value for key, value in vars(module).items() if _is_program(value)}
-    if name is None:
-        return _program(path, *_only(programs, path))
-    if not hasattr(module, name):
-        raise UnknownName("program", name, programs, where=str(path))
-    value = getattr(module, name)
-    if not _is_program(value):
-        raise StudyError(
-            f"{name} is {_described(value)}, not a program.",
-            where=str(path),
-            hint=f"Put @tp.program above a function. {_listing(programs)}",
-        )
-    return _program(path, name, value)
+    return _program(Path(path), *_named(Path(path), name, PROGRAM))
+
+
+def load_network(path: str | Path, name: str | None = None) -> tuple[str, Architecture]:
+    """Import a Python file and take a network from it.
+
+    Args:
+        path: The file, as for ``load_program``.
+        name: The variable that holds the network; may be left out if there is one only.
+
+    Returns:
+        The name and the network.
+
+    Raises:
+        StudyError: As for ``load_program``.
+        UnknownName: The file has no such name.
+    """
+    found, value = _named(Path(path), name, NETWORK)
+    return found, as_network(value)
+
+
+def load_activation(path: str | Path, name: str | None = None) -> tuple[str, Any]:
+    """Import a Python file and take an activation from it.
+
+    Args:
+        path: The file, as for ``load_program``.
+        name: The variable that holds it; may be left out if there is one only.
+
+    Returns:
+        The name, and what was given for an activation.
+
+    Raises:
+        StudyError: As for ``load_program``.
+        UnknownName: The file has no such name.
+    """
+    return _named(Path(path), name, ACTIVATION)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is taken from a file.
+
+    Args:
+        word: It in a word.
+        holds: Whether a value stands for one when no name is given.
+        makes: How to write one.
+        named: Whether a value that is named stands for one.
+    """
+
+    word: str
+    holds: Callable[[Any], bool]
+    makes: str
+    named: Callable[[Any], bool]
 
 
 def _is_program(value: Any) -> bool:
     return isinstance(value, Program | Traced)
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a value is a network that was made in the file: its base class is none."""
+    return isinstance(value, Architecture) or (is_network(value) and value is not Network)
+
+
+PROGRAM = _Kind("program", _is_program, "Put @tp.program above a function.", _is_program)
+NETWORK = _Kind("network", _is_own, "Put @tp.network above a function net(t, x).", is_network)
+ACTIVATION = _Kind(
+    "activation",
+    lambda value: isinstance(value, Elementwise),
+    "Make one with tp.function, or write a function of expressions.",
+    callable,
+)
+
+
+def _named(path: Path, name: str | None, kind: _Kind) -> tuple[str, Any]:
+    """A value of a file by its name, or the only one there is."""
+    module = _run(path)
+    there = {key: value for key, value in vars(module).items() if kind.holds(value)}
+    if name is None:
+        return _only(there, path, kind)
+    if not hasattr(module, name):
+        raise UnknownName(kind.word, name, there, where=str(path))
+    value = getattr(module, name)
+    if not kind.named(value):
+        article = "an" if kind.word[0] in "aeiou" else "a"
+        raise StudyError(
+            f"{name} is {_described(value)}, not {article} {kind.word}.",
+            where=str(path),
+            hint=f"{kind.makes} {_listing(there, kind)}",
+        )
+    return name, value
 
 
 def _program(path: Path, name: str, value: Any) -> tuple[str, Program]:
@@ -76,20 +152,22 @@ def _program(path: Path, name: str, value: Any) -> tuple[str, Program]:
         return name, program_of(value)
 
 
-def _only(programs: dict[str, Any], path: Path) -> tuple[str, Any]:
-    if len(programs) == 1:
-        return next(iter(programs.items()))
+def _only(there: dict[str, Any], path: Path, kind: _Kind) -> tuple[str, Any]:
+    if len(there) == 1:
+        return next(iter(there.items()))
     raise StudyError(
-        "the file has no program." if not programs else "the file has several programs.",
+        f"the file has several {kind.word}s." if there else f"the file has no {kind.word}.",
         where=str(path),
-        hint="Put @tp.program above a function."
-        if not programs
-        else f"Say which: {', '.join(f'{path}:{name}' for name in programs)}.",
+        hint=f"Say which: {', '.join(f'{path}:{name}' for name in there)}."
+        if there
+        else kind.makes,
     )
 
 
-def _listing(programs: dict[str, Any]) -> str:
-    return f"Programs in this file: {', '.join(programs)}." if programs else "There is none here."
+def _listing(there: dict[str, Any], kind: _Kind) -> str:
+    if not there:
+        return "There is none here."
+    return f"{kind.word.capitalize()}s in this file: {', '.join(there)}."
 
 
 def _described(value: Any) -> str:
