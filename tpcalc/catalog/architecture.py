@@ -8,10 +8,9 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any
 
-from tpcalc.catalog.activations import lookup as activation
+from tpcalc.catalog.given import as_activation
 from tpcalc.catalog.layers.norms import layer_norm
 from tpcalc.catalog.values import exact, root
-from tpcalc.dsl.elementwise import expression
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
@@ -94,7 +93,7 @@ def activation_of(act: Any, where: str) -> Expr:
     """An activation as an expression of one argument.
 
     Args:
-        act: A catalogue name, or a function of an expression.
+        act: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         where: The architecture, for messages.
 
     Raises:
@@ -106,14 +105,7 @@ def activation_of(act: Any, where: str) -> Expr:
         >>> activation_of("relu", "MLP").text
         'relu(x0)'
     """
-    found = activation(act) if isinstance(act, str) else act
-    if not callable(found):
-        raise StudyError(
-            f"act is {found!r}.",
-            where=where,
-            hint="Name an activation ('relu') or give a function of expressions (tp.tanh).",
-        )
-    return expression(found, "an activation")
+    return as_activation(act, where).expr
 
 
 def named(act: str | Callable[[Expr], Expr]) -> str:

@@ -77,7 +77,6 @@ from tpcalc.signal.exponents import exponents as exponents
 from tpcalc.signal.graph import Layer as Layer
 from tpcalc.signal.graph import LayerGraph as LayerGraph
 from tpcalc.signal.graph import chain as chain
-from tpcalc.signal.graph import propagate as propagate
 from tpcalc.signal.kernels import Kernels as Kernels
 from tpcalc.signal.macro_layers import MacroLayers as MacroLayers
 from tpcalc.signal.macro_layers import drawn_macro_layers as drawn_macro_layers
@@ -111,6 +110,8 @@ from tpcalc.signal.operations import LayerNorm as LayerNorm
 from tpcalc.signal.operations import SharedBias as SharedBias
 from tpcalc.signal.operations import SpanBias as SpanBias
 from tpcalc.signal.program import program_of as program_of
+from tpcalc.signal.reading import layers as layers
+from tpcalc.signal.reading import propagate as propagate
 from tpcalc.signal.spectra.laws import WeightLaw as WeightLaw
 from tpcalc.signal.spectra.probes import probe_moments as probe_moments
 from tpcalc.signal.spectra.probes import probe_program as probe_program

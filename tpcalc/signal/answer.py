@@ -9,6 +9,7 @@ from time import perf_counter
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
+from tpcalc.networks.own import as_network
 from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import LayerRow, NoiseReach, Nonlinearity, PathRow
 from tpcalc.results.provenance import provenance
@@ -17,8 +18,9 @@ from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
 from tpcalc.signal.notation import described
-from tpcalc.signal.operations import Activation, BatchNorm, SharedBias
+from tpcalc.signal.operations import Activation, BatchNorm, Input, SharedBias
 from tpcalc.signal.program import program_of
+from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.stability import Stability, stability
 from tpcalc.signal.state import State, exponential, logarithm
 
@@ -30,11 +32,12 @@ FORMATS = (("rounding of 32-bit floats", 1e-7), ("rounding of 64-bit floats", 1e
 
 
 def nonlinearity(
-    graph: LayerGraph,
+    network: Layers,
     model: str = "",
     sampling: Sampling | None = None,
     seed: int = 0,
     progress: Callable[[float, str], None] | None = None,
+    inputs: Input | None = None,
 ) -> Nonlinearity:
     """The nonlinearity coefficient of a network, layer by layer, in theory and measured.
 
@@ -42,11 +45,12 @@ def nonlinearity(
     the answer says so.
 
     Args:
-        graph: The layers.
-        model: The network in words.
+        network: The network, or layers.
+        model: It in words.
         sampling: Networks of finite width to put beside it; None for none.
         seed: For limits that are sampled.
         progress: Called with the share of the networks that is done, and the width.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Returns:
         The answer; ``tp.report`` makes a page of it.
@@ -64,6 +68,7 @@ def nonlinearity(
         (1.40543, 'edge', 'recursion')
     """
     began = perf_counter()
+    graph = layers(network, inputs)
     breaches = findings(graph.pairs)
     refused = [each for each in breaches if each.kind == "refused"]
     notes: list[str] = []
@@ -93,7 +98,7 @@ def nonlinearity(
         )
     text = described(graph)
     return Nonlinearity(
-        model=model or _words(graph),
+        model=model or _words(network, graph),
         text=text,
         route="program" if refused else "recursion",
         nlc=rows[-1].total,
@@ -229,6 +234,8 @@ def _guidelines(rows: tuple[LayerRow, ...]) -> tuple[tuple[str, bool], ...]:
     )
 
 
-def _words(graph: LayerGraph) -> str:
+def _words(network: Layers, graph: LayerGraph) -> str:
+    if not isinstance(network, LayerGraph):
+        return as_network(network).words
     count = sum(isinstance(operation, Activation) for operation, _ in graph.pairs)
     return f"{graph.last + 1} layers, {count} of them activations"

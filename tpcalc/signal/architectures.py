@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tpcalc.errors import StudyError
+from tpcalc.signal.given import Act
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -32,7 +33,7 @@ class Design:
     """What the layers of an architecture have in common.
 
     Args:
-        activation: The activation, or its name.
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         weights: sigma_w^2: weights have the variance sigma_w^2 / fan-in.
         biases: sigma_b^2; 0 for none.
         norm: ``"none"``, ``"layer"`` or ``"batch"``, before each activation.
@@ -51,7 +52,7 @@ class Design:
         ['dense', 'bias', 'relu']
     """
 
-    activation: Activation | str
+    activation: Act
     weights: Number = 1
     biases: Number = 0
     norm: Literal["none", "layer", "batch"] = "none"
@@ -79,11 +80,8 @@ class Design:
     @property
     def tau(self) -> Activation:
         """The activation."""
-        return (
-            Activation.named(self.activation)
-            if isinstance(self.activation, str)
-            else self.activation
-        )
+        own = self.activation
+        return own if isinstance(own, Activation) else Activation(own)
 
     @property
     def whole(self) -> Dense:

@@ -10,11 +10,12 @@ from tpcalc.errors import UsageError
 from tpcalc.finite.nonlinearity.variances import layer_variances
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Bias, Dense, SharedBias, SpanBias
+from tpcalc.signal.reading import Layers, layers
 
 __all__ = ["concrete"]
 
 
-def concrete(graph: LayerGraph, network: Any) -> LayerGraph:
+def concrete(source: Layers, network: Any) -> LayerGraph:
     """The graph with |W|_F^2 / d_l and |b|^2 / d_l of a network in place of its variances.
 
     What is computed from it (states, coefficients) is what the recursion says of these weights,
@@ -22,7 +23,7 @@ def concrete(graph: LayerGraph, network: Any) -> LayerGraph:
     a span independent ones. A layer of biases that are all 0 is left out.
 
     Args:
-        graph: The layers.
+        source: The network in theory, or layers.
         network: A network of the graph, or a torch module with as many linear layers, in order.
 
     Raises:
@@ -39,10 +40,10 @@ def concrete(graph: LayerGraph, network: Any) -> LayerGraph:
         >>> abs(nlc(found).value - nlc(graph).value) < 0.01
         True
     """
-    rows = layer_variances(network)
+    graph, rows = layers(source), layer_variances(network)
     weights = iter([row.value for row in rows if row.kind == "weights"])
     biases = iter([row.value for row in rows if row.kind == "biases"])
-    layers: list[Layer] = []
+    found: list[Layer] = []
     place: list[int] = []  # where each layer of the graph is now
     for layer in graph.layers:
         operation = layer.operation
@@ -55,11 +56,11 @@ def concrete(graph: LayerGraph, network: Any) -> LayerGraph:
                 place.append(parents[0])
                 continue
             operation = Bias(variance)
-        place.append(len(layers))
-        layers.append(Layer(operation, parents))
+        place.append(len(found))
+        found.append(Layer(operation, parents))
     if next(weights, None) is not None or next(biases, None) is not None:
         raise UsageError("the network has more linear layers or biases than the graph.")
-    return LayerGraph(tuple(layers))
+    return LayerGraph(tuple(found))
 
 
 def _next(values: Iterator[float], what: str) -> float:

@@ -160,7 +160,8 @@ def _joined(layers: Layers) -> Iterator[Finding]:
 def _after_activation(layers: Layers, where: str, operation: Operation, bent: int) -> Finding:
     read = f"it reads {_where(layers, bent)} with no dense layer in between"
     if isinstance(operation, LayerNorm):
-        return Finding("22.10", where, f"{read}; the mean of that is subtracted", "extended")
+        taken = "the mean of that is subtracted" if operation.centred else "it keeps its mean"
+        return Finding("22.10", where, f"{read}; {taken}", "extended")
     said = f"{read}, so that what it reads is not Gaussian"
     return Finding("22.10", where, said, "refused")
 

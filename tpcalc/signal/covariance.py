@@ -13,7 +13,7 @@ from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.signal.conditions import check_conditions
-from tpcalc.signal.graph import LayerGraph, propagate
+from tpcalc.signal.graph import propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.operations import (
     Activation,
@@ -27,6 +27,7 @@ from tpcalc.signal.operations import (
     SharedBias,
     SpanBias,
 )
+from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.state import State, logarithm
 
 __all__ = ["Covariance", "bandwidth", "covariance", "kernel_slope"]
@@ -50,13 +51,13 @@ class Covariance:
     means: Array
 
 
-def covariance(graph: LayerGraph, gram: Array) -> Covariance:
+def covariance(network: Layers, gram: Array) -> Covariance:
     """The second moments of the last layer at any number of inputs.
 
     For a readout it is the covariance of the Gaussian process that a random network is.
 
     Args:
-        graph: The layers; the moments of its ``Input`` are not used.
+        network: The network, or layers; the moments of its ``Input`` are not used.
         gram: Second moments of the inputs, the averages of x_a x_b over coordinates, shape (N, N).
 
     Raises:
@@ -72,7 +73,7 @@ def covariance(graph: LayerGraph, gram: Array) -> Covariance:
         >>> float(found.values[1, 1]), round(float(found.values[0, 1]), 9)
         (2.0, 0.728597763)
     """
-    start = _checked(gram)
+    start, graph = _checked(gram), layers(network)
     check_conditions(graph.pairs)
     found: list[Covariance] = []
     for index, layer in enumerate(graph.layers):
@@ -144,12 +145,14 @@ def _sum(operation: Addition, parents: list[Covariance]) -> Covariance:
 
 
 def _normalised(operation: LayerNorm, own: Covariance) -> Covariance:
-    centred = own.values - np.outer(own.means, own.means)
+    taken = np.outer(own.means, own.means) if operation.centred else 0.0
+    centred = own.values - taken
     spread = centred.diagonal() + float(operation.epsilon)
     scale = 1 / np.sqrt(np.outer(spread, spread))
     relative = own.errors.diagonal() / spread
     errors = own.errors * scale + np.abs(centred * scale) * np.add.outer(relative, relative) / 2
-    return Covariance(centred * scale, errors, np.zeros_like(own.means))
+    means = 0.0 if operation.centred else 1.0 / np.sqrt(spread)
+    return Covariance(centred * scale, errors, own.means * means)
 
 
 def _activated(tau: Expr, own: Covariance) -> Covariance:
@@ -183,15 +186,18 @@ def _expectation(factors: tuple[Expr, ...], cov: list[list[Array]]) -> tuple[Arr
     raise StudyError(f"no quadrature takes averages of {factors[0].text}.")
 
 
-def kernel_slope(graph: LayerGraph, comean: Bounded | None = None) -> Bounded:
+def kernel_slope(
+    network: Layers, comean: Bounded | None = None, inputs: Input | None = None
+) -> Bounded:
     """The derivative of the output's co-mean in that of the inputs, at a co-mean r of the inputs.
 
     At r = q it is g, the mean square of derivatives of the output. With batch norm, r belongs to
     one special pair of inputs; all others have the co-mean c.
 
     Args:
-        graph: The layers.
+        network: The network, or layers.
         comean: r, at most q; q by default.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Raises:
         StudyError: A co-mean that is larger than q.
@@ -204,6 +210,7 @@ def kernel_slope(graph: LayerGraph, comean: Bounded | None = None) -> Bounded:
         >>> round(kernel_slope(chain(Input(1, 0), layers), Bounded(0.0)).value, 9)
         0.5
     """
+    graph = layers(network, inputs)
     states = propagate(graph)
     first = states[0].square if comean is None else comean
     if abs(first.value) - first.error > states[0].square.value:
@@ -222,14 +229,15 @@ def kernel_slope(graph: LayerGraph, comean: Bounded | None = None) -> Bounded:
     return found[-1][1]
 
 
-def bandwidth(graph: LayerGraph) -> Bounded:
+def bandwidth(network: Layers, inputs: Input | None = None) -> Bounded:
     """The nonlinearity coefficient as the bandwidth of the covariance kernel.
 
     sqrt(C'(q) (q - c) / (C(q) - C(c))): how steep the kernel is at equal inputs, over its mean
     slope between c and q.
 
     Args:
-        graph: The layers.
+        network: The network, or layers.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Source: Schoenherr, The nonlinearity coefficient, Proposition 19.
 
@@ -239,6 +247,7 @@ def bandwidth(graph: LayerGraph) -> Bounded:
         >>> round(bandwidth(chain(Input(1, 0), layers)).value, 9)
         1.211173896
     """
+    graph = layers(network, inputs)
     states = propagate(graph)
     rise = logarithm(states[-1].gap) - logarithm(states[0].gap)
     total = logarithm(kernel_slope(graph)) - rise
@@ -269,8 +278,9 @@ def _moved(
         value = kernels.product(q, q, within)
         return value, kernels.slope_product(q, q, within) * dr
     if isinstance(operation, LayerNorm):
-        under = read.square - read.mean * read.mean + bounded(operation.epsilon)
-        return (r - read.mean * read.mean) * under.inverse(), dr * under.inverse()
+        under = operation.spread(read) + bounded(operation.epsilon)
+        taken = read.square - operation.spread(read)
+        return (r - taken) * under.inverse(), dr * under.inverse()
     if isinstance(operation, BatchNorm):
         under = (read.gap + bounded(operation.epsilon)).inverse()
         return (r - read.comean) * under, dr * under * operation.excess

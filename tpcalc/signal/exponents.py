@@ -29,6 +29,7 @@ from tpcalc.signal.operations import (
     SharedBias,
     SpanBias,
 )
+from tpcalc.signal.reading import Layers, layers
 
 __all__ = ["Exponents", "exponents"]
 
@@ -54,11 +55,12 @@ class Exponents:
     verdict: str = ""
 
 
-def exponents(graph: LayerGraph) -> tuple[Exponents, ...]:
+def exponents(network: Layers) -> tuple[Exponents, ...]:
     """The exponents of every layer.
 
     Args:
-        graph: The layers; ``Dense(exponent=)`` says which weights are larger or smaller.
+        network: The network, or layers; ``Dense(exponent=)`` says which weights are larger or
+            smaller.
 
     Raises:
         StudyError: An activation that reads a growing layer and is not homogeneous, or a vanishing
@@ -74,6 +76,7 @@ def exponents(graph: LayerGraph) -> tuple[Exponents, ...]:
         >>> [each.square for each in exponents(graph)], exponents(graph)[1].verdict
         ([Fraction(0, 1), Fraction(-1, 1), Fraction(-1, 1), Fraction(-1, 1)], 'trivial')
     """
+    graph = layers(network)
     _check_sums(graph)
     read = {p for layer in graph.layers if _bends(layer.operation) for p in layer.parents}
     found: list[Exponents] = []
@@ -138,7 +141,9 @@ def _of(
     if isinstance(operation, Bias | SpanBias | SharedBias):
         return Exponents(max(own.square, ZERO), own.gap, own.gradient)
     if isinstance(operation, LayerNorm | BatchNorm):
-        size = below[0] if isinstance(operation, LayerNorm) else own.gap
+        size = own.gap
+        if isinstance(operation, LayerNorm):
+            size = below[0] if operation.centred else own.square
         over = max(size, ZERO) if operation.epsilon else size
         return Exponents(size - over, own.gap - over, own.gradient - over)
     assert isinstance(operation, Activation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
@@ -24,10 +24,17 @@ __all__ = ["Layer", "LayerGraph", "chain", "propagate"]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """An operation and the numbers of the layers that it reads."""
+    """An operation and the numbers of the layers that it reads.
+
+    Args:
+        operation: What it does.
+        parents: What it reads.
+        place: Where it comes from, a node and the user's line, for messages.
+    """
 
     operation: Operation
     parents: tuple[int, ...]
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class LayerGraph:
 
     Args:
         layers: The layers.
+        names: Names of layers with their numbers.
 
     Raises:
         StudyError: No input at the start, a layer that reads one which comes later, layers of
@@ -49,6 +57,7 @@ class LayerGraph:
     """
 
     layers: tuple[Layer, ...]
+    names: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if not self.layers or not isinstance(self.layers[0].operation, Input):

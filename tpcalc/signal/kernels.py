@@ -19,6 +19,7 @@ from tpcalc.evaluate.quadrature.layer import direct_gap, layer_moments, prepared
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Method
+from tpcalc.signal.given import Act, tau_of
 
 __all__ = ["Kernels", "average"]
 
@@ -34,7 +35,7 @@ class Kernels:
     v is many orders smaller than q and q - c would be noise.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
 
     Source: Schoenherr, The nonlinearity coefficient, sections 5.3 and 5.4.
 
@@ -47,7 +48,10 @@ class Kernels:
         0.5
     """
 
-    tau: Expr
+    tau: Act
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
 
     @cached_property
     def _slope(self) -> Expr:

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from tpcalc.catalog.activations import lookup
 from tpcalc.errors import StudyError
 from tpcalc.signal.activations.calibrate import calibrated
+from tpcalc.signal.given import Act, whole
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -37,7 +37,7 @@ class MacroLayers:
 
     Args:
         count: How many.
-        activation: Its name in the catalogue.
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         dilate: d in c tau(d s + h) + b.
         shift: h.
         debias: Whether b makes the mean 0 at unit Gaussians.
@@ -57,7 +57,7 @@ class MacroLayers:
     """
 
     count: int
-    activation: str
+    activation: Act
     dilate: float = 1.0
     shift: float = 0.0
     debias: bool = False
@@ -83,10 +83,8 @@ class MacroLayers:
         Args:
             batch: The size of the batch of batch norm; None: infinite.
         """
-        expr = lookup(self.activation).fn.expr
-        tau = Activation(
-            calibrated(expr, self.dilate, self.shift, self.debias), lookup(self.activation).text
-        )
+        own = whole(self.activation)
+        tau = Activation(calibrated(own.expr, self.dilate, self.shift, self.debias), own.text)
         found = LayerGraph((Layer(Input(), ()),))
         starts: dict[int, int] = {}
         for index in range(1, self.count + 1):

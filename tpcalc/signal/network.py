@@ -18,26 +18,28 @@ from tpcalc.signal.operations import (
     SharedBias,
     SpanBias,
 )
+from tpcalc.signal.reading import Layers, layers
 
 __all__ = ["network_of", "steps_of"]
 
 
-def steps_of(graph: LayerGraph) -> list[steps.Step]:
+def steps_of(source: Layers) -> list[steps.Step]:
     """The layers as ``tpcalc.finite.layered`` takes them.
 
     Args:
-        graph: The layers.
+        source: The network, or layers.
 
     Example:
         >>> from tpcalc.signal.graph import chain
         >>> [type(step).__name__ for step in steps_of(chain(Input(), [Dense(2), LayerNorm()]))]
         ['Input', 'Dense', 'LayerNorm']
     """
+    graph = layers(source)
     return [_step(graph, layer) for layer in graph.layers]
 
 
 def network_of(
-    graph: LayerGraph,
+    source: Layers,
     width: int,
     inputs: int,
     seed: int = 0,
@@ -47,7 +49,7 @@ def network_of(
     """A network drawn at a width: a function of batches that shows all of its layers.
 
     Args:
-        graph: The layers.
+        source: The network, or layers; every layer gets weights of its own.
         width: n.
         inputs: Features of an input.
         seed: For the weights.
@@ -67,7 +69,7 @@ def network_of(
     """
     from tpcalc.finite.layered.network import Layered
 
-    return Layered(steps_of(graph), width, inputs, seed, device, dtype)
+    return Layered(steps_of(source), width, inputs, seed, device, dtype)
 
 
 def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
@@ -105,7 +107,7 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
     if isinstance(operation, Activation):
         return steps.Elementwise(operation.tau, parents)
     if isinstance(operation, LayerNorm):
-        return steps.LayerNorm(float(operation.epsilon), parents)
+        return steps.LayerNorm(float(operation.epsilon), parents, operation.centred)
     if isinstance(operation, BatchNorm):
         return steps.BatchNorm(float(operation.epsilon), parents)
     assert isinstance(operation, Addition)

@@ -9,21 +9,28 @@ from tpcalc.errors import UsageError
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.results import Estimate
 from tpcalc.signal.graph import LayerGraph, propagate
-from tpcalc.signal.operations import Addition
+from tpcalc.signal.operations import Addition, Input
+from tpcalc.signal.reading import Layers, layers, numbered
 from tpcalc.signal.state import State, exponential, logarithm, ratio
 
 __all__ = ["WeightedPath", "coefficient", "heaviest_paths", "nlc", "path_nlc"]
 
 
-def nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
+def nlc(
+    network: Layers,
+    start: int | str = 0,
+    end: int | str | None = None,
+    inputs: Input | None = None,
+) -> Estimate:
     """sqrt(g_l v_m / (g_m v_l)), the limit of the nonlinearity coefficient from layer m to layer l.
 
     It is 1 for linear maps. Layer m has to be a bottleneck: every path to l leads through it.
 
     Args:
-        graph: The layers.
-        start: m; the input by default.
+        network: The network, or layers.
+        start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -33,14 +40,16 @@ def nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
 
     Example:
         >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Activation, Dense, Input
+        >>> from tpcalc.signal.operations import Activation, Dense
         >>> round(nlc(chain(Input(1, 0), [Dense(2), Activation.named("relu")])).value, 9)
         1.211173896
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> round(nlc(lookup("mlp").make(1, "relu")).value, 9)
+        1.211173896
     """
-    last = graph.last if end is None else end
-    _check(graph, start, last)
+    graph, first, last = _asked(network, start, end, inputs)
     states = propagate(graph)
-    return coefficient(states[start], states[last])
+    return coefficient(states[first], states[last])
 
 
 def coefficient(start: State, end: State) -> Estimate:
@@ -59,16 +68,22 @@ def _log_square(start: State, end: State) -> Bounded:
     return end.log_gradient - start.log_gradient + logarithm(start.gap) - logarithm(end.gap)
 
 
-def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estimate:
+def path_nlc(
+    network: Layers,
+    start: int | str = 0,
+    end: int | str | None = None,
+    inputs: Input | None = None,
+) -> Estimate:
     """The same by the paths from m to l: an average of products over their layers.
 
     Dense layers and biases have the coefficient 1, and so has batch norm in an infinite batch; in
     a batch of B inputs its square is (B - 2) / (B - 3).
 
     Args:
-        graph: The layers.
-        start: m; the input by default.
+        network: The network, or layers.
+        start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -82,11 +97,10 @@ def path_nlc(graph: LayerGraph, start: int = 0, end: int | None = None) -> Estim
         >>> round(path_nlc(chain(Input(1, 0), [Dense(2), BatchNorm(6)])).value ** 2, 12)
         1.333333333333
     """
-    last = graph.last if end is None else end
-    _check(graph, start, last)
+    graph, first, last = _asked(network, start, end, inputs)
     states = propagate(graph)
-    found = {start: Bounded(1.0)}
-    for index in range(start + 1, last + 1):
+    found = {first: Bounded(1.0)}
+    for index in range(first + 1, last + 1):
         steps = _steps(graph, states, index)
         parts = (found[p] * weight * factor for p, weight, factor in steps if p in found)
         found[index] = sum(parts, Bounded(0.0))
@@ -114,15 +128,20 @@ class WeightedPath:
 
 
 def heaviest_paths(
-    graph: LayerGraph, count: int = 5, start: int = 0, end: int | None = None
+    network: Layers,
+    count: int = 5,
+    start: int | str = 0,
+    end: int | str | None = None,
+    inputs: Input | None = None,
 ) -> tuple[WeightedPath, ...]:
     """The paths from m to l that add most to the square of the coefficient, the largest first.
 
     Args:
-        graph: The layers.
+        network: The network, or layers.
         count: How many.
-        start: m; the input by default.
+        start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -137,11 +156,10 @@ def heaviest_paths(
         >>> first.layers, second.layers, round(first.weight + second.weight, 12)
         ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
     """
-    last = graph.last if end is None else end
-    _check(graph, start, last)
+    graph, first, last = _asked(network, start, end, inputs)
     states = propagate(graph)
-    found: dict[int, list[WeightedPath]] = {start: [WeightedPath((start,), 1.0, 1.0)]}
-    for index in range(start + 1, last + 1):
+    found: dict[int, list[WeightedPath]] = {first: [WeightedPath((first,), 1.0, 1.0)]}
+    for index in range(first + 1, last + 1):
         own = [
             WeightedPath(
                 (*path.layers, index), path.weight * weight.value, path.product * factor.value
@@ -166,6 +184,16 @@ def _steps(
             yield parent, w * w * ratio(before.gap, own.gap), Bounded(1.0)
         else:
             yield parent, Bounded(1.0), exponential(_log_square(before, own))
+
+
+def _asked(
+    network: Layers, start: int | str, end: int | str | None, inputs: Input | None
+) -> tuple[LayerGraph, int, int]:
+    """The layers, and the numbers of the two that are asked about."""
+    graph = layers(network, inputs)
+    first, last = numbered(graph, start), numbered(graph, end)
+    _check(graph, first, last)
+    return graph, first, last
 
 
 def _check(graph: LayerGraph, start: int, last: int) -> None:

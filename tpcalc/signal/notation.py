@@ -217,7 +217,7 @@ def _term(part: ast.expr, names: dict[str, int], sign: int) -> tuple[Number, int
 
 
 def _value(part: ast.expr) -> Number | str | None:
-    if isinstance(part, ast.Constant) and (part.value is None or isinstance(part.value, str)):
+    if isinstance(part, ast.Constant) and isinstance(part.value, str | bool | None):
         return part.value
     if isinstance(part, ast.Name):
         return part.id

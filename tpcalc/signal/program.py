@@ -24,6 +24,7 @@ from tpcalc.signal.operations import (
     SharedBias,
     SpanBias,
 )
+from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.weights import Weights, dimension, gaussian_vectors
 
 __all__ = ["program_of"]
@@ -32,7 +33,6 @@ CENTRED = Fn(Var(0) - Par(0), 1, 1)
 SQUARE = Fn(Var(0) ** 2, 1)
 INNER = Fn(Var(0) * Var(1), 2)
 FIRST = Fn(Var(0), 1)
-INVERSE_ROOT = Fn(Par(0) ** Fraction(-1, 2), 0, 1)
 MINUS = Fn(-1 * Par(0), 0, 1)
 
 
@@ -45,11 +45,13 @@ class _Copies:
     change: Ref
 
 
-def program_of(graph: LayerGraph) -> Program:
+def program_of(network: Layers, inputs: Input | None = None) -> Program:
     """The graph written out: what the recursion says, the limit of this program says as well.
 
     Args:
-        graph: The layers. Normalisation over a batch has no program: its batch is infinite.
+        network: The network, or layers. Normalisation over a batch has no program: its batch is
+            infinite.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Returns:
         A program with outputs ``q[l]``, ``c[l]`` and ``g[l]`` for each layer l: averages over
@@ -67,6 +69,7 @@ def program_of(graph: LayerGraph) -> Program:
         >>> [name for name, _ in program.outputs]
         ['q[0]', 'c[0]', 'g[0]', 'q[1]', 'c[1]', 'g[1]']
     """
+    graph = layers(network, inputs)
     writer = _Writer(Builder(), graph)
     made: list[_Copies] = []
     for index, layer in enumerate(graph.layers):
@@ -158,16 +161,10 @@ class _Writer:
         return _Copies(one, other, self.builder.add(Nonlin(slope, (own.one, own.change))))
 
     def _normalised(self, operation: LayerNorm, own: _Copies) -> _Copies:
-        if operation.epsilon:
-            raise StudyError(
-                f"layer norm with epsilon = {operation.epsilon} has no program here.",
-                where="program_of",
-                hint="Give epsilon 0.",
-            )
         add = self.builder.add
-        one, scale = self._standard(own.one)
-        other, _ = self._standard(own.other)
-        centred = self._centred(own.change)
+        one, scale = self._standard(own.one, operation)
+        other, _ = self._standard(own.other, operation)
+        centred = self._centred(own.change) if operation.centred else own.change
         along = add(Nonlin(MINUS, (), (add(Moment(INNER, (one, centred))),)))
         straight = add(LinComb((Fraction(1), Fraction(1)), (None, along), (centred, one)))
         return _Copies(one, other, add(LinComb((Fraction(1),), (scale,), (straight,))))
@@ -176,8 +173,9 @@ class _Writer:
         mean = self.builder.add(Moment(FIRST, (vector,)))
         return self.builder.add(Nonlin(CENTRED, (vector,), (mean,)))
 
-    def _standard(self, vector: Ref) -> tuple[Ref, Ref]:
+    def _standard(self, vector: Ref, operation: LayerNorm) -> tuple[Ref, Ref]:
         add = self.builder.add
-        centred = self._centred(vector)
-        scale = add(Nonlin(INVERSE_ROOT, (), (add(Moment(SQUARE, (centred,))),)))
+        centred = self._centred(vector) if operation.centred else vector
+        inverse = Fn((Par(0) + operation.epsilon) ** Fraction(-1, 2), 0, 1)
+        scale = add(Nonlin(inverse, (), (add(Moment(SQUARE, (centred,))),)))
         return add(LinComb((Fraction(1),), (scale,), (centred,))), scale

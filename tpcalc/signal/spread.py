@@ -11,6 +11,7 @@ from tpcalc.errors import UsageError
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.signal.graph import Layer, LayerGraph, propagate
 from tpcalc.signal.operations import SharedBias
+from tpcalc.signal.reading import Layers, layers
 
 __all__ = ["Spread", "draw", "spread"]
 
@@ -54,11 +55,11 @@ def draw(graph: LayerGraph, seed: int) -> LayerGraph:
     return LayerGraph(tuple(layers))
 
 
-def spread(graph: LayerGraph, draws: int = 200, seed: int = 0) -> tuple[Spread, ...]:
+def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ...]:
     """Mean and standard deviation of every layer's second moment over draws of shared biases.
 
     Args:
-        graph: The layers.
+        network: The network, or layers.
         draws: How many times the biases are drawn.
         seed: For the draws.
 
@@ -78,7 +79,7 @@ def spread(graph: LayerGraph, draws: int = 200, seed: int = 0) -> tuple[Spread, 
     """
     if draws < 2:
         raise UsageError(f"draws is {draws}; a spread takes 2 or more.")
-    rng = np.random.default_rng(seed)
+    graph, rng = layers(network), np.random.default_rng(seed)
     seeds = rng.integers(0, 2**63, draws)
     first = next((k for k, o in enumerate(graph.pairs) if isinstance(o[0], SharedBias)), 1)
     known = propagate(LayerGraph(graph.layers[:first]))  # what no draw changes

@@ -11,7 +11,8 @@ import numpy as np
 
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.functions import Expr, Var
-from tpcalc.signal.graph import LayerGraph, propagate
+from tpcalc.signal.given import of_activation
+from tpcalc.signal.graph import propagate
 from tpcalc.signal.kernels import Kernels, average
 from tpcalc.signal.operations import (
     Activation,
@@ -23,6 +24,7 @@ from tpcalc.signal.operations import (
     SharedBias,
     SpanBias,
 )
+from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.state import State, ratio
 
 __all__ = ["Stability", "stability", "stability_number"]
@@ -64,13 +66,14 @@ class Stability:
         return self.worst / sqrt(width)
 
 
-def stability_number(tau: Expr, q: Bounded) -> Bounded:
+@of_activation
+def stability_number(tau: Expr, q: Bounded | float) -> Bounded:
     """The number s = lambda L'(lambda) / L(lambda), L^2 = E tau^2 at the variance q = lambda^2.
 
     Below 1 an activation makes relative deviations of lengths smaller, above 1 larger.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.6 and Theorem 6.
@@ -80,17 +83,21 @@ def stability_number(tau: Expr, q: Bounded) -> Bounded:
         >>> round(stability_number(lookup("tanh").fn.expr, Bounded(1.0)).value, 6)
         0.461071
     """
+    q = bounded(q)
     weighted = average(tau**2 * Var(0) ** 2, q)
     plain = Kernels(tau).second(q)
     return (ratio(weighted, q * plain) - 1) * 0.5
 
 
-def stability(graph: LayerGraph, states: tuple[State, ...] | None = None) -> Stability:
+def stability(
+    network: Layers, states: tuple[State, ...] | None = None, inputs: Input | None = None
+) -> Stability:
     """The growth of relative deviations of lengths through a graph.
 
     Args:
-        graph: The layers.
+        network: The network, or layers.
         states: Their states, where they are known.
+        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.6.
 
@@ -102,6 +109,7 @@ def stability(graph: LayerGraph, states: tuple[State, ...] | None = None) -> Sta
         >>> round(found.factors[-1].value, 9), found.label, found.reach(0.1)
         (32.0, 'unstable', 8)
     """
+    graph = layers(network, inputs)
     known = propagate(graph) if states is None else states
     curved = any(_reads_means(o, [known[p] for p in read]) for o, read in graph.pairs)
     lengths: list[Bounded] = []
@@ -153,7 +161,7 @@ def _reads_means(operation: Operation, parents: list[State]) -> bool:
     """Whether the length of a layer depends on means of what it reads."""
     with_mean = sum(part.mean.value != 0 for part in parents)
     if isinstance(operation, LayerNorm):
-        return operation.epsilon != 0 and with_mean > 0
+        return operation.centred and operation.epsilon != 0 and with_mean > 0
     return isinstance(operation, Addition) and with_mean > 1
 
 
@@ -186,8 +194,16 @@ def _mean_growth(tau: Expr, q: Bounded) -> Bounded:
 
 def _normalised(operation: LayerNorm, read: State) -> _Part:
     """Layer norm takes the length out, but for epsilon."""
+    spread = operation.spread(read)
+    under = spread + bounded(operation.epsilon)
+    found = _Part(Bounded(0.0))
+    if not operation.centred and read.mean.value != 0:
+        mean = under.inverse().root()
+        found = found._replace(
+            mean_by_length=read.mean * read.square * mean * under.inverse() * -0.5, mean=mean
+        )
     if not operation.epsilon:
-        return _Part(Bounded(0.0))
-    spread = read.square - read.mean * read.mean
-    left = ratio(bounded(operation.epsilon), (spread + bounded(operation.epsilon)) * spread)
-    return _Part(left * read.square, -2 * left * read.mean)
+        return found
+    left = ratio(bounded(operation.epsilon), under * spread)
+    by_mean = -2 * left * read.mean if operation.centred else Bounded(0.0)
+    return found._replace(length=left * read.square, length_by_mean=by_mean)

@@ -7,8 +7,6 @@ from math import log
 
 import numpy as np
 
-from tpcalc.catalog.activation import Activation
-from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr
@@ -26,6 +24,7 @@ from tpcalc.results import (
 )
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.drift import Drift, drift
+from tpcalc.signal.given import Act, whole
 from tpcalc.signal.maps.curves import (
     correlation_curve,
     correlation_step,
@@ -52,7 +51,7 @@ RANKS = 40
 
 
 def survey(
-    activation: str | Activation,
+    activation: Act,
     weights: float,
     biases: float = 0.0,
     rank: float = 1.0,
@@ -62,7 +61,7 @@ def survey(
     """Phase, depth scales, gradients, spectra and the edge of chaos of one kind of layer.
 
     Args:
-        activation: An activation of the catalogue, or one of your own.
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         weights: The variance of the weights, times the fan-in.
         biases: The variance of the biases.
         rank: Rank over width of the weights; both variances then count as much less.
@@ -87,8 +86,8 @@ def survey(
         ('ordered', 0.984359, 63.43)
     """
     begun = time.perf_counter()
-    found = lookup(activation)
-    tau, layers = found.fn.expr, checks.whole(depth, "depth", least=1)
+    found = whole(activation, "survey")
+    tau, layers = found.expr, checks.whole(depth, "depth", least=1)
     if family not in FAMILIES:
         raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(FAMILIES)}.")
     given = LayerMap(tau, weights, biases, rank, square=1.0)

@@ -1,4 +1,4 @@
-"""Programs and networks in Python files: ``file.py:name``."""
+"""Programs, networks and activations in Python files: ``file.py:name``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -16,12 +17,13 @@ from typing import Any
 
 from tpcalc.dsl import Traced
 from tpcalc.dsl import as_program as program_of
+from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.own import Network, as_network
+from tpcalc.networks.own import Network, as_network, is_network
 from tpcalc.program.program import Program
 
-__all__ = ["load_named", "split_model"]
+__all__ = ["load_activation", "load_named", "load_network", "split_model"]
 
 
 def split_model(model: str) -> tuple[str, str | None] | None:
@@ -35,6 +37,59 @@ def split_model(model: str) -> tuple[str, str | None] | None:
         return model, None
     file, found, name = model.rpartition(".py:")
     return (file + ".py", name) if found else None
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is taken from a file.
+
+    Args:
+        word: It in words.
+        plural: Several of them.
+        makes: How to write one.
+        holds: Whether a value of a module stands for one when no name is given.
+        named: Whether a value that is named stands for one.
+    """
+
+    word: str
+    plural: str
+    makes: str
+    holds: Callable[[Any, ModuleType], bool]
+    named: Callable[[Any], bool]
+
+
+def _is_network(value: Any, module: ModuleType) -> bool:
+    """Networks, and the classes of networks that the file itself writes."""
+    if inspect.isclass(value):
+        return issubclass(value, Network) and value.__module__ == module.__name__
+    return isinstance(value, Architecture)
+
+
+def _is_program(value: Any) -> bool:
+    return isinstance(value, Program | Traced)
+
+
+MODEL = _Kind(
+    "program or network",
+    "programs or networks",
+    "Put @tp.program or @tp.network above a function.",
+    lambda value, module: _is_program(value) or _is_network(value, module),
+    lambda value: _is_program(value) or is_network(value),
+)
+NETWORK = _Kind(
+    "network",
+    "networks",
+    "Put @tp.network above a function net(t, x), or inherit from tp.Network.",
+    _is_network,
+    is_network,
+)
+ACTIVATION = _Kind(
+    "activation",
+    "activations",
+    "Make one with tp.function, or write a function of expressions.",
+    lambda value, module: isinstance(value, Elementwise),
+    callable,
+)
 
 
 def load_named(path: str | Path, name: str | None = None) -> tuple[str, Program | Architecture]:
@@ -53,56 +108,78 @@ def load_named(path: str | Path, name: str | None = None) -> tuple[str, Program 
             file), it holds neither, or the name is something else.
         UnknownName: The file has no such name.
     """
-    path = Path(path)
-    module = _run(path, path.stat().st_mtime_ns if path.is_file() else 0)
-    found = {key: value for key, value in vars(module).items() if _is_model(value, module)}
-    if name is None:
-        return _loaded(path, *_only(found, path))
-    if not hasattr(module, name):
-        raise UnknownName("program or network", name, found, where=str(path))
-    value = getattr(module, name)
-    if not _is_model(value, module):
-        raise StudyError(
-            f"{name} is {_described(value)}, neither a program nor a network.",
-            where=str(path),
-            hint=f"Put @tp.program or @tp.network above a function. {_listing(found)}",
-        )
-    return _loaded(path, name, value)
+    found, value = _named(Path(path), name, MODEL)
+    if not _is_program(value):
+        return found, _network(Path(path), value)
+    with user_errors(Path(path)):  # a decorated function runs here, on the user's own lines
+        return found, program_of(value)
 
 
-def _is_model(value: Any, module: ModuleType) -> bool:
-    """Programs, networks, and classes of networks that the file itself writes."""
-    if inspect.isclass(value):
-        return issubclass(value, Network) and value.__module__ == module.__name__
-    return isinstance(value, Program | Traced | Architecture)
+def load_network(path: str | Path, name: str | None = None) -> tuple[str, Architecture]:
+    """Import a Python file and take a network from it.
+
+    Args:
+        path: The file, as for ``load_named``.
+        name: The variable that holds the network; may be left out if there is one only.
+
+    Raises:
+        StudyError: As for ``load_named``.
+        UnknownName: The file has no such name.
+    """
+    found, value = _named(Path(path), name, NETWORK)
+    return found, _network(Path(path), value)
 
 
-def _loaded(path: Path, name: str, value: Any) -> tuple[str, Program | Architecture]:
-    # A decorated function runs here, on the user's own lines.
+def load_activation(path: str | Path, name: str | None = None) -> tuple[str, Any]:
+    """Import a Python file and take an activation from it.
+
+    Args:
+        path: The file, as for ``load_named``.
+        name: The variable that holds it; may be left out if there is one only.
+
+    Raises:
+        StudyError: As for ``load_named``.
+        UnknownName: The file has no such name.
+    """
+    return _named(Path(path), name, ACTIVATION)
+
+
+def _network(path: Path, value: Any) -> Architecture:
     with user_errors(path):
-        if isinstance(value, Program | Traced):
-            return name, program_of(value)
         found = as_network(value)
         _ = found.smallest
-        return name, found
+        return found
 
 
-def _only(found: dict[str, Any], path: Path) -> tuple[str, Any]:
-    if len(found) == 1:
-        return next(iter(found.items()))
+def _named(path: Path, name: str | None, kind: _Kind) -> tuple[str, Any]:
+    """A value of a file by its name, or the only one there is."""
+    module = _run(path, path.stat().st_mtime_ns if path.is_file() else 0)
+    there = {key: value for key, value in vars(module).items() if kind.holds(value, module)}
+    if name is None:
+        return _only(there, path, kind)
+    if not hasattr(module, name):
+        raise UnknownName(kind.word, name, there, where=str(path))
+    value = getattr(module, name)
+    if not kind.named(value):
+        listing = f"In this file: {', '.join(there)}." if there else "There is none here."
+        raise StudyError(
+            f"{name} is {_described(value)}, no {kind.word}.",
+            where=str(path),
+            hint=f"{kind.makes} {listing}",
+        )
+    return name, value
+
+
+def _only(there: dict[str, Any], path: Path, kind: _Kind) -> tuple[str, Any]:
+    if len(there) == 1:
+        return next(iter(there.items()))
     raise StudyError(
-        "the file has no program and no network."
-        if not found
-        else "the file has several programs or networks.",
+        f"the file has several {kind.plural}." if there else f"the file has no {kind.word}.",
         where=str(path),
-        hint="Put @tp.program or @tp.network above a function."
-        if not found
-        else f"Say which: {', '.join(f'{path}:{name}' for name in found)}.",
+        hint=f"Say which: {', '.join(f'{path}:{name}' for name in there)}."
+        if there
+        else kind.makes,
     )
-
-
-def _listing(found: dict[str, Any]) -> str:
-    return f"In this file: {', '.join(found)}." if found else "There is none here."
 
 
 def _described(value: Any) -> str:

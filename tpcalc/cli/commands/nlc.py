@@ -27,7 +27,8 @@ Model = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="mlp, resnet, or a file with one layer a line: a = dense(x, 1.5).",
+        help="mlp, resnet, a network of your own (file.py:net), or a file with one layer a line: "
+        "a = dense(x, 1.5).",
         show_default=False,
     ),
 ]
@@ -162,13 +163,30 @@ Typed = dict[str, Any]
 def _graph(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
     """The layers, what they are called, and where more is said of them."""
     from tpcalc.signal.notation import parse_graph
+    from tpcalc.study.program_file import split_model
 
     if model in _NETWORKS:
         return _network(model, typed)
+    place = split_model(model)
+    if place is not None:
+        return _own(place, typed)
     text = _read(model)
     if typed:
         raise _stray(next(iter(typed)), "the file says what the layers are")
     return parse_graph(text), Path(model).name, ()
+
+
+def _own(place: tuple[str, str | None], typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
+    from tpcalc.signal.operations import Input
+    from tpcalc.signal.reading import layers
+    from tpcalc.study.program_file import load_network
+
+    start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
+    for name in typed:
+        if name not in ("q", "c"):
+            raise _stray(name, "the file says what the network is")
+    name, network = load_network(*place)
+    return layers(network, start), f"{name}: {network.words}", ()
 
 
 def _network(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
@@ -257,7 +275,10 @@ def _read(model: str) -> str:
 
     place = Path(model)
     if not place.is_file():
-        hint = "Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5)."
+        hint = (
+            "Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5); or give "
+            "a network of a file, file.py:net."
+        )
         if _is_activation(model):
             hint = f"Write mlp --act {model}."
         raise UsageError(f"{model!r} is neither mlp nor resnet, nor a file.", hint=hint)

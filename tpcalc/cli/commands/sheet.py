@@ -21,7 +21,8 @@ Word = Annotated[
     str,
     typer.Argument(
         metavar="ACTIVATION",
-        help="A name of the catalogue, with parameters after a colon: gelu, leaky_relu:0.2.",
+        help="A name of the catalogue, with parameters after a colon: gelu, leaky_relu:0.2; a "
+        "formula: z*tanh(z); or one of your own: file.py:name.",
         show_default=False,
     ),
 ]
@@ -60,6 +61,7 @@ def sheet(
 ) -> None:
     """What an activation does to signals: nonlinearity, lengths and correlations by layer."""
     from tpcalc.cli import payload
+    from tpcalc.cli.activations import activation as activation_of
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
     from tpcalc.cli.values import rational
@@ -73,7 +75,7 @@ def sheet(
     wide, moved = float(rational("--dilate", dilate)), float(rational("--shift", shift))
     found = Sheets(
         tuple(
-            made(name, dilate=wide, shift=moved, debias=debias, normalize=normalize)
+            made(activation_of(name), dilate=wide, shift=moved, debias=debias, normalize=normalize)
             for name in names
         )
     )

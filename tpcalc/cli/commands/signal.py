@@ -12,6 +12,7 @@ from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
+    from tpcalc.functions import Expr
     from tpcalc.results import Signal
 
 __all__ = ["signal"]
@@ -20,7 +21,8 @@ Word = Annotated[
     str,
     typer.Argument(
         metavar="ACTIVATION",
-        help="A name of the catalogue, with parameters after a colon: tanh, leaky_relu:0.2.",
+        help="A name of the catalogue, with parameters after a colon: tanh, leaky_relu:0.2; a "
+        "formula: z*tanh(z); or one of your own: file.py:name.",
         show_default=False,
     ),
 ]
@@ -90,18 +92,21 @@ def signal(
 ) -> None:
     """Signals in deep networks: phase, depth scales, gradients, spectra, edge of chaos."""
     from tpcalc.cli import payload
+    from tpcalc.cli.activations import activation as read
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
     from tpcalc.errors import EvaluationError
+    from tpcalc.signal.given import whole
     from tpcalc.signal.survey import survey
 
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
     share = _number("--rank", rank)
     chosen = _edge if edge else _given
-    pair = chosen(activation, (weights, biases, q), share, effective)
+    own = whole(read(activation))
+    pair = chosen(own.expr, (weights, biases, q), share, effective)
     try:
-        found = survey(activation, *pair, rank=share, family=family, depth=depth)
+        found = survey(own, *pair, rank=share, family=family, depth=depth)
     except EvaluationError as error:
         raise _no_length(error, activation, pair, share, depth) from error
     title = f"Signals in deep {found.activation} networks"
@@ -130,11 +135,10 @@ def signal(
 Typed = tuple[str | None, str | None, str | None]
 
 
-def _given(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
+def _given(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
     """The variances as typed, or those of which they are the effective ones."""
     from fractions import Fraction
 
-    from tpcalc.catalog.activations import lookup
     from tpcalc.cli.values import rational
     from tpcalc.cli.variances import kept
     from tpcalc.errors import UsageError
@@ -146,14 +150,13 @@ def _given(activation: str, typed: Typed, rank: float, effective: bool) -> tuple
     added = rational("--biases", biases or "0")
     if weights is None:
         share = Fraction(1) if effective or rank <= 0 else Fraction(rank)
-        weights = str(kept(lookup(activation).fn.expr, added * share, share))
+        weights = str(kept(tau, added * share, share))
     pair = (_number("--weights", weights), float(added))
     return low_rank_start(*pair, rank) if effective else pair
 
 
-def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
+def _edge(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
     """Variances at the edge of chaos."""
-    from tpcalc.catalog.activations import lookup
     from tpcalc.errors import UsageError
     from tpcalc.signal.maps.layer_map import edge_of_chaos, edges
 
@@ -161,7 +164,6 @@ def _edge(activation: str, typed: Typed, rank: float, effective: bool) -> tuple[
     if weights is not None or (q is not None and biases is not None):
         lost = "--weights" if weights is not None else "--biases"
         raise UsageError(f"{lost}: --edge chooses it.", hint="Leave it out.")
-    tau = lookup(activation).fn.expr
     if q is not None:
         pair = tuple(edge_of_chaos(tau, _number("--q", q), rank))
         return pair[0], pair[1]

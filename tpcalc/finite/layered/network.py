@@ -159,7 +159,7 @@ class Layered:
         if isinstance(step, Elementwise):
             return coordinatewise(step.function, *reads)
         if isinstance(step, LayerNorm):
-            return _normalized(reads[0], 1, step.eps)
+            return _normalized(reads[0], 1, step.eps, step.centred)
         if isinstance(step, BatchNorm):
             if len(reads[0]) < 2:
                 raise UsageError(
@@ -216,7 +216,7 @@ class Layered:
         return found
 
 
-def _normalized(x: Tensor, dim: int, eps: float) -> Tensor:
-    centred = x - x.mean(dim, keepdim=True)
+def _normalized(x: Tensor, dim: int, eps: float, centre: bool = True) -> Tensor:
+    centred = x - x.mean(dim, keepdim=True) if centre else x
     spread = (centred * centred).mean(dim, keepdim=True)
     return centred * (spread + eps).rsqrt()

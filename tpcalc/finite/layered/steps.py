@@ -173,6 +173,7 @@ class LayerNorm:
     Args:
         eps: What is added to the variance.
         parents: The layer that it reads; () for the one before.
+        centred: Whether the mean is subtracted; without it this is RMS norm.
 
     Raises:
         StudyError: A negative eps.
@@ -184,6 +185,7 @@ class LayerNorm:
 
     eps: float = 0.0
     parents: Parents = ()
+    centred: bool = True
 
     def __post_init__(self) -> None:
         _addend(self.eps, "LayerNorm")

@@ -19,6 +19,7 @@ from tpcalc.results import Asymptote, Estimate, Method, Status
 from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.length import LengthKernel, sides
 from tpcalc.signal.activations.reach import longest
+from tpcalc.signal.given import of_activation
 
 __all__ = ["asymptotes"]
 
@@ -31,11 +32,12 @@ OFF = 0.05
 FLAT = 1e-6
 
 
+@of_activation
 def asymptotes(tau: Expr) -> tuple[Asymptote, ...]:
     """n(lambda^2, 0) for lambda to 0 and to infinity: factor * lambda^power.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
 
     Returns:
         One for each end; none where the activation is constant as far as such inputs reach, or

@@ -9,6 +9,7 @@ from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute, walk
 from tpcalc.functions.numbers import as_number, is_finite
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import Kernels, average
 
 __all__ = ["calibrated", "check_spread", "debiased", "dilated", "normalized"]
@@ -18,6 +19,7 @@ CLOSE = 1e-10  # of E tau^2: what the constants may miss
 CONSTANT = 1e-12
 
 
+@of_activation
 def calibrated(
     tau: Expr, dilate: Number = 1, shift: Number = 0, debias: bool = False, q: Number = 1
 ) -> Expr:
@@ -26,7 +28,7 @@ def calibrated(
     Without ``debias`` b = 0 and c = 1 / sqrt(E tau^2); with it c = 1 / sqrt(Var tau), b = -c E tau.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         dilate: d.
         shift: h.
         debias: Whether the mean becomes 0.
@@ -48,11 +50,12 @@ def calibrated(
     return normalized(debiased(moved, q) if debias else moved, q)
 
 
+@of_activation
 def dilated(tau: Expr, dilate: Number = 1, shift: Number = 0) -> Expr:
     """tau(d s + h).
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         dilate: d.
         shift: h.
 
@@ -70,11 +73,12 @@ def dilated(tau: Expr, dilate: Number = 1, shift: Number = 0) -> Expr:
     return substitute(tau, {Var(0): const(d) * Var(0) + const(h)})
 
 
+@of_activation
 def debiased(tau: Expr, q: Number = 1) -> Expr:
     """The activation less its mean, tau - E tau(s), for s ~ N(0, q).
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance of s.
 
     Raises:
@@ -95,11 +99,12 @@ def debiased(tau: Expr, q: Number = 1) -> Expr:
     return tau if abs(mean.value) <= mean.error else tau + _constant(-mean)
 
 
+@of_activation
 def normalized(tau: Expr, q: Number = 1) -> Expr:
     """The activation over its length, tau / sqrt(E tau(s)^2), for s ~ N(0, q).
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance of s.
 
     Raises:

@@ -18,6 +18,7 @@ from tpcalc.results.sheet import CovarianceClass
 from tpcalc.signal.activations.averages import Values, averages
 from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.split import Split, ratio, slope_of, split
+from tpcalc.signal.given import Act, tau_of
 
 __all__ = ["CovarianceKernel"]
 
@@ -34,7 +35,7 @@ class CovarianceKernel:
     """E tau(s) tau(t) over E tau(s)^2, for s, t of variance q and correlation c.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.4.3.
@@ -48,8 +49,11 @@ class CovarianceKernel:
         [1.211174, 1.0514]
     """
 
-    tau: Expr
+    tau: Act
     q: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
 
     @cached_property
     def split(self) -> Split:

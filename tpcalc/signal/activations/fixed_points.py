@@ -17,6 +17,7 @@ from tpcalc.signal.activations.averages import Values
 from tpcalc.signal.activations.length import LengthKernel
 from tpcalc.signal.activations.reach import longest
 from tpcalc.signal.crossings import Changes, Crossing, crossings
+from tpcalc.signal.given import Act, tau_of
 from tpcalc.signal.maps.roots import log_root
 from tpcalc.signal.state import logarithm
 
@@ -43,7 +44,7 @@ class Iteration:
     """The length kernel applied over and over, as it is or divided by its value at 1.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         normalized: Whether it is divided.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.4.2 and Theorem 6.
@@ -55,8 +56,11 @@ class Iteration:
         ('small to 0, large to infinity', [0.0, 0.57735])
     """
 
-    tau: Expr
+    tau: Act
     normalized: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
 
     @cached_property
     def _kernel(self) -> LengthKernel:

@@ -20,6 +20,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.results import Method
 from tpcalc.signal.activations.averages import Values, averages
 from tpcalc.signal.activations.split import slope_of
+from tpcalc.signal.given import Act, tau_of
 
 __all__ = ["LengthKernel", "sides"]
 
@@ -35,7 +36,7 @@ class LengthKernel:
     """L(lambda) = sqrt(E tau(s)^2) for s ~ N(0, lambda^2).
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.4.2.
 
@@ -46,7 +47,10 @@ class LengthKernel:
         ([0.5, 2.0], 1.0)
     """
 
-    tau: Expr
+    tau: Act
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
 
     def squares(self, lengths: Sequence[float] | Array) -> Values:
         """E tau(s)^2.

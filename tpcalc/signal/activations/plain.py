@@ -12,6 +12,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.results import CovarianceMap, Estimate
 from tpcalc.signal.activations.covariance import CovarianceKernel
 from tpcalc.signal.activations.split import ratio
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.graph import chain, propagate
 from tpcalc.signal.nonlinearity import coefficient
 from tpcalc.signal.operations import Activation, Dense, Input, Operation
@@ -40,6 +41,7 @@ class PlainRow:
     log_gradient: Bounded
 
 
+@of_activation
 def plain(
     tau: Expr, depth: int, weights: Fraction | float = 1.0, comean: Fraction | float = 0.0
 ) -> tuple[PlainRow, ...]:
@@ -49,7 +51,7 @@ def plain(
     coefficient nor the bias.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         depth: M.
         weights: The variance of the weights, times the fan-in.
         comean: c of two inputs.
@@ -75,6 +77,7 @@ def plain(
     )
 
 
+@of_activation
 def stable_plain(tau: Expr, depth: int, correlation: float = 0.0) -> tuple[PlainRow, ...]:
     """The same where every layer of preactivations has second moment 1, by the covariance kernel.
 
@@ -82,7 +85,7 @@ def stable_plain(tau: Expr, depth: int, correlation: float = 0.0) -> tuple[Plain
     that the kernel leads to. q is that of the activation, g that of the whole network.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         depth: M.
         correlation: c, that of two inputs of the first activation.
 

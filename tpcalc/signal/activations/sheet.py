@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import isfinite
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from tpcalc.catalog.activation import Activation
-from tpcalc.catalog.activations import lookup
-from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import (
@@ -33,6 +31,7 @@ from tpcalc.signal.activations.length import LengthKernel
 from tpcalc.signal.activations.plain import growth
 from tpcalc.signal.activations.reach import longest
 from tpcalc.signal.activations.split import Split, slope_of
+from tpcalc.signal.given import Act, whole
 
 __all__ = ["CORRELATIONS", "LENGTHS", "sheet"]
 
@@ -46,7 +45,7 @@ _INPUTS = np.linspace(-4.0, 4.0, 161)
 
 
 def sheet(
-    activation: str | Activation | Expr,
+    activation: Act,
     *,
     dilate: float = 1,
     shift: float = 0,
@@ -57,7 +56,7 @@ def sheet(
     """What an activation does to signals: split, length and covariance kernels, their iterates.
 
     Args:
-        activation: A name of the catalogue, an activation, or an expression of ``Var(0)``.
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         dilate: d: the activation is taken at d s + h.
         shift: h.
         debias: Whether its mean under a standard Gaussian is subtracted.
@@ -77,7 +76,8 @@ def sheet(
         (1.211174, 'edge', 'identity')
     """
     began = perf_counter()
-    base, called = _given(activation)
+    given = whole(activation, "sheet")
+    base, called = given.expr, given.text
     slope_of(base)
     tau = dilated(base, dilate, shift)
     try:
@@ -122,22 +122,6 @@ def sheet(
         provenance(tau.text, None, settings, perf_counter() - began),
         (growth(tau, found),),
     )
-
-
-def _given(activation: str | Activation | Expr) -> tuple[Expr, str]:
-    if isinstance(activation, Expr):
-        return activation, activation.text
-    found = lookup(activation)
-    found.evaluate(0.5)  # a power that is a symbol has no values, and says so
-    if found.domain != (-inf, inf):
-        low, high = found.domain
-        raise StudyError(
-            f"{found.text} is defined between {low:g} and {high:g} only, so that it has no "
-            "averages under a Gaussian.",
-            where="sheet",
-            hint="Take an activation that is defined on the whole line.",
-        )
-    return found.fn.expr, found.text
 
 
 def _beyond(name: str) -> EvaluationError:

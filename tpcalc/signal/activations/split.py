@@ -17,6 +17,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.results import Method
 from tpcalc.signal.activations.averages import averages
 from tpcalc.signal.activations.calibrate import check_spread
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import Kernels, average
 
 __all__ = ["Split", "hermite_nlc", "interpolated", "ratio", "slope_of", "split"]
@@ -119,11 +120,12 @@ class Split:
         return ratio(curved + straight, self.rest + straight).root()
 
 
+@of_activation
 def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
     """The least-squares split of an activation under N(0, q).
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance.
 
     Raises:

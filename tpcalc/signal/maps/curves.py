@@ -14,6 +14,7 @@ from tpcalc.evaluate.computed import Computed
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Curve, checks
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.maps.averages import means, products
 from tpcalc.signal.maps.edge import checked_rank, edge_biases
 from tpcalc.signal.maps.layer_map import LayerMap
@@ -63,13 +64,14 @@ class EdgeCurve:
         return Curve("edge", "edge of chaos", tuple(x.tolist()), tuple(y.tolist()), off)
 
 
+@of_activation
 def edge_curve(
     tau: Expr, rank: float = 1.0, low: float = 1e-3, high: float = 10.0, points: int = 100
 ) -> EdgeCurve:
     """The edge of chaos in the plane of the two variances.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         rank: Rank over width of the weights; both variances are divided by it.
         low: The smallest q.
         high: The largest q.
@@ -271,6 +273,7 @@ class ScaleCurve:
     chi: Array
 
 
+@of_activation
 def scale_curve(
     tau: Expr, biases: float, low: float, high: float, rank: float = 1.0, points: int = 60
 ) -> ScaleCurve:
@@ -280,7 +283,7 @@ def scale_curve(
     so that the curve is found by q. Unstable fixed points are left out.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         biases: sigma_b^2, above 0.
         low: The smallest sigma_w^2.
         high: The largest.

@@ -16,6 +16,7 @@ from tpcalc.evaluate.computed import Computed
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import EdgePoint, Estimate, checks
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.averages import means, square_growth
 from tpcalc.signal.maps.roots import log_root
@@ -27,11 +28,12 @@ Kind = Literal["stable", "unstable", "marginal"]
 SMALLEST, LARGEST, BY_TENFOLD = 1e-9, (1e9, 1e5, 1e3, 30.0), 12
 
 
+@of_activation
 def edge_of_chaos(tau: Expr, q: float, rank: float = 1.0) -> EdgePoint:
     """The variances of weights and biases at which q is a fixed point and chi is 1.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The second moment of preactivations.
         rank: Rank over width of the weights.
 
@@ -56,11 +58,12 @@ def edge_of_chaos(tau: Expr, q: float, rank: float = 1.0) -> EdgePoint:
     return _point(Kernels(tau), Bounded(float(square)), gamma)
 
 
+@of_activation
 def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint, ...]:
     """The points of the edge of chaos for biases of this variance.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         biases: The variance of the biases.
         rank: Rank over width of the weights.
 

@@ -13,8 +13,8 @@ import numpy as np
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.evaluate.computed import Computed
-from tpcalc.functions import Expr
 from tpcalc.results import Method, Scale, checks
+from tpcalc.signal.given import Act, tau_of
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.averages import CLOSE, gaps, means, method_of, square_growth
 from tpcalc.signal.maps.edge import checked_rank, edge_of_chaos, edges
@@ -46,7 +46,7 @@ class LayerMap:
     """Dense weights, biases and an activation, layer after layer.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         weights: sigma_w^2: weights have the variance sigma_w^2 / fan-in.
         biases: sigma_b^2.
         rank: Rank over width of the weights, gamma: they are C A, C with orthonormal columns, A
@@ -70,13 +70,14 @@ class LayerMap:
         (1.131491, 63.43)
     """
 
-    tau: Expr
+    tau: Act
     weights: float
     biases: float = 0.0
     rank: float = 1.0
     square: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
         checked_rank(self.rank, "LayerMap")
         w, b = checks.real(self.weights, "weights"), checks.real(self.biases, "biases")
         if not w > 0 or b < 0:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tpcalc.catalog.activations import lookup
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
+from tpcalc.signal.given import Act, whole
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.operations.operation import required
 from tpcalc.signal.state import State, logarithm
@@ -20,7 +20,7 @@ class Activation:
     """A function of every coordinate.
 
     Args:
-        tau: The function, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         label: Its name.
 
     Raises:
@@ -36,11 +36,15 @@ class Activation:
         (0.5, 0.340845)
     """
 
-    tau: Expr
+    tau: Act
     label: str = ""
     _kernels: Kernels = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        found = whole(self.tau)
+        if not (self.label or found.text == found.expr.text):
+            object.__setattr__(self, "label", found.text)
+        object.__setattr__(self, "tau", found.expr)
         required(
             derivative(self.tau, Var(0)).text != "0",
             "Activation",
@@ -64,8 +68,13 @@ class Activation:
             >>> Activation.named("relu^2").name
             'relu_pow[2]'
         """
-        found = lookup(text)
-        return cls(found.fn.expr, found.text)
+        return cls(text)
+
+    @property
+    def expr(self) -> Expr:
+        """The function, of ``Var(0)``."""
+        found: Expr = self.tau
+        return found
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Layer normalisation."""
+"""Layer normalisation, and the one without means."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ class LayerNorm:
 
     Args:
         epsilon: Added to the variance; 0 for the limit of small ones.
+        centred: Whether the mean is subtracted; without it this is RMS norm, division by the root
+            of the mean square + epsilon.
 
     Raises:
         StudyError: A negative epsilon.
@@ -32,6 +34,7 @@ class LayerNorm:
     """
 
     epsilon: Number = Fraction(0)
+    centred: bool = True
 
     def __post_init__(self) -> None:
         required(
@@ -44,7 +47,7 @@ class LayerNorm:
     @property
     def name(self) -> str:
         """For messages and tables."""
-        return "layer norm"
+        return "layer norm" if self.centred else "RMS norm"
 
     def state(self, parents: Sequence[State]) -> State:
         """The state of the layer.
@@ -53,9 +56,16 @@ class LayerNorm:
             parents: The layer that it reads.
         """
         (own,) = parents
-        spread = own.square - own.mean * own.mean
+        spread = self.spread(own)
         under = spread + bounded(self.epsilon)
         square = ratio(spread, under) if self.epsilon else Bounded(1.0)
-        return State(
-            Bounded(0.0), square, ratio(own.gap, under), own.log_gradient - logarithm(under)
-        )
+        mean = Bounded(0.0) if self.centred else own.mean * under.inverse().root()
+        return State(mean, square, ratio(own.gap, under), own.log_gradient - logarithm(under))
+
+    def spread(self, own: State) -> Bounded:
+        """The variance of coordinates, or their mean square.
+
+        Args:
+            own: The layer that it reads.
+        """
+        return own.square - own.mean * own.mean if self.centred else own.square

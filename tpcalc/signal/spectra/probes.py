@@ -20,6 +20,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate, checks
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import average
 from tpcalc.signal.operations import Dense
 from tpcalc.signal.weights import Weights, gaussian_vectors
@@ -59,6 +60,7 @@ class _Layer:
         return self._sloped(builder, self.weights.times(vector))
 
 
+@of_activation
 def probe_program(
     tau: Expr,
     family: str,
@@ -76,7 +78,7 @@ def probe_program(
     limit is a sharp share of them.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``, as of
             ``Dense``.
         rank: Rank over width, gamma; 1 for one full Gaussian or Haar matrix
@@ -123,6 +125,7 @@ def probe_program(
     return builder.finish()
 
 
+@of_activation
 def probe_moments(
     tau: Expr,
     family: str,
@@ -139,7 +142,7 @@ def probe_moments(
     """Moments m_1, m_2, ... of J J^T from ``probe_program``, with their errors.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         family: Of the weights.
         rank: Rank over width.
         depth: Number of layers.

@@ -17,6 +17,7 @@ from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import checks
+from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import average
 from tpcalc.signal.maps.edge import checked_rank
 from tpcalc.signal.spectra.finite import finite_moments, finite_variance
@@ -150,11 +151,12 @@ def weight_spectrum(
     return Spectrum(_exact(rank) * variance, found[1:])
 
 
+@of_activation
 def slope_spectrum(tau: Expr, q: float, order: int = 1) -> Spectrum:
     """D^2, the squared slopes of an activation at preactivations of second moment q.
 
     Args:
-        tau: The activation, an expression of ``Var(0)``.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The second moment.
         order: Coefficients of the S-transform.
 
@@ -170,6 +172,7 @@ def slope_spectrum(tau: Expr, q: float, order: int = 1) -> Spectrum:
     return of_moments([average(slope ** (2 * k), Bounded(q)).value for k in orders])
 
 
+@of_activation
 def jacobian(tau: Expr, q: float, weights: Spectrum, depth: int) -> Spectrum:
     """J J^T for the input-output Jacobian of equal layers at a fixed point of their lengths.
 
@@ -177,7 +180,7 @@ def jacobian(tau: Expr, q: float, weights: Spectrum, depth: int) -> Spectrum:
     for orthogonal ones that are padded with columns of 0 (``padded_variance``).
 
     Args:
-        tau: The activation.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The fixed point.
         weights: W^T W.
         depth: Number of layers.
@@ -193,13 +196,14 @@ def jacobian(tau: Expr, q: float, weights: Spectrum, depth: int) -> Spectrum:
     return (slope_spectrum(tau, q, len(weights.s)) * weights).power(depth)
 
 
+@of_activation
 def padded_variance(tau: Expr, q: float, rank: float, depth: int) -> float:
     """The relative variance where orthonormal columns are padded with columns of 0.
 
     W^T W is diagonal then, and not free from the slopes of the layer before.
 
     Args:
-        tau: The activation.
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The fixed point.
         rank: Rank over width.
         depth: Number of layers.

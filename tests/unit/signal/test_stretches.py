@@ -1,0 +1,346 @@
+"""Networks that are programs, read as layers: the same numbers as layers, and as wide networks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy_run import is_input, key, run
+
+import tpcalc as tp
+from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.own import as_network
+from tpcalc.passes.parameterize import parameterized
+from tpcalc.passes.split import split
+from tpcalc.program.nodes import Kind
+from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
+from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.operations import Dense, LayerNorm
+from tpcalc.signal.stretches import POWERS, ZERO
+
+ACTS = ("tanh", "relu", "gelu", "swish", "leaky_relu:0.2")
+
+
+# ----------------------------------------------------------------- beside layers that are named
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("norm", ["none", "layer"])
+@pytest.mark.parametrize("biases", [0, Fraction(1, 10), 0.07])
+def test_mlp_is_that_of_its_layers(act: str, norm: Any, biases: Any) -> None:
+    start = Input(Fraction(3, 2), Fraction(1, 4))
+    net = tp.MLP(6, act, norm=norm, weight_variance=1.3, bias_variance=biases)
+    graph = mlp(6, Design(act, 1.3, biases, norm), start)
+    found, wanted = nlc(net, inputs=start), nlc(graph)
+    assert found.value == pytest.approx(wanted.value, rel=1e-12)
+    assert found.stderr < 2 * wanted.stderr
+    assert len(layers(net).layers) == len(graph.layers)
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("norm", ["none", "layer"])
+@pytest.mark.parametrize("biases", [0, Fraction(1, 10)])
+def test_resnet_is_that_of_its_layers(act: str, norm: Any, biases: Any) -> None:
+    depth = 9
+    net = tp.ResNet(depth, act, norm=norm, weight_variance=2, bias_variance=biases, alpha="1/2")
+    graph = resnet(depth, Design(act, 2, biases, norm), branch=depth**-0.5)
+    graph = LayerGraph((graph.layers[0], Layer(Dense(1), (0,)), *graph.layers[2:]))
+    found, wanted = nlc(net), nlc(graph)
+    assert found.value == pytest.approx(wanted.value, rel=1e-12)
+    assert tp.signal.path_nlc(net).value == pytest.approx(wanted.value, rel=1e-12)
+
+
+def test_all_questions_take_a_network() -> None:
+    net = tp.MLP(3, "tanh", weight_variance=1.5)
+    graph = layers(net)
+    gram = [[1.0, 0.3], [0.3, 0.8]]
+    s = tp.signal
+    assert (s.covariance(net, gram).values == s.covariance(graph, gram).values).all()
+    assert s.bandwidth(net).value == s.bandwidth(graph).value
+    assert s.kernel_slope(net).value == s.kernel_slope(graph).value
+    assert s.stability(net).label == s.stability(graph).label
+    assert s.exponents(net) == s.exponents(graph)
+    assert s.program_of(net) == s.program_of(graph)
+    assert s.heaviest_paths(net) == s.heaviest_paths(graph)
+    assert s.spread(net, draws=2)[-1] == s.spread(graph, draws=2)[-1]
+    assert s.propagate(net) == s.propagate(graph)
+    said = s.nonlinearity(net)
+    assert said.nlc.value == nlc(net).value
+    assert said.model == net.words
+
+
+def test_layers_have_the_names_that_a_network_reports() -> None:
+    net = tp.MLP(3, "tanh", norm="layer", weight_variance=1.5)
+    whole = nlc(net).value
+    parts = [nlc(net, end="h[2]"), nlc(net, "h[2]", "hhat[3]"), nlc(net, "hhat[3]", "x[3]")]
+    assert np.prod([part.value for part in parts]) == pytest.approx(whole, rel=1e-12)
+    with pytest.raises(UnknownName, match=r"h\[2\]"):
+        nlc(net, end="h[9]")
+
+
+# ------------------------------------------------------------------- beside networks that are run
+
+
+def bottleneck(t: Any, x: Any) -> Any:
+    """Weights of low rank, a matrix each way."""
+    t.dim("m", Fraction(1, 2))
+    h = t.linear(t.n, "in", bias=True)(x)
+    for _ in range(2):
+        h = t.linear(t.n, "m")(t.linear("m", t.n)(tp.tanh(1.5 * h)))
+    return t.linear(t.outputs, t.n)(h)
+
+
+class Blocks(tp.Network):
+    """Blocks with RMS norm of a stream that has a mean, and layer norm behind the activation."""
+
+    def __init__(self, t: Any, depth: int = 2) -> None:
+        self.enter = t.linear(t.n, "in")
+        self.maps = [t.linear(t.n, t.n, bias=True) for _ in range(depth)]
+        self.gains = [t.gain(f"g{k}") for k in range(depth)]
+        self.leave = t.linear(t.outputs, t.n, bias=True)
+
+    def forward(self, x: Any) -> Any:
+        h = tp.relu(self.enter(x))
+        for linear, gain in zip(self.maps, self.gains, strict=True):
+            h = h + 0.8 * tp.relu(linear(gain * tp.rms_norm(h, eps=0.1)))
+        return self.leave(tp.layer_norm(tp.relu(tp.layer_norm(self.maps[0](h)))))
+
+
+@tp.network
+def fused(t: Any, x: Any) -> Any:
+    """Several functions of one vector, added and applied to each other."""
+    h = t.linear(t.n, "in", name="u")(x)
+    for k in range(3):
+        z = tp.tanh(tp.relu(h)) + Fraction(1, 2) * h + tp.gelu(2 * h)
+        h = t.linear(t.n, t.n, name=f"w{k}")(z * tp.sigmoid(z)) + t.vector(f"b{k}")
+    return t.linear(t.outputs, t.n)(h + tp.sin(h))
+
+
+@tp.network
+def tied(t: Any, x: Any) -> Any:
+    """One matrix in all layers; the input enters each of them."""
+    enter, w = t.linear(t.n, "in"), t.linear(t.n, t.n)
+    h = enter(x)
+    for _ in range(3):
+        h = Fraction(6, 5) * w(tp.tanh(h)) + enter(x)
+    return t.linear(t.outputs, t.n)(tp.tanh(h))
+
+
+@tp.network
+def streams(t: Any, x: Any) -> Any:
+    """Sums of sums, whose parts are the same layers."""
+    a, b = t.linear(t.n, "in")(x), t.linear(t.n, "in")(x)
+    left, right = a + b, a - Fraction(1, 2) * b
+    h = t.linear(t.n, t.n)(tp.relu(left)) + t.linear(t.n, t.n)(tp.tanh(right))
+    h = left + 2 * right + t.linear(t.n, t.n)(tp.gelu(h))
+    return t.linear(t.outputs, t.n)(h + tp.tanh(h) - 3)
+
+
+NETWORKS = [bottleneck, Blocks, fused, tied, streams]
+WIDTH, SEEDS, INPUTS = 700, 20, 4
+
+
+def measured(network: Architecture) -> tuple[float, float]:
+    """The squared coefficient of networks of a width, and its standard error.
+
+    Squares are those of what the readout reads: their means over readouts, at once.
+    Inputs, and a change of each, are orthogonal unit vectors: an input map of N(0, 1) makes
+    of them what one of the variance 1 / fan-in makes of Gaussian inputs of second moment 1.
+    """
+    whole = parameterized(written(network, 2 * INPUTS, 1), lambda m: POWERS.get(m.role, ZERO))
+    program, names = split(whole), slots(network, 2 * INPUTS)
+    rows = []
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        drawn: dict[str, Any] = {}
+        for ref, node in enumerate(program.nodes):
+            if is_input(node, Kind.VECTOR) or is_input(node, Kind.MATRIX):
+                sizes = (round(WIDTH * program.dim[d].ratio) for d in program.types[ref].width)
+                zero = node.family.mark.at_zero
+                drawn[key(node)] = rng.standard_normal(tuple(sizes)) * (0 if zero else 1)
+            elif is_input(node, Kind.SCALAR):
+                drawn[node.name] = rng.standard_normal()
+
+        def outputs(x: Any, drawn: dict[str, Any] = drawn) -> Any:
+            given = drawn | dict(zip(names, x, strict=True))
+            found = run(program, WIDTH, given)
+            return next(value for name, value in reversed(found.items()) if name[:2] == "x[")
+
+        one, step = np.eye(2 * INPUTS), 1e-4
+        values = np.array([outputs(x) for x in one[:INPUTS]])
+        pairs = zip(one[:INPUTS], one[INPUTS:], strict=True)
+        slopes = [(outputs(x + step * u) - outputs(x - step * u)) / (2 * step) for x, u in pairs]
+        rows.append((np.mean(np.square(slopes)), np.mean(values.var(0, ddof=1))))
+    g, v = np.array(rows).T
+    ratio = g.mean() / v.mean()
+    return ratio, float(np.std((g - ratio * v) / v.mean(), ddof=1)) / SEEDS**0.5
+
+
+@pytest.mark.parametrize("made", NETWORKS, ids=lambda made: as_network(made).name)
+def test_networks_of_a_width_have_the_coefficient(made: Any) -> None:
+    network = as_network(made)
+    limit = nlc(network).value ** 2
+    found, error = measured(network)
+    assert error < 0.04 * limit
+    assert abs(found - limit) < 4 * error + 5 / WIDTH * limit  # and terms of order depth / width
+
+
+# --------------------------------------------------------------------------------- what is fused
+
+
+def operations(network: Any) -> list[str]:
+    return [layer.operation.name for layer in layers(network).layers]
+
+
+def test_functions_of_one_vector_are_one_activation() -> None:
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in")(x)
+        return t.linear(t.outputs, t.n)(tp.tanh(tp.relu(2 * h)) + h * tp.relu(-h) + 1)
+
+    assert operations(net)[2] == "1 + tanh(relu(2*x0)) + x0*relu(-1*x0)"
+    assert len(operations(net)) == 4
+
+
+def test_multiples_of_a_vector_are_that_vector() -> None:
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in")(x)
+        return t.linear(t.outputs, t.n)(tp.tanh(3 * h) + 3 * h + tp.relu(h / 2))
+
+    def other(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in", factors=(3, 1))(x)
+        return t.linear(t.outputs, t.n)(tp.tanh(h) + h + tp.relu(h) / 6)
+
+    assert operations(net)[1:3] == ["dense", "relu(1/2*x0) + tanh(3*x0) + 3*x0"]
+    assert operations(other)[1:3] == ["dense", "1/6*relu(x0) + tanh(x0) + x0"]
+    assert layers(other).layers[1].operation == Dense(9)
+    assert nlc(net).value == pytest.approx(nlc(other).value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        tp.layer_norm,
+        lambda h: (h - tp.mean(h)) / tp.mean((h - tp.mean(h)) ** 2) ** Fraction(1, 2),
+        lambda h: (h - tp.mean(h)) / (tp.mean(h * h) - tp.mean(h) ** 2) ** Fraction(1, 2),
+    ],
+)
+def test_layer_norm_is_found_in_each_spelling(norm: Callable[[Any], Any]) -> None:
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, t.n)(norm(tp.relu(t.linear(t.n, "in")(x))))
+        return t.linear(t.outputs, t.n)(tp.tanh(norm(h)))
+
+    found = [layer.operation for layer in layers(net).layers]
+    assert found[3] == LayerNorm()
+    assert found[5] == LayerNorm()
+
+
+def test_rms_norm_keeps_the_mean() -> None:
+    def net(t: Any, x: Any) -> Any:
+        h = tp.rms_norm(tp.relu(t.linear(t.n, "in")(x)), eps=0.25)
+        return t.linear(t.outputs, t.n)(h)
+
+    graph = layers(net)
+    assert graph.layers[3].operation == LayerNorm(0.25, centred=False)
+    state = tp.signal.propagate(graph)[3]
+    assert state.square.value == pytest.approx(0.5 / 0.75)
+    assert state.mean.value == pytest.approx((2 * np.pi) ** -0.5 / 0.75**0.5)
+    (row,) = tp.signal.covariance(graph, [[1.0]]).values
+    assert row[0] == pytest.approx(state.square.value)
+    limit = tp.limit(tp.signal.program_of(net))
+    for name, own in (("q", state.square), ("c", state.comean)):
+        assert limit[f"{name}[3]"].value == pytest.approx(own.value)
+    assert limit["g[3]"].value == pytest.approx(state.gradient)
+
+
+def test_norm_without_epsilon_in_a_program_of_two_inputs() -> None:
+    graph = LayerGraph(
+        (*mlp(1, Design("relu")).layers[:3], Layer(LayerNorm(centred=False), (2,)))
+    ).then(Dense(1))
+    limit = tp.limit(tp.signal.program_of(graph))
+    state = tp.signal.propagate(graph)[3]
+    assert limit["c[3]"].value == pytest.approx(state.comean.value)
+    assert limit["g[3]"].value == pytest.approx(state.gradient)
+
+
+def test_functions_of_inputs_and_of_outputs() -> None:
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in")(tp.tanh(x))
+        return tp.relu(t.linear(t.outputs, t.n, bias=True)(h)) + 1
+
+    assert operations(net) == ["input", "tanh", "dense", "dense", "bias", "1 + relu(x0)"]
+
+
+# -------------------------------------------------------------------------------- what is refused
+
+
+def refused(body: Callable[[Any, Any], Any]) -> StudyError:
+    def net(t: Any, x: Any) -> Any:
+        return t.linear(t.outputs, t.n)(body(t, t.linear(t.n, "in", name="u")(x)))
+
+    with pytest.raises(StudyError) as caught:
+        nlc(net)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            lambda t, h: tp.tanh(tp.relu(h) + t.linear(t.n, t.n, name="w")(tp.relu(h))),
+            "a vector that u, w wrote .* a sum of functions",
+        ),
+        (
+            lambda t, h: tp.tanh(h + t.linear(t.n, t.n, name="w")(tp.tanh(h))) + tp.relu(h),
+            "two vectors that are not independent, a vector that u wrote .* and .* that u, w wrote",
+        ),
+        (lambda t, h: tp.tanh(h * t.vector("b")), "of two vectors, the start vector b and"),
+        (lambda t, h: tp.tanh(t.mean(tp.relu(h)) * h), "averages over coordinates in other ways"),
+        (lambda t, h: tp.tanh(tp.n ** Fraction(1, 2) * h), r"of the size n\^\(1/2\)"),
+        (lambda t, h: t.vector("b") + tp.tanh(t.vector("c")), "no input reaches"),
+        (lambda t, h: 0 * h, "the output of the network is a constant"),
+    ],
+)
+def test_what_the_recursion_does_not_follow_is_named(body: Any, said: str) -> None:
+    error = refused(body)
+    assert re.search(said, error.message)
+    assert error.where is not None
+    assert "test_stretches.py:" in error.where
+    assert "tp.kernel" in str(error.hint)
+
+
+def test_a_matrix_and_its_transpose() -> None:
+    def net(t: Any, x: Any, *, once: bool) -> Any:
+        w = t.linear(t.n, t.n, name="w")
+        h = tp.relu(t.linear(t.n, "in")(x))
+        return t.linear(t.outputs, t.n)(tp.tanh(w.T(h if once else tp.tanh(w(h)))))
+
+    assert operations(tp.network(net, once=True))[2:5] == ["relu", "dense", "tanh"]
+    with pytest.raises(StudyError, match="w is applied both as it is and transposed"):
+        nlc(tp.network(net, once=False))
+
+
+def test_several_tokens_outputs_and_what_is_no_network() -> None:
+    def two(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in")(x)
+        return [t.linear(t.outputs, t.n)(h), t.linear(t.outputs, t.n)(tp.relu(h))]
+
+    with pytest.raises(StudyError, match="is 3 vectors, whose layers are not independent"):
+        nlc(tp.RNN(3, "tanh"))
+    with pytest.raises(StudyError, match=r"2 outputs, f\[0\], f\[1\]"):
+        nlc(two)
+    with pytest.raises(UsageError, match="the network is 'tanh'"):
+        nlc("tanh")  # type: ignore[arg-type]
+
+
+def test_weights_that_start_at_zero() -> None:
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in")(x)
+        h = h + t.linear(t.n, t.n, starts=(0, 1))(tp.relu(h)) + t.vector("b", start=Fraction(0))
+        return t.linear(t.outputs, t.n)(tp.tanh(h))
+
+    assert operations(net) == ["input", "dense", "tanh", "dense"]

@@ -1,0 +1,445 @@
+"""Functions of coordinates that follow each other as one function of one layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from math import sqrt
+
+from tpcalc.errors import NotDifferentiable, StudyError
+from tpcalc.functions import Call, Const, Expr, Par, Var, const
+from tpcalc.functions.expr import add, mul, substitute, walk
+from tpcalc.functions.fn import derivative
+from tpcalc.orders import Ex
+from tpcalc.program.program import Program
+from tpcalc.program.types import Ref
+from tpcalc.signal.norms import Averages, normed
+from tpcalc.signal.operations import Activation, Addition, Bias, Input, LayerNorm, Number, Operation
+
+__all__ = ["HINT", "ZERO", "Fusing", "Made", "Part", "linear", "squared"]
+
+ZERO, NOTHING = Ex(), const(0)
+ROUNDING = 1e-14
+HINT = (
+    "tp.kernel and tp.limit take programs as they are; for the recursion put a matrix in between."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A vector as a function of the coordinates of one layer, times a power of n.
+
+    Args:
+        head: The layer; None: a constant.
+        expr: The function, of ``Var(0)``; ``Par(r)`` is the average at node r.
+        power: The power.
+    """
+
+    head: int | None
+    expr: Expr
+    power: Ex = ZERO
+
+
+@dataclass(slots=True)
+class Made:
+    """A layer, as it is being made.
+
+    Args:
+        operation: What it does; None: it is a start vector, which biases are made of.
+        parents: The layers that it reads.
+        near: The matrices and start vectors that it reads with no matrix in between.
+        gaussian: Whether its coordinates are Gaussian with mean 0.
+        place: Its node and the user's line.
+        terms: Of a sum what is added, layers and start vectors, with factors.
+        variance: Of a start vector.
+        bends: Of an activation its function.
+    """
+
+    operation: Operation | None
+    parents: tuple[int, ...]
+    near: frozenset[str]
+    gaussian: bool
+    place: str = ""
+    terms: tuple[tuple[Number, int], ...] = ()
+    variance: Number = Fraction(1)
+    bends: Expr | None = None
+
+
+@dataclass
+class Fusing:
+    """The layers so far.
+
+    Args:
+        program: What is read, of single vectors.
+        start: The inputs.
+    """
+
+    program: Program
+    start: Input
+    made: list[Made] = field(init=False)
+    averages: Averages = field(default_factory=dict)
+    bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.made = [Made(self.start, (), frozenset({"the input"}), True)]
+
+    def refused(self, ref: Ref, said: str) -> StudyError:
+        """The error of a node that the recursion does not follow."""
+        return StudyError(
+            f"the recursion does not hold: {said}.", where=self.program.place(ref), hint=HINT
+        )
+
+    def add(self, made: Made) -> int:
+        """A new layer."""
+        self.made.append(made)
+        return len(self.made) - 1
+
+    def is_start(self, head: int | None) -> bool:
+        """Whether a layer is a start vector."""
+        return head is not None and self.made[head].operation is None
+
+    # -------------------------------------------------------------------------------- functions
+
+    def applied(self, ref: Ref, expr: Expr, parts: Sequence[Part], scalars: Sequence[Expr]) -> Part:
+        """A function of vectors and scalars.
+
+        Args:
+            ref: Its node.
+            expr: The function.
+            parts: The vectors.
+            scalars: The scalars.
+
+        Raises:
+            StudyError: It bends two vectors together.
+        """
+        given: dict[Expr, Expr] = {Par(index): own for index, own in enumerate(scalars)}
+        for index, part in enumerate(parts):
+            if part.power != ZERO:
+                raise self.sized(ref, part.power)
+            if part.head is None:
+                given[Var(index)] = part.expr
+        heads = {part.head for part in parts if part.head is not None}
+        if len(heads) > 1:
+            parts = [self._based(part) for part in parts]
+            heads = {part.head for part in parts if part.head is not None}
+        if len(heads) > 1:
+            return self._of_several(ref, substitute(expr, given), parts)
+        given |= {Var(index): part.expr for index, part in enumerate(parts)}
+        return self.formed(ref, next(iter(heads), None), substitute(expr, given))
+
+    def _of_several(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part:
+        """A function of several layers, which is a sum of them or refused."""
+        used = [index for index, part in enumerate(parts) if part.head is not None]
+        slopes = [_slope(expr, Var(index)) for index in used]
+        if any(slope is None or _holds(slope, Var) for slope in slopes):
+            shown = " and ".join(self.told(head) for head in {parts[k].head: 0 for k in used})
+            raise self.refused(ref, f"it is a function of two vectors, {shown}")
+        rest = substitute(expr, {Var(index): const(0) for index in used})
+        terms = zip(slopes, (parts[index] for index in used), strict=True)
+        return self.summed(ref, [(slope, part) for slope, part in terms if slope], rest)
+
+    def formed(self, ref: Ref, head: int | None, expr: Expr, power: Ex = ZERO) -> Part:
+        """A function of one layer; one that normalises it is a layer.
+
+        Args:
+            ref: Its node.
+            head: The layer; None for a constant.
+            expr: The function.
+            power: Its power of n.
+        """
+        if head is None or not _holds(expr, Var):
+            return Part(None, expr, power)
+        found = normed(expr, head, self.averages) if _holds(expr, Par) else None
+        if found is None:
+            return self._scaled(ref, head, expr, power)
+        read, weight = self.layer(ref, Part(head, found.of))
+        layer = self.made[read]
+        epsilon = found.epsilon / squared(weight) if found.epsilon else found.epsilon
+        operation = LayerNorm(epsilon, found.centred or layer.gaussian)
+        place = self.program.place(ref)
+        new = self.add(Made(operation, (read,), layer.near, layer.gaussian, place))
+        sign = -1 if weight < 0 else 1
+        return Part(new, mul((const(found.factor * sign), Var(0))), power)
+
+    def _scaled(self, ref: Ref, head: int, expr: Expr, power: Ex) -> Part:
+        """A function of one layer; a factor in front of a Gaussian one is a layer."""
+        pair = linear(expr)
+        if pair is None or pair[0] == 1 or self.is_start(head) or not self.made[head].gaussian:
+            return Part(head, expr, power)
+        own = self.made[head]
+        term = (pair[0], head)
+        addition = Addition(term[:1])
+        new = Made(addition, (head,), own.near, True, self.program.place(ref), (term,))
+        return Part(self.add(new), add((Var(0), const(pair[1]))), power)
+
+    def _based(self, part: Part) -> Part:
+        """The same function of the layer that its own layer is a multiple of."""
+        terms = () if part.head is None else self.made[part.head].terms
+        if len(terms) != 1:
+            return part
+        ((weight, head),) = terms
+        expr = substitute(part.expr, {Var(0): mul((const(weight), Var(0)))})
+        return self._based(Part(head, expr, part.power))
+
+    # ------------------------------------------------------------------------------------- sums
+
+    def summed(self, ref: Ref, terms: Iterable[tuple[Expr, Part]], rest: Expr = NOTHING) -> Part:
+        """A sum of vectors with factors.
+
+        Args:
+            ref: Its node.
+            terms: Factors and vectors.
+            rest: A constant.
+
+        Raises:
+            StudyError: What is added is not independent, or of different sizes.
+        """
+        found: dict[int, Expr] = {}
+        powers: set[Ex] = set()
+        for factor, part in terms:
+            own = mul((factor, part.expr))
+            if own == NOTHING:
+                continue
+            powers.add(part.power)
+            if part.head is None:
+                rest = add((rest, own))
+            else:
+                found[part.head] = add((found.get(part.head, NOTHING), own))
+        found = {head: own for head, own in found.items() if own != NOTHING}
+        if len(powers) > 1 or (powers - {ZERO} and rest != NOTHING):
+            raise self.sized(ref, *powers)
+        (power,) = powers or {ZERO}
+        if len(found) < 2:
+            return self._alone(ref, found, rest, power)
+        return self._joined(ref, found, rest, power)
+
+    def _alone(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
+        """A sum of functions of one layer, or of none."""
+        own = [*found.values(), rest]
+        return self.formed(ref, next(iter(found), None), add(own), power)
+
+    def _joined(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
+        found = self._apart(ref, found)
+        if len(found) < 2:
+            return self._alone(ref, found, rest, power)
+        if any(_holds(own, Par) for own in (*found.values(), rest)):
+            raise self.averaged(ref)
+        straight: list[tuple[Number, int]] = []
+        curved: list[tuple[int, Expr]] = []
+        starts: list[tuple[Number, int]] = []
+        for head, own in found.items():
+            pair = linear(own)
+            if pair is None or not self.made[head].gaussian:
+                curved.append((head, own))
+                continue
+            (starts if self.is_start(head) else straight).append((pair[0], head))
+            rest = add((rest, const(pair[1])))
+        layer = self._added(ref, straight, starts, curved, rest)
+        shifted = NOTHING if curved else rest
+        return Part(layer, add((Var(0), shifted)), power)
+
+    def _added(
+        self,
+        ref: Ref,
+        straight: list[tuple[Number, int]],
+        starts: list[tuple[Number, int]],
+        curved: list[tuple[int, Expr]],
+        rest: Expr,
+    ) -> int:
+        """A layer that adds layers, functions of layers and biases."""
+        place = self.program.place(ref)
+        terms = list(straight)
+        for index, (head, own) in enumerate(curved):
+            bent = add((own, rest)) if index == 0 else own
+            terms.append(self.layer(ref, Part(head, bent))[::-1])
+        if not terms:
+            raise self.refused(ref, "it is a sum of start vectors, which no input reaches")
+        near = frozenset[str]().union(*(self.made[head].near for _, head in terms))
+        gaussian = not curved
+        layer = terms[0][1]
+        if len(terms) > 1 or terms[0][0] != 1:
+            weights, parents = zip(*terms, strict=True)
+            addition = Addition(weights)
+            layer = self.add(Made(addition, parents, near, gaussian, place, tuple(terms)))
+        for weight, start in starts:
+            near |= self.made[start].near
+            bias = Bias(squared(weight) * self.made[start].variance)
+            one: tuple[Number, int] = (Fraction(1), layer)
+            made = Made(bias, (layer,), near, gaussian, place, (one, (weight, start)))
+            layer = self.add(made)
+        return layer
+
+    def _apart(self, ref: Ref, found: dict[int, Expr]) -> dict[int, Expr]:
+        """The terms of a sum as independent ones: layers that are sums are taken apart."""
+        if not self._overlap(found):
+            return found
+        own: dict[int, Expr] = {}
+        sums: dict[int, Expr] = {}
+        for head, expr in found.items():
+            based = self._based(Part(head, expr))
+            assert based.head is not None
+            pair = linear(based.expr)
+            parts = [(based.head, based.expr)]
+            if pair is not None:
+                parts = self._atoms(based.head, pair[0])
+                parts[0] = parts[0][0], add((parts[0][1], const(pair[1])))
+            into = sums if pair is None and self.made[based.head].terms else own
+            for term, part in parts:
+                into[term] = add((into.get(term, NOTHING), part))
+        for head in sums:  # h + f(h), where h is a sum of which all terms stand there
+            atoms = self._atoms(head, Fraction(1))
+            factor = _multiple(own, atoms)
+            if factor is not None:
+                shifts = (substitute(own.pop(term), {Var(0): NOTHING}) for term, _ in atoms)
+                sums[head] = add((sums[head], mul((const(factor), Var(0))), *shifts))
+        whole = {head: part for head, part in (own | sums).items() if part != NOTHING}
+        both = self._overlap(whole)
+        if both:
+            raise self.refused(
+                ref,
+                "it adds functions of two vectors that are not independent, "
+                f"{self.told(both[0])} and {self.told(both[1])}",
+            )
+        return whole
+
+    def _overlap(self, heads: Iterable[int]) -> tuple[int, int] | None:
+        """Two layers that read one matrix with no other in between."""
+        for left, right in combinations(heads, 2):
+            if self.made[left].near & self.made[right].near:
+                return left, right
+        return None
+
+    def _atoms(self, head: int, weight: Number) -> list[tuple[int, Expr]]:
+        """A multiple of a layer as functions of layers that are no sums."""
+        made = self.made[head]
+        if made.bends is not None:
+            return [(made.parents[0], mul((const(weight), made.bends)))]
+        if not made.terms:
+            return [(head, mul((const(weight), Var(0))))]
+        parts = [part for factor, term in made.terms for part in self._atoms(term, weight * factor)]
+        found: dict[int, Expr] = {}
+        for term, part in parts:
+            found[term] = add((found.get(term, NOTHING), part))
+        return list(found.items())
+
+    # ----------------------------------------------------------------------------------- layers
+
+    def layer(self, ref: Ref, part: Part) -> tuple[int, Number]:
+        """A vector as a layer and a factor in front of it.
+
+        Args:
+            ref: The node that reads it, for messages.
+            part: The vector.
+
+        Raises:
+            StudyError: No input reaches it, or it bends what is not Gaussian.
+        """
+        if part.head is None or self.is_start(part.head):
+            raise self.refused(ref, "it reads a vector that no input reaches")
+        pair = linear(part.expr)
+        if pair is not None and pair[1] == 0:
+            return part.head, pair[0]
+        if _holds(part.expr, Par):
+            raise self.averaged(ref)
+        known = self.bent.get((part.head, part.expr))
+        if known is not None:
+            return known, Fraction(1)
+        read = self.made[part.head]
+        if not read.gaussian:
+            raise self.refused(
+                ref,
+                f"it bends {self.told(part.head)}, which is a sum of functions and not Gaussian",
+            )
+        call = isinstance(part.expr, Call) and part.expr.arg == Var(0)
+        operation = Activation(part.expr, part.expr.atom.text if call else "")  # type: ignore[attr-defined]
+        place = self.program.place(ref)
+        new = self.add(Made(operation, (part.head,), read.near, False, place, bends=part.expr))
+        self.bent[part.head, part.expr] = new
+        return new, Fraction(1)
+
+    def told(self, head: int | None) -> str:
+        """A layer in words."""
+        if head is None:
+            return "a constant"
+        made = self.made[head]
+        sources = ", ".join(sorted({name.partition("[")[0] for name in made.near}))
+        if made.operation is None:
+            return f"the start vector {sources}"
+        if made.near == {"the input"}:
+            return "the input"
+        line = made.place.partition(" at ")[2]
+        return f"a vector that {sources} wrote{f' ({line})' if line else ''}"
+
+    def sized(self, ref: Ref, *powers: Ex) -> StudyError:
+        """The error of a vector that vanishes or grows."""
+        shown = " and ".join(f"n^({power})" for power in powers)
+        return self.refused(ref, f"it reads vectors of the size {shown}")
+
+    def averaged(self, ref: Ref) -> StudyError:
+        """The error of an average that is part of no normalisation."""
+        return self.refused(
+            ref,
+            "it uses averages over coordinates in other ways than layer norm and RMS norm do",
+        )
+
+
+def squared(number: Number) -> Number:
+    """A square; where a float is the root of a simple number, that number.
+
+    Args:
+        number: The number.
+
+    Example:
+        >>> squared(2**0.5), squared(Fraction(1, 2))
+        (Fraction(2, 1), Fraction(1, 4))
+    """
+    if not isinstance(number, float):
+        return number * number
+    found = number * number
+    simple = Fraction(found).limit_denominator(10**6)
+    return simple if simple and sqrt(simple) == abs(number) else found
+
+
+def linear(expr: Expr) -> tuple[Number, Number] | None:
+    """Slope and value at 0 of a function that is a straight line; None of any other.
+
+    Args:
+        expr: A function of ``Var(0)``.
+
+    Example:
+        >>> linear(2 * Var(0) + 1), linear(Var(0) ** 2)
+        ((Fraction(2, 1), Fraction(1, 1)), None)
+    """
+    if expr == Var(0):
+        return Fraction(1), Fraction(0)
+    slope = _slope(expr, Var(0))
+    if not isinstance(slope, Const) or any(isinstance(part, Call) for part in walk(expr)):
+        return None
+    start = substitute(expr, {Var(0): const(0)})
+    return (slope.value, start.value) if isinstance(start, Const) else None
+
+
+def _multiple(own: Mapping[int, Expr], atoms: Sequence[tuple[int, Expr]]) -> Number | None:
+    """How many times a sum stands in another one; None where it does not."""
+    ratios: list[Number] = []
+    for term, part in atoms:
+        there, here = linear(own.get(term, NOTHING)), linear(part)
+        if there is None or here is None:
+            return None
+        ratios.append(there[0] / here[0])
+    first = float(ratios[0])
+    alike = all(abs(float(one) - first) <= ROUNDING * abs(first) for one in ratios)
+    return ratios[0] if alike and first else None
+
+
+def _slope(expr: Expr, by: Var) -> Expr | None:
+    try:
+        return derivative(expr, by)
+    except NotDifferentiable:
+        return None
+
+
+def _holds(expr: Expr, kind: type[Expr]) -> bool:
+    return any(isinstance(part, kind) for part in walk(expr))

@@ -1,0 +1,363 @@
+"""Forward programs of networks as layers: matrices, and functions of one vector between them.
+
+A walk along the program fuses functions of coordinates, sums, norms and scales that follow each
+other into one function of what the last matrix wrote. What the recursion does not follow (a
+function of two vectors, a sum of vectors that are not independent, a matrix with its transpose)
+is one error that names the node and the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from tpcalc.errors import StudyError
+from tpcalc.functions import Const, Expr, Par, Var, const
+from tpcalc.functions.expr import Mul, mul, substitute, walk
+from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.parameterize import parameterized
+from tpcalc.passes.split import split
+from tpcalc.program.base import cone
+from tpcalc.program.nodes import (
+    Data,
+    Input,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Scale,
+)
+from tpcalc.program.program import Program, prune
+from tpcalc.program.rules import Level, Rules, interpret
+from tpcalc.program.types import Ref
+from tpcalc.program.views import input_of, matmul_of, matrix_of
+from tpcalc.signal import operations
+from tpcalc.signal.fusing import ZERO, Fusing, Made, Part, linear, squared
+from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.operations import Addition, Dense, Number
+
+__all__ = ["STRETCH_RULES", "stretches"]
+
+HALF = as_ex(Fraction(1, 2))
+POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
+FEATURES = 2  # enough to see whether every number of an input is read alike
+Value = Part | Expr | None
+
+
+def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
+    """The layers of a network at its start, for the recursion.
+
+    Weights have the variance 1 / fan-in times the squares of the factors in front of them, also
+    those of the input map and of the readout. The output counts as a wide layer of outputs.
+
+    Args:
+        network: The network.
+        start: The second moments of inputs.
+
+    Raises:
+        StudyError: A node that the recursion does not follow; it is named with the user's line.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.1 and Definition 22.
+
+    Example:
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> found = stretches(lookup("mlp").make(2, "tanh", norm="layer"), operations.Input())
+        >>> [layer.operation.name for layer in found.layers]
+        ['input', 'dense', 'layer norm', 'tanh', 'dense', 'layer norm', 'tanh', 'dense']
+    """
+    if network.tokens > 1:
+        raise StudyError(
+            f"the recursion does not hold: an input of {network.words} is {network.tokens} "
+            "vectors, whose layers are not independent.",
+            where=type(network).__name__,
+            hint="tp.kernel takes such networks.",
+        )
+    whole = written(network, FEATURES, 1)
+    program = split(parameterized(whole, lambda mark: POWERS.get(mark.role, ZERO)))
+    names = [name for name, _ in program.outputs if name.partition("[")[0] == "f"]
+    if len(names) > 1:
+        raise StudyError(
+            f"the network has {len(names)} outputs, {', '.join(names)}, and the recursion has one "
+            "last layer.",
+            where=type(network).__name__,
+            hint="Leave one readout; all outputs of one readout are alike.",
+        )
+    program = _needed(program, program.output[names[0]])
+    state = _Stretches(program, start, features=slots(network, FEATURES))
+    values = interpret(program, STRETCH_RULES, state)
+    out = program.output[names[0]]
+    found = values[out]
+    if not isinstance(found, Part) or found.head is None:
+        raise state.refused(out, "at its start the output of the network is a constant")
+    if found.power != ZERO:
+        raise state.sized(out, found.power)
+    return _graph(state, values, state.layer(out, found))
+
+
+def _needed(program: Program, out: Ref) -> Program:
+    """The program of an output, with all names of what it needs."""
+    needed = cone(program.nodes, [out])
+    outputs = tuple((name, ref) for name, ref in program.outputs if needed[ref])
+    return prune(Program(program.dims, program.nodes, outputs, program.where))
+
+
+@dataclass
+class _Stretches(Fusing):
+    """The layers so far, and what the walk has to know of the whole program.
+
+    Args:
+        features: The names of the numbers of an input.
+    """
+
+    features: tuple[str, ...] = ()
+    numbers: dict[Expr, int] = field(default_factory=dict)
+    entered: dict[tuple[int, frozenset[str]], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.turned: dict[Ref, set[bool]] = {}
+        for node in map(matmul_of, self.program.nodes):
+            if node is not None:
+                self.turned.setdefault(node.matrix, set()).add(node.transpose)
+
+    def ratio(self, dim: str) -> Fraction:
+        """A dimension over n."""
+        return self.program.dim[dim].ratio
+
+    def vector(self, ref: Ref, value: Value) -> Part:
+        """The value of a vector, or of an output."""
+        if not isinstance(value, Part):
+            raise self.refused(ref, "it reads numbers of the input, or averages, as a vector")
+        return value
+
+    def scalar(self, ref: Ref, value: Value) -> Expr:
+        """The value of a scalar that is none of the outputs."""
+        if not isinstance(value, Expr):
+            raise self.refused(ref, "it reads a random number, which does not average out")
+        return value
+
+
+def _data(node: Data, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    if node.name not in state.features:
+        return const(node.values[0])
+    state.numbers[Par(ref)] = state.features.index(node.name)
+    return Par(ref)
+
+
+def _input(node: Input, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    family = node.family
+    if family.mark is not None and family.mark.at_zero:
+        return Part(None, const(0))
+    if len(family.width) == 2:
+        return None
+    mean = family.means[node.index]
+    variance = 1 if family.cov is None else family.cov[node.index][node.index]
+    # Cells that are correlated count as one source, so that none of them are added.
+    name = node.name if family.cov is None or family.size == 1 else family.name
+    start = Made(None, (), frozenset({name}), True, variance=Fraction(variance))
+    if variance == 0:
+        return Part(None, const(mean))
+    return Part(state.add(start), Var(0) + mean)
+
+
+def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    read = state.vector(ref, values[node.vector])
+    family = matrix_of(state.program.nodes, node).family
+    if values[node.matrix] is not None or (read.head is None and read.expr == const(0)):
+        return Part(None, const(0))
+    if len(state.turned[node.matrix]) > 1:
+        raise state.refused(
+            ref, f"the matrix {family.name} is applied both as it is and transposed"
+        )
+    layer, weight = state.layer(ref, read)
+    rows, cols = family.width[::-1] if node.transpose else family.width
+    dense = Dense(squared(weight) * state.ratio(cols), family.law, width=state.ratio(rows))
+    made = Made(dense, (layer,), frozenset({family.name}), True, state.program.place(ref))
+    return Part(state.add(made), Var(0), read.power + HALF)
+
+
+def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    scalars = [values[own] for own in node.scalars]
+    if node.vectors:
+        parts = [state.vector(ref, values[own]) for own in node.vectors]
+        return state.applied(ref, node.fn.expr, parts, [state.scalar(ref, s) for s in scalars])
+    plain = [own for own in scalars if isinstance(own, Expr)]
+    if len(plain) == len(scalars):
+        return substitute(node.fn.expr, {Par(k): own for k, own in enumerate(plain)})
+    # A function of outputs: they count as the coordinates of a vector.
+    given: dict[Expr, Expr] = {
+        Par(k): Var(k) if isinstance(own, Part) else own for k, own in enumerate(scalars) if own
+    }
+    rest = Part(None, const(0))
+    parts = [own if isinstance(own, Part) else rest for own in scalars]
+    return state.applied(ref, substitute(node.fn.expr, given), parts, [])
+
+
+def _moment(node: Moment, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    parts = [state.vector(ref, values[own]) for own in node.vectors]
+    read = _readout(node, ref, parts, state)
+    if read is not None:
+        return read
+    scalars = [state.scalar(ref, values[own]) for own in node.scalars]
+    found = state.applied(ref, node.fn.expr, parts, scalars)
+    if found.head is None:
+        return found.expr
+    line = linear(found.expr)
+    if line is not None and state.made[found.head].gaussian:
+        return const(line[1])
+    state.averages[ref] = found.head, found.expr  # type: ignore[index]
+    return Par(ref)
+
+
+def _readout(node: Moment, ref: Ref, parts: list[Part], state: _Stretches) -> Part | None:
+    """The average of start vector times vector, which is a Gaussian times n^(-1/2)."""
+    if not node.fn.is_inner or len(parts) != 2:
+        return None
+    starts = [part for part in parts if state.is_start(part.head) and part.expr == Var(0)]
+    others = [part for part in parts if part.head is not None and not state.is_start(part.head)]
+    if len(starts) != 1 or len(others) != 1:
+        return None
+    (start,), (other,) = starts, others
+    assert start.head is not None and other.head is not None
+    drawn = state.made[start.head]
+    if drawn.near & state.made[other.head].near:
+        raise state.refused(ref, f"it is the product of {state.told(start.head)} with itself")
+    layer, weight = state.layer(ref, other)
+    over = state.ratio(state.program.types[node.vectors[0]].width[0])
+    dense = Dense(squared(weight) * drawn.variance / over)
+    new = state.add(Made(dense, (layer,), drawn.near, True, state.program.place(ref)))
+    return Part(new, Var(0), other.power - HALF)
+
+
+def _lincomb(node: LinComb, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    terms: list[tuple[Expr, Part]] = []
+    entering: dict[str, list[tuple[Expr, Part]]] = {}
+    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        part = state.vector(ref, values[vector])
+        if part.expr == const(0):  # weights that start at 0
+            continue
+        factor: Expr = const(number)
+        if scalar is not None:
+            factor = mul((factor, state.scalar(ref, values[scalar])))
+        if any(own in state.numbers for own in walk(factor)):
+            drawn = input_of(state.program.nodes[vector])
+            if drawn is None or part.expr != Var(0):
+                raise state.refused(ref, "it multiplies a vector by a number of the input")
+            entering.setdefault(drawn.family.name, []).append((factor, part))
+        else:
+            terms.append((factor, part))
+    terms += [(const(1), _entered(ref, rows, state)) for rows in entering.values()]
+    return state.summed(ref, terms)
+
+
+def _entered(ref: Ref, terms: list[tuple[Expr, Part]], state: _Stretches) -> Part:
+    """An input map: every number of the input times a vector of its own."""
+    functions: dict[int, Expr] = {}
+    near: frozenset[str] = frozenset()
+    variances = set()
+    for factor, part in terms:
+        used = [own for own in walk(factor) if own in state.numbers]
+        function = substitute(factor, {used[0]: Var(0)})
+        if any(isinstance(own, Par) for own in walk(function)):
+            raise state.refused(ref, "it multiplies weights by a function of several numbers")
+        functions[state.numbers[used[0]]] = function
+        assert part.head is not None
+        near |= state.made[part.head].near
+        variances.add(state.made[part.head].variance)
+    alike = len(set(functions.values())) == len(variances) == 1
+    if len(functions) != len(state.features) or len(terms) != len(functions) or not alike:
+        raise state.refused(ref, "it does not read every number of the input alike")
+    number, function = _numbered(functions[0])
+    layer, weight = state.layer(ref, Part(0, function))
+    if (layer, near) not in state.entered:
+        made = Made(Dense(variances.pop()), (layer,), near, True, state.program.place(ref))
+        state.entered[layer, near] = state.add(made)
+    return Part(state.entered[layer, near], mul((const(number * weight), Var(0))))
+
+
+def _numbered(expr: Expr) -> tuple[Number, Expr]:
+    """The number in front of an expression, and the rest."""
+    if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
+        return expr.factors[0].value, mul(expr.factors[1:])
+    return Fraction(1), expr
+
+
+def _scale(node: Scale, ref: Ref, values: list[Value], state: _Stretches) -> Value:
+    own = values[node.of]
+    if own == const(0):  # a readout that starts at 0
+        return own
+    if node.depth_power != Ex() or not isinstance(own, Part):
+        raise state.refused(ref, "it scales by a power of n or of the depth")
+    return Part(own.head, own.expr, own.power + node.n_power)
+
+
+STRETCH_RULES: Rules[Value, _Stretches] = Rules(
+    "stretches",
+    {
+        Data: _data,
+        Input: _input,
+        MatMul: _matmul,
+        Nonlin: _nonlin,
+        LinComb: _lincomb,
+        Moment: _moment,
+        Scale: _scale,
+    },
+    gaps={
+        OuterNonlin: "the recursion follows functions of one vector; the limit of the program "
+        "covers functions of pairs of coordinates."
+    },
+    refusal=StudyError,
+    level=Level.VECTORS,
+)
+
+
+def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> LayerGraph:
+    """The layers that the output needs; factors that one matrix can carry are part of it."""
+    last, weight = end
+    if weight != 1:
+        last = state.add(Made(Addition((weight,)), (last,), frozenset(), False))
+    made = state.made
+    readers: dict[int, int] = {last: 1}
+    for index in range(last, 0, -1):
+        if index in readers:
+            for parent in made[index].parents:
+                readers[parent] = readers.get(parent, 0) + 1
+    place: dict[int, int] = {}
+    layers: list[Layer] = []
+    for index in sorted({0, *readers}):
+        own = made[index]
+        operation, parents = own.operation, own.parents
+        assert operation is not None
+        if isinstance(operation, Addition):
+            weights = []
+            for number, parent in zip(operation.weights, parents, strict=True):
+                below = layers[place[parent]]
+                if isinstance(below.operation, Dense) and readers[parent] == 1:
+                    variance = below.operation.variance * squared(number)
+                    layers[place[parent]] = replace(
+                        below, operation=replace(below.operation, variance=variance)
+                    )
+                    number = Fraction(1)
+                weights.append(number)
+            if weights == [1]:
+                place[index] = place[parents[0]]
+                continue
+            operation = Addition(tuple(weights))
+        place[index] = len(layers)
+        layers.append(Layer(operation, tuple(place[p] for p in parents), own.place))
+    return LayerGraph(tuple(layers), tuple(_names(state, values, place)))
+
+
+def _names(
+    state: _Stretches, values: list[Value], place: dict[int, int]
+) -> Iterator[tuple[str, int]]:
+    """What the network reports, where it is a layer."""
+    for name, ref in state.program.outputs:
+        found = values[ref]
+        if isinstance(found, Part) and found.head is not None and found.power == ZERO:
+            head = found.head if found.expr == Var(0) else state.bent.get((found.head, found.expr))
+            if head in place:
+                yield name, place[head]
