@@ -108,7 +108,7 @@ def test_networks_and_activations_of_files(tmp_path: Path) -> None:
     name, network = load_network(file)
     assert name == "Net"
     assert s.nlc(network).value == pytest.approx(s.sheet(load_activation(file)[1]).split.nlc.value)
-    with pytest.raises(StudyError, match="snake is a value of type Elementwise, not a network"):
+    with pytest.raises(StudyError, match="snake is a value of type Elementwise, no network"):
         load_network(file, "snake")
     with pytest.raises(UnknownName, match="no activation called 'wav'"):
         load_activation(file, "wav")
