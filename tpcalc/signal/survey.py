@@ -7,9 +7,11 @@ from math import log
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.catalog.given import Given
+from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr
+from tpcalc.networks.own import is_network
 from tpcalc.results import (
     Curve,
     EdgePoint,
@@ -25,6 +27,7 @@ from tpcalc.results import (
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.drift import Drift, drift
 from tpcalc.signal.given import Act, whole
+from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.maps.curves import (
     correlation_curve,
     correlation_step,
@@ -35,6 +38,8 @@ from tpcalc.signal.maps.curves import (
 from tpcalc.signal.maps.edge import edges
 from tpcalc.signal.maps.layer_map import LayerMap
 from tpcalc.signal.maps.roots import rate, scale
+from tpcalc.signal.reading import Layers
+from tpcalc.signal.repeated import repeated
 from tpcalc.signal.spectra.finite import finite_moments
 from tpcalc.signal.spectra.singular_values import PADDED, singular_values, slope_variance
 from tpcalc.signal.spectra.spectrum import FAMILIES
@@ -51,23 +56,24 @@ RANKS = 40
 
 
 def survey(
-    activation: Act,
-    weights: float,
-    biases: float = 0.0,
+    activation: Act | Layers,
+    weights: float | None = None,
+    biases: float | None = None,
     rank: float = 1.0,
     family: str = "gaussian",
-    depth: int = 50,
+    depth: int | None = None,
 ) -> Signal:
     """Phase, depth scales, gradients, spectra and the edge of chaos of one kind of layer.
 
     Args:
-        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions; or
+            a network of one layer that is repeated, which says the variances and the depth too.
         weights: The variance of the weights, times the fan-in.
-        biases: The variance of the biases.
+        biases: The variance of the biases; by default there are none.
         rank: Rank over width of the weights; both variances then count as much less.
         family: The law of the weights: ``"gaussian"`` (C A with orthonormal C and Gaussian A),
             ``"orthogonal"`` (U V^T with Haar factors), ``"gaussian-gaussian"`` (both Gaussian).
-        depth: The number of layers.
+        depth: The number of layers; 50 by default.
 
     Returns:
         A record; ``report`` makes a page of it.
@@ -86,7 +92,7 @@ def survey(
         ('ordered', 0.984359, 63.43)
     """
     begun = time.perf_counter()
-    found = whole(activation, "survey")
+    found, weights, biases, depth = _asked(activation, weights, biases, depth)
     tau, layers = found.expr, checks.whole(depth, "depth", least=1)
     if family not in FAMILIES:
         raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(FAMILIES)}.")
@@ -134,6 +140,25 @@ def survey(
         notes=_notes(layer, moving is not None, family, layers),
         drift=_drifting(moving, layers),
     )
+
+
+def _asked(
+    activation: Act | Layers, weights: float | None, biases: float | None, depth: int | None
+) -> tuple[Given, float, float, int]:
+    """The activation, the variances of weights and biases, and the depth."""
+    if isinstance(activation, LayerGraph) or is_network(activation):
+        if weights is not None or biases is not None:
+            raise UsageError("a network says its variances itself.", where="survey")
+        own = repeated(activation)
+        named = Given(own.activation.expr, own.activation.name)
+        return named, float(own.weights), float(own.biases), depth or own.depth
+    if weights is None:
+        raise UsageError(
+            "the variance of the weights is missing.",
+            where="survey",
+            hint="Give it after the activation, times the fan-in, or give a network.",
+        )
+    return whole(activation, "survey"), weights, biases or 0.0, 50 if depth is None else depth
 
 
 def _drifting(moving: Drift | None, depth: int) -> LengthDrift | None:

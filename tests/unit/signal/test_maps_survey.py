@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+import tpcalc as tp
+from tpcalc import signal
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.results import Signal
 from tpcalc.results.codec import from_json, to_json
@@ -93,3 +96,33 @@ def test_an_edge_that_no_deep_network_stays_at() -> None:
 def test_bad_layers(given: tuple[object, ...], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         survey(*given)  # type: ignore[arg-type]
+
+
+def test_a_network_of_one_layer_that_is_repeated() -> None:
+    net = tp.MLP(20, "tanh", weight_variance=1.5, bias_variance=0.05)
+    found, wanted = survey(net), survey("tanh", 1.5, 0.05, depth=20)
+    assert (found.depth, found.activation) == (20, "tanh")
+    assert found.chi == wanted.chi
+    assert found.correlation_scale == wanted.correlation_scale
+    assert survey(tp.MLP(3, "relu", weight_variance="5,2,2"), depth=9).depth == 9
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (tp.ResNet(3, "relu"), r"layer 4 \(addition\) is none of them"),
+        (tp.MLP(3, "relu", norm="layer"), r"layer 2 \(layer norm\) is none of them"),
+        (tp.MLP(3, "relu", weight_variance="1,2,3"), "layers 2 and 3 of the network differ"),
+        (signal.parse_graph("x = input(1, 0)\ny = dense(x)"), "without activations"),
+    ],
+)
+def test_networks_of_other_layers(network: Any, said: str) -> None:
+    with pytest.raises(StudyError, match=said):
+        survey(network)
+
+
+def test_variances_belong_to_activations_alone() -> None:
+    with pytest.raises(StudyError, match="a network says its variances itself"):
+        survey(tp.MLP(3, "relu"), 2.0)
+    with pytest.raises(StudyError, match="the variance of the weights is missing"):
+        survey("relu")
