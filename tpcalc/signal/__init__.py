@@ -107,6 +107,7 @@ from tpcalc.signal.operations import Bias as Bias
 from tpcalc.signal.operations import Dense as Dense
 from tpcalc.signal.operations import Input as Input
 from tpcalc.signal.operations import LayerNorm as LayerNorm
+from tpcalc.signal.operations import Product as Product
 from tpcalc.signal.operations import SharedBias as SharedBias
 from tpcalc.signal.operations import SpanBias as SpanBias
 from tpcalc.signal.program import program_of as program_of
