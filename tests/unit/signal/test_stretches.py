@@ -18,6 +18,7 @@ from tpcalc.networks.own import as_network
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.program.nodes import Kind
+from tpcalc.results import Method
 from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Dense, LayerNorm
@@ -199,6 +200,15 @@ def test_networks_of_a_width_have_the_coefficient(made: Any) -> None:
     found, error = measured(network)
     assert error < 0.04 * limit
     assert abs(found - limit) < 4 * error + 5 / WIDTH * limit  # and terms of order depth / width
+
+
+@pytest.mark.parametrize("made", NETWORKS, ids=lambda made: as_network(made).name)
+def test_second_moments_are_those_of_the_limit_of_the_program(made: Any) -> None:
+    rows = np.array([[1.0, 0.5, -0.3], [0.2, -1.1, 0.9]])
+    found = tp.signal.covariance(made, rows @ rows.T / 3)
+    kernel = tp.kernel(as_network(made), rows, kinds="nngp")
+    close = 5 * kernel.error if kernel.method is Method.PARTICLES else 1e-11
+    assert np.abs(found.values - kernel.nngp).max() < close * kernel.nngp.max()
 
 
 # --------------------------------------------------------------------------------- what is fused
