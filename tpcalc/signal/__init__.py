@@ -1,6 +1,8 @@
 """Signal propagation: layers, maps, spectra, the nonlinearity coefficient (``tp.signal``).
 
 ``operations``, ``graph``: networks as graphs of layers, the mean-field state carried through them.
+``reading``, ``stretches``, ``fusing``, ``norms``: every network as such layers.
+``given``: activations, however they are handed over.
 ``maps``, ``curves``, ``survey``: length and correlation maps, edge of chaos, depth scales.
 ``spectra``, ``probes``: squared singular values of Jacobians.
 ``nonlinearity``, ``answer``: the nonlinearity coefficient of a graph; ``black_box``: of a function;
@@ -107,6 +109,7 @@ from tpcalc.signal.operations import Bias as Bias
 from tpcalc.signal.operations import Dense as Dense
 from tpcalc.signal.operations import Input as Input
 from tpcalc.signal.operations import LayerNorm as LayerNorm
+from tpcalc.signal.operations import Product as Product
 from tpcalc.signal.operations import SharedBias as SharedBias
 from tpcalc.signal.operations import SpanBias as SpanBias
 from tpcalc.signal.program import program_of as program_of

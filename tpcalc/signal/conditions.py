@@ -17,12 +17,14 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
     Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
 
 __all__ = ["Finding", "check_conditions", "findings", "grouped"]
 
+CURVED = (Activation, Product)
 Layers = Sequence[tuple[Operation, tuple[int, ...]]]
 
 
@@ -147,12 +149,14 @@ def _joined(layers: Layers) -> Iterator[Finding]:
     near: list[frozenset[int]] = []  # what a layer reads with no dense layer in between, and itself
     for index, (operation, parents) in enumerate(layers):
         read = [near[parent] for parent in parents]
-        bent = [[k for k in sorted(part) if isinstance(layers[k][0], Activation)] for part in read]
+        bent = [[k for k in sorted(part) if isinstance(layers[k][0], CURVED)] for part in read]
         where = _where(layers, index)
         if isinstance(operation, Activation | BatchNorm | LayerNorm) and any(bent):
             yield _after_activation(layers, where, operation, bent[0][-1])
-        if isinstance(operation, Addition):
-            yield from _sum(where, read, bent)
+        if isinstance(operation, Addition | Product):
+            yield from _sum(where, read, bent if isinstance(operation, Addition) else [])
+        if isinstance(operation, Product):
+            yield Finding("22", where, "it multiplies layers that are independent", "extended")
         own = frozenset({index})
         near.append(own if isinstance(operation, Dense) else own.union(*read))
 

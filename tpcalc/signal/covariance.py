@@ -24,6 +24,7 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
     Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -111,6 +112,8 @@ def _checked(gram: Array) -> Array:
 def _of(operation: Operation, parents: list[Covariance]) -> Covariance:
     if isinstance(operation, Addition):
         return _sum(operation, parents)
+    if isinstance(operation, Product):
+        return _product(*parents)
     (own,) = parents
     if isinstance(operation, Dense):
         operation.state([State(*(Bounded(1.0),) * 4)])  # refuses what has no state
@@ -142,6 +145,12 @@ def _sum(operation: Addition, parents: list[Covariance]) -> Covariance:
     )
     errors = sum(w * w * part.errors for w, part in zip(weights, parents, strict=True))
     return Covariance(values + np.outer(means, means), errors, means)
+
+
+def _product(one: Covariance, other: Covariance) -> Covariance:
+    values = one.values * other.values
+    errors = one.errors * np.abs(other.values) + (np.abs(one.values) + one.errors) * other.errors
+    return Covariance(values, errors + EPS * np.abs(values), one.means * other.means)
 
 
 def _normalised(operation: LayerNorm, own: Covariance) -> Covariance:
@@ -266,6 +275,9 @@ def _moved(
         value = value + operation.cross([part[2] for part in parents])
         slope = sum((s * part[1] for s, part in zip(squares, parents, strict=True)), zero)
         return value, slope
+    if isinstance(operation, Product):
+        (one, by_one, _), (other, by_other, _) = parents
+        return one * other, by_one * other + one * by_other
     ((r, dr, read),) = parents
     if isinstance(operation, Dense):
         return operation.effective * r, operation.effective * dr

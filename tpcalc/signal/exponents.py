@@ -26,6 +26,7 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
     Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -118,6 +119,8 @@ def _spread(
         return min(own.square, own.square if degree(operation.tau) else parents[0].square)
     if isinstance(operation, Addition):
         return max(below)
+    if isinstance(operation, Product):
+        return max(below[0] + parents[1].square, below[1] + parents[0].square)
     if isinstance(operation, Bias | SpanBias | SharedBias):
         return max(below[0], ZERO)
     return own.square
@@ -133,6 +136,13 @@ def _of(
             max(part.square for part in parents),
             max(part.gap for part in parents),
             max(part.gradient for part in parents),
+        )
+    if isinstance(operation, Product):
+        one, other = parents
+        return Exponents(
+            one.square + other.square,
+            max(one.gap + other.square, one.square + other.gap),
+            max(one.gradient + other.square, one.square + other.gradient),
         )
     (own,) = parents
     if isinstance(operation, Dense):

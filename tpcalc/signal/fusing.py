@@ -10,13 +10,22 @@ from math import sqrt
 
 from tpcalc.errors import NotDifferentiable, StudyError
 from tpcalc.functions import Call, Const, Expr, Par, Var, const
-from tpcalc.functions.expr import add, mul, substitute, walk
+from tpcalc.functions.expr import Mul, add, mul, substitute, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.orders import Ex
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.signal.norms import Averages, normed
-from tpcalc.signal.operations import Activation, Addition, Bias, Input, LayerNorm, Number, Operation
+from tpcalc.signal.operations import (
+    Activation,
+    Addition,
+    Bias,
+    Input,
+    LayerNorm,
+    Number,
+    Operation,
+    Product,
+)
 
 __all__ = ["HINT", "ZERO", "Fusing", "Made", "Part", "linear", "squared"]
 
@@ -134,11 +143,42 @@ class Fusing:
         used = [index for index, part in enumerate(parts) if part.head is not None]
         slopes = [_slope(expr, Var(index)) for index in used]
         if any(slope is None or _holds(slope, Var) for slope in slopes):
+            gate = self._product(ref, expr, parts)
+            if gate is not None:
+                return gate
             shown = " and ".join(self.told(head) for head in {parts[k].head: 0 for k in used})
             raise self.refused(ref, f"it is a function of two vectors, {shown}")
         rest = substitute(expr, {Var(index): const(0) for index in used})
         terms = zip(slopes, (parts[index] for index in used), strict=True)
         return self.summed(ref, [(slope, part) for slope, part in terms if slope], rest)
+
+    def _product(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part | None:
+        """A product of functions of layers that are independent; None of what is none."""
+        factors: dict[int, list[Expr]] = {}
+        number: list[Expr] = []
+        for factor in expr.factors if isinstance(expr, Mul) else ():
+            used = [own.index for own in walk(factor) if isinstance(own, Var)]
+            heads = {parts[index].head: None for index in used}
+            if len(heads) > 1:
+                return None
+            own = substitute(factor, {Var(index): parts[index].expr for index in used})
+            head = next(iter(heads), None)
+            (number if head is None else factors.setdefault(head, [])).append(own)
+        starts = any(self.is_start(head) for head in factors)
+        if len(factors) < 2 or starts or self._overlap(factors):
+            return None
+        place = self.program.place(ref)
+        found: tuple[int, Number] | None = None
+        for head, each in factors.items():
+            layer, weight = self.layer(ref, Part(head, mul(each)))
+            if found is not None:
+                both = (found[0], layer)
+                near = self.made[both[0]].near | self.made[layer].near
+                layer = self.add(Made(Product(), both, near, False, place))
+                weight = found[1] * weight
+            found = layer, weight
+        assert found is not None
+        return self.formed(ref, found[0], mul((*number, const(found[1]), Var(0))))
 
     def formed(self, ref: Ref, head: int | None, expr: Expr, power: Ex = ZERO) -> Part:
         """A function of one layer; one that normalises it is a layer.

@@ -14,6 +14,7 @@ from tpcalc.signal.operations import (
     Input,
     Number,
     Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -125,7 +126,7 @@ def _check_widths(graph: LayerGraph) -> None:
             raise StudyError("it reads a readout, whose width does not grow.", where=where)
         if len(set(read)) > 1:
             shown = ", ".join(f"{width} n" for width in read)
-            raise StudyError(f"it adds layers of the widths {shown}.", where=where)
+            raise StudyError(f"it joins layers of the widths {shown}.", where=where)
         if isinstance(operation, Dense) and operation.rank is not None:
             _check_rank(operation, read[0] or 1, where)
         if isinstance(operation, SpanBias | SharedBias):
@@ -155,6 +156,8 @@ def _check_rank(operation: Dense, read: Number, where: str) -> None:
 def _inputs(operation: Operation) -> int:
     if isinstance(operation, Input):
         return 0
+    if isinstance(operation, Product):
+        return 2
     return len(operation.weights) if isinstance(operation, Addition) else 1
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tpcalc.errors import StudyError
 from tpcalc.finite.layered import steps
+from tpcalc.functions import Fn, Var
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -15,6 +16,8 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
+    Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -104,11 +107,18 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
                 hint="Take drawn=None; it then belongs to the seed of the network.",
             )
         return steps.Bias(operation.variance, "scalar", parents)
+    return _joined(operation, parents)
+
+
+def _joined(operation: Operation, parents: tuple[int, ...]) -> steps.Step:
+    """A layer without parameters."""
     if isinstance(operation, Activation):
         return steps.Elementwise(operation.tau, parents)
     if isinstance(operation, LayerNorm):
         return steps.LayerNorm(float(operation.epsilon), parents, operation.centred)
     if isinstance(operation, BatchNorm):
         return steps.BatchNorm(float(operation.epsilon), parents)
+    if isinstance(operation, Product):
+        return steps.Elementwise(Fn(Var(0) * Var(1), 2), parents)
     assert isinstance(operation, Addition)
     return steps.Addition(operation.weights, parents)

@@ -9,7 +9,7 @@ from tpcalc.errors import UsageError
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.results import Estimate
 from tpcalc.signal.graph import LayerGraph, propagate
-from tpcalc.signal.operations import Addition, Input
+from tpcalc.signal.operations import Addition, Input, Product
 from tpcalc.signal.reading import Layers, layers, numbered
 from tpcalc.signal.state import State, exponential, logarithm, ratio
 
@@ -177,6 +177,9 @@ def _steps(
 ) -> Iterator[tuple[int, Bounded, Bounded]]:
     """The layers that one reads, each with its weight in it and its squared coefficient."""
     layer, own = graph.layers[index], states[index]
+    if isinstance(layer.operation, Product):
+        yield from _factors(layer.parents, states, own)
+        return
     for place, parent in enumerate(layer.parents):
         before = states[parent]
         if isinstance(layer.operation, Addition):
@@ -184,6 +187,17 @@ def _steps(
             yield parent, w * w * ratio(before.gap, own.gap), Bounded(1.0)
         else:
             yield parent, Bounded(1.0), exponential(_log_square(before, own))
+
+
+def _factors(
+    parents: tuple[int, ...], states: tuple[State, ...], own: State
+) -> Iterator[tuple[int, Bounded, Bounded]]:
+    """The factors of a product, by how much of its gap is theirs."""
+    one, other = (states[parent] for parent in parents)
+    parts = ratio(one.gap * other.square, own.gap), ratio(other.gap * one.square, own.gap)
+    whole = parts[0] + parts[1]
+    for parent, part in zip(parents, parts, strict=True):
+        yield parent, part * whole.inverse(), whole
 
 
 def _asked(

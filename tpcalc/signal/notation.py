@@ -20,6 +20,7 @@ from tpcalc.signal.operations import (
     LayerNorm,
     Number,
     Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -46,8 +47,8 @@ def parse_graph(text: str) -> LayerGraph:
     """The graph that a text describes.
 
     A line names a layer and says what it is: ``b = dense(a, 1.5, rank=1/4)``, ``c = tanh(b)``, ``d
-    = 0.5*a + c``. The first line is the input. Operations are input, dense, bias, span_bias,
-    shared_bias, layer_norm and batch_norm, with the arguments of the classes of
+    = 0.5*a + c``, ``e = c*d`` (a gate). The first line is the input. Operations are input, dense,
+    bias, span_bias, shared_bias, layer_norm and batch_norm, with the arguments of the classes of
     ``tpcalc.signal.operations``, and the activations of the catalogue. What follows a # is a
     comment.
 
@@ -151,6 +152,9 @@ def _layer(code: str, names: dict[str, int]) -> tuple[str, Layer]:
         raise StudyError(f"there is a layer {name!r} already.")
     if isinstance(line.value, ast.Call):
         return name, _called(line.value, names)
+    factors = _factors(line.value)
+    if factors:
+        return name, Layer(Product(), tuple(_parent(each, names, "a product") for each in factors))
     return name, _added(line.value, names)
 
 
@@ -194,6 +198,14 @@ def _parent(part: ast.expr | None, names: dict[str, int], word: str) -> int:
         shown = ", ".join(names) or "none"
         raise StudyError(f"there is no layer {part.id!r} before it.", hint=f"Layers: {shown}.")
     return names[part.id]
+
+
+def _factors(part: ast.expr) -> tuple[ast.expr, ...]:
+    """The two layers of a product; () where it is none."""
+    if not (isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)):
+        return ()
+    both = isinstance(part.left, ast.Name) and isinstance(part.right, ast.Name)
+    return (part.left, part.right) if both else ()
 
 
 def _added(part: ast.expr, names: dict[str, int]) -> Layer:
@@ -245,6 +257,8 @@ def _written(layer: Layer, index: int) -> str:
     if isinstance(operation, Addition):
         pairs = zip(operation.weights, names, strict=True)
         return " + ".join(f"{weight}*{name}" for weight, name in pairs)
+    if isinstance(operation, Product):
+        return "*".join(names)
     if isinstance(operation, Activation):
         return _activation_text(operation, names, index)
     word = next(word for word, kind in OPERATIONS.items() if type(operation) is kind)

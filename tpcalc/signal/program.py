@@ -21,6 +21,7 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
     Number,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -96,6 +97,8 @@ class _Writer:
             return self._input(operation)
         if isinstance(operation, Addition):
             return self._addition(operation, parents)
+        if isinstance(operation, Product):
+            return self._product(*parents)
         (own,) = parents
         if isinstance(operation, Dense):
             return self._dense(index, operation, own)
@@ -153,6 +156,13 @@ class _Writer:
             return self._sum(list(zip(operation.weights, refs, strict=True)))
 
         return _Copies(total("one"), total("other"), total("change"))
+
+    def _product(self, left: _Copies, right: _Copies) -> _Copies:
+        def times(one: Ref, other: Ref) -> Ref:
+            return self.builder.add(Nonlin(INNER, (one, other)))
+
+        change = self._plus(times(left.change, right.one), times(left.one, right.change))
+        return _Copies(times(left.one, right.one), times(left.other, right.other), change)
 
     def _activation(self, operation: Activation, own: _Copies) -> _Copies:
         fn = Fn(operation.tau, 1)

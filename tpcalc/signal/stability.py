@@ -21,6 +21,7 @@ from tpcalc.signal.operations import (
     Input,
     LayerNorm,
     Operation,
+    Product,
     SharedBias,
     SpanBias,
 )
@@ -128,6 +129,8 @@ def stability(
             meant[index] += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
             if isinstance(operation, Activation):
                 numbers.append((index, p, part.length))
+        if isinstance(operation, Product):
+            numbers.append((index, layer.parents[0], _growth(grown, index, layer.parents)))
         if isinstance(operation, LayerNorm):  # its length is given: nothing starts there
             grown[index, index] = 0.0
         lengths.append(length)
@@ -140,6 +143,13 @@ def stability(
         if size[read].max() > RESET and size[sorted(onward), index].max() > RESET:
             chained.append(number)
     return Stability(tuple(lengths), max(1.0, float(size.max())), _label(chained))
+
+
+def _growth(grown: np.ndarray, index: int, parents: tuple[int, ...]) -> Bounded:
+    """How many times as large a deviation is behind a product as before it, at the most."""
+    before = np.abs(grown[list(parents)]).max(axis=0)
+    there = before > 0
+    return Bounded(float((np.abs(grown[index])[there] / before[there]).max(initial=0.0)))
 
 
 def _label(numbers: list[Bounded]) -> str:
@@ -173,6 +183,11 @@ def _parts(operation: Operation, parents: list[State], own: State, curved: bool)
             w = bounded(weight)
             by_mean = 2 * w * (total - term) * size if curved else Bounded(0.0)
             yield _Part(w * w * part.square * size, by_mean, mean=w)
+        return
+    if isinstance(operation, Product):
+        one, other = parents
+        yield _Part(Bounded(1.0), mean=other.mean)
+        yield _Part(Bounded(1.0), mean=one.mean)
         return
     for read in parents:
         if isinstance(operation, Activation):

@@ -18,6 +18,7 @@ from tpcalc.networks.own import as_network
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.program.nodes import Kind
+from tpcalc.results import Method
 from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Dense, LayerNorm
@@ -141,7 +142,18 @@ def streams(t: Any, x: Any) -> Any:
     return t.linear(t.outputs, t.n)(h + tp.tanh(h) - 3)
 
 
-NETWORKS = [bottleneck, Blocks, fused, tied, streams]
+@tp.network
+def gated(t: Any, x: Any) -> Any:
+    """Blocks with gates: two matrices read a normalised stream."""
+    h = t.linear(t.n, "in")(x)
+    for _ in range(2):
+        r = tp.layer_norm(h)
+        gate, value = t.linear(t.n, t.n)(r), t.linear(t.n, t.n, bias=True)(r)
+        h = h + t.linear(t.n, t.n)(2 * tp.swish(gate) * tp.relu(value + 1))
+    return t.linear(t.outputs, t.n)(h)
+
+
+NETWORKS = [bottleneck, Blocks, fused, tied, streams, gated]
 WIDTH, SEEDS, INPUTS = 700, 20, 4
 
 
@@ -188,6 +200,15 @@ def test_networks_of_a_width_have_the_coefficient(made: Any) -> None:
     found, error = measured(network)
     assert error < 0.04 * limit
     assert abs(found - limit) < 4 * error + 5 / WIDTH * limit  # and terms of order depth / width
+
+
+@pytest.mark.parametrize("made", NETWORKS, ids=lambda made: as_network(made).name)
+def test_second_moments_are_those_of_the_limit_of_the_program(made: Any) -> None:
+    rows = np.array([[1.0, 0.5, -0.3], [0.2, -1.1, 0.9]])
+    found = tp.signal.covariance(made, rows @ rows.T / 3)
+    kernel = tp.kernel(as_network(made), rows, kinds="nngp")
+    close = 5 * kernel.error if kernel.method is Method.PARTICLES else 1e-11
+    assert np.abs(found.values - kernel.nngp).max() < close * kernel.nngp.max()
 
 
 # --------------------------------------------------------------------------------- what is fused
@@ -267,6 +288,49 @@ def test_norm_without_epsilon_in_a_program_of_two_inputs() -> None:
     assert limit["g[3]"].value == pytest.approx(state.gradient)
 
 
+def test_products_of_independent_functions_in_every_question() -> None:
+    def net(t: Any, x: Any) -> Any:
+        a, b, c = (t.linear(t.n, "in")(x) for _ in range(3))
+        return t.linear(t.outputs, t.n)(tp.relu(a) * tp.tanh(b + 1) * c + tp.layer_norm(tp.relu(a)))
+
+    def gate(t: Any, x: Any) -> Any:
+        a, b = (t.linear(t.n, "in")(x) for _ in range(2))
+        return t.linear(t.outputs, t.n)(tp.relu(a) * tp.sigmoid(b))
+
+    with pytest.raises(StudyError, match="that are not independent"):
+        nlc(net)
+    graph = layers(gate, Input(1, Fraction(1, 3)))
+    assert operations(gate)[3:] == ["relu", "sigmoid", "product", "dense"]
+    product = graph.last - 1
+    state = tp.signal.propagate(graph)[product]
+    limit = tp.limit(tp.signal.program_of(graph))
+    for name, own in (("q", state.square.value), ("c", state.comean.value), ("g", state.gradient)):
+        assert limit[f"{name}[{product}]"].value == pytest.approx(own, rel=1e-9)
+    gram = [[1.0, 1 / 3], [1 / 3, 1.0]]
+    found = tp.signal.covariance(graph, gram).values
+    assert found[0, 1] == pytest.approx(state.comean.value, rel=1e-12)
+    assert tp.signal.kernel_slope(graph).value == pytest.approx(state.gradient, rel=1e-12)
+    assert tp.signal.path_nlc(graph).value == pytest.approx(nlc(graph).value, rel=1e-12)
+    assert sum(path.weight for path in tp.signal.heaviest_paths(graph)) == pytest.approx(1)
+    text = tp.signal.graph_text(graph)
+    assert tp.signal.parse_graph(text) == graph
+    assert [own.square for own in tp.signal.exponents(graph)] == [0] * len(graph.layers)
+
+
+def test_deviations_of_lengths_add_up_in_a_product() -> None:
+    def net(t: Any, x: Any, *, norm: bool) -> Any:
+        h = t.linear(t.n, "in")(x)
+        for _ in range(4):
+            r = tp.layer_norm(h) if norm else h
+            h = t.linear(t.n, t.n)(t.linear(t.n, t.n)(r) * t.linear(t.n, t.n)(r))
+        return t.linear(t.outputs, t.n)(tp.layer_norm(h) if norm else h)
+
+    bare = tp.signal.stability(tp.network(net, norm=False))
+    assert bare.label == "unstable"
+    assert bare.factors[-1].value == pytest.approx(2.0**4)
+    assert tp.signal.stability(tp.network(net, norm=True)).label == "stable"
+
+
 def test_functions_of_inputs_and_of_outputs() -> None:
     def net(t: Any, x: Any) -> Any:
         h = t.linear(t.n, "in")(tp.tanh(x))
@@ -299,6 +363,10 @@ def refused(body: Callable[[Any, Any], Any]) -> StudyError:
             "two vectors that are not independent, a vector that u wrote .* and .* that u, w wrote",
         ),
         (lambda t, h: tp.tanh(h * t.vector("b")), "of two vectors, the start vector b and"),
+        (
+            lambda t, h: h * tp.tanh(h + t.linear(t.n, t.n, name="w")(tp.relu(h))),
+            "a function of two vectors, a vector that u wrote .* that u, w wrote",
+        ),
         (lambda t, h: tp.tanh(t.mean(tp.relu(h)) * h), "averages over coordinates in other ways"),
         (lambda t, h: tp.tanh(tp.n ** Fraction(1, 2) * h), r"of the size n\^\(1/2\)"),
         (lambda t, h: t.vector("b") + tp.tanh(t.vector("c")), "no input reaches"),

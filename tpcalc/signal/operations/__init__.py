@@ -8,6 +8,7 @@ from tpcalc.signal.operations.dense import FAMILIES, Dense
 from tpcalc.signal.operations.input import Input
 from tpcalc.signal.operations.layer_norm import LayerNorm
 from tpcalc.signal.operations.operation import Number, Operation
+from tpcalc.signal.operations.product import Product
 from tpcalc.signal.operations.span_bias import SharedBias, SpanBias
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "LayerNorm",
     "Number",
     "Operation",
+    "Product",
     "SharedBias",
     "SpanBias",
 ]
