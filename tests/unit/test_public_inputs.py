@@ -193,7 +193,7 @@ def test_simulate_takes_arrays() -> None:
         (lambda: train(queries=[[1.0]]), StudyError, "the data have 2 features"),
         (lambda: train(watch=3), UsageError, "watch is 3"),
         (lambda: train(watch="dw"), StudyError, "watch names dw"),
-        (lambda: tp.MLP(2, 3), StudyError, "act is 3"),  # type: ignore[arg-type]
+        (lambda: tp.MLP(2, 3), StudyError, "the activation is 3"),  # type: ignore[arg-type]
         (lambda: tp.MLP(2, np.tanh), TraceError, "as tp.tanh"),
         (lambda: tp.MLP(2, tp.relu_pow), TraceError, "with its parameters first"),
         (lambda: tp.MLP(True), UsageError, "depth is True"),

@@ -11,7 +11,6 @@ from typing import Any
 from tpcalc.catalog.activation import Activation
 from tpcalc.catalog.activations import REGISTRY, atom, lookup
 from tpcalc.dsl.elementwise import expression
-from tpcalc.dsl.operands import noun
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Call, Expr, Fn, Var
 from tpcalc.functions.expr import walk
@@ -84,7 +83,7 @@ def as_activation(source: Any, where: str | None = None) -> Given:
         return Given(own, _called(source, own))
     if not callable(source):
         raise StudyError(
-            f"the activation is {noun(source)}, {source!r}.",
+            f"the activation is {source!r}.",
             where=where,
             hint="Name it ('relu', 'z*tanh(z)') or give a function of expressions (tp.tanh).",
         )

@@ -289,7 +289,7 @@ BAD = [
     (lambda: tp.MLP(2, bias="some"), "bias is 'some'"),
     (lambda: tp.MLP(2, norm="batch"), "norm is 'batch'"),
     (lambda: tp.MLP(2, norm=["layer"]), r"norm is \['layer'\]"),  # type: ignore[arg-type]
-    (lambda: tp.MLP(2, act=3), "act is 3"),  # type: ignore[arg-type]
+    (lambda: tp.MLP(2, act=3), "the activation is 3"),  # type: ignore[arg-type]
     (lambda: tp.ResNet(0), "depth is 0"),
     (lambda: tp.ResNet(2, alpha="a half"), "alpha must be a number, not 'a half'"),
     (lambda: tp.ResNet(2, alpha=None), "alpha must be a number"),  # type: ignore[arg-type]
