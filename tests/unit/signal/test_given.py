@@ -77,7 +77,7 @@ def test_an_activation_has_a_name(way: Any, name: str) -> None:
         ("tahn", UnknownName, "Did you mean 'tanh'"),
         ("z*tahn(z)", UnknownName, r"the formula 'z\*tahn\(z\)'.*Did you mean 'tanh'"),
         ("z*w", StudyError, "has the variables w, z"),
-        (3, StudyError, "the activation is the number 3"),
+        (3, StudyError, "the activation is 3"),
         (None, StudyError, "the activation is None"),
         (Var(0) + Var(1), StudyError, "has several arguments"),
         (np.tanh, TraceError, "tanh does not take them"),
