@@ -94,6 +94,7 @@ def test_verdicts_are_told_parameter_by_parameter(name: str, param: str, verdict
     net, data = NETWORKS[name]
     found = tp.check(net, param, data, steps=1)
     assert found.verdict == verdict
+    assert found.valid_for == ("all t" if verdict == "unstable" else "t<=1")
     marks = [mark for mark in tp.network(net).marks if not mark.bias]
     assert [layer.name for layer in found.layers] == [mark.label for mark in marks]
     if param == "mup":

@@ -15,7 +15,7 @@ from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import FEATURES, far_query, generic, same_targets
 from tpcalc.analyses.meant import meant_for
-from tpcalc.analyses.probe import probe
+from tpcalc.analyses.probe import not_followed, probe
 from tpcalc.analyses.settled import Settled
 from tpcalc.analyses.stationary import Later, later
 from tpcalc.analyses.verdict.judge import Judgement, Stages, decide, judge
@@ -176,6 +176,7 @@ layer 3; without this the first updates would not vanish
         (
             *meant_for(chosen, architecture),
             *_names_of(chosen, architecture),
+            *not_followed(architecture, run.probe.maps),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),
@@ -218,6 +219,8 @@ def _lasting(
             query=far_query(samples),
             watch=("h", "x", "dh", "dx"),
         )
+        if any(role != "readout" and label not in run.features for label, role in run.maps.items()):
+            return False  # bounds repeat where the vectors that updates are made of are among them
         bound = later(run, point, (rates[length - 1], rates[length]))
         if bound is not None:
             return _agrees(decided.verdict, bound)

@@ -7,7 +7,7 @@ moves there is learned, not memorised.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +24,7 @@ from tpcalc.program.nodes import Kind, LinComb, Nonlin
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Samples, checks
 
-__all__ = ["Probe", "probe"]
+__all__ = ["Probe", "not_followed", "probe"]
 
 _PLACE = re.compile(r"(?P<what>\w+)\[(?P<label>[^\[\],]+),(?P<step>\d+),(?P<i>\d+)(?:,\d+)*\]")
 _OUTPUT = re.compile(r"f\[(?P<step>\d+),\d+(?:,\d+)*\]")
@@ -133,12 +133,15 @@ class Probe:
         return {label: self.at(self.read(label), step)[label] for label in self.at("h", step)}
 
     def levels(self, step: int) -> tuple[str, ...]:
-        """What must not grow: what activations read, and the outputs.
+        """What must not grow: what activations and named readouts read, and the outputs.
 
         Args:
             step: The step t.
         """
-        read = (name for names in self.preactivations(step).values() for name in names)
+        read = [name for names in self.preactivations(step).values() for name in names]
+        for label, names in self.at("x", step).items():
+            if self.maps.get(label) == "readout":
+                read += [name for name in names if name not in read]
         return (*read, *self.f(step))
 
     def asked(self, step: int) -> tuple[str, ...]:
@@ -236,6 +239,12 @@ def probe(
     if query is None:
         query = far_query(data)
     reported = {name for name, _ in network.smallest.outputs}
+    if "x" in watch and not any(name.startswith("x[") for name in reported):
+        raise UsageError(
+            f"{network.words} has no readout that a map writes, so that its last features are not "
+            "known.",
+            hint="Write it as t.linear(t.outputs, t.n)(x), or name them: t.watch('x', 'last', x).",
+        )
     if "h" in watch and any(name.startswith("hhat[") for name in reported):
         watch = (*watch, "hhat")
     maps = {
@@ -268,6 +277,19 @@ def probe(
             for label in dict.fromkeys((*found.features, *unnamed)):
                 pairs += zip(found.written(label, step), found.written(label, 0), strict=True)
     return replace(found, program=_with_changes(program, pairs))
+
+
+def not_followed(network: Architecture, maps: Container[str]) -> tuple[str, ...]:
+    """Parameters of which no word is said: those that belong to no map.
+
+    Args:
+        network: The network.
+        maps: The labels of its linear maps.
+    """
+    left = dict.fromkeys(mark.label for mark in network.marks if mark.label not in maps)
+    if not left:
+        return ()
+    return (f"what the updates of {', '.join(left)} add is not followed: they belong to no map",)
 
 
 def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program:

@@ -25,7 +25,7 @@ from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Input, Node
 from tpcalc.program.program import Program, prune
-from tpcalc.program.types import Axes
+from tpcalc.program.types import Axes, Ref
 from tpcalc.program.views import nonlin_of
 
 __all__ = ["INPUT", "Architecture", "slots", "written"]
@@ -161,8 +161,7 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
         found = network.forward(t, x)
         for name, f in _outputs(found):
             recorder.builder.output(name, f.ref)
-        if not any(name.startswith(("h[", "x[")) for name in t.watched):
-            _report(t)
+        _report(t)
         for name, ref in t.watched.items():
             recorder.builder.output(name, ref)
         for label, (_, _, value) in t.uses.items():
@@ -202,27 +201,37 @@ def _check_used(t: NetworkTracer, program: Program) -> None:
 
 
 def _report(t: NetworkTracer) -> None:
-    """What functions and readouts read, where the network names nothing itself.
+    """What functions and readouts read, where the network itself reports no ``h`` or no ``x``.
 
     A preactivation ``h`` is what a function reads that is no sum of what it reads: before an
     activation growth does harm, before a normalisation it does not. It is called by the map that
-    writes it, else by the function.
+    writes it, else by the function. What one map writes and another reads counts as well.
     """
-    builder = t.recorder.builder
+    reported = {name.partition("[")[0] for name in t.watched}
     names = {value.ref: label for label, (_, _, value) in t.uses.items()}
-    for ref in range(len(builder)):
-        node = nonlin_of(builder.node(ref))
-        if node is None or not node.vectors or _is_sum(node.fn):
-            continue
-        for vector in node.vectors:
+    if "h" not in reported:
+        for vector, word in _read(t, names):
             if vector not in names:
-                word = node.fn.expr.atom.text if isinstance(node.fn.expr, Call) else "product"
                 count = sum(name.partition("#")[0] == word for name in names.values())
                 names[vector] = f"{word}#{count + 1}" if count else word
             t.watched.setdefault(f"h[{names[vector]}]", vector)
-    for label, (_, x, value) in t.uses.items():
-        if isinstance(x, Vector) and isinstance(value, Scalar):  # a readout, tied ones included
-            t.watch("x", label, x)
+    if "x" not in reported:
+        for label, (_, x, value) in t.uses.items():
+            if isinstance(x, Vector) and isinstance(value, Scalar):  # a readout, also a tied one
+                t.watch("x", label, x)
+
+
+def _read(t: NetworkTracer, written: Mapping[Ref, str]) -> Iterator[tuple[Ref, str]]:
+    """The vectors that nonlinear functions read, and those that maps write and read."""
+    builder = t.recorder.builder
+    for ref in range(len(builder)):
+        node = nonlin_of(builder.node(ref))
+        if node is not None and node.vectors and not _is_sum(node.fn):
+            word = node.fn.expr.atom.text if isinstance(node.fn.expr, Call) else "product"
+            yield from ((vector, word) for vector in node.vectors)
+    for _, x, value in t.uses.values():
+        if isinstance(x, Vector) and isinstance(value, Vector) and x.ref in written:
+            yield x.ref, written[x.ref]
 
 
 def _is_sum(fn: Fn) -> bool:

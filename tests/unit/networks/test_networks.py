@@ -13,7 +13,7 @@ from numpy_run import run
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import template_of
-from tpcalc.errors import StudyError, TraceError
+from tpcalc.errors import StudyError, TraceError, UsageError
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.marks import Mark
@@ -274,3 +274,52 @@ def test_what_is_no_network(forward: Forward, message: str) -> None:
     with pytest.raises(TraceError, match=message) as caught:
         written(Net(forward), 2, 1)
     assert caught.value.where is not None and "test_networks.py" in caught.value.where
+
+
+@tp.network
+def named(t: Any, x: Any) -> Any:
+    h = t.linear(t.n, "in", name="e")(x)
+    t.watch("h", 1, h)
+    return t.linear(t.outputs, t.n, name="r")(tp.tanh(h))
+
+
+@tp.network
+def linear(t: Any, x: Any) -> Any:
+    h = t.linear(t.n, t.n, name="w")(t.linear(t.n, "in", name="e")(x))
+    return t.linear(t.outputs, t.n, name="r")(h)
+
+
+@tp.network
+def gained(t: Any, x: Any) -> Any:
+    h = t.gain("g") * tp.tanh(t.linear(t.n, "in", name="e")(x))
+    return t.linear(t.outputs, t.n, name="r")(h)
+
+
+@tp.network
+def without_readout(t: Any, x: Any) -> Any:
+    h = tp.tanh(t.linear(t.n, "in", name="e")(x))
+    return tp.n * t.inner(t.vector("v"), h)
+
+
+def test_what_is_reported_by_default_beside_what_a_network_names() -> None:
+    names = [name for name, _ in named.smallest.outputs]
+    assert names == ["f", "h[1]", "x[r]", "W_x[e]", "W_x[r]"]
+    assert tp.check(named, "mup", steps=1).verdict == "feature-learning"
+
+
+def test_what_one_map_writes_and_another_reads_must_not_grow() -> None:
+    found = tp.check(linear, "ac:-1/2,1/2,1;0,0,0", steps=1)
+    assert (found.verdict, found.facts[0]) == (
+        "unstable",
+        "e: its preactivations grow like n^(1/2) at the start",
+    )
+
+
+def test_parameters_that_belong_to_no_map_are_named_as_not_followed() -> None:
+    notes = tp.check(gained, "mup", steps=1).notes
+    assert "what the updates of g add is not followed: they belong to no map" in notes
+
+
+def test_features_without_a_readout_are_refused() -> None:
+    with pytest.raises(UsageError, match="no readout that a map writes"):
+        tp.check(without_readout, "mup", steps=1)

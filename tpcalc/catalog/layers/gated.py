@@ -52,8 +52,9 @@ class GLU(Layer):
         *,
         name: str = "",
     ) -> None:
-        t = tracer(t, type(self).__name__)
-        self.act = activation(elementwise(self.default) if act is None else act, "GLU")
+        kind = type(self).__name__
+        t = tracer(t, kind)
+        self.act = activation(elementwise(self.default) if act is None else act, kind)
         self.gate = t.linear(out, into, bias, name=part(name, "gate"))
         self.up = t.linear(out, into, bias, name=part(name, "up"))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tpcalc.catalog.activations import lookup
+from tpcalc.catalog.given import as_activation
 from tpcalc.dsl.blocks import Value
-from tpcalc.dsl.elementwise import elementwise
+from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.networks.tracer import NetworkTracer
@@ -73,14 +73,15 @@ def axes_of(given: object, what: str) -> tuple[str, ...]:
 
 
 def activation(act: Any, what: str) -> Callable[[Any], Any]:
-    """An activation, by its name in the catalogue or as a function of vectors.
+    """An activation, by its name or formula or as a function of vectors.
 
     Raises:
         TraceError: It is neither.
         UnknownName: There is none of this name.
     """
     if isinstance(act, str):
-        return elementwise(lookup(act))
+        given = as_activation(act)
+        return Elementwise(given.text, given.expr)
     if not callable(act):
         raise misuse(f"the activation of {what} is {noun(act)}.", "Give a function: tp.relu.")
     found: Callable[[Any], Any] = act
