@@ -42,7 +42,7 @@ class Sequence(Architecture):
 def test_cells_stand_at_the_end_of_a_name() -> None:
     found = template(Sequence())
     names = [watch.name(7, 3) for watch in found.watch]
-    assert names[4:] == ["W_x[U,7,3,0]", "W_x[U,7,3,1]", "W_x[v,7,3]"]
+    assert names[4:] == ["x[v,7,3]", "W_x[U,7,3,0]", "W_x[U,7,3,1]", "W_x[v,7,3]"]
     assert names[:4] == ["h[2,7,3,0]", "h[2,7,3,1]", "pooled[end,7,3]", "size[end,7,3]"]
     assert [watch.name(7, 3, "d") for watch in found.watch][:2] == ["dh[2,7,3,0]", "dh[2,7,3,1]"]
     assert found.slots == ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")
