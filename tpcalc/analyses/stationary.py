@@ -251,10 +251,10 @@ def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value
         if any(mean != 0 for mean in family.mean):
             coset = state.bounds.lattice.hull(coset, EVEN)
         return state.made(node, ref, (), (((ZERO, coset),), ()))
-    if family.law != "gaussian":
+    if family.law == "orthogonal":
         raise LimitError(
             f"the matrix {node.name!r} is orthogonal: that nothing moves any more is shown for "
-            "Gaussian matrices only.",
+            "independent entries only.",
             where=state.found.program.place(ref),
             hint="tp.orders takes orthogonal matrices, step by step.",
         )

@@ -17,6 +17,7 @@ from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_no
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
+from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, Moment, OuterNonlin
 
 __all__ = ["Tracer", "mean"]
@@ -144,21 +145,22 @@ class Tracer(Arrays):
         law: str = "gaussian",
         axes: Mapping[str, int] | None = None,
     ) -> Matrix:
-        """A random matrix with entries iid N(0, 1); powers of n are written outside it.
+        """A random matrix with entries of variance 1; powers of n are written outside it.
 
         Args:
             name: Its name.
             rows: The dimension class of W @ x; ``n`` if not given.
             cols: The dimension class of x; ``n`` if not given.
-            law: ``"gaussian"``, or ``"orthogonal"`` (Haar, scaled to entries of mean square 1).
+            law: The law of its entries, of mean square 1: ``"gaussian"``, ``"orthogonal"`` (Haar),
+                ``"uniform"``, ``"rademacher"``, ``"laplace"``.
             axes: Finite axes with their sizes, for a block of independent matrices.
 
         Raises:
             TraceError: The name is taken, or there is no such law.
             UnknownName: A dimension class is not declared.
         """
-        if law not in ("gaussian", "orthogonal"):
-            raise misuse(f"the law of a matrix is 'gaussian' or 'orthogonal', not {law!r}.")
+        if law not in LAWS:
+            raise misuse(f"the law of a matrix is {law!r}.", f"Laws: {', '.join(LAWS)}.")
         dims = (self._recorder.dim_name(rows), self._recorder.dim_name(cols))
         taken = self._recorder.claim("matrix", name)
         ref = self._recorder.add(Input(Family(taken, dims, axes_of(axes, taken), law)))

@@ -24,6 +24,7 @@ from tpcalc.engine.instructions import (
     Sum,
 )
 from tpcalc.engine.starts import members_factor
+from tpcalc.errors import UsageError
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import (
@@ -45,6 +46,7 @@ from tpcalc.program.views import input_of, matrix_of
 __all__ = ["LAZY_RULES", "compile_program"]
 
 FIRST = Fn(Var(0), 1)
+LAZY_LAWS = ("gaussian", "orthogonal")  # of which products reveal what is asked
 SECOND = Fn(Var(0) ** 2, 1)
 
 
@@ -85,7 +87,18 @@ def compile_program(
 
     Returns:
         The script, and for each of its results (output name, statistic).
+
+    Raises:
+        UsageError: A matrix whose entries are independent and not Gaussian.
     """
+    for family in program.families.values():
+        if family.law not in LAZY_LAWS:
+            raise UsageError(
+                f"the matrix {family.name!r} has {family.law} entries, and products reveal "
+                "Gaussian and orthogonal matrices only.",
+                where=f"width {width}",
+                hint="backend='dense' draws all laws.",
+            )
     state = _State(program, width, dict(values or {}))
     for name, ref in program.outputs:
         state.names.setdefault(ref, name)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.finite.dense_plan import DensePlan, outer_rows, padded
-from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_gaussian, orthogonal
+from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, tape
@@ -111,11 +111,11 @@ def _matrix(node: Input, run: DenseRun) -> Any:
         for index, network in enumerate(run.networks):
             matrix[index, :rows, :cols] = run.from_host(orthogonal(family, network, rows, cols))
     elif in_place:
-        fill_gaussian(family, run.networks, [part[:rows, :cols] for part in matrix.numpy()])
+        fill_entries(family, run.networks, [part[:rows, :cols] for part in matrix.numpy()])
     else:
         host = np.empty((rows, cols), dtype=np.float64 if run.dtype.itemsize == 8 else np.float32)
         for index, network in enumerate(run.networks):
-            fill_gaussian(family, [network], [host])
+            fill_entries(family, [network], [host])
             matrix[index, :rows, :cols] = run.from_host(host)
     return matrix
 

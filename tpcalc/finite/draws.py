@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 
@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.starts import factor
+from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Family
 
-__all__ = ["Network", "draw_group", "draw_scalar", "fill_gaussian", "orthogonal"]
+__all__ = ["Network", "draw_group", "draw_scalar", "fill_entries", "orthogonal"]
 
 Array = NDArray[np.float64]
 
@@ -62,22 +63,24 @@ class Network:
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
 
-def fill_gaussian(
+def fill_entries(
     family: Family, networks: Sequence[Network], targets: Sequence[NDArray[np.floating]]
 ) -> None:
-    """Fill one array for each network with iid N(0, 1) entries.
+    """Fill one array for each network with independent entries of the law of a matrix.
 
     Args:
         family: The matrix.
         networks: The networks.
         targets: For each network an array of shape (rows, cols), float64 or float32.
     """
+    draw = LAWS[family.law].draw
+    assert draw is not None
     rows, cols = targets[0].shape
     height = max(1, _BLOCK // cols)
 
     def fill(network: Network, target: NDArray[np.floating], block: int) -> None:
         part = target[block * height : (block + 1) * height]
-        part[...] = network.stream("matrix", family.name, block).standard_normal(part.shape)
+        part[...] = draw(network.stream("matrix", family.name, block), part.shape)
 
     jobs = [
         partial(fill, network, target, block)
@@ -124,7 +127,7 @@ def orthogonal(family: Family, network: Network, rows: int, cols: int) -> Array:
     """
     tall, thin = max(rows, cols), min(rows, cols)
     gaussian = np.empty((tall, thin))
-    fill_gaussian(family, [network], [gaussian])
+    fill_entries(replace(family, law="gaussian"), [network], [gaussian])
     q, r = np.linalg.qr(gaussian)
     q *= np.where(np.diag(r) < 0, -1.0, 1.0) * np.sqrt(tall)
     found: Array = q if rows >= cols else q.T

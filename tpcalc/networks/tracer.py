@@ -17,6 +17,7 @@ from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
 from tpcalc.program.family import Family
+from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import NOISE, Mark
 from tpcalc.program.nodes import Input, MatMul, Ref
 from tpcalc.program.types import Axes
@@ -39,6 +40,7 @@ class Parameter:
         name: Its name; empty until it gets one.
         mark: Where it stands; its label is filled in with its name.
         line: The user's line that declared it.
+        law: The law of its entries at the start.
         ref: Its node, once it is drawn.
     """
 
@@ -46,12 +48,13 @@ class Parameter:
     name: str
     mark: Mark
     line: str | None
+    law: str = "gaussian"
     ref: Ref | None = None
 
     def drawn(self, width: tuple[str, ...], axes: Axes = ()) -> Ref:
         """Its node."""
         if self.ref is None:
-            family = Family(self.name, width, axes, mark=self.mark)
+            family = Family(self.name, width, axes, self.law, mark=self.mark)
             self.ref = self.tracer.recorder.add(Input(family), self.line)
         return self.ref
 
@@ -266,6 +269,7 @@ class NetworkTracer(Tracer):
         factors: tuple[Number, Number] = (ONE, ONE),
         rates: tuple[Number, Number] = (ONE, ONE),
         starts: tuple[Number, Number] = (ONE, ONE),
+        law: str = "gaussian",
     ) -> Linear:
         """A linear map with trained weights; the parameterization scales them by what they are.
 
@@ -284,9 +288,12 @@ class NetworkTracer(Tracer):
             rates: Factors of their learning rates.
             starts: What of these factors is their standard deviation at the start alone; 0: they
                 start at 0.
+            law: The law of the entries at the start of a map between widths: ``"gaussian"``,
+                ``"orthogonal"``, ``"uniform"``, ``"rademacher"``, ``"laplace"``.
 
         Raises:
-            TraceError: A side that is none, axes that are none, or a name that is taken.
+            TraceError: A side that is none, axes that are none, a law that there is not or that
+                the limit of the map would depend on, or a name that is taken.
         """
         block = axes_of(axes, name or "a map")
         summed = (over,) if isinstance(over, str) else tuple(over)
@@ -298,6 +305,7 @@ class NetworkTracer(Tracer):
         wide = self._is_side(out, "out"), self._is_side(into, "into")
         roles = {(True, False): "input", (True, True): "hidden", (False, True): "readout"}
         role = roles.get(wide, "finite")
+        _check_law(law, role)
         if layer is None:
             self._hidden += role == "hidden"
             layer = {"hidden": self._hidden, "readout": LAST}.get(role, 1)
@@ -306,7 +314,7 @@ class NetworkTracer(Tracer):
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
             )
         mark = Mark(label or name, role, layer, rates[0], starts[0])
-        weights = self._declared(name, mark)
+        weights = self._declared(name, mark, law)
         shift = None
         if bias:
             start = Fraction(0) if bias == "zero" else starts[1]
@@ -448,10 +456,10 @@ class NetworkTracer(Tracer):
         _ = value.ref
         self.uses[label] = linear, x, value
 
-    def _declared(self, name: str, mark: Mark) -> Parameter:
+    def _declared(self, name: str, mark: Mark, law: str = "gaussian") -> Parameter:
         if name:
             self.recorder.claim("parameter", name)
-        self.parameters.append(Parameter(self, name, mark, user_line()))
+        self.parameters.append(Parameter(self, name, mark, user_line(), law))
         return self.parameters[-1]
 
     def _is_side(self, side: object, what: str) -> bool:
@@ -464,6 +472,17 @@ class NetworkTracer(Tracer):
             f"the side {what} of a map is {side!r}.",
             "t.linear(out, into): out is a width (t.n) or a number of outputs, into a width or "
             "the name of a finite axis ('in').",
+        )
+
+
+def _check_law(law: str, role: str) -> None:
+    if law not in LAWS:
+        raise misuse(f"the weights of a map are {law!r}.", f"Laws: {', '.join(LAWS)}.")
+    if law != "gaussian" and role != "hidden":
+        raise misuse(
+            f"a map with a finite side has {law} weights.",
+            "Its few columns stay what they are in wide networks, so that limits depend on their "
+            "law; weights between two widths average over it.",
         )
 
 

@@ -10,12 +10,11 @@ from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
+from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import Mark, check_mark
 from tpcalc.program.types import Axes, Type, check_axes
 
-__all__ = ["LAWS", "Family", "check_family"]
-
-LAWS = ("gaussian", "orthogonal")
+__all__ = ["Family", "check_family"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,7 @@ class Family:
         name: Its name; one name stands for one random object.
         width: Its width axes.
         axes: Its finite axes.
-        law: ``"gaussian"``, or of a matrix ``"orthogonal"``: the columns (rows, if there are
-            fewer) of a Haar-distributed orthogonal matrix, scaled to entries of mean square 1.
+        law: ``"gaussian"``, or of a matrix another row of ``program/laws``.
         mean: One number for each cell; ``()`` is 0. Matrices have mean 0 and variance 1.
         cov: The covariance between cells (of one coordinate), rows as tuples. None: identity.
         moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
@@ -135,11 +133,18 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
             where=where,
         )
     check_axes(family.axes, f"the type {family.type}", where)
-    if family.law not in LAWS or (family.law != "gaussian" and len(family.width) != 2):
+    if family.law not in LAWS:
         raise ProgramError(
-            f"a matrix law is 'gaussian' or 'orthogonal', not {family.law!r}, and other inputs "
-            "are Gaussian.",
+            f"there is no law {family.law!r} of matrices.",
             where=where,
+            hint=f"Laws: {', '.join(LAWS)}.",
+        )
+    if family.law != "gaussian" and len(family.width) != 2:
+        raise ProgramError(
+            f"the law {family.law!r} is one of matrices, and other inputs are Gaussian: limits "
+            "depend on the law of their coordinates.",
+            where=where,
+            hint="Write a function of a Gaussian vector.",
         )
     if len(family.width) == 2 and (family.mean or family.cov is not None):
         raise ProgramError("the entries of a matrix have mean 0 and variance 1.", where=where)

@@ -13,8 +13,9 @@ from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
 from tpcalc.functions.rows import RowFn
 from tpcalc.orders import parse_ex
 from tpcalc.program.check import Checker
-from tpcalc.program.family import LAWS, Family
+from tpcalc.program.family import Family
 from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes, shown
+from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import NODE_TYPES
 from tpcalc.program.program import Program
@@ -177,7 +178,7 @@ class Reader:
             rate, start = (Fraction(1) if text is None else parse_number(text) for text in given)
             mark = Mark(quoted(param), role, int(layer), rate, start)
         family = Family(
-            quoted(name), found.width, found.axes, law or LAWS[0], means, rows, mark=mark
+            quoted(name), found.width, found.axes, law or "gaussian", means, rows, mark=mark
         )
         self.checker.family(family)
         self.names.families[family.name] = family

@@ -174,7 +174,8 @@ def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> V
         )
     layer, weight = state.layer(ref, read)
     rows, cols = family.width[::-1] if node.transpose else family.width
-    dense = Dense(squared(weight) * state.ratio(cols), family.law, width=state.ratio(rows))
+    law = "orthogonal" if family.law == "orthogonal" else "gaussian"  # the limit is that of both
+    dense = Dense(squared(weight) * state.ratio(cols), law, width=state.ratio(rows))
     made = Made(dense, (layer,), frozenset({family.name}), True, state.program.place(ref))
     return Part(state.add(made), Var(0), read.power + HALF)
 

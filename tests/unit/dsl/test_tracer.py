@@ -132,7 +132,7 @@ def test_outputs_can_be_read_back() -> None:
         (lambda t: t.dim(3, 2), "cannot be called 3"),
         (lambda t: t.matrix("W", rows="d"), "no dimension class called 'd'"),
         (lambda t: t.matrix("W", cols=3), "no dimension class called '3'"),
-        (lambda t: t.matrix("W", law="sparse"), "'gaussian' or 'orthogonal', not 'sparse'"),
+        (lambda t: t.matrix("W", law="sparse"), "the law of a matrix is 'sparse'"),
         (lambda t: (t.matrix("W"), t.matrix("W")), r"already an input called 'W', made at test_tr"),
         (lambda t: (t.gaussian("W"), t.gaussian("W")), "already an input called 'W'"),
         (lambda t: (t.scalar("s", 1), t.scalar("s", 1)), "already an input called 's'"),

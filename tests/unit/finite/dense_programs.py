@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_gaussian, orthogonal
+from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.functions import Atom, Const, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow
@@ -149,7 +149,7 @@ def reference(program: Program, width: int, seed: int) -> dict[tuple[str, str], 
         if family.law == "orthogonal":
             return orthogonal(family, network, rows, cols)
         matrix = np.empty((rows, cols))
-        fill_gaussian(family, [network], [matrix])
+        fill_entries(family, [network], [matrix])
         return matrix
 
     def matmul(node: MatMul, ref: Ref, values: list[Any], _: None) -> Any:

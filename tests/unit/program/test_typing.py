@@ -92,7 +92,7 @@ ILL_TYPED: list[tuple[Any, str]] = [
     (Input(Y), "the input 'y' is declared twice"),
     (Input(Family("V", ("k", "n"))), "dimension class 'k' is not declared. Declared: n, m"),
     (Input(Family("V", ("n", "k"))), "dimension class 'k' is not declared"),
-    (Input(Family("V", ("n", "n"), law="cauchy")), "'gaussian' or 'orthogonal', not 'cauchy'"),
+    (Input(Family("V", ("n", "n"), law="cauchy")), "there is no law 'cauchy' of matrices"),
     (Input(Family("v", ("n",), law="orthogonal")), "and other inputs are Gaussian"),
     (Input(Family("V", ("n", "n"), mean=(ONE,))), "entries of a matrix have mean 0"),
     (Input(Family("V", ("n", "n"), cov=((ONE,),))), "entries of a matrix have .* variance 1"),

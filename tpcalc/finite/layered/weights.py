@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.finite.draws import Network, fill_gaussian, orthogonal
+from tpcalc.finite.draws import Network, fill_entries, orthogonal
 from tpcalc.finite.layered.steps import Bias, Dense
 from tpcalc.program.nodes import Family
 
@@ -122,7 +122,7 @@ def _sphere(generator: np.random.Generator, size: int) -> Array:
 
 def _gaussian(name: str, network: Network, rows: int, columns: int, scale: float) -> Array:
     target = np.empty((rows, columns))
-    fill_gaussian(Family(name, ("n", "m")), [network], [target])
+    fill_entries(Family(name, ("n", "m")), [network], [target])
     target *= scale
     return target
 
