@@ -287,6 +287,7 @@ class _Entered:
 
 
 def entered_groups(template: Template) -> _Entered:
+    """A template in which Gaussian vectors stand for products of inputs with weights."""
     program, inputs = template.bare, {ref: q for q, ref in template.inputs.items()}
     state = _Entered(Builder(program.dims), {}, {}, {})
     alone: dict[Ref, Ref] = {}  # what stands without an input, and where
