@@ -50,6 +50,11 @@ class Architecture(ABC):
         """The network in a phrase."""
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        return self.words
+
+    @property
     def axes(self) -> Mapping[str, int]:
         """The finite axes of one input besides its features: ``{"p": 4}`` for 4 tokens."""
         return {}

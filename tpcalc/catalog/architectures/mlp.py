@@ -170,6 +170,12 @@ class MLP(Architecture):
         return self._activation
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")
+        return f"{named(self.act)} network of {layers}"
+
+    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")

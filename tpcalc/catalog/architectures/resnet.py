@@ -107,6 +107,12 @@ class ResNet(Architecture):
         return self._activation
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
+        return f"{named(self.act)} residual network of {blocks}"
+
+    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")

@@ -102,6 +102,12 @@ class RNN(Architecture):
         return {"p": self.length}
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        tokens = f"{self.length} token" + ("s" if self.length > 1 else "")
+        return f"{named(self.act)} recurrent network over {tokens}"
+
+    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         tokens = f"{self.length} token" + ("s" if self.length > 1 else "")
