@@ -115,7 +115,7 @@ def test_blocks_and_tokens_stand_in_words_and_formulas() -> None:
     [
         ({"alpha": 1}, "model.alpha: mlp has no alpha; it takes depth, act, bias, weight_variance"),
         ({"architecture": "rnn", "depth": 2}, "model.depth: rnn has no depth; it takes length"),
-        ({"architecture": "rnn", "norm": "layer"}, "model.norm: rnn has no norm"),
+        ({"architecture": "rnn", "alpha": 1}, "model.alpha: rnn has no alpha"),
         ({"architecture": "resnet", "bias": "all"}, "model.bias: resnet has no bias"),
         ({"architecture": "resnet", "length": 2}, "model.length: resnet has no length"),
         ({"outputs": "all"}, "model.outputs: mlp has no outputs"),
@@ -131,7 +131,7 @@ def test_blocks_and_tokens_stand_in_words_and_formulas() -> None:
         ({"architecture": "resnet", "alpha": "x"}, "model.alpha: alpha must be a number, not 'x'"),
         ({"architecture": "resnet", "alpha": 1e5}, "model: 3^(-100000), the factor of a block,"),
         ({"architecture": "rnn", "length": 0}, "model.length: it should be greater than or equal"),
-        ({"norm": "batch"}, "model.norm: it should be 'none' or 'layer'; it is 'batch'."),
+        ({"norm": "batch"}, "model.norm: it should be 'none', 'layer' or 'rms'; it is 'batch'."),
     ],
 )
 def test_bad_networks(part: dict[str, Any], message: str) -> None:
@@ -142,12 +142,12 @@ def test_bad_networks(part: dict[str, Any], message: str) -> None:
 
 
 def test_flags_that_do_not_apply_are_named_as_typed() -> None:
-    flags = [Flag("--depth", "model.depth", 3), Flag("--norm", "model.norm", "layer")]
+    flags = [Flag("--depth", "model.depth", 3), Flag("--alpha", "model.alpha", "1")]
     with pytest.raises(UsageError) as caught:
         open_model("rnn", flags)
     assert "2 problems" in str(caught.value)
     assert "--depth: rnn has no depth" in str(caught.value)
-    assert "--norm: rnn has no norm" in str(caught.value)
+    assert "--alpha: rnn has no alpha" in str(caught.value)
 
 
 def test_a_study_file_of_a_recurrent_network(tmp_path: Path) -> None:
