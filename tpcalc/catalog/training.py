@@ -161,7 +161,7 @@ def network_program(
         raise StudyError(
             f"the means of the initial weights are {', '.join(map(str, table.mean))}; a "
             f"network of depth {depth} has {depth + 1} layers, the first one centred.",
-            where=type(architecture).__name__,
+            where=architecture.name,
             hint="Give 0 for the first layer and one mean for each layer after it.",
         )
 

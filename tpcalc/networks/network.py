@@ -50,6 +50,16 @@ class Architecture(ABC):
         """The network in a phrase."""
 
     @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    @property
+    def line(self) -> str | None:
+        """The user's line that begins it."""
+        return None
+
+    @property
     def heading(self) -> str:
         """The same for the heading of a page."""
         return self.words
@@ -138,7 +148,7 @@ def _axes(network: Architecture, dimension: int) -> Axes:
     if dimension % cells:
         raise StudyError(
             f"an input has {dimension} numbers, which {cells} tokens cannot share.",
-            where=getattr(network, "name", type(network).__name__),
+            where=network.name,
             hint="A row holds the tokens one after the other, all of one dimension.",
         )
     return (*network.axes.items(), (FEATURES, dimension // cells))
@@ -159,12 +169,12 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
         StudyError: The axes of an input do not fit the numbers.
         TraceError: A forward pass that is none: no output, a parameter that is never used.
     """
-    recorder = Recorder(getattr(network, "name", type(network).__name__))
+    recorder = Recorder(network.name)
     t = NetworkTracer(recorder, outputs)
     try:
         x = Scalar(recorder, recorder.add(Data(INPUT, (), _axes(network, dimension))))
         found = network.forward(t, x)
-        for name, f in _outputs(found):
+        for name, f in _outputs(found, network):
             recorder.builder.output(name, f.ref)
         _report(t)
         for name, ref in t.watched.items():
@@ -179,18 +189,23 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
     return _placed(program)
 
 
-def _outputs(found: object) -> Iterator[tuple[str, Scalar]]:
+def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Scalar]]:
     if isinstance(found, Scalar):
         yield "f", found
         return
     if not isinstance(found, list | tuple) or not found:
         raise misuse(
-            f"a forward pass returns {noun(found)}.",
+            f"the forward pass of {network.name} returns {noun(found)}.",
             "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
+            where=network.line,
         )
     for place, value in enumerate(found):
         if not isinstance(value, Scalar):
-            raise misuse(f"an output of the network is {noun(value)}.", "Outputs are scalars.")
+            raise misuse(
+                f"an output of {network.name} is {noun(value)}.",
+                "Outputs are scalars.",
+                where=network.line,
+            )
         yield f"f[{place}]", value
 
 
@@ -198,10 +213,11 @@ def _check_used(t: NetworkTracer, program: Program) -> None:
     for parameter in t.parameters:
         if parameter.name not in program.families:
             label = parameter.mark.label
+            what = f"the parameter {label!r}" if label else "a parameter that is declared here"
             raise misuse(
-                f"a parameter{f' {label!r}' if label else ''} declared at {parameter.line} is "
-                "never used.",
+                f"{what} is never used.",
                 "Apply it in the forward pass, or leave it out.",
+                where=parameter.line,
             )
 
 
