@@ -34,7 +34,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
-from tpcalc.program.views import input_of, lincomb_of, nonlin_of
+from tpcalc.program.views import data_of, input_of, lincomb_of, nonlin_of
 from tpcalc.results import Formula
 from tpcalc.study import notation
 from tpcalc.study.notation import Piece, call, index, number, product, total, word, written
@@ -200,7 +200,7 @@ def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _Forward) -> 
             terms.append((factor, _summed(x.piece, axes), x.power))
             continue
         own = values[scalar]
-        cell = _cell(state.program.nodes[scalar], axes)
+        cell = _cell(data_of(state.program.nodes[scalar]), axes)
         if cell is not None:
             terms.append((factor, notation.subscript(x.piece, cell), x.power))
             continue
@@ -220,9 +220,9 @@ def _times(factor: Fraction | float, piece: Piece) -> Piece:
     return notation.negative(piece) if factor == -1 else product(number(factor), piece)
 
 
-def _cell(node: object, axes: Sequence[str]) -> str | None:
+def _cell(node: Data | None, axes: Sequence[str]) -> str | None:
     """The cell that a sum over an axis with a single 1 among zeros takes out."""
-    if not isinstance(node, Data) or len(node.axes) != 1 or len(axes) != 1:
+    if node is None or len(node.axes) != 1 or len(axes) != 1:
         return None
     values = list(node.values)
     if sorted(values) != [0] * (len(values) - 1) + [1]:
