@@ -15,6 +15,7 @@ from tpcalc.program.nodes import (
     Data,
     Family,
     Input,
+    Kind,
     LinComb,
     MatMul,
     Moment,
@@ -24,6 +25,7 @@ from tpcalc.program.nodes import (
     Rename,
     RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Program
 
@@ -101,6 +103,13 @@ def _block(
         (matrix,), (vector,) = get([node.matrix], 2), get([node.vector], 1)
         matrix = np.swapaxes(matrix, -1, -2) if node.transpose else matrix
         return Block(names, np.einsum("...ij,...j->...i", matrix, vector))
+    if isinstance(node, Stack):
+        place, below = names.index(node.axis), tuple(own for own in names if own != node.axis)
+        dims = program.types[ref].kind is Kind.VECTOR
+        cells = [blocks[one].along(below, int(dims)) for one in node.of]
+        shape = (*(size for name, size in program.types[ref].axes if name != node.axis),)
+        shape += cells[0].shape[-1:] if dims else ()
+        return Block(names, np.stack([np.broadcast_to(cell, shape) for cell in cells], place))
     if isinstance(node, RowNonlin):
         place = names.index(node.along)
         row = list(np.moveaxis(blocks[node.of].values, place, 0))

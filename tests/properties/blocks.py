@@ -26,6 +26,7 @@ from tpcalc.program.nodes import (
     Rename,
     RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Builder, Program
 
@@ -70,6 +71,9 @@ class _Grower:
             return ()
         return tuple(self.draw(st.lists(st.sampled_from(refs), min_size=least, max_size=most)))
 
+    def one_dim(self, refs: tuple[Ref, ...]) -> bool:
+        return len({self.builder.type(ref).width for ref in refs}) == 1
+
     def fn(self, vectors: int, scalars: int) -> Fn:
         slots: list[Expr] = [*map(Var, range(vectors)), *map(Par, range(scalars))]
         terms = [mul((TANH(slot), SIN(slots[place - 1]))) for place, slot in enumerate(slots)]
@@ -110,6 +114,10 @@ class _Grower:
             swaps = {"b": "b'", "b'": "p", "p": "b"}
             chosen = [name for name in names if name in swaps and swaps[name] not in names][:1]
             return Rename(of, tuple((name, swaps[name]) for name in chosen)) if chosen else None
+        if kind is Stack:
+            items = vectors if draw(st.booleans()) and vectors else scalars
+            held = {name for one in items for name, _ in self.builder.type(one).axes}
+            return Stack(items, "k") if items and "k" not in held and self.one_dim(items) else None
         if not vectors:
             return None
         if kind is MatMul:
@@ -141,7 +149,7 @@ class _Grower:
         return LinComb(numbers, chosen, vectors, tuple(over) if any(over) else ())
 
 
-_KINDS = (Data, Input, "matrix", MatMul, Moment, OuterNonlin, RowNonlin, Scale)
+_KINDS = (Data, Input, "matrix", MatMul, Moment, OuterNonlin, RowNonlin, Scale, Stack)
 _OFTEN = (Nonlin, LinComb, Rename)
 
 

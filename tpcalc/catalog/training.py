@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from inspect import signature
+from math import prod
 from typing import Any
 
 from tpcalc.catalog.loss import Loss
@@ -15,7 +16,7 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Expr, Par
-from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.network import INPUT, Architecture, slots, written
 from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized
@@ -24,6 +25,7 @@ from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, unroll
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
+from tpcalc.program.views import row_of
 from tpcalc.results import Samples, checks
 
 __all__ = ["network_program", "template_of", "train"]
@@ -94,11 +96,11 @@ def train(
     watched = _watched(watch)
     depth = architecture.hidden
     outputs = data.outputs // architecture.positions
-    model = template_of(architecture, found, data.dimension, outputs)
-    if len(model.outputs) != data.outputs:
+    model = _training_template(architecture, found, data.dimension, outputs)
+    count = sum(prod(size for _, size in model.program.types[ref].axes) for ref in model.outputs)
+    if count != data.outputs:
         raise StudyError(
-            f"a sample has {data.outputs} targets, and the network has {len(model.outputs)} "
-            "outputs.",
+            f"a sample has {data.outputs} targets, and the network has {count} outputs.",
             where=data.origin,
             hint="A readout of t.linear(t.outputs, t.n) has as many outputs as there are targets.",
         )
@@ -135,6 +137,16 @@ def template_of(
     """A network with its parameterization written out, as a template of training and kernels."""
     program = network_program(architecture, parameterization, dimension, outputs)
     return Template(split(program), slots(architecture, dimension))
+
+
+def _training_template(
+    architecture: Architecture, parameterization: Parameterization, dimension: int, outputs: int
+) -> Template:
+    """The network as blocks; cell by cell where it has functions of rows, which have no adjoint."""
+    program = network_program(architecture, parameterization, dimension, outputs)
+    if any(row_of(node) is not None for node in program.nodes):
+        return Template(split(program), slots(architecture, dimension))
+    return Template(program, (INPUT,))
 
 
 def network_program(

@@ -8,14 +8,12 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from tpcalc.dsl.blocks import Value, cells_of
-from tpcalc.dsl.handles import Scalar, scalar_fn
+from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
-from tpcalc.functions import Par
-from tpcalc.functions.expr import add
-from tpcalc.program.nodes import Data, LinComb
+from tpcalc.program.nodes import Data, LinComb, Stack
 from tpcalc.program.types import bare
 
 __all__ = ["Arrays"]
@@ -106,15 +104,8 @@ class Arrays:
             'n[k:2]'
         """
         items: list[Any] = self._alike(values, axis)
-        size = len(items)
-        cells: list[Any] = [
-            self.constant([int(place == own) for place in range(size)], (axis,))
-            for own in range(size)
-        ]
-        if isinstance(items[0], Scalar):
-            pairs = (Par(place) * Par(size + place) for place in range(size))
-            return scalar_fn(add(pairs), [*cells, *items])
-        return sum(cell * item for cell, item in zip(cells, items, strict=True))
+        node = Stack(tuple(item.ref for item in items), axis)
+        return items[0]._at_node(self._recorder.add(node))
 
     def _alike(self, values: Any, axis: object) -> list[Any]:
         if not isinstance(axis, str) or not bare(axis):

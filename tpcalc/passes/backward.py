@@ -37,6 +37,7 @@ from tpcalc.program.nodes import (
     Rename,
     RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.rules import Level, Rules
@@ -265,6 +266,25 @@ def _rename(node: Rename, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
         sweep.to_vector(node.of, Fraction(1), None, bar, of.axes)
 
 
+def _stack(node: Stack, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
+    builder, size = sweep.builder, len(node.of)
+    bar: Ref | None = adjoint[0]
+    for place, of in enumerate(node.of):
+        if not sweep.active[of]:
+            continue
+        own = bar
+        if bar is not None and node.axis in dict(sweep.axes(bar)):
+            cell = tuple(Fraction(int(k == place)) for k in range(size))
+            one = builder.add(Data(f"at({node.axis}={place}:{size})", cell, ((node.axis, size),)))
+            own = builder.add(LinComb((Fraction(1),), (one,), (bar,), ((node.axis,),)))
+        region = tuple(pair for pair in builder.type(ref).axes if pair[0] != node.axis)
+        if builder.type(of).kind is Kind.SCALAR:
+            sweep.to_scalar(of, own, region)
+        else:
+            assert own is not None
+            sweep.to_vector(of, Fraction(1), None, own, region)
+
+
 def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     if not node.vectors:
         _scalar_fn(node, adjoint[0], sweep, sweep.builder.type(ref).axes)
@@ -365,6 +385,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
     Data: _leaf,
     Input: _leaf,
     Rename: _rename,
+    Stack: _stack,
     MatMul: _matmul,
     Nonlin: _nonlin,
     LinComb: _lincomb,

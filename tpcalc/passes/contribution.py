@@ -7,7 +7,7 @@ of n stay written out, and its nodes come before those that it is a part of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NoReturn
 
@@ -15,25 +15,17 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, mul, walk
 from tpcalc.functions.fn import derivative
-from tpcalc.passes.forms import Form
-from tpcalc.passes.instance import Instance
+from tpcalc.passes.step import Step
 from tpcalc.passes.template import Contribution
+from tpcalc.passes.weights import Term, total
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import (
-    Kind,
-    LinComb,
-    Moment,
-    Node,
-    Nonlin,
-    Ref,
-    Scale,
-)
+from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder
 from tpcalc.program.views import leaf_of, matmul_of
 
 __all__ = ["Contributions"]
 
-Change = Ref | Form
+Changes = Mapping[Ref, Ref]
 
 
 class Contributions:
@@ -54,32 +46,19 @@ class Contributions:
 
     @property
     def pieces(self) -> tuple[tuple[Ref, Ref], ...]:
-        """The forward pass cut where contributions are due: pairs (start, stop).
-
-        All samples take a piece before any takes the next, so that the contribution for every
-        sample comes before what the parameters are added to for any of them.
-        """
+        """The forward pass cut where contributions are due: pairs (start, stop)."""
         return tuple(pairwise((0, *sorted({*self._due} - {0}), self._forward)))
 
-    def before(
-        self, ref: Ref, instance: Instance, step: int, index: int
-    ) -> Iterator[tuple[str, Ref]]:
-        """Names and nodes of what is due before a template node is copied.
-
-        Args:
-            ref: The template node, the start of a piece.
-            instance: The copy that is being made.
-            step: The step t.
-            index: The input i.
+    def before(self, ref: Ref, step: Step) -> Iterator[tuple[Contribution, Ref]]:
+        """What is due before a template node is typed, with its node.
 
         Raises:
             ProgramError: A node on the way is not linear in the parameters.
         """
         for item, inside in self._due.get(ref, ()):
-            change = _change(item.watch.ref, instance, item.parameters, inside)
+            change = _change(item.watch.ref, step, item.parameters, inside)
             if change is not None:
-                node = instance.weights.node_of(change) if isinstance(change, Form) else change
-                yield item.name(step, index), node
+                yield item, change
 
 
 def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
@@ -113,30 +92,29 @@ _SUMMED: Table[tuple[Ref, ...]] = Table(
     {
         LinComb: lambda node: node.vectors,
         Scale: lambda node: (node.of,),
+        Rename: lambda node: (node.of,),
         Nonlin: lambda node: () if node.vectors else node.scalars,
     },
     lambda node: (),
 )
 
 
-def _change(
-    ref: Ref, instance: Instance, parameters: frozenset[Ref], inside: frozenset[Ref]
-) -> Change | None:
+def _change(ref: Ref, step: Step, parameters: frozenset[Ref], inside: frozenset[Ref]) -> Ref | None:
     """The change of a template node by the last update; None where it does not change."""
     if ref not in inside:
         return None
-    node = instance.template.node(ref)
+    node = step.weights.network.node(ref)
     matmul = matmul_of(node)
     if matmul is not None and matmul.matrix in parameters and matmul.vector not in inside:
-        return instance.weights.last_product(matmul, instance.ref(matmul.vector))
+        return step.weights.last_product(matmul, step.made[matmul.vector])
     if leaf_of(node) is not None:
-        return instance.weights.last_change(ref)
+        return step.weights.last_change(ref)
     changes = {
         other: change
         for other in references(node)
-        if (change := _change(other, instance, parameters, inside)) is not None
+        if (change := _change(other, step, parameters, inside)) is not None
     }
-    return _CHANGES(node, ref, instance, changes) if changes else None
+    return _CHANGES(node, ref, step, changes) if changes else None
 
 
 def _not_linear(node: Node, ref: Ref, *_: object) -> NoReturn:
@@ -147,29 +125,26 @@ def _not_linear(node: Node, ref: Ref, *_: object) -> NoReturn:
     )
 
 
-def _node(change: Change, instance: Instance) -> Ref:
-    return instance.weights.node_of(change) if isinstance(change, Form) else change
+def _scale(node: Scale, ref: Ref, step: Step, changes: Changes) -> Ref:
+    return step.weights.out.add(Scale(changes[node.of], node.n_power, node.depth_power))
 
 
-def _scale(node: Scale, ref: Ref, instance: Instance, changes: dict[Ref, Change]) -> Ref:
-    of = _node(changes[node.of], instance)
-    return instance.builder.add(Scale(of, node.n_power, node.depth_power))
+def _rename(node: Rename, ref: Ref, step: Step, changes: Changes) -> Ref:
+    return step.weights.out.add(Rename(changes[node.of], node.names))
 
 
-def _sum(node: LinComb, ref: Ref, instance: Instance, changes: dict[Ref, Change]) -> Form:
+def _sum(node: LinComb, ref: Ref, step: Step, changes: Changes) -> Ref:
     if any(scalar in changes for scalar in node.scalars):
         _not_linear(node, ref)
-    total = Form()
-    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-        change = changes.get(vector)
-        if change is None:
-            continue
-        number, coefficient = instance.coefficient(number, scalar)
-        if isinstance(change, Form) and coefficient is None:
-            total.add(change, number)
-        else:
-            total.add_term(coefficient, _node(change, instance), number)
-    return total
+    over = node.over or ((),) * len(node.numbers)
+    terms: list[Term] = [
+        (number, None if scalar is None else step.made[scalar], changes[vector], axes)
+        for number, scalar, vector, axes in zip(
+            node.numbers, node.scalars, node.vectors, over, strict=True
+        )
+        if vector in changes
+    ]
+    return total(step.weights.out, terms)
 
 
 def _arguments(node: Moment | Nonlin) -> list[tuple[Expr, Ref]]:
@@ -177,44 +152,26 @@ def _arguments(node: Moment | Nonlin) -> list[tuple[Expr, Ref]]:
     return found + [(Par(i), s) for i, s in enumerate(node.scalars)]
 
 
-def _applied(
-    node: Moment | Nonlin, ref: Ref, instance: Instance, changes: dict[Ref, Change]
-) -> Ref:
+def _applied(node: Moment | Nonlin, ref: Ref, step: Step, changes: Changes) -> Ref:
     """A moment or a function of scalars: its slope in the one changed argument times the change."""
-    if instance.template.type(ref).kind is not Kind.SCALAR or len(changes) != 1:
+    if step.weights.network.type(ref).kind is not Kind.SCALAR or len(changes) != 1:
         _not_linear(node, ref)
-    filled = instance.filled_in(node)
-    vectors = filled.vectors
-    changed = [argument for argument, other in _arguments(filled) if other in changes]
-    slope = derivative(filled.fn.expr, changed[0])
+    changed = [argument for argument, other in _arguments(node) if other in changes]
+    slope = derivative(node.fn.expr, changed[0])
     if len(changed) != 1 or changed[0] in walk(slope):
         _not_linear(node, ref)
-    fn, keep_v, keep_s = Fn(
-        mul((slope, changed[0])), filled.fn.vectors, filled.fn.scalars
-    ).compact()
+    fn, keep_v, keep_s = Fn(mul((slope, changed[0])), node.fn.vectors, node.fn.scalars).compact()
 
     def part(other: Ref) -> Ref:
-        return _node(changes[other], instance) if other in changes else instance.ref(other)
+        return changes[other] if other in changes else step.made[other]
 
-    scalars = tuple(part(filled.scalars[i]) for i in keep_s)
+    out, scalars = step.weights.out, tuple(part(node.scalars[i]) for i in keep_s)
     if keep_v:
-        return instance.builder.add(Moment(fn, tuple(part(vectors[i]) for i in keep_v), scalars))
-    return scalars[0] if fn.expr == Par(0) else instance.builder.add(Nonlin(fn, (), scalars))
+        return out.add(Moment(fn, tuple(part(node.vectors[i]) for i in keep_v), scalars))
+    return scalars[0] if fn.expr == Par(0) else out.add(Nonlin(fn, (), scalars))
 
 
-_CHANGES: Table[Change] = Table(
-    {LinComb: _sum, Scale: _scale, Moment: _applied, Nonlin: _applied}, _not_linear
+_CHANGES: Table[Ref] = Table(
+    {LinComb: _sum, Scale: _scale, Rename: _rename, Moment: _applied, Nonlin: _applied},
+    _not_linear,
 )
-
-
-def _coefficients(node: LinComb, inside: Set[Ref]) -> list[Ref]:
-    pairs = zip(node.scalars, node.vectors, strict=True)
-    return [scalar for scalar, vector in pairs if scalar is not None and vector in inside]
-
-
-def _beside(node: Moment | Nonlin, inside: Set[Ref]) -> list[Ref]:
-    """The arguments in the slope of the one that changes."""
-    arguments = _arguments(node)
-    changed = next(argument for argument, other in arguments if other in inside)
-    parts = set(walk(derivative(node.fn.expr, changed)))
-    return [other for argument, other in arguments if argument in parts]

@@ -12,9 +12,10 @@ What reads single vectors is fed by this pass. It is exact at every width:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -38,17 +39,62 @@ from tpcalc.program.nodes import (
     Rename,
     RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Level, Rules, interpret
-from tpcalc.program.types import Type
-from tpcalc.program.views import leaf_of, scale_of
+from tpcalc.program.types import Axes, Type
+from tpcalc.program.views import input_of, leaf_of, scale_of
 
-__all__ = ["SPLIT_RULES", "split"]
+__all__ = ["SPLIT_RULES", "Report", "split", "split_reports"]
 
+INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 Cell = tuple[int, ...]
 Value = Ref | Form | Fraction | float
 Where = Mapping[str, int]  # axis -> index
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A node of blocks that is reported for each of some inputs.
+
+    Args:
+        ref: The node.
+        axis: The axis of inputs.
+        first: The number of the first input.
+        count: How many inputs there are.
+        axes: The other axes, in the order in which names tell their cells.
+        name: The name of an input and of a cell.
+    """
+
+    ref: Ref
+    axis: str
+    first: int
+    count: int
+    axes: Axes
+    name: Callable[[int, Cell], str]
+
+
+def split_reports(
+    program: Program, groups: Iterable[Sequence[Report]], closed: Collection[Ref]
+) -> Program:
+    """A training run with a node for each cell; what is reported is named input by input.
+
+    Args:
+        program: The run.
+        groups: What is reported; of a group all of an input comes first.
+        closed: What is a node where it stands, also for later sums: values of parameters.
+    """
+    state = _Split(program, Builder(program.dims), apart=True)
+    state.named = frozenset(closed)
+    interpret(program, SPLIT_RULES, state)
+    for group in groups:
+        last = max((report.first + report.count for report in group), default=0)
+        for index in range(last):
+            for report in group:
+                if report.first <= index < report.first + report.count:
+                    state.report(report, index)
+    return state.out.finish(keep_unused=False)
 
 
 def split(program: Program) -> Program:
@@ -90,9 +136,10 @@ class _Split:
     out: Builder
     values: list[dict[Cell, Any]] = field(default_factory=list)
     line: str | None = None
+    apart: bool = False
 
     def __post_init__(self) -> None:
-        self.named = {ref for _, ref in self.program.outputs}
+        self.named = frozenset(ref for _, ref in self.program.outputs)
 
     def cells(self, type_: Type) -> Iterator[Cell]:
         return product(*(range(size) for _, size in type_.axes))
@@ -112,10 +159,33 @@ class _Split:
     def node(self, value: Value) -> Ref:
         """The node of a value."""
         if isinstance(value, Form):
-            return value.node(self.out, self.line)
+            return (self.parted(value) if self.apart else value).node(self.out, self.line)
         if isinstance(value, Fraction | float):
             return self.add(Nonlin(Fn(const(value), 0, 0), ()))
         return value
+
+    def report(self, report: Report, index: int) -> None:
+        """Name the cells of a report at an input."""
+        names = [name for name, _ in report.axes]
+        for cell in product(*(range(size) for _, size in report.axes)):
+            where = {report.axis: index - report.first, **dict(zip(names, cell, strict=True))}
+            value = self.values[report.ref][self.cell(report.ref, where)]
+            self.out.output(report.name(index, cell), self.node(value))
+
+    def parted(self, form: Form) -> Form:
+        """A sum in which the part of start vectors alone is one vector, shared by all steps."""
+        items = {pair: number for pair, number in form.terms.items() if number != 0}
+        start = {
+            pair: number
+            for pair, number in items.items()
+            if pair[0] is None and input_of(self.out.node(pair[1])) is not None
+        }
+        if not 1 < len(start) < len(items):
+            return form
+        image = Form(start).node(self.out, self.line)
+        found = Form({pair: number for pair, number in items.items() if pair not in start})
+        found.add_term(None, image, Fraction(1))
+        return found
 
     def add(self, node: Any) -> Ref:
         return self.out.add(node, self.line)
@@ -131,29 +201,28 @@ class _Split:
 
         ``lists`` are the vectors, in lists that stay apart (rows and columns of an outer function).
         """
-        given: dict[Expr, Expr] = {}
         merged: list[list[Ref]] = []
-        place = before = 0
+        places: list[int] = []
+        before = 0
         for values in lists:
             nodes = [self.node(value) for value in values]
-            kept = sorted(set(nodes), key=self._place)  # one order: x y and y x are one
-            for node in nodes:
-                given[Var(place)] = Var(before + kept.index(node))
-                place += 1
+            kept = sorted(set(nodes), key=self.place)  # one order: x y and y x are one
+            places += [before + kept.index(node) for node in nodes]
             merged.append(kept)
             before += len(kept)
         numbers: list[Ref] = []
-        for index, value in enumerate(scalars):
+        filled: list[tuple[int, Number]] = []  # the place of an argument, or -1 and a number
+        for value in scalars:
             if isinstance(value, Fraction | float):
-                given[Par(index)] = const(value)
+                filled.append((-1, value))
                 continue
             node = self.node(value)
             if node not in numbers:
                 numbers.append(node)
-            given[Par(index)] = Par(numbers.index(node))
-        return substitute(fn.expr, given), merged, numbers
+            filled.append((numbers.index(node), 0))
+        return _merged(fn, tuple(places), tuple(filled)), merged, numbers
 
-    def _place(self, ref: Ref) -> tuple[bool, Ref]:
+    def place(self, ref: Ref) -> tuple[bool, Ref]:
         """What is given stands first, as in ``E[v x]`` for the weights v of a readout."""
         return leaf_of(self.out.node(ref)) is None, ref
 
@@ -162,7 +231,7 @@ class _Split:
     ) -> Value:
         """A function of vectors and scalars, or its average."""
         expr, (vectors,), scalars = self.function(function, [on], with_)
-        fn, kept, used = Fn(expr, len(vectors), len(scalars)).compact()
+        fn, kept, used = _compact(expr, len(vectors), len(scalars))
         args = tuple(scalars[i] for i in used)
         if not vectors:
             return _number(fn.expr) if isinstance(fn.expr, Const) else self.scalar(fn, args)
@@ -187,6 +256,20 @@ class _Split:
             sizes = {name: size for type_ in types for name, size in type_.axes}
             for cell in product(*(range(sizes[name]) for name in axes)):
                 yield number, scalar, vector, {**where, **dict(zip(axes, cell, strict=True))}
+
+
+@lru_cache(maxsize=1024)
+def _merged(fn: Fn, places: tuple[int, ...], filled: tuple[tuple[int, Number], ...]) -> Expr:
+    """A function of arguments at their places, numbers put in; most cells ask for the same."""
+    given: dict[Expr, Expr] = {Var(k): Var(place) for k, place in enumerate(places)}
+    for k, (place, value) in enumerate(filled):
+        given[Par(k)] = const(value) if place < 0 else Par(place)
+    return substitute(fn.expr, given)
+
+
+@lru_cache(maxsize=1024)
+def _compact(expr: Expr, vectors: int, scalars: int) -> tuple[Fn, tuple[int, ...], tuple[int, ...]]:
+    return Fn(expr, vectors, scalars).compact()
 
 
 def _number(expr: Const) -> Number:
@@ -267,6 +350,10 @@ def _rename(node: Rename, ref: Ref, state: _Split) -> dict[Cell, Any]:
     return state.values[node.of]
 
 
+def _stack(node: Stack, state: _Split, where: Where) -> Value:
+    return state.at(node.of[where[node.axis]], where)
+
+
 def _matmul(node: MatMul, state: _Split, where: Where) -> Value:
     matrix, vector = state.ref(node.matrix, where), state.ref(node.vector, where)
     return state.add(MatMul(matrix, vector, node.transpose))
@@ -289,6 +376,11 @@ def _rows(node: RowNonlin, state: _Split, where: Where) -> Value:
 
 
 def _moment(node: Moment, state: _Split, where: Where) -> Value:
+    if node.fn == INNER:  # the one that there are most of
+        left, right = (state.ref(one, where) for one in node.vectors)
+        if left == right:
+            return state.add(Moment(SQUARE, (left,)))
+        return state.add(Moment(INNER, tuple(sorted((left, right), key=state.place))))
     vectors, scalars = state.many(node.vectors, where), state.many(node.scalars, where)
     return state.applied(Moment, node.fn, vectors, scalars)
 
@@ -366,6 +458,7 @@ SPLIT_RULES: Rules[Any, _Split] = Rules(
         Data: _kept(_data),
         Input: _kept(_input),
         Rename: _kept(_rename),
+        Stack: _each(_stack),
         MatMul: _each(_matmul),
         Nonlin: _each(_nonlin),
         RowNonlin: _each(_rows),

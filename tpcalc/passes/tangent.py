@@ -18,8 +18,8 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
-from tpcalc.passes.instance import redrawn
 from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.step import redrawn
 from tpcalc.passes.template import Template
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.marks import Mark

@@ -89,6 +89,11 @@ class Template:
         }
 
     @cached_property
+    def places(self) -> Mapping[Ref, int]:
+        """For each node of data that the network reads its place in an input."""
+        return {ref: place for place, ref in self.inputs.items()}
+
+    @cached_property
     def parameters(self) -> Mapping[Ref, Mark]:
         """What is trained."""
         drawn = ((ref, input_of(node)) for ref, node in enumerate(self.program.nodes))

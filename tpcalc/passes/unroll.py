@@ -1,35 +1,40 @@
 """Unrolling of training: a forward program of one input becomes the program of T steps.
 
-The forward program is a template: its data are ``Data`` nodes, its trained weights ordinary
-inputs. The backward pass of the template is derived once; every step and sample is a copy of both
-with the data filled in and the *current* weights substituted. Trained matrices are never formed:
-
-    W_t x = W_0 x + sum_s (n * moment(c_s x)) r'_s,     gradient of step s = r_s c_s^T,
-
-with r'_s = -eta n^(-c) chi_s r_s made once for each step.
+The forward program is a template: its data are ``Data`` nodes, its trained weights marked inputs.
+The backward pass of the template is derived once; every step types both anew, with the samples of
+the step as an axis, its data filled in and the *current* weights substituted. What reads single
+vectors is fed by ``split``, which makes a node of every cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 from tpcalc.functions import Const, Expr, Fn, Par
-from tpcalc.functions.expr import const, substitute
+from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.contribution import Contributions
-from tpcalc.passes.forms import Form
-from tpcalc.passes.instance import Instance
+from tpcalc.passes.split import Report, split_reports
 from tpcalc.passes.start import started_at_zero
-from tpcalc.passes.template import WRITTEN, Template
+from tpcalc.passes.step import Step
+from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
 from tpcalc.passes.weights import Weights
+from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import Data, Nonlin, Ref
+from tpcalc.program.nodes import Data, LinComb, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import Axes
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Schedule", "unroll"]
+
+SAMPLE = "sample"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class _Differentiated:
-    """A template with its backward pass appended."""
+    """A template with its backward pass appended.
+
+    Args:
+        template: The network.
+        builder: Its nodes, forward and backward.
+        forward: How many of them are the forward pass.
+        gradients: Of the output, or of what the seeds stand for.
+        seeds: The adjoints of several outputs; () of one, whose adjoint is 1.
+    """
 
     template: Template
     builder: Builder
@@ -66,13 +79,25 @@ class _Differentiated:
     gradients: Gradients
     seeds: tuple[Ref, ...]
 
+    def axes(self, output: Ref) -> Axes:
+        """The axes of an output."""
+        return self.builder.type(output).axes
+
+    @property
+    def cells(self) -> Iterator[tuple[Ref, tuple[int, ...]]]:
+        """The outputs f_1..f_K: nodes with their cells."""
+        for output in self.template.outputs:
+            for cell in product(*(range(size) for _, size in self.axes(output))):
+                yield output, cell
+
 
 def _differentiated(template: Template) -> _Differentiated:
     builder = Builder.copy(template.bare)
     forward, outputs = len(builder), template.outputs
     seeds: tuple[Ref, ...] = ()
-    if len(outputs) > 1:
-        seeds = tuple(builder.add(Data(f"chi[{k}]")) for k in range(len(outputs)))
+    if len(outputs) > 1 or builder.type(outputs[0]).axes:
+        axes = [builder.type(output).axes for output in outputs]
+        seeds = tuple(builder.add(Data(f"chi[{k}]", (), own)) for k, own in enumerate(axes))
     pairs = [(output, seeds[k] if seeds else None) for k, output in enumerate(outputs)]
     gradients = backward(builder, pairs, list(template.parameters))
     return _Differentiated(template, builder, forward, gradients, seeds)
@@ -90,153 +115,204 @@ def unroll(
             become outputs besides f.
 
     Returns:
-        A program whose outputs are ``f[t,i]`` (``f[t,i,k]`` with several outputs) and the watched
-        vectors ``h[l,t,i]`` and so on; i runs over the batch, then over the queries. With one
-        output, gradients ``dh`` are those of the output; with several, of the loss. Contributions
-        of updates are there from t = 1 on; their nodes come before the nodes that they are part
-        of, and a parameter whose gradient is identically 0 has none.
+        A program of single vectors whose outputs are ``f[t,i]`` (``f[t,i,k]`` with several outputs)
+        and the watched vectors ``h[l,t,i]`` and so on; i runs over the batch, then over the
+        queries. With one output, gradients ``dh`` are those of the output; with several, of the
+        loss. Contributions of updates are there from t = 1 on; their nodes come before the nodes
+        that they are part of, and a parameter whose gradient is identically 0 has none.
 
     Source: Hajjar, Chizat, Giraud, equations (2.4)-(2.6) with history.
     """
     whole = _differentiated(template)
-    builder = Builder(template.program.dims)
-    weights = Weights(builder, whole.builder, list(template.parameters))
-    weights.find_materialised(whole.builder)
+    out = Builder(template.program.dims)
+    run = _Run(whole, Weights(out, whole.builder, _axis(template), _read(whole)))
     added = Contributions(
         whole.builder, whole.forward, [c for c in template.contributions if keep(c.kind)]
     )
+    shown = [watch for watch in template.watch if keep(watch.what)]
     gradients = [w for w in template.watch if w.what != WRITTEN and keep(f"d{w.what}")]
+    groups: list[list[Report]] = []
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
-        batch = schedule.batches[step]
-        weights.keep({ref: schedule.kept(own, step) for ref, own in template.parameters.items()})
-        copies = [
-            Instance(
-                builder,
-                whole.builder,
-                weights,
-                {ref: sample[place] for place, ref in template.inputs.items()},
-                template.noise,
-                f"{step},{index}",
-            )
-            for index, sample in enumerate((*batch, *schedule.queries))
-        ]
+        weights = run.weights
+        weights.kept = {ref: schedule.kept(own, step) for ref, own in template.parameters.items()}
+        copies = run.copies(schedule.batches[step], schedule.queries, step)
         for start, stop in added.pieces:
-            for index, copy in enumerate(copies):
-                for name, part in added.before(start, copy, step, index):
-                    builder.output(name, part)
+            before = [
+                run.contribution(item, node, copy, step)
+                for copy in copies
+                for item, node in added.before(start, copy)
+                if item.kind != "dB" or copy is copies[0]  # the same for every input
+            ]
+            weights.closed.update(report.ref for report in before)
+            groups.append(before)
             for copy in copies:
                 copy.run(start, stop)
-        for index, copy in enumerate(copies):
-            _name_forward(builder, template, copy, step, index, keep)
+        groups.append([report for copy in copies for report in run.forward(copy, shown, step)])
         if step == steps and not gradients:
             break
-        trained = copies[: len(batch)]
-        chis = _backward_step(builder, whole, schedule, trained, step)
-        for index, copy in enumerate(trained):
-            for watch in gradients:
-                adjoint = whole.gradients.adjoints.get(watch.ref)
-                if adjoint is not None:
-                    builder.output(watch.name(step, index, "d"), copy.ref(adjoint))
+        batch = copies[0]
+        chi, number = run.loss(batch, schedule, step)
+        batch.run(whole.forward, len(whole.builder))
+        groups.append(list(run.backward(batch, gradients, step)))
         if step < steps:
-            _update(whole, schedule, trained, chis, step)
-    return started_at_zero(builder.finish(keep_unused=False), template.zeros)
+            run.update(batch, schedule, step, chi, number)
+    program = split_reports(out.finish(), groups, run.weights.closed)
+    return started_at_zero(program, template.zeros)
 
 
-def _name_forward(
-    builder: Builder,
-    template: Template,
-    copy: Instance,
-    step: int,
-    index: int,
-    keep: Callable[[str], bool],
-) -> None:
-    several = len(template.outputs) > 1
-    for k, output in enumerate(template.outputs):
-        name = f"f[{step},{index},{k}]" if several else f"f[{step},{index}]"
-        builder.output(name, copy.ref(output))
-    for watch in template.watch:
-        if keep(watch.what):
-            builder.output(watch.name(step, index), copy.ref(watch.ref))
+def _axis(template: Template) -> str:
+    """A name for the axis of samples that no other axis has."""
+    taken = {name for type_ in template.program.types for name, _ in type_.axes}
+    name = SAMPLE
+    while name in taken:
+        name += "_"
+    return name
 
 
-def _backward_step(
-    builder: Builder,
-    whole: _Differentiated,
-    schedule: Schedule,
-    copies: Sequence[Instance],
-    step: int,
-) -> list[tuple[Ref | None, Fraction | float]]:
-    """Backward passes of a batch; the loss derivatives that updates are multiplied by."""
-    chis: list[tuple[Ref | None, Fraction | float]] = []
-    for index, copy in enumerate(copies):
-        outputs = tuple(copy.ref(output) for output in whole.template.outputs)
-        chi = [_chi(builder, expr, outputs, schedule.targets[step][index]) for expr in schedule.chi]
-        if whole.seeds:
-            for seed, (ref, number) in zip(whole.seeds, chi, strict=True):
-                copy.values[seed] = ref if ref is not None else float(number)
-            chis.append((None, Fraction(1)))
-        else:
-            chis.append(chi[0])
-        for ref in range(whole.forward, len(whole.builder)):
-            if ref not in whole.seeds:
-                copy.run(ref, ref + 1)
-    return chis
+def _read(whole: _Differentiated) -> list[Ref]:
+    """The parameters that something other than a sum reads."""
+    nodes = [whole.builder.node(ref) for ref in range(len(whole.builder))]
+    read = {ref for node in nodes if lincomb_of(node) is None for ref in references(node)}
+    return [ref for ref in whole.template.parameters if ref in read]
 
 
-def _update(
-    whole: _Differentiated,
-    schedule: Schedule,
-    copies: Sequence[Instance],
-    chis: Sequence[tuple[Ref | None, Fraction | float]],
-    step: int,
-) -> None:
-    """Subtract rate * n^(-c) * gradient of the mean loss from every parameter."""
-    share = Fraction(1, len(copies))
-    weights, gradients = copies[0].weights, whole.gradients
-    weights.begin_step()
-    for parameter, mark in whole.template.parameters.items():
-        factor, exponent = schedule.rate(mark, step)
-        factor = factor * mark.rate
-        changes = []
-        for copy, (chi, number) in zip(copies, chis, strict=True):
-            changes.append((copy, chi, -factor * share * number))
-        if parameter in gradients.matrices:
-            for copy, chi_ref, rate in changes:
-                for row, col in gradients.matrices[parameter]:
-                    weights.update_matrix(
-                        parameter, copy.ref(row), copy.ref(col), rate, chi_ref, exponent
-                    )
-        elif parameter in gradients.adjoints:
-            adjoint = gradients.adjoints[parameter]
-            weights.update_input(
-                parameter,
-                [(_as_form(copy, adjoint), chi_ref, rate) for copy, chi_ref, rate in changes],
-                exponent,
-            )
+@dataclass(frozen=True)
+class _Run:
+    """A training run while it is written."""
+
+    whole: _Differentiated
+    weights: Weights
+
+    def copies(
+        self, batch: Sequence[Sequence[float]], queries: Sequence[Sequence[float]], step: int
+    ) -> list[Step]:
+        """The network at the samples of a step, and at the queries."""
+        template, weights = self.whole.template, self.weights
+        parts = [(0, batch), (len(batch), queries)]
+        return [Step(template, weights, rows, first, step) for first, rows in parts if rows]
+
+    def report(
+        self, copy: Step, node: Ref, axes: Axes, name: Callable[[int, tuple[int, ...]], str]
+    ) -> Report:
+        """A node under a name for each input and cell."""
+        return Report(node, self.weights.sample, copy.first, len(copy.rows), axes, name)
+
+    def contribution(self, item: Contribution, node: Ref, copy: Step, step: int) -> Report:
+        """What the last update adds; that of a bias is the same for every input."""
+
+        def name(index: int, cell: tuple[int, ...]) -> str:
+            watch = replace(item.watch, cells=item.watch.cells + "".join(f",{k}" for k in cell))
+            return replace(item, watch=watch).name(step, index)
+
+        axes = tuple(
+            pair for pair in self.weights.out.type(node).axes if pair[0] != self.weights.sample
+        )
+        held = dict(self.weights.network.type(item.watch.ref).axes)
+        ordered = tuple((axis, held[axis]) for axis in held if (axis, held[axis]) in axes)
+        found = self.report(copy, node, ordered, name)
+        return replace(found, first=0, count=1) if item.kind == "dB" else found
+
+    def forward(self, copy: Step, shown: Sequence[Watch], step: int) -> Iterator[Report]:
+        """The outputs and what is watched."""
+        whole = self.whole
+        cells = list(whole.cells)
+
+        def output(ref: Ref, index: int, cell: tuple[int, ...]) -> str:
+            which = f",{cells.index((ref, cell))}" if len(cells) > 1 else ""
+            return f"f[{step},{index}{which}]"
+
+        for ref in whole.template.outputs:
+            yield self.report(copy, copy.made[ref], whole.axes(ref), partial(output, ref))
+        for watch in shown:
+            name = partial(_watched, watch, step, "")
+            yield self.report(copy, copy.made[watch.ref], whole.axes(watch.ref), name)
+
+    def backward(self, copy: Step, gradients: Sequence[Watch], step: int) -> Iterator[Report]:
+        """The gradients of what is watched."""
+        for watch in gradients:
+            adjoint = self.whole.gradients.adjoints.get(watch.ref)
+            if adjoint is not None:
+                name = partial(_watched, watch, step, "d")
+                yield self.report(copy, copy.made[adjoint], self.whole.axes(watch.ref), name)
+
+    def loss(self, copy: Step, schedule: Schedule, step: int) -> tuple[Ref | None, Number]:
+        """The loss derivatives: of one output what its updates are multiplied by, else the seeds.
+
+        They are nodes, or numbers where they do not depend on f.
+        """
+        whole, out = self.whole, self.weights.out
+        cells = list(whole.cells)
+        f = [_picked(out, copy.made[ref], whole.axes(ref), cell) for ref, cell in cells]
+        targets = [
+            out.add(Data(f"y[{step},{k}]", tuple(_exact(y) for y in column), copy.samples))
+            for k, column in enumerate(zip(*schedule.targets[step], strict=True))
+        ]
+        found = [
+            (None, expr.value)
+            if isinstance(expr, Const)
+            else (out.add(Nonlin(Fn(expr, 0, 2 * len(f)), (), (*f, *targets))), Fraction(1))
+            for expr in schedule.chi
+        ]
+        if not whole.seeds:
+            return found[0]
+        for seed, output in zip(whole.seeds, whole.template.outputs, strict=True):
+            own = [
+                (cell, chi) for (ref, cell), chi in zip(cells, found, strict=True) if ref == output
+            ]
+            copy.made[seed] = _spread(out, own, whole.axes(output))
+        return None, Fraction(1)
+
+    def update(
+        self, copy: Step, schedule: Schedule, step: int, chi: Ref | None, number: Number
+    ) -> None:
+        """Subtract rate * n^(-c) * gradient of the mean loss from every parameter."""
+        gradients, count = self.whole.gradients, len(copy.rows)
+        for ref, mark in self.whole.template.parameters.items():
+            factor, exponent = schedule.rate(mark, step)
+            rate = -factor * mark.rate * number * Fraction(1, count)
+            if ref in gradients.matrices:
+                pairs = [(copy.made[r], copy.made[c]) for r, c in gradients.matrices[ref]]
+                self.weights.update_matrix(ref, pairs, rate, chi, exponent, count)
+            elif ref in gradients.adjoints:
+                gradient = copy.made[gradients.adjoints[ref]]
+                self.weights.update(ref, gradient, rate, chi, exponent, count)
 
 
-def _as_form(copy: Instance, ref: Ref) -> Form:
-    value = copy.values[ref]
-    if isinstance(value, Form):
-        return value
-    form = Form()
-    form.add_term(None, copy.ref(ref), Fraction(1))
-    return form
+def _watched(watch: Watch, step: int, before: str, index: int, cell: tuple[int, ...]) -> str:
+    cells = watch.cells + "".join(f",{k}" for k in cell)
+    return replace(watch, cells=cells).name(step, index, before)
 
 
-def _chi(
-    builder: Builder, expr: Expr, outputs: tuple[Ref, ...], target: Sequence[float]
-) -> tuple[Ref | None, Fraction | float]:
-    """The loss derivative at a sample: a node, or a number where it does not depend on f."""
-    count = len(outputs)
-    filled = substitute(
-        expr, {Par(count + k): const(_exact(value)) for k, value in enumerate(target)}
-    )
-    if isinstance(filled, Const):
-        return None, filled.value
-    return builder.add(Nonlin(Fn(filled, 0, count), (), outputs)), Fraction(1)
+def _one_hot(out: Builder, axes: Axes, cell: tuple[int, ...]) -> Ref:
+    cells = product(*(range(size) for _, size in axes))
+    text = ",".join(f"{name}={k}:{size}" for (name, size), k in zip(axes, cell, strict=True))
+    return out.add(Data(f"at({text})", tuple(Fraction(int(own == cell)) for own in cells), axes))
 
 
-def _exact(value: float) -> Fraction | float:
+def _picked(out: Builder, ref: Ref, axes: Axes, cell: tuple[int, ...]) -> Ref:
+    """A cell of an output."""
+    if not axes:
+        return ref
+    names = tuple(name for name, _ in axes)
+    return out.add(LinComb((Fraction(1),), (_one_hot(out, axes, cell),), (ref,), (names,)))
+
+
+def _spread(
+    out: Builder, chi: Sequence[tuple[tuple[int, ...], tuple[Ref | None, Number]]], axes: Axes
+) -> Ref:
+    """The loss derivatives of the cells of an output as one block."""
+    parts: list[Expr] = []
+    refs: list[Ref] = []
+    for cell, (ref, number) in chi:
+        own = [_one_hot(out, axes, cell)] if axes else []
+        own += [] if ref is None else [ref]
+        parts.append(mul((const(number), *(Par(len(refs) + k) for k in range(len(own))))))
+        refs += own
+    if parts == [Par(0)]:
+        return refs[0]
+    return out.add(Nonlin(Fn(add(parts), 0, len(refs)), (), tuple(refs)))
+
+
+def _exact(value: float) -> Number:
     return Fraction(int(value)) if float(value).is_integer() else value

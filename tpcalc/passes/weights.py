@@ -1,255 +1,273 @@
-"""Trained weights: what every parameter has become, as sums over the steps so far."""
+"""Trained weights: what every parameter has become, with the samples of each step as an axis.
+
+A matrix is never formed: it is its start and, for every step, rows R and columns C with a sum over
+samples of R C^T / size. R carries the rate, the loss derivative and the size of the class of C, so
+that W_t x = W_0 x + sum R moment(C x); transposed R and C change places.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 
 from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import add, const
+from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.forms import Form
 from tpcalc.program.base import references
-from tpcalc.program.nodes import Kind, LinComb, MatMul, Moment, Node, Nonlin, Ref, Scale
+from tpcalc.program.nodes import (
+    Data,
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    Ref,
+    Rename,
+    Scale,
+    Stack,
+)
 from tpcalc.program.program import Builder
-from tpcalc.program.views import lincomb_of
+from tpcalc.program.types import Axes
+from tpcalc.program.views import data_of, lincomb_of
 
-__all__ = ["Weights"]
+__all__ = ["Term", "Weights", "total"]
 
 INNER = Fn(Var(0) * Var(1), 2)
-SQUARE = Fn(Var(0) ** 2, 1)
+PRODUCT = Fn(Par(0) * Par(1), 0, 2)
+ONE, ZERO = as_ex(1), as_ex(0)
+Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a LinComb, with its sums
 
 
 @dataclass
-class _Matrix:
-    """Updates of a matrix so far: (r, c, r', c') with r c^T the gradient and ' the scaled one.
-
-    Those from index ``last`` on are of the last step.
-    """
-
-    updates: list[tuple[Ref, Ref, Ref, Ref]] = field(default_factory=list)
-    last: int = 0
-
-
 class Weights:
     """The state of all parameters while a training run is written out.
 
     Args:
-        builder: The program being written.
-        template: The forward and backward program of one sample.
-        parameters: The trained nodes of the template.
+        out: The program being written.
+        network: The forward and backward program of one input.
+        sample: The axis of the inputs of a step.
+        kept: For matrices the powers p of the n^(-p) in front of their start; None: it is gone.
+        history: For matrices the rows and columns of their updates, step by step.
+        stacks: For matrices all of them, one after the other.
+        read: Parameters that something other than a sum reads: they are a node each step.
+        now: For vectors and scalars their values, as of when they were last read.
+        last: For these the terms of the last update.
+        moved: Those whose last update is not part of the value yet.
+        closed: The nodes of values that are one where they stand.
     """
 
-    def __init__(self, builder: Builder, template: Builder, parameters: Sequence[Ref]) -> None:
-        self._builder = builder
-        self._template = template
-        self._trained = set(parameters)
-        self._matrices: dict[Ref, _Matrix] = {}
-        self._kept: Mapping[Ref, Ex | None] = {}
-        self._forms: dict[Ref, Form] = {}
-        self._nodes: dict[Ref, Ref] = {}
-        self._materialised: set[Ref] = set()
-        self._starts: set[Ref] = set()
-        self._last: dict[Ref, Form] = {}
-        self._last_scalars: dict[Ref, tuple[Expr, tuple[Ref, ...]]] = {}
-        self._moved: dict[Ref, tuple[Expr, tuple[Ref, ...]]] = {}
+    out: Builder
+    network: Builder
+    sample: str
+    read: Collection[Ref] = ()
+    kept: Mapping[Ref, Ex | None] = field(default_factory=dict)
+    history: dict[Ref, list[list[tuple[Ref, Ref]]]] = field(default_factory=dict)
+    stacks: dict[Ref, tuple[Ref, Ref]] = field(default_factory=dict)
+    now: dict[Ref, Ref] = field(default_factory=dict)
+    last: dict[Ref, list[Term]] = field(default_factory=dict)
+    moved: set[Ref] = field(default_factory=set)
+    closed: set[Ref] = field(default_factory=set)
 
-    def keep(self, kept: Mapping[Ref, Ex | None]) -> None:
-        """From here on the initial part of matrices has these factors n^(-power); None: it is gone.
+    def current(self, ref: Ref) -> Ref:
+        """The value of a vector or scalar, made when it is first read after an update."""
+        if ref not in self.now:
+            self.now[ref] = self.out.add(self.network.node(ref))
+        if ref in self.moved:
+            self.moved.remove(ref)
+            terms: list[Term] = [(Fraction(1), None, self.now[ref], ()), *self.last[ref]]
+            self.now[ref] = total(self.out, terms)
+            if ref in self.read:
+                self.closed.add(self.now[ref])
+        return self.now[ref]
 
-        Args:
-            kept: A power for each parameter.
-        """
-        self._kept = kept
-
-    def find_materialised(self, template: Builder) -> None:
-        """Find the parameters that something other than a sum reads: they need a node a step."""
-        for ref in range(len(template)):
-            node = template.node(ref)
-            if lincomb_of(node) is None:
-                self._materialised.update(r for r in references(node) if r in self._trained)
-
-    def node_of(self, form: Form) -> Ref:
-        """The node of a form."""
-        items = {pair: number for pair, number in form.terms.items() if number != 0}
-        start = {p: number for p, number in items.items() if p[0] is None and p[1] in self._starts}
-        if 1 < len(start) < len(items):
-            # The initial layer applied to data is one vector, shared by all steps.
-            image = Form(start).node(self._builder)
-            form = Form({pair: number for pair, number in items.items() if pair not in start})
-            form.add_term(None, image, Fraction(1))
-        return form.node(self._builder)
-
-    def current(self, ref: Ref, node: Node) -> Ref | Form:
-        """The present value of an input of the template."""
-        if self._template.type(ref).kind is Kind.SCALAR:
-            return self._scalar(ref, node)
-        if ref not in self._forms:
-            form = Form()
-            own = self._builder.add(node)
-            self._starts.add(own)
-            form.add_term(None, own, Fraction(1))
-            self._forms[ref] = form
-        return self._vector(ref) if ref in self._materialised else self._forms[ref]
-
-    def _vector(self, ref: Ref) -> Ref:
-        """The node of a parameter that needs one, made when it is first read in a step."""
-        if ref not in self._nodes:
-            self._nodes[ref] = self.node_of(self._forms[ref])
-        return self._nodes[ref]
-
-    def _scalar(self, ref: Ref, node: Node) -> Ref:
-        if ref in self._moved:
-            total, refs = self._moved.pop(ref)
-            self._nodes[ref] = self._builder.add(Nonlin(Fn(total, 0, len(refs)), (), refs))
-        elif ref not in self._nodes:
-            self._nodes[ref] = self._builder.add(node)
-        return self._nodes[ref]
-
-    def multiply(self, node: MatMul, vector: Ref) -> Ref:
-        """W_t x or W_t^T x: what is left of the initial product, and one term for each update."""
-        terms: list[tuple[Ref | None, Ref]] = []
-        power = self._kept.get(node.matrix, as_ex(0))
+    def multiply(self, node: MatMul, x: Ref) -> Ref:
+        """W_t x or W_t^T x: what is left of the start, and a term for every update."""
+        start, power = self._start(node, x), self.kept.get(node.matrix, ZERO)
+        terms: list[Term] = []
         if power is not None:
-            start = self._start_product(node, vector)
-            nothing_lost = power == as_ex(0)
-            terms.append((None, start if nothing_lost else self._builder.add(Scale(start, -power))))
-        if node.matrix in self._matrices:
-            terms.extend(self._products(self._matrices[node.matrix], node.transpose, vector))
-        elif terms:
-            return terms[0][1]
-        numbers: tuple[Fraction | float, ...] = (Fraction(1),) * len(terms)
+            left = start if power == ZERO else self.out.add(Scale(start, -power))
+            terms.append((Fraction(1), None, left, ()))
+        if node.matrix in self.history:
+            terms.append(self._product(node, x))
         if not terms:  # dropped and never updated: 0, of the dimension of the product
-            numbers, terms = (Fraction(0),), [(None, self._start_product(node, vector))]
-        scalars, vectors = zip(*terms, strict=True)
-        return self._builder.add(LinComb(numbers, scalars, vectors))
+            terms = [(Fraction(0), None, start, ())]
+        return total(self.out, terms)
 
-    def _start_product(self, node: MatMul, vector: Ref) -> Ref:
-        matrix = self._builder.add(self._template.node(node.matrix))
-        return self._builder.add(MatMul(matrix, vector, node.transpose))
-
-    def _products(self, state: _Matrix, transpose: bool, vector: Ref) -> list[tuple[Ref, Ref]]:
-        """The terms (scalar, vector) of the updates of a matrix times a vector."""
-        pairs = [(col, scaled) for _, col, scaled, _ in state.updates]
-        if transpose:
-            pairs = [(row, scaled) for row, _, _, scaled in state.updates]
-        return [(self._inner(with_, vector), out) for with_, out in pairs]
-
-    def begin_step(self) -> None:
-        """From here on updates are those of another step."""
-        self._last.clear()
-        self._last_scalars.clear()
-        for state in self._matrices.values():
-            state.last = len(state.updates)
-
-    def last_product(self, node: MatMul, vector: Ref) -> Form | None:
+    def last_product(self, node: MatMul, x: Ref) -> Ref | None:
         """The last update of a matrix (or of its transpose) times a vector; None without one."""
-        state = self._matrices.get(node.matrix)
-        if state is None or state.last == len(state.updates):
+        history = self.history.get(node.matrix)
+        if not history or not history[-1]:
             return None
-        if self._kept.get(node.matrix, as_ex(0)) is not None:
-            self._start_product(node, vector)  # the nodes of the whole product keep their order
-        form = Form()
-        for scalar, out in self._products(state, node.transpose, vector)[state.last :]:
-            form.add_term(scalar, out, Fraction(1))
-        return form
+        if self.kept.get(node.matrix, ZERO) is not None:
+            self._start(node, x)  # the nodes of the whole product keep their order
+        number, gram, result, over = self._product(node, x)
+        assert gram is not None
+        before = sum(map(len, history[:-1]))
+        marks = [Fraction(0)] * before + [Fraction(1)] * len(history[-1])
+        name = f"last({len(history[-1])}:{len(marks)})"
+        last = self.out.add(Data(name, tuple(marks), ((over[-1], len(marks)),)))
+        chosen = self.out.add(Nonlin(PRODUCT, (), (last, gram)))
+        return total(self.out, [(number, chosen, result, over)])
 
-    def last_change(self, ref: Ref) -> Ref | Form | None:
-        """The last update of a vector or scalar parameter; None where there was none."""
-        if ref not in self._last_scalars:
-            return self._last.get(ref)
-        expr, refs = self._last_scalars[ref]
-        fn, _, kept = Fn(expr, 0, len(refs)).compact()
-        return self._builder.add(Nonlin(fn, (), tuple(refs[index] for index in kept)))
-
-    def _inner(self, left: Ref, right: Ref) -> Ref:
-        if left == right:
-            return self._builder.add(Moment(SQUARE, (left,)))
-        return self._builder.add(Moment(INNER, (left, right)))
+    def last_change(self, ref: Ref) -> Ref | None:
+        """The last update of a vector or scalar; None where there was none."""
+        return total(self.out, self.last[ref]) if ref in self.last else None
 
     def update_matrix(
         self,
         ref: Ref,
-        row: Ref,
-        col: Ref,
-        rate: Fraction | float,
+        pairs: Iterable[tuple[Ref, Ref]],
+        rate: Number,
         chi: Ref | None,
         exponent: Ex,
+        count: int,
     ) -> None:
-        """Add rate * chi * n**(-exponent) * row col^T to a matrix.
+        """Add rate * chi * n^(-exponent) times outer products, summed over ``count`` samples."""
+        out, family = self.out, dict(self.network.type(ref).axes)
+        rows_and_columns = list(pairs)
+        parts = [one for pair in rows_and_columns for one in pair]
+        parts += [] if chi is None else [chi]
+        both = {name: size for part in parts for name, size in out.type(part).axes}
+        both[self.sample] = count
+        axes = tuple(pair for pair in both.items() if pair[0] not in family)
+        made = []
+        for row, col in rows_and_columns:
+            whole = _padded(out, row, axes)
+            item = out.add(LinComb((rate * _ratio(out, col),), (chi,), (whole,)))
+            if exponent != ONE:
+                item = out.add(Scale(item, 1 - exponent))
+            made.append((item, _padded(out, col, axes)))
+        self.history.setdefault(ref, []).append(made)
+        self.stacks.pop(ref, None)
 
-        The scaled copies carry the factor n of the inner product: n * moment(c x) * r'.
-        """
-        state = self._matrices.setdefault(ref, _Matrix())
-        state.updates.append(
-            (
-                row,
-                col,
-                self._scaled(row, rate * self._ratio(col), chi, 1 - exponent),
-                self._scaled(col, rate * self._ratio(row), chi, 1 - exponent),
-            )
-        )
-
-    def _ratio(self, vector: Ref) -> Fraction:
-        return self._builder.dim_of(self._builder.type(vector).width[0]).ratio
-
-    def _scaled(self, ref: Ref, rate: Fraction | float, chi: Ref | None, power: Ex) -> Ref:
-        item = self._builder.add(LinComb((rate,), (chi,), (ref,)))
-        return item if power == as_ex(0) else self._builder.add(Scale(item, power))
-
-    def update_input(
+    def update(
         self,
         ref: Ref,
-        changes: Sequence[tuple[Form, Ref | None, Fraction | float]],
+        gradient: Ref,
+        rate: Number,
+        chi: Ref | None,
         exponent: Ex,
+        count: int,
     ) -> None:
-        """Add sum of rate * chi * n**(-exponent) * gradient to a vector or scalar parameter."""
-        if self._template.type(ref).kind is Kind.SCALAR:
-            self._update_scalar(ref, changes, exponent)
-            return
-        old_form = self._forms.get(ref)
-        if old_form is None:
-            self.current(ref, self._template.node(ref))
-            old_form = self._forms[ref]
-        step = Form()
-        for gradient, chi, rate in changes:
-            for (scalar, vector), number in gradient.terms.items():
-                item, coefficient = vector, chi
-                if scalar is not None:
-                    item = self._builder.add(LinComb((Fraction(1),), (scalar,), (vector,)))
-                if exponent != as_ex(0):
-                    item = self._builder.add(Scale(item, -exponent))
-                step.add_term(coefficient, item, rate * number)
-        self._last[ref] = step
-        if ref in self._materialised:
-            old_form = Form({(None, self._vector(ref)): Fraction(1)})
-            del self._nodes[ref]
-        new = Form(dict(old_form.terms))
-        new.add(step, Fraction(1))
-        self._forms[ref] = new
+        """Add rate * chi * n^(-exponent) * gradient, summed over the axes that ``ref`` lacks."""
+        self.current(ref)  # with the update before
+        out = self.out
+        kept = {name for name, _ in self.network.type(ref).axes}
+        changed: list[Term] = []
+        for number, scalar, item, _ in _opened(out, gradient, kept):
+            if scalar is not None and not _known(out, scalar):
+                item, scalar = out.add(LinComb((Fraction(1),), (scalar,), (item,))), None
+            if exponent != ZERO:
+                item = out.add(Scale(item, -exponent))
+            if chi is not None and scalar is not None:
+                item = out.add(LinComb((Fraction(1),), (chi,), (item,)))
+            elif chi is not None:
+                scalar = chi
+            parts = [item] if scalar is None else [item, scalar]
+            names = {name for part in parts for name, _ in out.type(part).axes}
+            if self.sample not in names:  # what is the same for all of them
+                number = number * count
+            changed.append((rate * number, scalar, item, tuple(sorted(names - kept))))
+        self.last[ref] = changed
+        self.moved.add(ref)
 
-    def _update_scalar(
-        self,
-        ref: Ref,
-        changes: Sequence[tuple[Form, Ref | None, Fraction | float]],
-        exponent: Ex,
-    ) -> None:
-        builder = self._builder
-        refs = [self._scalar(ref, self._template.node(ref))]
-        total, change = Par(0) + const(0), add(())
-        for gradient, chi, rate in changes:
-            for (_, item), number in gradient.terms.items():
-                term = const(rate * number)
-                factors = [item] if chi is None else [item, chi]
-                moved = item
-                if len(factors) == 2:
-                    moved = builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (item, factors[1])))
-                if exponent != as_ex(0):
-                    moved = builder.add(Scale(moved, -exponent))
-                if moved not in refs:
-                    refs.append(moved)
-                total = add((total, term * Par(refs.index(moved))))
-                change = add((change, term * Par(refs.index(moved))))
-        self._last_scalars[ref] = change, tuple(refs)
-        self._moved[ref] = total, tuple(refs)
+    def _start(self, node: MatMul, x: Ref) -> Ref:
+        matrix = self.out.add(self.network.node(node.matrix))
+        return self.out.add(MatMul(matrix, x, node.transpose))
+
+    def _stacked(self, matrix: Ref) -> tuple[Ref, Ref]:
+        """The rows and the columns of all updates as one block each."""
+        if matrix not in self.stacks:
+            pairs = [pair for updates in self.history[matrix] for pair in updates]
+            axes = {name for ref in pairs[0] for name, _ in self.out.type(ref).axes}
+            axis = _fresh("s", axes)
+            rows, cols = (self.out.add(Stack(part, axis)) for part in zip(*pairs, strict=True))
+            self.stacks[matrix] = rows, cols
+        return self.stacks[matrix]
+
+    def _product(self, node: MatMul, x: Ref) -> Term:
+        """The term of all updates of a matrix times a vector; their axis is summed last."""
+        out = self.out
+        family = {name for name, _ in self.network.type(node.matrix).axes}
+        taken = family | {name for name, _ in out.type(x).axes}
+        pair = self._stacked(node.matrix)
+        result, into = pair[::-1] if node.transpose else pair
+        names = {
+            name: _fresh(f"{name}'", taken)
+            for name, _ in out.type(result).axes
+            if name not in family
+        }
+        result, into = (_renamed(out, ref, names) for ref in (result, into))
+        # The rows carry the size of the class of the columns, also transposed.
+        share = _ratio(out, into) / _ratio(out, result) if node.transpose else Fraction(1)
+        gram = out.add(Moment(INNER, (into, x)))
+        updates = names.pop(out.type(pair[0]).axes[0][0])
+        return share, gram, result, (*names.values(), updates)
+
+
+def total(out: Builder, terms: Sequence[Term]) -> Ref:
+    """The sum of terms; of scalars none of which is summed a function of them."""
+    numbers, scalars, vectors, over = zip(*terms, strict=True)
+    if (numbers, scalars) == ((1,), (None,)) and not over[0]:
+        only: Ref = vectors[0]
+        return only
+    if out.type(vectors[0]).kind is not Kind.SCALAR or any(over):
+        return out.add(LinComb(numbers, scalars, vectors, over if any(over) else ()))
+    refs = list(dict.fromkeys(ref for ref in (*vectors, *scalars) if ref is not None))
+    parts: list[Expr] = []
+    for number, *factors in zip(numbers, vectors, scalars, strict=True):
+        own = [Par(refs.index(ref)) for ref in factors if ref is not None]
+        parts.append(mul((const(number), *own)))
+    return out.add(Nonlin(Fn(add(parts), 0, len(refs)), (), tuple(refs)))
+
+
+def _opened(out: Builder, gradient: Ref, kept: set[str]) -> Iterable[Term]:
+    """The terms of a gradient that is a sum of vectors; else itself."""
+    node = lincomb_of(out.node(gradient))
+    whole: list[Term] = [(Fraction(1), None, gradient, ())]
+    if node is None or out.type(gradient).kind is Kind.SCALAR:
+        return whole
+    over = node.over or ((),) * len(node.numbers)
+    if any(kept.intersection(axes) for axes in over):  # cells of another axis of that name
+        return whole
+    return zip(node.numbers, node.scalars, node.vectors, over, strict=True)
+
+
+def _known(out: Builder, scalar: Ref) -> bool:
+    """Whether a block of scalars is known from the data alone."""
+    node = out.node(scalar)
+    below = references(node)
+    if not below:
+        return data_of(node) is not None
+    return all(out.type(ref).kind is Kind.SCALAR and _known(out, ref) for ref in below)
+
+
+def _renamed(out: Builder, ref: Ref, names: Mapping[str, str]) -> Ref:
+    held = {name for name, _ in out.type(ref).axes}
+    pairs = tuple(pair for pair in names.items() if pair[0] in held)
+    return out.add(Rename(ref, pairs)) if pairs else ref
+
+
+def _padded(out: Builder, ref: Ref, axes: Axes) -> Ref:
+    """A vector that is the same along the axes that it lacks."""
+    held = {name for name, _ in out.type(ref).axes}
+    lost = tuple(pair for pair in axes if pair[0] not in held)
+    if not lost:
+        return ref
+    cells = prod(size for _, size in lost)
+    name = f"1[{','.join(f'{axis}:{size}' for axis, size in lost)}]"
+    ones = out.add(Data(name, (Fraction(1),) * cells, lost))
+    return out.add(LinComb((Fraction(1),), (ones,), (ref,)))
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name
+
+
+def _ratio(out: Builder, ref: Ref) -> Fraction:
+    return out.dim_of(out.type(ref).width[0]).ratio

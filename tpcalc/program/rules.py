@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from tpcalc.errors import ProgramError, TpcalcError
-from tpcalc.program.nodes import NODE_TYPES, Rename, RowNonlin
+from tpcalc.program.nodes import NODE_TYPES, Rename, RowNonlin, Stack
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
@@ -27,7 +27,7 @@ class Level(Enum):
 
 LOWERED: Mapping[Level, frozenset[type]] = {
     Level.BLOCKS: frozenset(),
-    Level.VECTORS: frozenset({Rename, RowNonlin}),
+    Level.VECTORS: frozenset({Rename, RowNonlin, Stack}),
 }
 """Node types that are gone at a level: ``passes.split`` leaves none of them."""
 

@@ -31,6 +31,7 @@ from tpcalc.program.nodes import (
     Rename,
     RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
@@ -276,6 +277,11 @@ def _rename(node: Rename, ref: Ref, values: list[_Value], state: _Forward) -> _V
     return replace(own, piece=notation.subscript(own.piece, below))
 
 
+def _stack(node: Stack, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    parts = notation.listed(values[own].whole for own in node.of)
+    return _Value(notation.subscript(parts, node.axis))
+
+
 def _rows(node: RowNonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
     function = notation.subscript(word(node.row.name), node.along)
     return _Value(call(function, values[node.of].whole))
@@ -302,6 +308,7 @@ _RULES: dict[type, Rule] = {
     Moment: _moment,
     Scale: _scale,
     Rename: _rename,
+    Stack: _stack,
     RowNonlin: _rows,
     OuterNonlin: _outer,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
@@ -19,6 +19,7 @@ __all__ = [
     "equation",
     "held",
     "index",
+    "listed",
     "negative",
     "number",
     "placed",
@@ -74,6 +75,16 @@ def subscript(base: Piece, below: str) -> Piece:
         f"{own.text}_({below})",
         rf"{{{own.latex}}}_{{{_escaped(below)}}}",
         f"<msub>{_mrow(own)}<mtext>{escape(below)}</mtext></msub>",
+    )
+
+
+def listed(pieces: Iterable[Piece]) -> Piece:
+    """Pieces one after the other, in brackets."""
+    own = list(pieces)
+    return Piece(
+        f"[{', '.join(piece.text for piece in own)}]",
+        f"[{', '.join(piece.latex for piece in own)}]",
+        f"<mo>[</mo>{'<mo>,</mo>'.join(piece.mathml for piece in own)}<mo>]</mo>",
     )
 
 

@@ -23,6 +23,7 @@ from tpcalc.program.nodes import (
     Data,
     Family,
     Input,
+    Kind,
     LinComb,
     MatMul,
     Moment,
@@ -201,7 +202,9 @@ def test_the_output_bias_moves_after_its_contribution() -> None:
         readers = [
             ref
             for ref in above(program, program.ref(f"f[{t},0]"))
-            if ref != own and moved.intersection(references(program.nodes[ref]))
+            if ref != own
+            and program.types[ref].kind is Kind.SCALAR
+            and moved <= set(references(program.nodes[ref]))
         ]
         assert readers and own < min(readers)
 

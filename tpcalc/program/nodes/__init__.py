@@ -19,6 +19,7 @@ from tpcalc.program.nodes.outer import OuterNonlin
 from tpcalc.program.nodes.rename import Rename
 from tpcalc.program.nodes.row import RowNonlin
 from tpcalc.program.nodes.scale import Scale
+from tpcalc.program.nodes.stack import Stack
 from tpcalc.program.types import Dim, Kind, Ref, Type
 
 __all__ = [
@@ -38,10 +39,23 @@ __all__ = [
     "Rename",
     "RowNonlin",
     "Scale",
+    "Stack",
     "Type",
     "members",
 ]
 
-Node = Data | Input | Rename | MatMul | Nonlin | RowNonlin | LinComb | Moment | OuterNonlin | Scale
+Node = (
+    Data
+    | Input
+    | Rename
+    | Stack
+    | MatMul
+    | Nonlin
+    | RowNonlin
+    | LinComb
+    | Moment
+    | OuterNonlin
+    | Scale
+)
 
 NODE_TYPES: tuple[type[Node], ...] = Node.__args__
