@@ -27,7 +27,7 @@ from tpcalc.finite.layered.steps import (
     LayerNorm,
     Step,
 )
-from tpcalc.finite.layered.surrogates import (
+from tpcalc.finite.surrogates import (
     elementlike_inputs,
     gaussian_inputs,
     sphere_inputs,

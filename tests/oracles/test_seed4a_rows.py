@@ -205,7 +205,7 @@ def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
 
     from tpcalc.finite.layered import steps
     from tpcalc.finite.layered.network import Layered
-    from tpcalc.finite.layered.surrogates import sphere_inputs
+    from tpcalc.finite.surrogates import sphere_inputs
     from tpcalc.finite.nonlinearity.coefficient import nlc as measured
     from tpcalc.finite.statistics import summary
 

@@ -18,7 +18,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, substitute
 from tpcalc.functions.numbers import Number, as_number
@@ -26,7 +25,6 @@ from tpcalc.orders import Ex
 from tpcalc.passes.forms import Form
 from tpcalc.program.nodes import (
     Data,
-    Family,
     Input,
     Kind,
     LinComb,
@@ -242,25 +240,9 @@ def _input(node: Input, ref: Ref, state: _Split) -> dict[Cell, Any]:
         return {cell: state.add(Input(family, index)) for index, cell in enumerate(cells)}
     if not family.axes:
         return {(): state.add(node)}
-    parts = [_part(family, index) for index in range(family.size)]
+    parts = [family.part(index) for index in range(family.size)]
     chosen = parts if node.cell is None else [parts[node.cell]]
     return {cell: state.add(Input(part)) for cell, part in zip(cells, chosen, strict=True)}
-
-
-def _part(family: Family, index: int) -> Family:
-    """One of several matrices or random numbers."""
-    name = family.cell_name(index)
-    if family.width:
-        return Family(name, family.width, law=family.law, mark=family.mark)
-    row = (0,) * family.size if family.cov is None else family.cov[index]
-    if any(value != 0 for other, value in enumerate(row) if other != index):
-        raise ProgramError(
-            f"the random numbers {family.name!r} are correlated.",
-            hint="Draw independent ones, and write the correlated ones as combinations of them.",
-        )
-    variance = 1 if family.cov is None else row[index]
-    mean = (family.mean[index] if family.mean else 0,)
-    return Family(name, (), mean=mean, cov=((variance,),), mark=family.mark)
 
 
 def _rename(node: Rename, ref: Ref, state: _Split) -> dict[Cell, Any]:

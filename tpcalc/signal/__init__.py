@@ -10,8 +10,8 @@
 ``activations``: what one activation does.
 """
 
-from tpcalc.finite.layered.surrogates import elementlike_inputs as elementlike_inputs
-from tpcalc.finite.layered.surrogates import gaussian_inputs as gaussian_inputs
+from tpcalc.finite.surrogates import elementlike_inputs as elementlike_inputs
+from tpcalc.finite.surrogates import gaussian_inputs as gaussian_inputs
 from tpcalc.finite.nonlinearity import coefficient as _measured
 from tpcalc.finite.nonlinearity.between import between as between
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments as jacobian_moments

@@ -126,7 +126,7 @@ def _beginning(graph: LayerGraph, last: int) -> LayerGraph:
 def _network(
     graph: LayerGraph, width: int, seed: int, sampling: Sampling
 ) -> tuple[LayerMetrics, ...]:
-    from tpcalc.finite.layered.surrogates import gaussian_inputs
+    from tpcalc.finite.surrogates import gaussian_inputs
     from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
 
     start = graph.layers[0].operation

@@ -14,7 +14,7 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, UnknownName, UsageError
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import BatchNorm, Bias, Dense, Elementwise, Input
-from tpcalc.finite.layered.surrogates import gaussian_inputs
+from tpcalc.finite.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_nlc
 from tpcalc.finite.nonlinearity.noise import backward, forward

@@ -13,7 +13,7 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import BatchNorm, Bias, Dense, Elementwise, Input
-from tpcalc.finite.layered.surrogates import gaussian_inputs
+from tpcalc.finite.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.directions import Directions
 from tpcalc.finite.nonlinearity.jacobian_spectra import (
     jacobian,

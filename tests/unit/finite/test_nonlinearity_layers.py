@@ -22,7 +22,7 @@ from tpcalc.finite.layered.steps import (
     Input,
     LayerNorm,
 )
-from tpcalc.finite.layered.surrogates import gaussian_inputs
+from tpcalc.finite.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.between import between
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.gaussianity import gaussianity

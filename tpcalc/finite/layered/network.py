@@ -8,7 +8,7 @@ from typing import Any
 from tpcalc.errors import DimMismatch, UsageError
 from tpcalc.finite.device import load_torch, resolve_device, resolve_dtype
 from tpcalc.finite.draws import Network
-from tpcalc.finite.layered.coordinatewise import coordinatewise
+from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.layered.sizes import connected, rank_of, sizes_of
 from tpcalc.finite.layered.steps import (
     Addition,

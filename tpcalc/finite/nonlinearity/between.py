@@ -70,7 +70,7 @@ def between(
     Source: Schoenherr, The nonlinearity coefficient, sections 4.4.14 and 5.3.2.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.taps import Tapped
         >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
         >>> (row,) = between(cubes, gaussian_inputs(400, 20), [(1, 2)])

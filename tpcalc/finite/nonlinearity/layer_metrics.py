@@ -86,7 +86,7 @@ def layer_metrics(
     Source: Schoenherr, The nonlinearity coefficient, chapter 3 and section 5.3.2.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.taps import Tapped
         >>> rows = layer_metrics(Tapped(lambda x: [3 * x]), gaussian_inputs(400, 20))
         >>> [round(row.jacobian.value) for row in rows]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tpcalc.errors import UsageError
 from tpcalc.finite.device import load_torch
-from tpcalc.finite.layered.coordinatewise import coordinatewise
+from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import Addition, BatchNorm, Elementwise, LayerNorm
 from tpcalc.finite.nonlinearity.between import between
@@ -54,7 +54,7 @@ def layerwise_nlc(network: Layered, x: Any, *, batch: int | None = None, seed: i
     Example:
         >>> from tpcalc.catalog.activations import lookup
         >>> from tpcalc.finite.layered.steps import Dense, Input
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> relu = Elementwise(lookup("relu").fn)
         >>> network = Layered([Input(), Dense(2.0), relu, Dense(1.0)], 200, 100)
         >>> abs(layerwise_nlc(network, gaussian_inputs(500, 100)).value - 1.211) < 0.02
@@ -112,7 +112,7 @@ def chain_nlc(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.taps import Tapped
         >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
         >>> abs(chain_nlc(cubes, gaussian_inputs(1000, 20), linear=[1]).value - 1.34) < 0.1

@@ -11,22 +11,23 @@ from typing import Any
 
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.torch_space import TorchSpace
-from tpcalc.functions import Fn, tape
+from tpcalc.functions import Fn, Par, Var, tape
+from tpcalc.functions.expr import substitute
 
 __all__ = ["coordinatewise"]
 
 Tensor = Any
 
 
-def coordinatewise(fn: Fn, *vectors: Tensor) -> Tensor:
+def coordinatewise(fn: Fn, *arguments: Tensor) -> Tensor:
     """A function of tensors, coordinate by coordinate, in both modes of differentiation.
 
     Args:
-        fn: The function; it takes no scalars.
-        vectors: Tensors of one shape, one for each argument.
+        fn: The function.
+        arguments: Tensors for its vectors, then for its scalars, of shapes that go together.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the shape that they have together.
 
     Example:
         >>> from tpcalc.catalog.activations import lookup
@@ -36,7 +37,22 @@ def coordinatewise(fn: Fn, *vectors: Tensor) -> Tensor:
         >>> x.grad.tolist()
         [-1.0, 0.0, 1.0]
     """
-    return _operation().apply(fn, *vectors)
+    torch = load_torch()
+    if len(arguments) > 1:
+        arguments = torch.broadcast_tensors(*arguments)
+    return _operation().apply(_of_vectors(fn), *arguments)
+
+
+@lru_cache(maxsize=1024)
+def _of_vectors(fn: Fn) -> Fn:
+    """The function with its scalars as further vectors."""
+    if not fn.scalars:
+        return fn
+    given = {Par(index): Var(fn.vectors + index) for index in range(fn.scalars)}
+    return Fn(substitute(fn.expr, given), fn.vectors + fn.scalars)  # type: ignore[arg-type]
+
+
+_slope = lru_cache(maxsize=1024)(Fn.by)
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +68,7 @@ def _operation() -> Any:
         vectors = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1:]
         found = [
-            above * coordinatewise(ctx.fn.by(index), *vectors) if needed else None
+            above * coordinatewise(_slope(ctx.fn, index), *vectors) if needed else None
             for index, needed in enumerate(wanted)
         ]
         return (None, *found)
@@ -60,7 +76,7 @@ def _operation() -> Any:
     def jvp(ctx: Any, _: None, *tangents: Any) -> Tensor:
         vectors = ctx.saved_tensors
         parts = [
-            tangent * coordinatewise(ctx.fn.by(index), *vectors)
+            tangent * coordinatewise(_slope(ctx.fn, index), *vectors)
             for index, tangent in enumerate(tangents)
             if tangent is not None
         ]

@@ -1,0 +1,77 @@
+"""Layers of a network: the nodes of its program that are looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tpcalc.program.base import references
+from tpcalc.program.program import Program
+from tpcalc.program.types import Ref
+
+__all__ = ["Tap", "shown"]
+
+Tensor = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A layer: a node times a factor.
+
+    Args:
+        node: The node.
+        factor: The factor.
+        cell: One cell of its block; () for the whole.
+        parents: The numbers of the layers that it is computed from.
+        kind: What it does with them; "" where that is not known.
+        weights: Of a sum the factors in front of its parents.
+    """
+
+    node: Ref
+    factor: float = 1.0
+    cell: tuple[int, ...] = ()
+    parents: tuple[int, ...] = ()
+    kind: Literal["", "input", "weights", "biases", "coordinates", "norm", "sum"] = ""
+    weights: tuple[float, ...] = ()
+
+    def of(self, value: Tensor, inputs: int) -> Tensor:
+        """The layer, a row for each input.
+
+        Args:
+            value: The value of its node.
+            inputs: How many inputs there are.
+        """
+        if self.cell:
+            value = value[(slice(None), *self.cell)]
+        if value.ndim == 1:
+            value = value[:, None]
+        found = value if value.ndim == 2 else value.flatten(1)
+        if self.factor != 1:
+            found = found * self.factor
+        return found if len(found) == inputs else found.expand(inputs, -1)
+
+    def back(self, layer: Tensor, value: Tensor) -> Tensor:
+        """The value of its node, made from the layer, so that later ones depend on it.
+
+        Args:
+            layer: The layer.
+            value: The value of its node.
+        """
+        found = layer if self.factor == 1 else layer / self.factor
+        return found if found.shape == value.shape else found.reshape(-1, *value.shape[1:])
+
+
+def shown(program: Program, slot: Ref) -> tuple[Tap, ...]:
+    """The input, all vectors that depend on it, and the outputs.
+
+    Args:
+        program: The network.
+        slot: The node of its input.
+    """
+    depends = {slot}
+    for ref, node in enumerate(program.nodes):
+        if depends.intersection(references(node)):
+            depends.add(ref)
+    outputs = [ref for name, ref in program.outputs if name.partition("[")[0] == "f"]
+    vectors = [ref for ref in sorted(depends) if program.types[ref].width]
+    return tuple(Tap(ref) for ref in dict.fromkeys((slot, *vectors, *outputs)))
