@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from tpcalc.errors import DimMismatch, UsageError
@@ -11,10 +12,12 @@ from tpcalc.finite.device import load_torch, resolve_device, resolve_dtype
 from tpcalc.finite.draws import Network
 from tpcalc.finite.networks import entries
 from tpcalc.finite.networks.rules import NETWORK_RULES, Reading
-from tpcalc.finite.networks.taps import Tap, shown
+from tpcalc.finite.networks.taps import Tap, dependent, shown
+from tpcalc.finite.networks.uses import uses_of
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.networks.network import INPUT
 from tpcalc.program.base import references
+from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
@@ -84,11 +87,12 @@ class DrawnNetwork:
         )
         self._sizes = dim_sizes(program.dims, self.width)
         self._slot = program.inputs[INPUT]
+        self.uses = uses_of(program, dependent(program, self._slot).__contains__)
         self._plans: dict[tuple[frozenset[Ref], frozenset[Ref]], _Plan] = {}
         self._noises = {
             ref: own.family
             for ref, own in enumerate(map(input_of, program.nodes))
-            if own is not None and own.family.mark is not None and not own.family.mark.trained
+            if own is not None and own.family.mark is not None and not _trained(own.family)
         }
         self.parameters = self._drawn(start)
         self._read()
@@ -133,6 +137,19 @@ class DrawnNetwork:
         for name, tensor in self.parameters.items():
             self.parameters[name] = tensor.to(self.dtype)
         self._read()
+
+    @cached_property
+    def places(self) -> tuple[frozenset[Ref], frozenset[Ref], frozenset[Ref]]:
+        """What products with parameters read, and write; and parameters that stand elsewhere."""
+        uses = [use for uses in self.uses.values() for use in uses]
+        drawn = enumerate(map(input_of, self.program.nodes))
+        leaves = (
+            ref
+            for ref, own in drawn
+            if own is not None and own.family.name not in self.uses and _trained(own.family)
+        )
+        reads, writes = (use.reads for use in uses), (use.node for use in uses)
+        return frozenset(reads), frozenset(writes), frozenset(leaves)
 
     # ------------------------------------------------------------------------------------ values
 
@@ -348,3 +365,7 @@ class DrawnNetwork:
             known[self.taps[index].node] = (layer / self.taps[index].factor).reshape(count, *sizes)
         ((_, value),) = self.walk(known, {self.taps[end].node})
         return self.taps[end].of(value, count)
+
+
+def _trained(family: Family) -> bool:
+    return family.mark is not None and family.mark.trained

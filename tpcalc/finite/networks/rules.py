@@ -7,7 +7,7 @@ finite axes in the order of its type, then its width. Matrices have no axis of i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -32,6 +32,7 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules
 from tpcalc.program.types import Axes
+from tpcalc.program.views import only
 
 __all__ = ["INPUTS", "NETWORK_RULES", "Reading", "contracted", "names_of"]
 
@@ -49,6 +50,7 @@ class Reading:
         parameters: What was drawn, by the name of its family.
         dtype: The number format.
         device: Where the tensors are.
+        powers: Powers of n, as they are found.
     """
 
     program: Program
@@ -56,6 +58,15 @@ class Reading:
     parameters: Mapping[str, Tensor]
     dtype: Any
     device: Any
+    powers: dict[Ref, float] = field(default_factory=dict)
+
+    def power(self, ref: Ref) -> float:
+        """The number that a power of n is."""
+        if ref not in self.powers:
+            node = only(Scale)(self.program.nodes[ref])
+            place = self.program.place(ref)
+            self.powers[ref] = scale_factor(node, self.width, None, place)
+        return self.powers[ref]
 
     def axes(self, ref: Ref) -> Axes:
         """The finite axes of a node."""
@@ -224,8 +235,7 @@ def _outer(node: OuterNonlin, ref: Ref, values: Sequence[Tensor], reading: Readi
 
 
 def _scale(node: Scale, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    factor = scale_factor(node, reading.width, None, reading.program.place(ref))
-    return values[node.of] * factor
+    return values[node.of] * reading.power(ref)
 
 
 NETWORK_RULES: Rules[Tensor, Reading] = Rules(

@@ -9,7 +9,7 @@ from tpcalc.program.base import references
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
-__all__ = ["Tap", "shown"]
+__all__ = ["Tap", "dependent", "shown"]
 
 Tensor = Any
 
@@ -68,10 +68,16 @@ def shown(program: Program, slot: Ref) -> tuple[Tap, ...]:
         program: The network.
         slot: The node of its input.
     """
-    depends = {slot}
-    for ref, node in enumerate(program.nodes):
-        if depends.intersection(references(node)):
-            depends.add(ref)
+    depends = dependent(program, slot)
     outputs = [ref for name, ref in program.outputs if name.partition("[")[0] == "f"]
     vectors = [ref for ref in sorted(depends) if program.types[ref].width]
     return tuple(Tap(ref) for ref in dict.fromkeys((slot, *vectors, *outputs)))
+
+
+def dependent(program: Program, slot: Ref) -> set[Ref]:
+    """The nodes that depend on a node, and it itself."""
+    found = {slot}
+    for ref, node in enumerate(program.nodes):
+        if found.intersection(references(node)):
+            found.add(ref)
+    return found
