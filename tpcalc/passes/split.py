@@ -42,7 +42,7 @@ from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Type
 from tpcalc.program.views import leaf_of, scale_of
 
-__all__ = ["SPLIT_RULES", "split"]
+__all__ = ["SPLIT_RULES", "split", "traced"]
 
 Cell = tuple[int, ...]
 Value = Ref | Form | Fraction | float
@@ -65,14 +65,35 @@ def split(program: Program) -> Program:
         >>> [name for name, _ in split(builder.finish()).outputs]
         ['x[0]', 'x[1]']
     """
-    if not program.has_blocks:
-        return program
+    return _split(program).out.finish(keep_unused=False) if program.has_blocks else program
+
+
+def traced(program: Program) -> Program:
+    """The split program with further outputs: ``%7[0]`` is cell 0 of node 7.
+
+    Sums that only stand in other sums are nodes here, after all others.
+
+    Args:
+        program: Any program.
+    """
+    state = _split(program)
+    for ref, cells in enumerate(state.values):
+        for cell, value in cells.items():
+            if isinstance(value, Fraction | float):
+                continue
+            node = state.node(value)
+            if state.out.type(node).kind is not Kind.MATRIX:
+                state.out.output(_named(f"%{ref}", cell), node)
+    return state.out.finish(keep_unused=False)
+
+
+def _split(program: Program) -> _Split:
     state = _Split(program, Builder(program.dims))
     interpret(program, SPLIT_RULES, state)
     for name, ref in program.outputs:
         for cell, value in state.values[ref].items():
             state.out.output(_named(name, cell), state.node(value))
-    return state.out.finish(keep_unused=False)
+    return state
 
 
 def _named(name: str, cell: Cell) -> str:
