@@ -43,9 +43,9 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
 
     from tpcalc.finite.layered.network import Layered
     from tpcalc.finite.layered.steps import Bias, Dense, Elementwise, Input, Step
-    from tpcalc.finite.surrogates import sphere_inputs
     from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
     from tpcalc.finite.statistics import summary
+    from tpcalc.finite.surrogates import sphere_inputs
 
     layer = LayerMap(act("tanh"), 7, 0.2, rank=QUARTER)
     steps: list[Step] = [

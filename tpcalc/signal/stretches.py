@@ -30,7 +30,6 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Scale,
 )
-from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
@@ -377,9 +376,7 @@ def _names(
             yield name, place[head]
 
 
-def _nodes(
-    state: _Stretches, values: list[Value]
-) -> dict[int, tuple[Ref, tuple[int, ...], float]]:
+def _nodes(state: _Stretches, values: list[Value]) -> dict[int, tuple[Ref, tuple[int, ...], float]]:
     """For layers the first node that is a multiple of it, the cell, and what the layer is of it."""
     found: dict[int, tuple[Ref, tuple[int, ...], float]] = {}
     for name, ref in state.program.outputs:

@@ -106,7 +106,7 @@ class Product:
         return self.use.factor / (self.read.shape[-1] if self.use.mean else 1)
 
     def add_to(self, parameter: Tensor, rate: float, kept: float = 1.0) -> None:
-        """kept * parameter - rate * gradient, in place.
+        """Take a step in place: kept * parameter - rate * gradient.
 
         Args:
             parameter: The parameter.

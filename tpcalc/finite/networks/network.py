@@ -82,9 +82,7 @@ class DrawnNetwork:
         self.seed = checks.whole(seed, "seed", least=0)
         self.device, self.dtype = resolve_device(device), resolve_dtype(dtype)
         self.taps = tuple(taps) or shown(program, program.inputs[INPUT])
-        self.outputs = tuple(
-            ref for name, ref in program.outputs if name.partition("[")[0] == "f"
-        )
+        self.outputs = tuple(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
         self._sizes = dim_sizes(program.dims, self.width)
         self._slot = program.inputs[INPUT]
         self.uses = uses_of(program, dependent(program, self._slot).__contains__)
@@ -119,7 +117,7 @@ class DrawnNetwork:
         data = ((ref, data_of(node)) for ref, node in enumerate(program.nodes))
         table = NETWORK_RULES.table
         self._given = {
-            ref: table[type(node)](node, ref, (), self._reading)
+            ref: table[type(node)](node, ref, [], self._reading)
             for ref, node in data
             if node is not None and ref != self._slot
         }

@@ -103,9 +103,7 @@ def names_of(program: Program, ref: Ref) -> tuple[str, ...]:
     return (*lead, *(f"[{name}]" for name, _ in type_.axes), *sides[type_.kind])
 
 
-def contracted(
-    factors: Sequence[tuple[Tensor, Sequence[str]]], result: Sequence[str]
-) -> Tensor:
+def contracted(factors: Sequence[tuple[Tensor, Sequence[str]]], result: Sequence[str]) -> Tensor:
     """The product of tensors with named axes, summed over those that the result lacks.
 
     Args:
@@ -187,9 +185,7 @@ def _lincomb(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading
     return total
 
 
-def _terms(
-    node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading
-) -> Iterator[Tensor]:
+def _terms(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Iterator[Tensor]:
     over = node.over or ((),) * len(node.numbers)
     for number, scalar, vector, summed in zip(
         node.numbers, node.scalars, node.vectors, over, strict=True

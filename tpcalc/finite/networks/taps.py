@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tpcalc.program.base import references
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
-__all__ = ["Tap", "dependent", "shown"]
+__all__ = ["HasTaps", "Kind", "Tap", "dependent", "shown"]
 
 Tensor = Any
+Kind = Literal["", "input", "weights", "biases", "coordinates", "product", "norm", "sum"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Tap:
     factor: float = 1.0
     cell: tuple[int, ...] = ()
     parents: tuple[int, ...] = ()
-    kind: Literal["", "input", "weights", "biases", "coordinates", "norm", "sum"] = ""
+    kind: Kind = ""
     weights: tuple[float, ...] = ()
 
     def of(self, value: Tensor, inputs: int) -> Tensor:
@@ -59,6 +61,28 @@ class Tap:
         """
         found = layer if self.factor == 1 else layer / self.factor
         return found if found.shape == value.shape else found.reshape(-1, *value.shape[1:])
+
+
+@runtime_checkable
+class HasTaps(Protocol):
+    """A network whose layers say what they are computed from, and how."""
+
+    taps: tuple[Tap, ...]
+    dtype: Any
+    device: Any
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers each layer has."""
+        ...
+
+    def layers(self, x: Tensor) -> Sequence[Tensor]:
+        """All layers on a batch."""
+        ...
+
+    def layer(self, index: int, reads: Sequence[Tensor]) -> Tensor:
+        """One layer as a function of the layers that it reads."""
+        ...
 
 
 def shown(program: Program, slot: Ref) -> tuple[Tap, ...]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tpcalc.finite.networks.rules import names_of
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Input, LinComb, MatMul, Moment, Node
+from tpcalc.program.nodes import LinComb, MatMul, Moment
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of

@@ -56,7 +56,7 @@ def between(
     each l and draw, however many pairs there are.
 
     Args:
-        network: A ``Layered``, or ``tapped(module)``.
+        network: A drawn network, or ``tapped(module)``.
         x: The inputs, on the network's device.
         pairs: Pairs (m, l) of numbers of layers, m before l; every path to l leads through m.
         batch: Inputs of a batch; None: 250, or all if there are fewer.

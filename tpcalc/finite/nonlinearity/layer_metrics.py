@@ -73,7 +73,7 @@ def layer_metrics(
     """Measure every layer, in three passes over the inputs and two derivatives for each draw.
 
     Args:
-        network: A ``Layered``, or ``tapped(module)``.
+        network: A drawn network, or ``tapped(module)``.
         x: The inputs, on the network's device.
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         draws: Batches of directions for the derivatives.

@@ -51,7 +51,7 @@ def gradient_lengths(
     """Measure the gradients by all layers.
 
     Args:
-        network: A ``Layered``, or ``tapped(module)``.
+        network: A drawn network, or ``tapped(module)``.
         x: The inputs, on the network's device.
         targets: A tensor with a target for each input.
         loss: Takes outputs and targets of a batch and gives a loss for each input. None: gradients

@@ -49,7 +49,9 @@ def calibrated_rates(
     Source: Hajjar, Chizat, Giraud, section 6.1, layer by layer as in their published code.
     """
     network = gradients.network
-    program, rates, seen = network.program, [], {}
+    program = network.program
+    rates: list[float] = []
+    seen: dict[Ref, Any] = {}
     marks = marks_of(program).items()
     written = {program.ref(f"W_x[{mark.label}]"): mark.layer - 1 for _, mark in marks}
     weights = {mark.layer - 1: gradients.products[n][0] for n, mark in marks if not mark.bias}

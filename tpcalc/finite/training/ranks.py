@@ -74,7 +74,5 @@ def feature_ranks(
     wanted = {name: network.program.ref(name) for name in names}
     known = network.known(inputs.to(network.device, network.dtype))
     found = {ref: rank(value, width) for ref, value in network.walk(known, wanted.values())}
-    of_h, of_x = (
-        tuple(found[wanted[name]] for name in names if name[0] == what) for what in "hx"
-    )
+    of_h, of_x = (tuple(found[wanted[name]] for name in names if name[0] == what) for what in "hx")
     return of_h, of_x
