@@ -152,10 +152,11 @@ def _matmul(node: MatMul, ref: Ref, values: Sequence[Tensor], reading: Reading) 
     matrix, vector = values[node.matrix], values[node.vector]
     if matrix.ndim == 2:
         return vector @ (matrix if node.transpose else matrix.t())
-    program, sides = reading.program, ("columns", "width") if node.transpose else ("width", "rows")
-    names = (*names_of(program, node.matrix)[:-2], *(sides[::-1]))
-    above = (*names_of(program, node.vector)[:-1], sides[1])
-    return contracted([(vector, above), (matrix, names)], names_of(program, ref))
+    program = reading.program
+    sides = ("taken", "width") if node.transpose else ("width", "taken")
+    names = (*names_of(program, node.matrix)[:-2], *sides)
+    read = (*names_of(program, node.vector)[:-1], "taken")
+    return contracted([(vector, read), (matrix, names)], names_of(program, ref))
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
