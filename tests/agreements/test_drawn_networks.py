@@ -172,7 +172,7 @@ def test_layers_are_those_of_the_recursion() -> None:
 
 
 def test_measured_networks_are_the_network_itself() -> None:
-    """Variances of the parameters as they are, layer by layer, and coefficients beside the limit."""
+    """Variances of the parameters as they are, and coefficients beside the limit."""
     own = tp.MLP(2, "tanh", weight_variance=1.5, bias_variance=0.1)
     network = tp.signal.network_of(own, 300, 300, seed=2)
     rows = {row.layer: row.value for row in tp.signal.layer_variances(network)}
