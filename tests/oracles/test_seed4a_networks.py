@@ -27,11 +27,6 @@ from tpcalc.finite.layered.steps import (
     LayerNorm,
     Step,
 )
-from tpcalc.finite.layered.surrogates import (
-    elementlike_inputs,
-    gaussian_inputs,
-    sphere_inputs,
-)
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
 from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
@@ -40,6 +35,11 @@ from tpcalc.finite.nonlinearity.linear_part import linear_part
 from tpcalc.finite.nonlinearity.local_linearity import local_linearity
 from tpcalc.finite.nonlinearity.variances import layer_variances
 from tpcalc.finite.statistics import summary
+from tpcalc.finite.surrogates import (
+    elementlike_inputs,
+    gaussian_inputs,
+    sphere_inputs,
+)
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.results import Estimate

@@ -205,9 +205,9 @@ def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
 
     from tpcalc.finite.layered import steps
     from tpcalc.finite.layered.network import Layered
-    from tpcalc.finite.layered.surrogates import sphere_inputs
     from tpcalc.finite.nonlinearity.coefficient import nlc as measured
     from tpcalc.finite.statistics import summary
+    from tpcalc.finite.surrogates import sphere_inputs
 
     relu = steps.Elementwise(const(sqrt(2)) * act("relu"))
     layers = [steps.Input(), steps.Dense(1.0), relu, steps.LayerNorm()]

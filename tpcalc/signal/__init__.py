@@ -10,8 +10,6 @@
 ``activations``: what one activation does.
 """
 
-from tpcalc.finite.layered.surrogates import elementlike_inputs as elementlike_inputs
-from tpcalc.finite.layered.surrogates import gaussian_inputs as gaussian_inputs
 from tpcalc.finite.nonlinearity import coefficient as _measured
 from tpcalc.finite.nonlinearity.between import between as between
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments as jacobian_moments
@@ -29,6 +27,8 @@ from tpcalc.finite.nonlinearity.tangent import parameter_growth as parameter_gro
 from tpcalc.finite.nonlinearity.tangent import tangent_transfer as tangent_transfer
 from tpcalc.finite.nonlinearity.taps import tapped as tapped
 from tpcalc.finite.nonlinearity.variances import layer_variances as layer_variances
+from tpcalc.finite.surrogates import elementlike_inputs as elementlike_inputs
+from tpcalc.finite.surrogates import gaussian_inputs as gaussian_inputs
 from tpcalc.signal.activations.asymptotics import asymptotes as asymptotes
 from tpcalc.signal.activations.calibrate import calibrated as calibrated
 from tpcalc.signal.activations.calibrate import debiased as debiased

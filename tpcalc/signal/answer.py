@@ -88,7 +88,7 @@ def nonlinearity(
         notes += _stability_notes(steady, sampling)
     rows = _rows(graph, states)
     measured, ends = (
-        ((), ()) if sampling is None else measure_layers(graph, rows, sampling, progress)
+        ((), ()) if sampling is None else measure_layers(network, graph, rows, sampling, progress)
     )
     if sampling is not None:
         notes.append(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
+from tpcalc.program.types import Ref
 from tpcalc.signal.conditions import check_conditions
 from tpcalc.signal.operations import (
     Addition,
@@ -31,11 +32,14 @@ class Layer:
         operation: What it does.
         parents: What it reads.
         place: Where it comes from, a node and the user's line, for messages.
+        node: Of a network that was read: the node of its program that the layer is a multiple of,
+            the cell of its block, and the multiple; None where no node is.
     """
 
     operation: Operation
     parents: tuple[int, ...]
     place: str = field(default="", compare=False)
+    node: tuple[Ref, tuple[int, ...], float] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,18 @@
-"""A layer graph as a network of finite width."""
+"""Networks and layer graphs drawn at a finite width."""
 
 from __future__ import annotations
 
+from math import prod, sqrt
 from typing import Any
 
 from tpcalc.errors import StudyError
 from tpcalc.finite.layered import steps
+from tpcalc.finite.networks.taps import Kind, Tap
 from tpcalc.functions import Fn, Var
+from tpcalc.networks.network import Architecture, written
+from tpcalc.networks.own import as_network
+from tpcalc.program.base import references
+from tpcalc.program.program import Program
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -22,8 +28,19 @@ from tpcalc.signal.operations import (
     SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
+from tpcalc.signal.stretches import FEATURES, POWERS
 
 __all__ = ["network_of", "steps_of"]
+
+KINDS: dict[type[Operation], Kind] = {
+    Input: "input",
+    Dense: "weights",
+    Bias: "biases",
+    Activation: "coordinates",
+    LayerNorm: "norm",
+    Addition: "sum",
+    Product: "product",
+}
 
 
 def steps_of(source: Layers) -> list[steps.Step]:
@@ -51,8 +68,12 @@ def network_of(
 ) -> Any:
     """A network drawn at a width: a function of batches that shows all of its layers.
 
+    Weights of a network have the variance 1 / fan-in times the squares of the factors in front of
+    them, and shared weights are one matrix. It has as many outputs as it is wide, and shows the
+    layers that the recursion reads; where the recursion does not hold it shows all vectors.
+
     Args:
-        source: The network, or layers; every layer gets weights of its own.
+        source: The network, or layers, each of which gets weights of its own.
         width: n.
         inputs: Features of an input.
         seed: For the weights.
@@ -69,10 +90,55 @@ def network_of(
         >>> network = network_of(chain(Input(), [Dense(2, rank=0.5)]), width=8, inputs=4)
         >>> network.sizes
         (4, 8)
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> network_of(lookup("mlp").make(2, "relu"), width=8, inputs=4).sizes
+        (4, 8, 8, 8, 8, 8)
     """
     from tpcalc.finite.layered.network import Layered
 
-    return Layered(steps_of(source), width, inputs, seed, device, dtype)
+    if isinstance(source, LayerGraph):
+        return Layered(steps_of(source), width, inputs, seed, device, dtype)
+    return _drawn(source, width, inputs, seed, device, dtype)
+
+
+def _drawn(source: Layers, width: int, inputs: int, seed: int, device: str, dtype: str) -> Any:
+    from tpcalc.finite.networks.network import DrawnNetwork
+    from tpcalc.finite.networks.uses import layout_of
+
+    network = as_network(source)
+    program = written(network, inputs, width)
+    drawn = DrawnNetwork(program, width, seed, device, dtype, taps=_taps(network, program))
+    for name, uses in drawn.uses.items():
+        mark, weights = program.families[name].mark, drawn.parameters[name]
+        if mark is None or mark.bias or not uses:
+            continue
+        layout = layout_of(uses[0])
+        columns = [weights.shape[place] for place in layout.parameter[sum(layout.groups[:2]) :]]
+        weights /= sqrt(width if mark.role in POWERS else prod(columns))
+    return drawn
+
+
+def _taps(network: Architecture, program: Program) -> tuple[Tap, ...]:
+    """The layers that the recursion reads, as nodes of the program; none where it reads none."""
+    try:
+        graph = layers(network)
+    except StudyError:
+        return ()
+    small = written(network, network.tokens * FEATURES, 1)
+    shape, other = ([(type(n), references(n)) for n in p.nodes] for p in (small, program))
+    if shape != other:  # its nodes depend on the size of the data
+        return ()
+    found = [_tap(layer) for layer in graph.layers]
+    return tuple(tap for tap in found if tap is not None) if all(found) else ()
+
+
+def _tap(layer: Layer) -> Tap | None:
+    if layer.node is None:
+        return None
+    (node, cell, factor), operation = layer.node, layer.operation
+    weights = operation.weights if isinstance(operation, Addition) else ()
+    kind = KINDS[type(operation)]
+    return Tap(node, factor, cell, layer.parents, kind, tuple(map(float, weights)))
 
 
 def _step(graph: LayerGraph, layer: Layer) -> steps.Step:

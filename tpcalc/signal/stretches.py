@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
-from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.network import INPUT, Architecture, slots, written
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.parameterize import parameterized
-from tpcalc.passes.split import split
+from tpcalc.passes.split import traced
 from tpcalc.program.base import cone
+from tpcalc.program.family import Family
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -30,7 +30,6 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Scale,
 )
-from tpcalc.program.program import Program, prune
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
@@ -76,7 +75,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             hint="tp.kernel takes such networks.",
         )
     whole = written(network, FEATURES, 1)
-    program = split(parameterized(whole, lambda mark: POWERS.get(mark.role, ZERO)))
+    program = traced(whole)
     names = [name for name, _ in program.outputs if name.partition("[")[0] == "f"]
     if len(names) > 1:
         raise StudyError(
@@ -85,23 +84,22 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             where=type(network).__name__,
             hint="Leave one readout; all outputs of one readout are alike.",
         )
-    program = _needed(program, program.output[names[0]])
-    state = _Stretches(program, start, features=slots(network, FEATURES))
-    values = interpret(program, STRETCH_RULES, state)
     out = program.output[names[0]]
+    needed = cone(program.nodes, [out])
+
+    def lost(error: TpcalcError, ref: Ref, state: _Stretches) -> Value:
+        if needed[ref]:
+            raise error
+        return None
+
+    state = _Stretches(program, start, features=slots(network, FEATURES))
+    values = interpret(program, replace(STRETCH_RULES, lost=lost), state)
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
         raise state.refused(out, "at its start the output of the network is a constant")
     if found.power != ZERO:
         raise state.sized(out, found.power)
-    return _graph(state, values, state.layer(out, found))
-
-
-def _needed(program: Program, out: Ref) -> Program:
-    """The program of an output, with all names of what it needs."""
-    needed = cone(program.nodes, [out])
-    outputs = tuple((name, ref) for name, ref in program.outputs if needed[ref])
-    return prune(Program(program.dims, program.nodes, outputs, program.where))
+    return _graph(state, values, state.layer(out, found), whole.inputs[INPUT])
 
 
 @dataclass
@@ -160,7 +158,7 @@ def _input(node: Input, ref: Ref, values: list[Value], state: _Stretches) -> Val
     start = Made(None, (), frozenset({name}), True, variance=Fraction(variance))
     if variance == 0:
         return Part(None, const(mean))
-    return Part(state.add(start), Var(0) + mean)
+    return Part(state.add(start), Var(0) + mean, -_power(family))
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> Value:
@@ -177,7 +175,12 @@ def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> V
     law = "orthogonal" if family.law == "orthogonal" else "gaussian"  # the limit is that of both
     dense = Dense(squared(weight) * state.ratio(cols), law, width=state.ratio(rows))
     made = Made(dense, (layer,), frozenset({family.name}), True, state.program.place(ref))
-    return Part(state.add(made), Var(0), read.power + HALF)
+    return Part(state.add(made), Var(0), read.power + HALF - _power(family))
+
+
+def _power(family: Family) -> Ex:
+    """Of 1 / n in front of weights."""
+    return ZERO if family.mark is None else POWERS.get(family.mark.role, ZERO)
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> Value:
@@ -203,7 +206,13 @@ def _moment(node: Moment, ref: Ref, values: list[Value], state: _Stretches) -> V
     if read is not None:
         return read
     scalars = [state.scalar(ref, values[own]) for own in node.scalars]
+    power = ZERO
+    if node.fn.is_inner:  # weights of a readout beside a constant: their power stays outside
+        power = sum((part.power for part in parts), ZERO)
+        parts = [replace(part, power=ZERO) for part in parts]
     found = state.applied(ref, node.fn.expr, parts, scalars)
+    if found.expr != const(0) and power != ZERO:
+        raise state.sized(ref, power)
     if found.head is None:
         return found.expr
     line = linear(found.expr)
@@ -222,6 +231,7 @@ def _readout(node: Moment, ref: Ref, parts: list[Part], state: _Stretches) -> Pa
     if len(starts) != 1 or len(others) != 1:
         return None
     (start,), (other,) = starts, others
+    power = other.power + start.power - HALF
     assert start.head is not None and other.head is not None
     drawn = state.made[start.head]
     if drawn.near & state.made[other.head].near:
@@ -230,7 +240,7 @@ def _readout(node: Moment, ref: Ref, parts: list[Part], state: _Stretches) -> Pa
     over = state.ratio(state.program.types[node.vectors[0]].width[0])
     dense = Dense(squared(weight) * drawn.variance / over)
     new = state.add(Made(dense, (layer,), drawn.near, True, state.program.place(ref)))
-    return Part(new, Var(0), other.power - HALF)
+    return Part(new, Var(0), power)
 
 
 def _lincomb(node: LinComb, ref: Ref, values: list[Value], state: _Stretches) -> Value:
@@ -315,7 +325,9 @@ STRETCH_RULES: Rules[Value, _Stretches] = Rules(
 )
 
 
-def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> LayerGraph:
+def _graph(
+    state: _Stretches, values: list[Value], end: tuple[int, Number], slot: Ref
+) -> LayerGraph:
     """The layers that the output needs; factors that one matrix can carry are part of it."""
     last, weight = end
     if weight != 1:
@@ -328,6 +340,7 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
                 readers[parent] = readers.get(parent, 0) + 1
     place: dict[int, int] = {}
     layers: list[Layer] = []
+    nodes = _nodes(state, values) | {0: (slot, (), 1.0)}
     for index in sorted({0, *readers}):
         own = made[index]
         operation, parents = own.operation, own.parents
@@ -338,8 +351,9 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
                 below = layers[place[parent]]
                 if isinstance(below.operation, Dense) and readers[parent] == 1:
                     variance = below.operation.variance * squared(number)
+                    node = below.node and (*below.node[:2], below.node[2] * float(number))
                     layers[place[parent]] = replace(
-                        below, operation=replace(below.operation, variance=variance)
+                        below, operation=replace(below.operation, variance=variance), node=node
                     )
                     number = Fraction(1)
                 weights.append(number)
@@ -348,7 +362,8 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
                 continue
             operation = Addition(tuple(weights))
         place[index] = len(layers)
-        layers.append(Layer(operation, tuple(place[p] for p in parents), own.place))
+        read = tuple(place[p] for p in parents)
+        layers.append(Layer(operation, read, own.place, nodes.get(index)))
     return LayerGraph(tuple(layers), tuple(_names(state, values, place)))
 
 
@@ -357,8 +372,29 @@ def _names(
 ) -> Iterator[tuple[str, int]]:
     """What the network reports, where it is a layer."""
     for name, ref in state.program.outputs:
-        found = values[ref]
-        if isinstance(found, Part) and found.head is not None and found.power == ZERO:
-            head = found.head if found.expr == Var(0) else state.bent.get((found.head, found.expr))
-            if head in place:
-                yield name, place[head]
+        head, factor = _multiple(state, values[ref])
+        if head in place and factor == 1 and not name.startswith("%"):
+            yield name, place[head]
+
+
+def _nodes(state: _Stretches, values: list[Value]) -> dict[int, tuple[Ref, tuple[int, ...], float]]:
+    """For layers the first node that is a multiple of it, the cell, and what the layer is of it."""
+    found: dict[int, tuple[Ref, tuple[int, ...], float]] = {}
+    for name, ref in state.program.outputs:
+        head, factor = _multiple(state, values[ref])
+        if name.startswith("%") and head is not None:
+            node, _, cells = name[1:].rstrip("]").partition("[")
+            cell = tuple(map(int, cells.split(","))) if cells else ()
+            found.setdefault(head, (int(node), cell, 1 / float(factor)))
+    return found
+
+
+def _multiple(state: _Stretches, value: Value) -> tuple[int | None, Number]:
+    """The layer that a vector is a multiple of, and the multiple."""
+    if not isinstance(value, Part) or value.head is None or value.power != ZERO:
+        return None, 0
+    known = state.bent.get((value.head, value.expr))
+    if known is not None:
+        return known, 1
+    pair = linear(value.expr)
+    return (value.head, pair[0]) if pair is not None and pair[1] == 0 else (None, 0)
