@@ -15,10 +15,11 @@ from tpcalc.functions.fn import derivative
 from tpcalc.orders import Ex
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
-from tpcalc.signal.norms import Averages, normed
+from tpcalc.signal.norms import normed
 from tpcalc.signal.operations import (
     Activation,
     Addition,
+    BatchNorm,
     Bias,
     Input,
     LayerNorm,
@@ -83,12 +84,15 @@ class Fusing:
     Args:
         program: What is read, of single vectors.
         start: The inputs.
+        batch: The size of the batch that an input is part of; None: infinite, or none.
     """
 
     program: Program
     start: Input
+    batch: int | None = None
     made: list[Made] = field(init=False)
-    averages: Averages = field(default_factory=dict)
+    averages: dict[int, tuple[int, Expr]] = field(default_factory=dict)
+    over_batch: set[Ref] = field(default_factory=set)
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -197,11 +201,32 @@ class Fusing:
         read, weight = self.layer(ref, Part(head, found.of))
         layer = self.made[read]
         epsilon = found.epsilon / squared(weight) if found.epsilon else found.epsilon
-        operation = LayerNorm(epsilon, found.centred or layer.gaussian)
+        operation = self._norm(ref, expr, found.centred, layer.gaussian, epsilon)
         place = self.program.place(ref)
         new = self.add(Made(operation, (read,), layer.near, layer.gaussian, place))
         sign = -1 if weight < 0 else 1
         return Part(new, mul((const(found.factor * sign), Var(0))), power)
+
+    def _norm(
+        self, ref: Ref, expr: Expr, centred: bool, gaussian: bool, epsilon: Number
+    ) -> Operation:
+        """Normalisation over coordinates or over the batch, as the averages in it are."""
+        over = {own.index in self.over_batch for own in walk(expr) if isinstance(own, Par)}
+        if over == {False}:
+            return LayerNorm(epsilon, centred or gaussian)
+        if len(over) > 1 or not centred:
+            raise self.averaged(ref, expr)
+        if not gaussian:
+            raise self.refused(ref, "it normalises over the batch what is not Gaussian")
+        return BatchNorm(self.batch, epsilon)
+
+    def batched(self, ref: Ref, part: Part) -> Part:
+        """The average of a vector over the batch."""
+        if part.head is None or self.is_start(part.head):
+            return part
+        self.averages[ref] = part.head, part.expr
+        self.over_batch.add(ref)
+        return Part(None, Par(ref), part.power)
 
     def _scaled(self, ref: Ref, head: int, expr: Expr, power: Ex) -> Part:
         """A function of one layer; a factor in front of a Gaussian one is a layer."""
@@ -237,7 +262,7 @@ class Fusing:
             StudyError: What is added is not independent, or of different sizes.
         """
         found: dict[int, Expr] = {}
-        powers: set[Ex] = set()
+        powers = {ZERO} if rest != NOTHING else set[Ex]()
         for factor, part in terms:
             own = mul((factor, part.expr))
             if own == NOTHING:
@@ -248,7 +273,7 @@ class Fusing:
             else:
                 found[part.head] = add((found.get(part.head, NOTHING), own))
         found = {head: own for head, own in found.items() if own != NOTHING}
-        if len(powers) > 1 or (powers - {ZERO} and rest != NOTHING):
+        if len(powers) > 1:
             raise self.sized(ref, *powers)
         (power,) = powers or {ZERO}
         if len(found) < 2:
@@ -265,7 +290,7 @@ class Fusing:
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
         if any(_holds(own, Par) for own in (*found.values(), rest)):
-            raise self.averaged(ref)
+            raise self.averaged(ref, *found.values(), rest)
         straight: list[tuple[Number, int]] = []
         curved: list[tuple[int, Expr]] = []
         starts: list[tuple[Number, int]] = []
@@ -382,7 +407,7 @@ class Fusing:
         if pair is not None and pair[1] == 0:
             return part.head, pair[0]
         if _holds(part.expr, Par):
-            raise self.averaged(ref)
+            raise self.averaged(ref, part.expr)
         known = self.bent.get((part.head, part.expr))
         if known is not None:
             return known, Fraction(1)
@@ -417,12 +442,14 @@ class Fusing:
         shown = " and ".join(f"n^({power})" for power in powers)
         return self.refused(ref, f"it reads vectors of the size {shown}")
 
-    def averaged(self, ref: Ref) -> StudyError:
+    def averaged(self, ref: Ref, *exprs: Expr) -> StudyError:
         """The error of an average that is part of no normalisation."""
-        return self.refused(
-            ref,
-            "it uses averages over coordinates in other ways than layer norm and RMS norm do",
-        )
+        used = {own.index for expr in exprs for own in walk(expr) if isinstance(own, Par)}
+        if used & self.over_batch:
+            said = "it uses averages over the batch in other ways than batch norm does"
+        else:
+            said = "it uses averages over coordinates in other ways than layer norm and RMS norm do"
+        return self.refused(ref, said)
 
 
 def squared(number: Number) -> Number:

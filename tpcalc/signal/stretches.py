@@ -15,7 +15,8 @@ from fractions import Fraction
 from tpcalc.errors import StudyError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
-from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.network import INPUT, Architecture, traced
+from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
@@ -35,6 +36,7 @@ from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.signal import operations
+from tpcalc.signal.batch import AVERAGE, of_one_input
 from tpcalc.signal.fusing import ZERO, Fusing, Made, Part, linear, squared
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
@@ -68,33 +70,56 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'layer norm', 'tanh', 'dense', 'layer norm', 'tanh', 'dense']
     """
-    if network.tokens > 1:
+    whole = traced(network, FEATURES * network.tokens, 1)
+    outs = [(name, ref) for name, ref in whole.outputs if name.partition("[")[0] == "f"]
+    if len(outs) > 1:
         raise StudyError(
-            f"the recursion does not hold: an input of {network.words} is {network.tokens} "
-            "vectors, whose layers are not independent.",
-            where=type(network).__name__,
-            hint="tp.kernel takes such networks.",
-        )
-    whole = written(network, FEATURES, 1)
-    program = split(parameterized(whole, lambda mark: POWERS.get(mark.role, ZERO)))
-    names = [name for name, _ in program.outputs if name.partition("[")[0] == "f"]
-    if len(names) > 1:
-        raise StudyError(
-            f"the network has {len(names)} outputs, {', '.join(names)}, and the recursion has one "
-            "last layer.",
+            f"the network has {len(outs)} outputs, {', '.join(name for name, _ in outs)}, and the "
+            "recursion has one last layer.",
             where=type(network).__name__,
             hint="Leave one readout; all outputs of one readout are alike.",
         )
-    program = _needed(program, program.output[names[0]])
-    state = _Stretches(program, start, features=slots(network, FEATURES))
+    outputs = dict(whole.types[outs[0][1]].axes).get(OUT)
+    program = parameterized(whole, lambda mark: POWERS.get(mark.role, ZERO))
+    batch = _batch(network)
+    if batch is not None:
+        program = of_one_input(program, batch[0], lambda place: _joined(network, place))
+    program = split(program)
+    out = next(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
+    program = _needed(program, out)
+    out = next(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
+    features = tuple(f"{INPUT}[{index}]" for index in range(FEATURES))
+    size = None if batch is None else batch[1]
+    state = _Stretches(program, start, size, features=features, outputs=outputs)
     values = interpret(program, STRETCH_RULES, state)
-    out = program.output[names[0]]
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
         raise state.refused(out, "at its start the output of the network is a constant")
     if found.power != ZERO:
         raise state.sized(out, found.power)
     return _graph(state, values, state.layer(out, found))
+
+
+def _batch(network: Architecture) -> tuple[str, int | None] | None:
+    """The axis of an input that is a batch, and its size; None: infinite.
+
+    Raises:
+        StudyError: Inputs have several axes.
+    """
+    if len(network.axes) > 1:
+        raise _joined(network, type(network).__name__)
+    for axis, size in network.axes.items():
+        return axis, None if axis in network.infinite else size
+    return None
+
+
+def _joined(network: Architecture, place: str) -> StudyError:
+    return StudyError(
+        f"the recursion does not hold: an input of {network.words} is {network.tokens} vectors, "
+        "whose layers are not independent where they are joined otherwise than by batch norm.",
+        where=place,
+        hint="tp.kernel takes such networks.",
+    )
 
 
 def _needed(program: Program, out: Ref) -> Program:
@@ -110,9 +135,11 @@ class _Stretches(Fusing):
 
     Args:
         features: The names of the numbers of an input.
+        outputs: The number of outputs, where the network says it.
     """
 
     features: tuple[str, ...] = ()
+    outputs: int | None = None
     numbers: dict[Expr, int] = field(default_factory=dict)
     entered: dict[tuple[int, frozenset[str]], int] = field(default_factory=dict)
 
@@ -166,6 +193,8 @@ def _input(node: Input, ref: Ref, values: list[Value], state: _Stretches) -> Val
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> Value:
     read = state.vector(ref, values[node.vector])
     family = matrix_of(state.program.nodes, node).family
+    if family.name.startswith(AVERAGE):
+        return state.batched(ref, read)
     if values[node.matrix] is not None or (read.head is None and read.expr == const(0)):
         return Part(None, const(0))
     if len(state.turned[node.matrix]) > 1:
@@ -209,7 +238,7 @@ def _moment(node: Moment, ref: Ref, values: list[Value], state: _Stretches) -> V
     line = linear(found.expr)
     if line is not None and state.made[found.head].gaussian:
         return const(line[1])
-    state.averages[ref] = found.head, found.expr  # type: ignore[index]
+    state.averages[ref] = found.head, found.expr
     return Par(ref)
 
 
@@ -228,7 +257,7 @@ def _readout(node: Moment, ref: Ref, parts: list[Part], state: _Stretches) -> Pa
         raise state.refused(ref, f"it is the product of {state.told(start.head)} with itself")
     layer, weight = state.layer(ref, other)
     over = state.ratio(state.program.types[node.vectors[0]].width[0])
-    dense = Dense(squared(weight) * drawn.variance / over)
+    dense = Dense(squared(weight) * drawn.variance / over, outputs=state.outputs)
     new = state.add(Made(dense, (layer,), drawn.near, True, state.program.place(ref)))
     return Part(new, Var(0), other.power - HALF)
 
