@@ -36,7 +36,14 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import input_of, lincomb_of
 
-__all__ = ["DATA", "Rate", "TangentProgram", "tangent_of_network", "tangent_of_program"]
+__all__ = [
+    "DATA",
+    "Rate",
+    "TangentProgram",
+    "entered_groups",
+    "tangent_of_network",
+    "tangent_of_program",
+]
 
 DATA = "<data>"  # begins the groups of Gaussians that stand for products of inputs with weights
 KINDS = ("nngp", "ntk")
@@ -172,7 +179,7 @@ def tangent_of_network(
 
     Source: Yang, Tensor Programs II (2006.14548), section 3: the NTK as moments of a program.
     """
-    entered = _entered(template)
+    entered = entered_groups(template)
     moved = {ref: mark for ref, mark in template.parameters.items() if trained(mark)}
     columns = {ref: mark for ref, mark in moved.items() if ref in entered.groups}
     kept = {entered.new[ref]: mark for ref, mark in moved.items() if ref not in columns}
@@ -279,7 +286,8 @@ class _Entered:
     data: dict[tuple[Ref, int], Ref]
 
 
-def _entered(template: Template) -> _Entered:
+def entered_groups(template: Template) -> _Entered:
+    """A template in which Gaussian vectors stand for products of inputs with weights."""
     program, inputs = template.bare, {ref: q for q, ref in template.inputs.items()}
     state = _Entered(Builder(program.dims), {}, {}, {})
     alone: dict[Ref, Ref] = {}  # what stands without an input, and where
