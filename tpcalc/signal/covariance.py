@@ -12,7 +12,6 @@ from tpcalc.evaluate import exact, quadrature
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.signal.conditions import check_conditions
 from tpcalc.signal.graph import propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.operations import (
@@ -21,12 +20,12 @@ from tpcalc.signal.operations import (
     BatchNorm,
     Bias,
     Dense,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.state import State, logarithm
@@ -75,7 +74,6 @@ def covariance(network: Layers, gram: Array) -> Covariance:
         (2.0, 0.728597763)
     """
     start, graph = _checked(gram), layers(network)
-    check_conditions(graph.pairs)
     found: list[Covariance] = []
     for index, layer in enumerate(graph.layers):
         try:
@@ -116,15 +114,20 @@ def _of(operation: Operation, parents: list[Covariance]) -> Covariance:
         return _product(*parents)
     (own,) = parents
     if isinstance(operation, Dense):
-        operation.state([State(*(Bounded(1.0),) * 4)])  # refuses what has no state
-        s = operation.effective
+        s = operation.factor
         zero = np.zeros_like(own.means)
         errors = s.value * own.errors + s.error * np.abs(own.values)
         return Covariance(s.value * own.values, errors, zero)
-    if isinstance(operation, Bias | SpanBias | SharedBias):
-        blank = State(*(Bounded(0.0),) * 4)
-        added = operation.state([blank]).square
-        return Covariance(own.values + added.value, own.errors + added.error, own.means)
+    if isinstance(operation, Bias):
+        return Covariance(own.values + float(operation.variance), own.errors, own.means)
+    if isinstance(operation, SharedBias):
+        b = operation.added.value
+        values = own.values + b * b + b * np.add.outer(own.means, own.means)
+        return Covariance(values, own.errors + EPS * np.abs(values), own.means + b)
+    if isinstance(operation, Gain):
+        s = operation.square
+        errors = s.value * own.errors + s.error * np.abs(own.values)
+        return Covariance(s.value * own.values, errors, operation.mean.value * own.means)
     if isinstance(operation, Activation):
         return _activated(operation.tau, own)
     if isinstance(operation, LayerNorm):
@@ -279,8 +282,9 @@ def _moved(
         (one, by_one, _), (other, by_other, _) = parents
         return one * other, by_one * other + one * by_other
     ((r, dr, read),) = parents
-    if isinstance(operation, Dense):
-        return operation.effective * r, operation.effective * dr
+    if isinstance(operation, Dense | Gain):
+        s = operation.factor if isinstance(operation, Dense) else operation.square
+        return s * r, s * dr
     if isinstance(operation, Activation):
         kernels = Kernels(operation.tau)
         q = read.square
@@ -296,5 +300,4 @@ def _moved(
     if isinstance(operation, BatchNorm):
         under = (read.gap + bounded(operation.epsilon)).inverse()
         return (r - read.comean) * under, dr * under * operation.excess
-    blank = State(*(Bounded(0.0),) * 4)
-    return r + operation.state([blank]).square, dr
+    return r + operation.state([read]).square - read.square, dr

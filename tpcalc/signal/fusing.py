@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
-from math import sqrt
 
-from tpcalc.errors import NotDifferentiable, StudyError
-from tpcalc.functions import Call, Const, Expr, Par, Var, const
+from tpcalc.errors import StudyError
+from tpcalc.functions import Call, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, add, mul, substitute, walk
-from tpcalc.functions.fn import derivative
 from tpcalc.orders import Ex
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
@@ -21,60 +19,32 @@ from tpcalc.signal.operations import (
     Addition,
     BatchNorm,
     Bias,
+    Dense,
+    Gain,
     Input,
     LayerNorm,
     Number,
     Operation,
     Product,
+    SharedBias,
+)
+from tpcalc.signal.parts import (
+    NOTHING,
+    ZERO,
+    Made,
+    Part,
+    holds,
+    linear,
+    multiple,
+    slope,
+    squared,
 )
 
-__all__ = ["HINT", "ZERO", "Fusing", "Made", "Part", "linear", "squared"]
+__all__ = ["HINT", "Fusing"]
 
-ZERO, NOTHING = Ex(), const(0)
-ROUNDING = 1e-14
 HINT = (
     "tp.kernel and tp.limit take programs as they are; for the recursion put a matrix in between."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A vector as a function of the coordinates of one layer, times a power of n.
-
-    Args:
-        head: The layer; None: a constant.
-        expr: The function, of ``Var(0)``; ``Par(r)`` is the average at node r.
-        power: The power.
-    """
-
-    head: int | None
-    expr: Expr
-    power: Ex = ZERO
-
-
-@dataclass(slots=True)
-class Made:
-    """A layer, as it is being made.
-
-    Args:
-        operation: What it does; None: it is a start vector, which biases are made of.
-        parents: The layers that it reads.
-        near: The matrices and start vectors that it reads with no matrix in between.
-        gaussian: Whether its coordinates are Gaussian with mean 0.
-        place: Its node and the user's line.
-        terms: Of a sum what is added, layers and start vectors, with factors.
-        variance: Of a start vector.
-        bends: Of an activation its function.
-    """
-
-    operation: Operation | None
-    parents: tuple[int, ...]
-    near: frozenset[str]
-    gaussian: bool
-    place: str = ""
-    terms: tuple[tuple[Number, int], ...] = ()
-    variance: Number = Fraction(1)
-    bends: Expr | None = None
 
 
 @dataclass
@@ -94,6 +64,7 @@ class Fusing:
     averages: dict[int, tuple[int, Expr]] = field(default_factory=dict)
     over_batch: set[Ref] = field(default_factory=set)
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
+    multiples: dict[tuple[int, Number], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.made = [Made(self.start, (), frozenset({"the input"}), True)]
@@ -128,9 +99,12 @@ class Fusing:
             StudyError: It bends two vectors together.
         """
         given: dict[Expr, Expr] = {Par(index): own for index, own in enumerate(scalars)}
+        if len(parts) == 1 and parts[0].power != ZERO:
+            pair = linear(substitute(expr, given))
+            if pair is not None and pair[1] == 0:
+                return self.summed(ref, [(const(pair[0]), parts[0])])
+        parts = [self.settled(ref, part) for part in parts]
         for index, part in enumerate(parts):
-            if part.power != ZERO:
-                raise self.sized(ref, part.power)
             if part.head is None:
                 given[Var(index)] = part.expr
         heads = {part.head for part in parts if part.head is not None}
@@ -145,8 +119,8 @@ class Fusing:
     def _of_several(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part:
         """A function of several layers, which is a sum of them or refused."""
         used = [index for index, part in enumerate(parts) if part.head is not None]
-        slopes = [_slope(expr, Var(index)) for index in used]
-        if any(slope is None or _holds(slope, Var) for slope in slopes):
+        slopes = [slope(expr, Var(index)) for index in used]
+        if any(own is None or holds(own, Var) for own in slopes):
             gate = self._product(ref, expr, parts)
             if gate is not None:
                 return gate
@@ -154,7 +128,7 @@ class Fusing:
             raise self.refused(ref, f"it is a function of two vectors, {shown}")
         rest = substitute(expr, {Var(index): const(0) for index in used})
         terms = zip(slopes, (parts[index] for index in used), strict=True)
-        return self.summed(ref, [(slope, part) for slope, part in terms if slope], rest)
+        return self.summed(ref, [(own, part) for own, part in terms if own], rest)
 
     def _product(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part | None:
         """A product of functions of layers that are independent; None of what is none."""
@@ -168,8 +142,9 @@ class Fusing:
             own = substitute(factor, {Var(index): parts[index].expr for index in used})
             head = next(iter(heads), None)
             (number if head is None else factors.setdefault(head, [])).append(own)
-        starts = any(self.is_start(head) for head in factors)
-        if len(factors) < 2 or starts or self._overlap(factors):
+        gains = {head: factors.pop(head) for head in list(factors) if self.is_start(head)}
+        shared = any(self.made[head].shared for head in gains)
+        if not factors or len(factors | gains) < 2 or shared or self._overlap(factors | gains):
             return None
         place = self.program.place(ref)
         found: tuple[int, Number] | None = None
@@ -182,7 +157,12 @@ class Fusing:
                 weight = found[1] * weight
             found = layer, weight
         assert found is not None
-        return self.formed(ref, found[0], mul((*number, const(found[1]), Var(0))))
+        layer, weight = found
+        for head, each in gains.items():
+            near = self.made[layer].near | self.made[head].near
+            gain = Gain(mul(each), self.made[head].variance)
+            layer = self.add(Made(gain, (layer,), near, False, place))
+        return self.formed(ref, layer, mul((*number, const(weight), Var(0))))
 
     def formed(self, ref: Ref, head: int | None, expr: Expr, power: Ex = ZERO) -> Part:
         """A function of one layer; one that normalises it is a layer.
@@ -193,11 +173,13 @@ class Fusing:
             expr: The function.
             power: Its power of n.
         """
-        if head is None or not _holds(expr, Var):
+        if head is None or not holds(expr, Var):
             return Part(None, expr, power)
-        found = normed(expr, head, self.averages) if _holds(expr, Par) else None
-        if found is None:
+        if not holds(expr, Par):
             return self._scaled(ref, head, expr, power)
+        found = normed(expr, head, self.averages)
+        if found is None:
+            return Part(head, expr, power)
         read, weight = self.layer(ref, Part(head, found.of))
         layer = self.made[read]
         epsilon = found.epsilon / squared(weight) if found.epsilon else found.epsilon
@@ -233,11 +215,12 @@ class Fusing:
         pair = linear(expr)
         if pair is None or pair[0] == 1 or self.is_start(head) or not self.made[head].gaussian:
             return Part(head, expr, power)
-        own = self.made[head]
-        term = (pair[0], head)
-        addition = Addition(term[:1])
-        new = Made(addition, (head,), own.near, True, self.program.place(ref), (term,))
-        return Part(self.add(new), add((Var(0), const(pair[1]))), power)
+        if (head, pair[0]) not in self.multiples:
+            own, term = self.made[head], (pair[0], head)
+            place = self.program.place(ref)
+            made = Made(Addition(term[:1]), (head,), own.near, True, place, (term,))
+            self.multiples[head, pair[0]] = self.add(made)
+        return Part(self.multiples[head, pair[0]], add((Var(0), const(pair[1]))), power)
 
     def _based(self, part: Part) -> Part:
         """The same function of the layer that its own layer is a multiple of."""
@@ -262,19 +245,17 @@ class Fusing:
             StudyError: What is added is not independent, or of different sizes.
         """
         found: dict[int, Expr] = {}
-        powers = {ZERO} if rest != NOTHING else set[Ex]()
+        terms = [(factor, part) for factor, part in terms if mul((factor, part.expr)) != NOTHING]
+        powers = {part.power for _, part in terms} | ({ZERO} if rest != NOTHING else set())
+        if len(powers) > 1:
+            terms, powers = [(own, self.settled(ref, part)) for own, part in terms], {ZERO}
         for factor, part in terms:
             own = mul((factor, part.expr))
-            if own == NOTHING:
-                continue
-            powers.add(part.power)
             if part.head is None:
                 rest = add((rest, own))
             else:
                 found[part.head] = add((found.get(part.head, NOTHING), own))
         found = {head: own for head, own in found.items() if own != NOTHING}
-        if len(powers) > 1:
-            raise self.sized(ref, *powers)
         (power,) = powers or {ZERO}
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
@@ -282,14 +263,18 @@ class Fusing:
 
     def _alone(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
         """A sum of functions of one layer, or of none."""
-        own = [*found.values(), rest]
-        return self.formed(ref, next(iter(found), None), add(own), power)
+        head = next(iter(found), None)
+        own = found.get(head, NOTHING) if head is not None else NOTHING
+        if head is not None and holds(rest, Par):  # averages are those of the multiple
+            part = self._scaled(ref, head, own, power)
+            head, own = part.head, part.expr
+        return self.formed(ref, head, add((own, rest)), power)
 
     def _joined(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
         found = self._apart(ref, found)
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
-        if any(_holds(own, Par) for own in (*found.values(), rest)):
+        if any(holds(own, Par) for own in (*found.values(), rest)):
             raise self.averaged(ref, *found.values(), rest)
         straight: list[tuple[Number, int]] = []
         curved: list[tuple[int, Expr]] = []
@@ -330,7 +315,9 @@ class Fusing:
             layer = self.add(Made(addition, parents, near, gaussian, place, tuple(terms)))
         for weight, start in starts:
             near |= self.made[start].near
-            bias = Bias(squared(weight) * self.made[start].variance)
+            variance, shared = squared(weight) * self.made[start].variance, self.made[start].shared
+            bias = SharedBias(variance) if shared else Bias(variance)
+            gaussian = gaussian and not shared
             one: tuple[Number, int] = (Fraction(1), layer)
             made = Made(bias, (layer,), near, gaussian, place, (one, (weight, start)))
             layer = self.add(made)
@@ -355,7 +342,7 @@ class Fusing:
                 into[term] = add((into.get(term, NOTHING), part))
         for head in sums:  # h + f(h), where h is a sum of which all terms stand there
             atoms = self._atoms(head, Fraction(1))
-            factor = _multiple(own, atoms)
+            factor = multiple(own, atoms)
             if factor is not None:
                 shifts = (substitute(own.pop(term), {Var(0): NOTHING}) for term, _ in atoms)
                 sums[head] = add((sums[head], mul((const(factor), Var(0))), *shifts))
@@ -391,6 +378,25 @@ class Fusing:
 
     # ----------------------------------------------------------------------------------- layers
 
+    def settled(self, ref: Ref, part: Part) -> Part:
+        """The same without a power of n, which the weights that wrote it get.
+
+        Args:
+            ref: The node that reads it, for messages.
+            part: The vector.
+
+        Raises:
+            StudyError: It is no multiple of what weights wrote.
+        """
+        if part.power == ZERO:
+            return part
+        own = None if part.head is None else self.made[part.head]
+        power = part.power.constant if not part.power.symbols else None
+        if own is None or not isinstance(own.operation, Dense) or power is None:
+            raise self.sized(ref, part.power)
+        dense = replace(own.operation, exponent=own.operation.exponent + 2 * power)
+        return Part(self.add(replace(own, operation=dense)), part.expr)
+
     def layer(self, ref: Ref, part: Part) -> tuple[int, Number]:
         """A vector as a layer and a factor in front of it.
 
@@ -406,7 +412,7 @@ class Fusing:
         pair = linear(part.expr)
         if pair is not None and pair[1] == 0:
             return part.head, pair[0]
-        if _holds(part.expr, Par):
+        if holds(part.expr, Par):
             raise self.averaged(ref, part.expr)
         known = self.bent.get((part.head, part.expr))
         if known is not None:
@@ -437,10 +443,9 @@ class Fusing:
         line = made.place.partition(" at ")[2]
         return f"a vector that {sources} wrote{f' ({line})' if line else ''}"
 
-    def sized(self, ref: Ref, *powers: Ex) -> StudyError:
+    def sized(self, ref: Ref, power: Ex) -> StudyError:
         """The error of a vector that vanishes or grows."""
-        shown = " and ".join(f"n^({power})" for power in powers)
-        return self.refused(ref, f"it reads vectors of the size {shown}")
+        return self.refused(ref, f"it reads vectors of the size n^({power})")
 
     def averaged(self, ref: Ref, *exprs: Expr) -> StudyError:
         """The error of an average that is part of no normalisation."""
@@ -450,63 +455,3 @@ class Fusing:
         else:
             said = "it uses averages over coordinates in other ways than layer norm and RMS norm do"
         return self.refused(ref, said)
-
-
-def squared(number: Number) -> Number:
-    """A square; where a float is the root of a simple number, that number.
-
-    Args:
-        number: The number.
-
-    Example:
-        >>> squared(2**0.5), squared(Fraction(1, 2))
-        (Fraction(2, 1), Fraction(1, 4))
-    """
-    if not isinstance(number, float):
-        return number * number
-    found = number * number
-    simple = Fraction(found).limit_denominator(10**6)
-    return simple if simple and sqrt(simple) == abs(number) else found
-
-
-def linear(expr: Expr) -> tuple[Number, Number] | None:
-    """Slope and value at 0 of a function that is a straight line; None of any other.
-
-    Args:
-        expr: A function of ``Var(0)``.
-
-    Example:
-        >>> linear(2 * Var(0) + 1), linear(Var(0) ** 2)
-        ((Fraction(2, 1), Fraction(1, 1)), None)
-    """
-    if expr == Var(0):
-        return Fraction(1), Fraction(0)
-    slope = _slope(expr, Var(0))
-    if not isinstance(slope, Const) or any(isinstance(part, Call) for part in walk(expr)):
-        return None
-    start = substitute(expr, {Var(0): const(0)})
-    return (slope.value, start.value) if isinstance(start, Const) else None
-
-
-def _multiple(own: Mapping[int, Expr], atoms: Sequence[tuple[int, Expr]]) -> Number | None:
-    """How many times a sum stands in another one; None where it does not."""
-    ratios: list[Number] = []
-    for term, part in atoms:
-        there, here = linear(own.get(term, NOTHING)), linear(part)
-        if there is None or here is None:
-            return None
-        ratios.append(there[0] / here[0])
-    first = float(ratios[0])
-    alike = all(abs(float(one) - first) <= ROUNDING * abs(first) for one in ratios)
-    return ratios[0] if alike and first else None
-
-
-def _slope(expr: Expr, by: Var) -> Expr | None:
-    try:
-        return derivative(expr, by)
-    except NotDifferentiable:
-        return None
-
-
-def _holds(expr: Expr, kind: type[Expr]) -> bool:
-    return any(isinstance(part, kind) for part in walk(expr))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import sqrt
 from typing import Any
 
 from tpcalc.errors import StudyError
@@ -14,12 +16,12 @@ from tpcalc.signal.operations import (
     BatchNorm,
     Bias,
     Dense,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 
@@ -66,7 +68,7 @@ def network_of(
 
     Example:
         >>> from tpcalc.signal.graph import chain
-        >>> network = network_of(chain(Input(), [Dense(2, rank=0.5)]), width=8, inputs=4)
+        >>> network = network_of(chain(Input(), [Dense(2, width=0.5)]), width=16, inputs=4)
         >>> network.sizes
         (4, 8)
     """
@@ -80,34 +82,33 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
     if isinstance(operation, Input):
         return steps.Input()
     if isinstance(operation, Dense):
-        rank = 1 if operation.rank is None else operation.rank
-        variance, width = operation.variance, operation.width
         if operation.exponent:
             raise StudyError(
-                f"weights have the variance {variance} n^({operation.exponent}) / fan-in.",
+                f"weights have the variance {operation.variance} n^({operation.exponent}) / "
+                "fan-in.",
                 where="network_of",
                 hint="Write the power of the width into the variance.",
             )
-        # Full rank means as many singular values as the narrower side has; entries keep the size.
-        read = graph.widths[parents[0]] or 1
-        if operation.rank is None and operation.family != "gaussian" and width > read:
-            rank = read / width
-            variance = variance / rank
-        family: Any = operation.family
-        return steps.Dense(variance, family, rank, width, operation.outputs, parents)
+        return _dense(graph, operation, parents)
     if isinstance(operation, Bias):
         return steps.Bias(operation.variance, "all", parents)
-    if isinstance(operation, SpanBias):
-        return steps.Bias(operation.variance, "directions", parents)
     if isinstance(operation, SharedBias):
-        if operation.drawn is not None:
-            raise StudyError(
-                f"the shared bias is given as {operation.drawn:g}; networks draw theirs.",
-                where="network_of",
-                hint="Take drawn=None; it then belongs to the seed of the network.",
-            )
         return steps.Bias(operation.variance, "scalar", parents)
+    if isinstance(operation, Gain):
+        return steps.Addition((sqrt(operation.square.value),), parents)
     return _joined(operation, parents)
+
+
+def _dense(graph: LayerGraph, operation: Dense, parents: tuple[int, ...]) -> steps.Step:
+    """Full rank means as many singular values as the narrower side has; entries keep the size."""
+    variance, width, family = operation.variance, operation.width, operation.law
+    below = graph.layers[parents[0]].operation
+    read, rank = graph.widths[parents[0]] or 1, Fraction(1)
+    if isinstance(below, Gain):  # a mask: some columns are 0
+        family, rank = "padded", Fraction(below.square.value * read / width)
+    elif family != "gaussian" and width > read:
+        rank = Fraction(read / width)
+    return steps.Dense(variance / rank, family, rank, width, operation.outputs, parents)  # type: ignore[arg-type]
 
 
 def _joined(operation: Operation, parents: tuple[int, ...]) -> steps.Step:

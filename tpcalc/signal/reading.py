@@ -12,6 +12,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
 from tpcalc.signal import graph
 from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.lines import Lines
 from tpcalc.signal.operations import Input
 from tpcalc.signal.state import State
 from tpcalc.signal.stretches import stretches
@@ -44,12 +45,14 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
     if isinstance(source, LayerGraph):
         first = source.layers[0] if inputs is None else Layer(inputs, ())
         return replace(source, layers=(first, *source.layers[1:]))
+    if isinstance(source, Lines):
+        return stretches(source, inputs or source.start)
     if not is_network(source):
         raise UsageError(
             f"the network is {source!r}.",
             where=user_line(),
-            hint="Give a network (tp.MLP(2, 'relu'), a function net(t, x), a class that inherits "
-            "from tp.Network), or layers (tp.signal.parse_graph, tp.signal.mlp).",
+            hint="Give tp.MLP(2, 'relu'), a function net(t, x), a class that inherits from "
+            "tp.Network, or what tp.signal.parse_graph and tp.signal.mlp make.",
         )
     return stretches(as_network(source), inputs or Input())
 

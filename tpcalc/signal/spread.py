@@ -9,7 +9,7 @@ import numpy as np
 
 from tpcalc.errors import UsageError
 from tpcalc.results import Estimate, Method, Status
-from tpcalc.signal.graph import Layer, LayerGraph, propagate
+from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.operations import SharedBias
 from tpcalc.signal.reading import Layers, layers
 
@@ -49,7 +49,7 @@ def draw(graph: LayerGraph, seed: int) -> LayerGraph:
         operation = layer.operation
         if isinstance(operation, SharedBias) and operation.drawn is None:
             drawn = float(rng.normal(0.0, sqrt(operation.variance)))
-            layers.append(Layer(replace(operation, drawn=drawn), layer.parents))
+            layers.append(replace(layer, operation=replace(operation, drawn=drawn)))
         else:
             layers.append(layer)
     return LayerGraph(tuple(layers))

@@ -18,12 +18,12 @@ from tpcalc.signal.operations import (
     Activation,
     Addition,
     Bias,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.state import State, ratio
@@ -194,8 +194,10 @@ def _parts(operation: Operation, parents: list[State], own: State, curved: bool)
             tau, q = operation.tau, read.square
             turn = _mean_growth(tau, q) if curved else Bounded(0.0)
             yield _Part(stability_number(tau, q), mean_by_length=turn)
-        elif isinstance(operation, Bias | SpanBias | SharedBias):
+        elif isinstance(operation, Bias | SharedBias):
             yield _Part(ratio(read.square, own.square), mean=Bounded(1.0))
+        elif isinstance(operation, Gain):
+            yield _Part(Bounded(1.0), mean=operation.mean)
         elif isinstance(operation, LayerNorm):
             yield _normalised(operation, read)
         else:  # the lengths of a batch are only kept on average

@@ -37,9 +37,10 @@ from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.signal import operations
 from tpcalc.signal.batch import AVERAGE, of_one_input
-from tpcalc.signal.fusing import ZERO, Fusing, Made, Part, linear, squared
+from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
+from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, linear, squared
 
 __all__ = ["STRETCH_RULES", "stretches"]
 
@@ -95,9 +96,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
         raise state.refused(out, "at its start the output of the network is a constant")
-    if found.power != ZERO:
-        raise state.sized(out, found.power)
-    return _graph(state, values, state.layer(out, found))
+    return _graph(state, values, state.layer(out, state.settled(out, found)))
 
 
 def _batch(network: Architecture) -> tuple[str, int | None] | None:
@@ -160,6 +159,15 @@ class _Stretches(Fusing):
             raise self.refused(ref, "it reads numbers of the input, or averages, as a vector")
         return value
 
+    def shared(self, ref: Ref, part: Part) -> Part:
+        """A random number as one that all coordinates share."""
+        if part.head is None:
+            return part
+        drawn = self.made[part.head]
+        if drawn.operation is not None:
+            raise self.refused(ref, "it reads a random number, which does not average out")
+        return replace(part, head=self.add(replace(drawn, shared=True)))
+
     def scalar(self, ref: Ref, value: Value) -> Expr:
         """The value of a scalar that is none of the outputs."""
         if not isinstance(value, Expr):
@@ -204,7 +212,7 @@ def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> V
     layer, weight = state.layer(ref, read)
     rows, cols = family.width[::-1] if node.transpose else family.width
     law = "orthogonal" if family.law == "orthogonal" else "gaussian"  # the limit is that of both
-    dense = Dense(squared(weight) * state.ratio(cols), law, width=state.ratio(rows))
+    dense = Dense(squared(weight) * state.ratio(cols), law, state.ratio(rows))
     made = Made(dense, (layer,), frozenset({family.name}), True, state.program.place(ref))
     return Part(state.add(made), Var(0), read.power + HALF)
 
@@ -213,7 +221,11 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> V
     scalars = [values[own] for own in node.scalars]
     if node.vectors:
         parts = [state.vector(ref, values[own]) for own in node.vectors]
-        return state.applied(ref, node.fn.expr, parts, [state.scalar(ref, s) for s in scalars])
+        shared = {Par(k): own for k, own in enumerate(scalars) if isinstance(own, Part)}
+        given = {par: Var(len(parts) + place) for place, par in enumerate(shared)}
+        parts += [state.shared(ref, own) for own in shared.values()]
+        numbers = [own if isinstance(own, Expr) else NOTHING for own in scalars]
+        return state.applied(ref, substitute(node.fn.expr, given), parts, numbers)
     plain = [own for own in scalars if isinstance(own, Expr)]
     if len(plain) == len(scalars):
         return substitute(node.fn.expr, {Par(k): own for k, own in enumerate(plain)})
@@ -303,7 +315,9 @@ def _entered(ref: Ref, terms: list[tuple[Expr, Part]], state: _Stretches) -> Par
     number, function = _numbered(functions[0])
     layer, weight = state.layer(ref, Part(0, function))
     if (layer, near) not in state.entered:
-        made = Made(Dense(variances.pop()), (layer,), near, True, state.program.place(ref))
+        width = state.ratio(state.program.types[ref].width[0])
+        dense = Dense(variances.pop(), width=width)
+        made = Made(dense, (layer,), near, True, state.program.place(ref))
         state.entered[layer, near] = state.add(made)
     return Part(state.entered[layer, near], mul((const(number * weight), Var(0))))
 

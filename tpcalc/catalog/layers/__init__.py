@@ -4,7 +4,8 @@ Classes take the tracer of the network first and are called in its forward pass:
 ``self.mix = tp.layers.Attention(t, heads=4)``, then ``self.mix(x)``. All of them are short ways to
 write nodes of the language.
 
-``dense``, ``low_rank``, ``gated``: maps, with activations and of low rank. ``norms``, ``batch_norm``, ``dropout``.
+``dense``, ``gated``, ``low_rank``: maps, with activations, of low rank.
+``norms``, ``batch_norm``, ``dropout``.
 ``attention``, ``convolution``, ``pooling``, ``windows``, ``recurrent``: along finite axes.
 ``embedding``: of tokens and positions. ``combine``: layers made of layers.
 """

@@ -105,35 +105,39 @@ class LowRank(Layer):
             self.right = t.linear(between, into, name=part(name, "right"), factors=first, law=reads)
         else:
             between = str(into)
-            self.mask = None if inner == read else _mask(t, between, inner / read)
+            if inner < read:
+                self.mask = _mask(t, between, inner / read, part(name, "mask"))
         size = (root(1 / dims[out].ratio), ONE)
         self.shift = t.parameter(part(name, "bias")) if bias else None
         self.left = t.linear(out, between, name=part(name, "left"), factors=size, law=writes)
 
-    def __call__(self, x: Any) -> Vector:
+    def __call__(self, x: Any, given: Number = 0) -> Vector:
         """The map applied.
 
         Args:
             x: What it reads; every cell of its other axes is mapped alike.
+            given: A number that is added to A x in all directions.
         """
         z = self.factors[0] * x if self.right is None else self.right(x)
         if self.shift is not None:
             self.shift.named(f"{self.left.tracer.parameters.index(self.shift)}.bias")
             wide = (z.dim,) if self.bias == "span" else ()
             z = z + self.factors[1] * self.left.tracer.at(self.shift.drawn(wide))
+        z = z + given
         if self.mask is not None:
             z = self.mask * z
         found: Vector = self.left(z)
         return found
 
 
-def width(t: NetworkTracer, ratio: Fraction) -> str:
+def width(t: NetworkTracer, ratio: Number) -> str:
     """The width of ``ratio`` times n."""
+    ratio = as_rational(ratio, "a width")
     return t.n if ratio == 1 else t.dim(f"d{ratio.numerator}_{ratio.denominator}", ratio)
 
 
-def _mask(t: NetworkTracer, dim: str, share: Fraction) -> Vector:
+def _mask(t: NetworkTracer, dim: str, share: Fraction, name: str) -> Vector:
     """Ones on a share of the coordinates: where a Gaussian vector lies below its quantile."""
     below = NormalDist().inv_cdf(float(share)) - Var(0)
     step = substitute(lookup("step").fn.expr, {Var(0): below})
-    return nonlin(Fn(step, 1), [t.gaussian(f"mask{len(t.maps) + 1}", dim)])
+    return nonlin(Fn(step, 1), [t.gaussian(name or f"mask{len(t.maps) + 1}", dim)])
