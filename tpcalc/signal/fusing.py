@@ -32,6 +32,7 @@ from tpcalc.signal.parts import (
     NOTHING,
     ZERO,
     Made,
+    NotFollowed,
     Part,
     holds,
     linear,
@@ -69,9 +70,9 @@ class Fusing:
     def __post_init__(self) -> None:
         self.made = [Made(self.start, (), frozenset({"the input"}), True)]
 
-    def refused(self, ref: Ref, said: str) -> StudyError:
+    def refused(self, ref: Ref, said: str) -> NotFollowed:
         """The error of a node that the recursion does not follow."""
-        return StudyError(
+        return NotFollowed(
             f"the recursion does not hold: {said}.", where=self.program.place(ref), hint=HINT
         )
 

@@ -11,7 +11,6 @@ from typing import Any
 from tpcalc.catalog.layers.batch_norm import batch_norm
 from tpcalc.catalog.layers.low_rank import LowRank, width
 from tpcalc.catalog.layers.norms import layer_norm, rms_norm
-from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import n
@@ -220,7 +219,7 @@ def _bias(word: Bias, t: NetworkTracer, net: Lines, index: int, x: Vector) -> Ve
     return x + rooted(word.variance) * t.vector(net.named(index), dim=x.dim)
 
 
-def _sum(word: Addition, t: NetworkTracer, net: Lines, index: int, *parts: Value) -> Any:
+def _sum(word: Addition, t: NetworkTracer, net: Lines, index: int, *parts: Any) -> Any:
     total: Any = 0
     for weight, part in zip(word.weights, parts, strict=True):
         total = weight * part + total

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import isqrt, sqrt
 
 from tpcalc.catalog.values import root
-from tpcalc.errors import NotDifferentiable
+from tpcalc.errors import NotDifferentiable, StudyError
 from tpcalc.functions import Call, Const, Expr, Var, const
 from tpcalc.functions.expr import substitute, walk
 from tpcalc.functions.fn import derivative
@@ -19,6 +19,7 @@ __all__ = [
     "NOTHING",
     "ZERO",
     "Made",
+    "NotFollowed",
     "Part",
     "holds",
     "linear",
@@ -31,6 +32,10 @@ __all__ = [
 ZERO, NOTHING = Ex(), const(0)
 ROUNDING = 1e-14
 DIGITS = 120  # of a root that is not rational, in bits
+
+
+class NotFollowed(StudyError):
+    """A network that the recursion does not hold for; the limit of its program may."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,10 +222,10 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> V
     if node.vectors:
         parts = [state.vector(ref, values[own]) for own in node.vectors]
         shared = {Par(k): own for k, own in enumerate(scalars) if isinstance(own, Part)}
-        given = {par: Var(len(parts) + place) for place, par in enumerate(shared)}
+        slots: dict[Expr, Expr] = {par: Var(len(parts) + place) for place, par in enumerate(shared)}
         parts += [state.shared(ref, own) for own in shared.values()]
         numbers = [own if isinstance(own, Expr) else NOTHING for own in scalars]
-        return state.applied(ref, substitute(node.fn.expr, given), parts, numbers)
+        return state.applied(ref, substitute(node.fn.expr, slots), parts, numbers)
     plain = [own for own in scalars if isinstance(own, Expr)]
     if len(plain) == len(scalars):
         return substitute(node.fn.expr, {Par(k): own for k, own in enumerate(plain)})

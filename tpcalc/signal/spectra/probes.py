@@ -105,13 +105,13 @@ def probe_program(
     """
     depth = checks.whole(depth, "depth", least=1)
     moments = checks.whole(moments, "moments", least=1)
-    variance, drift = _fixed(tau, rank, q, variance)
+    sigma, drift = _fixed(tau, rank, q, variance)
     full = rank == 1 and family in ("gaussian", "orthogonal")
     builder = Builder()
     (x,) = gaussian_vectors(builder, "x", "n", ((average(tau**2, Bounded(q)).value,),))
     layers: list[_Layer] = []
     for place in range(1, depth + 1):
-        weights = Weights.of(builder, f"W{place}", variance, family, None if full else rank)
+        weights = Weights.of(builder, f"W{place}", sigma, family, None if full else rank)
         h = weights.times(x)
         if drift:
             (bias,) = gaussian_vectors(builder, f"b{place}", "n", ((drift,),))
