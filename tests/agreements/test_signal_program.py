@@ -6,13 +6,7 @@ import random
 from fractions import Fraction
 
 import pytest
-
-import tpcalc as tp
-from tpcalc.catalog.activations import lookup
-from tpcalc.errors import StudyError
-from tpcalc.results import Estimate
-from tpcalc.signal.graph import LayerGraph, chain, propagate
-from tpcalc.signal.operations import (
+from layered import (
     Activation,
     Addition,
     BatchNorm,
@@ -20,11 +14,19 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
-    Operation,
+    Lines,
     SharedBias,
     SpanBias,
+    Word,
+    chain,
 )
+
+import tpcalc as tp
+from tpcalc.catalog.activations import lookup
+from tpcalc.errors import StudyError
+from tpcalc.results import Estimate
 from tpcalc.signal.program import program_of
+from tpcalc.signal.reading import propagate
 
 ACTS = ("relu", "tanh", "gelu", "erf", "softplus", "abs")
 
@@ -33,7 +35,7 @@ def act(name: str) -> Activation:
     return Activation(lookup(name).fn.expr, name)
 
 
-def drawn(seed: int) -> LayerGraph:
+def drawn(seed: int) -> Lines:
     """Two or three blocks dense, bias, (norm), activation, a skip around some of them."""
     rng = random.Random(seed)
     graph = chain(Input(rng.uniform(0.5, 2), rng.uniform(0, 0.4)), [Dense(rng.uniform(0.5, 2))])
@@ -88,7 +90,7 @@ def test_a_batch_has_no_program() -> None:
 def test_S3_1_low_rank_layers_of_all_families_have_the_same_state(family: str) -> None:
     """Haar matrices included: the limit of the program is the recursion's."""
     quarter, tanh = Fraction(1, 4), act("tanh")
-    layers: list[Operation] = [Dense(4, family, quarter), Bias(0.1), tanh, Dense(2, family, 0.5)]
+    layers: list[Word] = [Dense(4, family, quarter), Bias(0.1), tanh, Dense(2, family, 0.5)]
     if family != "padded":
         layers[1] = SpanBias(0.4, quarter)
     graph = chain(Input(1, 0.3), [*layers, tanh])
@@ -102,7 +104,7 @@ def test_S3_1_low_rank_layers_of_all_families_have_the_same_state(family: str) -
 @pytest.mark.parametrize("width", [Fraction(1, 2), Fraction(2)])
 def test_widths_have_no_part_in_states(width: Fraction) -> None:
     tanh = act("tanh")
-    layers: list[Operation] = [Dense(1.5, "orthogonal", width=width), tanh, Dense(2), tanh]
+    layers: list[Word] = [Dense(1.5, "orthogonal", width=width), tanh, Dense(2), tanh]
     graph = chain(Input(1, 0.3), layers)
     found = tp.limit(program_of(graph), outputs=["q[4]", "c[4]"])
     state = propagate(graph)[-1]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
+from layered import Lines, chain
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
@@ -44,9 +45,9 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.results import Estimate
 from tpcalc.signal import operations
-from tpcalc.signal.graph import LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.nonlinearity import nlc as mean_field_nlc
+from tpcalc.signal.reading import propagate
 
 pytestmark = pytest.mark.torch
 
@@ -68,9 +69,9 @@ def debiased(expr: Expr) -> Expr:
     return const(scale) * expr + const(-scale * mean)
 
 
-def graph_of(steps: Sequence[Step], comean: float = 0.0) -> LayerGraph:
+def graph_of(steps: Sequence[Step], comean: float = 0.0) -> Lines:
     """The layers as the recursion has them."""
-    graph = LayerGraph((chain(operations.Input(1.0, comean), []).layers[0],))
+    graph = Lines((chain(operations.Input(1.0, comean), []).layers[0],))
     for index, step in enumerate(steps[1:], start=1):
         own: Any
         if isinstance(step, Dense):

@@ -1,14 +1,18 @@
 """Signal propagation: layers, maps, spectra, the nonlinearity coefficient (``tp.signal``).
 
-``operations``, ``graph``: networks as graphs of layers, the mean-field state carried through them.
-``reading``, ``stretches``, ``fusing``, ``norms``: every network as such layers.
+``reading``, ``stretches``, ``fusing``, ``parts``, ``norms``, ``batch``: networks as layers.
+``operations``, ``graph``: what those layers are, and the mean-field state carried through them.
+``lines``, ``words``, ``notation``: networks written line by line; ``architectures``,
+``macro_layers`` write such lines.
 ``given``: activations, however they are handed over.
 ``maps``, ``curves``, ``survey``: length and correlation maps, edge of chaos, depth scales.
 ``spectra``, ``probes``: squared singular values of Jacobians.
-``nonlinearity``, ``answer``: the nonlinearity coefficient of a graph; ``black_box``: of a function;
+``nonlinearity``, ``answer``: the nonlinearity coefficient of a network; ``black_box``: of a function;
 ``tpcalc.finite.nonlinearity``: of networks of finite width.
 ``activations``: what one activation does.
 """
+
+from typing import Any
 
 from tpcalc.finite.layered.surrogates import elementlike_inputs as elementlike_inputs
 from tpcalc.finite.layered.surrogates import gaussian_inputs as gaussian_inputs
@@ -122,3 +126,28 @@ from tpcalc.signal.state import State as State
 from tpcalc.signal.survey import survey as survey
 
 measured_nlc = _measured.nlc
+
+
+_WRITTEN = {
+    "Layer": "a line of tp.signal.parse_graph",
+    "LayerGraph": "a function net(t, x), or tp.signal.parse_graph",
+    "chain": "a function net(t, x), or tp.signal.parse_graph",
+    "Dense": "t.linear(t.n, t.n) with a factor in front, or dense(a, variance) in a text",
+    "Bias": "t.linear(..., bias=True), or bias(a, variance) in a text",
+    "SpanBias": "tp.layers.LowRank(..., bias='span'), or span_bias(a, variance, rank) in a text",
+    "SharedBias": "tp.layers.LowRank(..., bias='shared'), or shared_bias(...) in a text",
+    "LayerNorm": "tp.layer_norm(h), or layer_norm(a) in a text",
+    "BatchNorm": "tp.layers.batch_norm(h, 'b'), or batch_norm(a) in a text",
+    "Addition": "a sum h + g, also in a text",
+    "Product": "a product h * g, also in a text",
+    "Activation": "the activation itself: tp.tanh, 'tanh', a formula, a function",
+}
+"""What took the place of names that this room had before networks were written in one way."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WRITTEN:
+        raise AttributeError(
+            f"tp.signal.{name} is gone: networks are written as networks. Write {_WRITTEN[name]}."
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

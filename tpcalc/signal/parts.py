@@ -108,13 +108,14 @@ def squared(number: Number) -> Number:
         >>> squared(2**0.5), squared(Fraction(1, 2))
         (Fraction(2, 1), Fraction(1, 4))
     """
-    found = number * number
-    if isinstance(found, Fraction) and found.denominator < 1 << DIGITS:
-        return found
-    simple = Fraction(found).limit_denominator(10**6)
     if isinstance(number, float):
-        return simple if simple and sqrt(simple) == abs(number) else found
-    return simple if abs(simple - found) * (1 << DIGITS // 2) < found else float(found)
+        simple = Fraction(number * number).limit_denominator(10**6)
+        return simple if simple and sqrt(simple) == abs(number) else number * number
+    found = Fraction(number) ** 2
+    if found.denominator < 1 << DIGITS:
+        return found
+    simple = found.limit_denominator(10**6)
+    return simple if abs(simple - found) * 2 ** (DIGITS // 2) < found else float(found)
 
 
 def linear(expr: Expr) -> tuple[Number, Number] | None:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from layered import Activation, Addition, Dense, Input, LayerNorm, SharedBias, Word, chain
 
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.results import Method
 from tpcalc.signal.answer import nonlinearity
 from tpcalc.signal.architectures import Design, mlp, resnet
-from tpcalc.signal.graph import chain, propagate
 from tpcalc.signal.measured import Sampling
 from tpcalc.signal.network import network_of, steps_of
 from tpcalc.signal.nonlinearity import nlc
-from tpcalc.signal.operations import (
-    Activation,
-    Addition,
-    Dense,
-    Input,
-    LayerNorm,
-    Operation,
-    SharedBias,
-)
+from tpcalc.signal.reading import propagate
 
 TANH = Activation.named("tanh")
 
@@ -53,7 +45,7 @@ def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
 
 def test_unstable_networks_are_told_with_their_widths() -> None:
     square = Activation.named("square")
-    layers: list[Operation] = [Dense(1 / 3), square]
+    layers: list[Word] = [Dense(1 / 3), square]
     sampling = Sampling((32,), seeds=2, inputs=20)
     found = nonlinearity(chain(Input(1, 0), layers * 5), sampling=sampling)
     assert found.stability == "unstable"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from layered import Input
 
 from tpcalc.errors import UsageError
 from tpcalc.signal.architectures import Design, mlp, resnet
 from tpcalc.signal.concrete import concrete
-from tpcalc.signal.graph import propagate
 from tpcalc.signal.network import network_of
-from tpcalc.signal.operations import Input
+from tpcalc.signal.reading import propagate
 
 
 def test_S4_26_a_trained_network_has_other_variances() -> None:

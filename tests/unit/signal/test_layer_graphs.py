@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-import tpcalc as tp
-from tpcalc.catalog.activations import lookup
-from tpcalc.errors import EvaluationError, StudyError, UsageError
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.functions import Var
-from tpcalc.signal.conditions import findings
-from tpcalc.signal.graph import Layer, LayerGraph, chain, propagate
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos
-from tpcalc.signal.nonlinearity import nlc, path_nlc
-from tpcalc.signal.operations import (
+from layered import (
     Activation,
     Addition,
     BatchNorm,
@@ -22,10 +11,24 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
+    Line,
+    Lines,
     SharedBias,
     SpanBias,
+    chain,
 )
+
+import tpcalc as tp
+from tpcalc.catalog.activations import lookup
+from tpcalc.errors import EvaluationError, StudyError, UsageError
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.functions import Var
+from tpcalc.signal.conditions import findings
+from tpcalc.signal.kernels import Kernels
+from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos
+from tpcalc.signal.nonlinearity import nlc, path_nlc
 from tpcalc.signal.program import program_of
+from tpcalc.signal.reading import propagate
 
 TANH = Activation(lookup("tanh").fn.expr, "tanh")
 RELU = Activation(lookup("relu").fn.expr, "relu")
@@ -54,8 +57,8 @@ START = chain(Input(1, 0), [Dense(1)])
         (lambda: START.then(Dense(1, width=2)).then(Addition((1, 1)), 1, 2), "widths 1 n, 2 n"),
         (lambda: START.then(Dense(1, "orthogonal", 0.75, 2)), r"layer 2 \(dense\).*more than"),
         (lambda: START.then(Dense(1, outputs=3)).then(Dense(1)), "it reads a readout"),
-        (lambda: LayerGraph(()), "first layer is no input"),
-        (lambda: LayerGraph((Layer(Dense(1), ()),)), "first layer is no input"),
+        (lambda: Lines(()), "first layer is no input"),
+        (lambda: Lines((Line(Dense(1), ()),)), "first layer is no input"),
         (lambda: chain(Input(), [Dense(1)]).then(TANH, 5), r"layer 2 \(tanh\) reads the layers 5"),
         (lambda: chain(Input(), []).then(Addition((1, 1)), 0), "it takes 2 that come before it"),
     ],
@@ -120,7 +123,7 @@ def test_what_leaves_the_range_of_floats_is_refused_where_it_does() -> None:
         ),
     ],
 )
-def test_S4_23_case34_where_the_recursion_does_not_hold(graph: LayerGraph, said: str) -> None:
+def test_S4_23_case34_where_the_recursion_does_not_hold(graph: Lines, said: str) -> None:
     with pytest.raises(StudyError, match=said):
         propagate(graph)
 

@@ -6,6 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from layered import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Dense,
+    Input,
+    LayerNorm,
+    Lines,
+    SharedBias,
+    SpanBias,
+    chain,
+)
 
 import tpcalc as tp
 from tpcalc.errors import StudyError
@@ -13,21 +25,11 @@ from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Var
 from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
 from tpcalc.signal.exponents import exponents
-from tpcalc.signal.graph import LayerGraph, chain, propagate
 from tpcalc.signal.network import network_of
 from tpcalc.signal.nonlinearity import nlc
 from tpcalc.signal.notation import parse_graph
-from tpcalc.signal.operations import (
-    Activation,
-    Addition,
-    BatchNorm,
-    Dense,
-    Input,
-    LayerNorm,
-    SharedBias,
-    SpanBias,
-)
 from tpcalc.signal.program import program_of
+from tpcalc.signal.reading import propagate
 from tpcalc.signal.stability import stability
 
 HALF = Fraction(1, 2)
@@ -92,7 +94,7 @@ def test_what_an_activation_leaves_besides_its_mean_has_an_order_of_its_own() ->
     assert [kept.square, kept.gap] == [Fraction(-1)] * 2
 
 
-def two(first: float, second: float) -> LayerGraph:
+def two(first: float, second: float) -> Lines:
     relu = act("relu")
     graph = chain(Input(1, 0), [Dense(1), relu]).then(Dense(1), 0).then(relu)
     return graph.then(Addition((first, second)), 2, 4)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layered import Dense, LayerNorm, Line, Lines
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
@@ -20,8 +21,6 @@ from tpcalc.passes.split import split
 from tpcalc.program.nodes import Kind
 from tpcalc.results import Method
 from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
-from tpcalc.signal.graph import Layer, LayerGraph
-from tpcalc.signal.operations import Dense, LayerNorm
 from tpcalc.signal.stretches import POWERS, ZERO
 
 ACTS = ("tanh", "relu", "gelu", "swish", "leaky_relu:0.2")
@@ -50,7 +49,7 @@ def test_resnet_is_that_of_its_layers(act: str, norm: Any, biases: Any) -> None:
     depth = 9
     net = tp.ResNet(depth, act, norm=norm, weight_variance=2, bias_variance=biases, alpha="1/2")
     graph = resnet(depth, Design(act, 2, biases, norm), branch=depth**-0.5)
-    graph = LayerGraph((graph.layers[0], Layer(Dense(1), (0,)), *graph.layers[2:]))
+    graph = Lines((graph.layers[0], Line(Dense(1), (0,)), *graph.layers[2:]))
     found, wanted = nlc(net), nlc(graph)
     assert found.value == pytest.approx(wanted.value, rel=1e-12)
     assert tp.signal.path_nlc(net).value == pytest.approx(wanted.value, rel=1e-12)
@@ -279,9 +278,9 @@ def test_rms_norm_keeps_the_mean() -> None:
 
 
 def test_norm_without_epsilon_in_a_program_of_two_inputs() -> None:
-    graph = LayerGraph(
-        (*mlp(1, Design("relu")).layers[:3], Layer(LayerNorm(centred=False), (2,)))
-    ).then(Dense(1))
+    graph = Lines((*mlp(1, Design("relu")).layers[:3], Line(LayerNorm(centred=False), (2,)))).then(
+        Dense(1)
+    )
     limit = tp.limit(tp.signal.program_of(graph))
     state = tp.signal.propagate(graph)[3]
     assert limit["c[3]"].value == pytest.approx(state.comean.value)
