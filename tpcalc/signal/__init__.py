@@ -7,7 +7,7 @@
 ``given``: activations, however they are handed over.
 ``maps``, ``curves``, ``survey``: length and correlation maps, edge of chaos, depth scales.
 ``spectra``, ``probes``: squared singular values of Jacobians.
-``nonlinearity``, ``answer``: the nonlinearity coefficient of a network; ``black_box``: of a function;
+``nonlinearity``, ``answer``: the nonlinearity coefficient; ``black_box``: that of a function;
 ``tpcalc.finite.nonlinearity``: of networks of finite width.
 ``activations``: what one activation does.
 """

@@ -142,7 +142,7 @@ def _by_recursion(
             f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
         )
     paths = tuple(PathRow(each.layers, each.weight, each.product) for each in heaviest_paths(graph))
-    conditions = grouped(findings(graph.pairs))
+    conditions = grouped(findings(graph))
     found = (tuple(notes), paths, steady, conditions, measured, ends)
     return _Found("recursion", described(graph), rows, *found)
 

@@ -19,11 +19,12 @@ from tpcalc.signal.operations import (
     Product,
     SharedBias,
 )
+from tpcalc.signal.reading import Layers, layers
 
 __all__ = ["Finding", "findings", "grouped"]
 
 CURVED = (Activation, Product)
-Layers = Sequence[tuple[Operation, tuple[int, ...]]]
+Pairs = Sequence[tuple[Operation, tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +48,24 @@ class Finding:
         return f"{self.layer}: {self.message} (condition {self.condition})"
 
 
-def findings(layers: Layers) -> tuple[Finding, ...]:
-    """What a graph does not meet of conditions 22.1 to 22.11, one finding for each breach.
+def findings(network: Layers) -> tuple[Finding, ...]:
+    """What a network does not meet of conditions 22.1 to 22.11, one finding for each breach.
 
     What the recursion would be wrong for (22.10, 22.11: functions of what is not Gaussian, sums of
     layers that are not independent) is refused where a network is read.
 
     Args:
-        layers: Operations with the numbers of the layers that they read.
+        network: The network.
 
     Source: Schoenherr, The nonlinearity coefficient, Definition 22; for the extensions section 5.1.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
-        >>> tanh = Activation(lookup("tanh").fn.expr, "tanh")
-        >>> found = findings([(Input(), ()), (tanh, (0,)), (LayerNorm(1), (1,))])
-        >>> [(each.condition, each.kind) for each in found]
-        [('22.1', 'extended'), ('22.10', 'extended')]
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> [(each.condition, each.kind) for each in findings(lookup("mlp").make(1, "relu"))]
+        [('22.2', 'limit')]
     """
-    return (*_single(layers), *_mixed(layers), *_joined(layers))
+    pairs = layers(network).pairs
+    return (*_single(pairs), *_mixed(pairs), *_joined(pairs))
 
 
 def grouped(found: Sequence[Finding]) -> tuple[str, ...]:
@@ -89,10 +89,10 @@ def grouped(found: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def _single(layers: Layers) -> Iterator[Finding]:
+def _single(pairs: Pairs) -> Iterator[Finding]:
     """What one layer does by itself: conditions 1, 2, 5, 7."""
-    for index, (operation, parents) in enumerate(layers):
-        where = _where(layers, index)
+    for index, (operation, parents) in enumerate(pairs):
+        where = _where(pairs, index)
         if isinstance(operation, SharedBias):
             said = "one bias is shared by all coordinates"
             yield Finding("22.6", where, said)
@@ -104,29 +104,29 @@ def _single(layers: Layers) -> Iterator[Finding]:
             yield Finding("22.5", where, said)
         elif isinstance(operation, LayerNorm | BatchNorm) and not operation.epsilon:
             yield Finding("22.7", where, "epsilon is 0, the limit of small ones", "limit")
-        if isinstance(operation, Activation) and isinstance(layers[parents[0]][0], Input):
+        if isinstance(operation, Activation) and isinstance(pairs[parents[0]][0], Input):
             said = "an activation reads the inputs, whose coordinates count as Gaussian"
             yield Finding("22.1", where, said)
 
 
-def _mixed(layers: Layers) -> Iterator[Finding]:
+def _mixed(pairs: Pairs) -> Iterator[Finding]:
     """Both normalisations in one graph: condition 8."""
-    kinds = {type(operation) for operation, _ in layers}
+    kinds = {type(operation) for operation, _ in pairs}
     if {LayerNorm, BatchNorm} <= kinds:
-        last = max(k for k, (o, _) in enumerate(layers) if isinstance(o, LayerNorm | BatchNorm))
+        last = max(k for k, (o, _) in enumerate(pairs) if isinstance(o, LayerNorm | BatchNorm))
         said = "layer norm and batch norm are in one graph, for which no limit is proved"
-        yield Finding("22.8", _where(layers, last), said)
+        yield Finding("22.8", _where(pairs, last), said)
 
 
-def _joined(layers: Layers) -> Iterator[Finding]:
+def _joined(pairs: Pairs) -> Iterator[Finding]:
     """What is joined with no dense layer in between: conditions 9 and 10."""
     near: list[frozenset[int]] = []  # what a layer reads with no dense layer in between, and itself
-    for index, (operation, parents) in enumerate(layers):
+    for index, (operation, parents) in enumerate(pairs):
         read = [near[parent] for parent in parents]
-        bent = [[k for k in sorted(part) if isinstance(layers[k][0], CURVED)] for part in read]
-        where = _where(layers, index)
+        bent = [[k for k in sorted(part) if isinstance(pairs[k][0], CURVED)] for part in read]
+        where = _where(pairs, index)
         if isinstance(operation, LayerNorm) and any(bent):
-            yield Finding("22.10", where, _after_activation(layers, operation, bent[0][-1]))
+            yield Finding("22.10", where, _after_activation(pairs, operation, bent[0][-1]))
         curved = [str(own[-1]) for own in bent if own]
         if isinstance(operation, Addition) and len(curved) > 1:
             said = (
@@ -140,14 +140,14 @@ def _joined(layers: Layers) -> Iterator[Finding]:
         near.append(own if isinstance(operation, Dense) else own.union(*read))
 
 
-def _after_activation(layers: Layers, operation: LayerNorm, bent: int) -> str:
+def _after_activation(pairs: Pairs, operation: LayerNorm, bent: int) -> str:
     taken = "the mean of that is subtracted" if operation.centred else "it keeps its mean"
-    return f"it reads {_where(layers, bent)} with no dense layer in between; {taken}"
+    return f"it reads {_where(pairs, bent)} with no dense layer in between; {taken}"
 
 
 def _has_kinks(operation: Activation) -> bool:
     return any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(operation.tau))
 
 
-def _where(layers: Layers, index: int) -> str:
-    return f"layer {index} ({layers[index][0].name})"
+def _where(pairs: Pairs, index: int) -> str:
+    return f"layer {index} ({pairs[index][0].name})"

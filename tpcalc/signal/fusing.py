@@ -66,6 +66,7 @@ class Fusing:
     over_batch: set[Ref] = field(default_factory=set)
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
     multiples: dict[tuple[int, Number], int] = field(default_factory=dict)
+    powers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.made = [Made(self.start, (), frozenset({"the input"}), True)]
@@ -393,10 +394,12 @@ class Fusing:
             return part
         own = None if part.head is None else self.made[part.head]
         power = part.power.constant if not part.power.symbols else None
-        if own is None or not isinstance(own.operation, Dense) or power is None:
+        if part.head is None or own is None or not isinstance(own.operation, Dense) or not power:
             raise self.sized(ref, part.power)
         dense = replace(own.operation, exponent=own.operation.exponent + 2 * power)
-        return Part(self.add(replace(own, operation=dense)), part.expr)
+        if (part.head, power) not in self.powers:
+            self.powers[part.head, power] = self.add(replace(own, operation=dense))
+        return Part(self.powers[part.head, power], part.expr)
 
     def layer(self, ref: Ref, part: Part) -> tuple[int, Number]:
         """A vector as a layer and a factor in front of it.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tpcalc.errors import EvaluationError, TpcalcError
+from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.signal.operations import (
     Dense,
     Input,
@@ -133,6 +133,9 @@ def propagate(graph: LayerGraph, known: Sequence[State] = ()) -> tuple[State, ..
         except TpcalcError as error:
             if error.where is None:
                 error.where = f"layer {index} ({layer.operation.name})"
+                error.where += (
+                    f", {layer.place}" if isinstance(error, StudyError) and layer.place else ""
+                )
             if isinstance(error, EvaluationError) and layer.parents:
                 error.hint = _sizes(found[layer.parents[0]])
             raise

@@ -124,7 +124,12 @@ def _joined(network: Architecture, place: str) -> StudyError:
 def _needed(program: Program, out: Ref) -> Program:
     """The program of an output, with all names of what it needs."""
     needed = cone(program.nodes, [out])
-    outputs = tuple((name, ref) for name, ref in program.outputs if needed[ref])
+
+    def part(ref: Ref) -> bool:  # sums may refer to a value before its power of n is written
+        node = program.nodes[ref]
+        return needed[ref] or (isinstance(node, Scale) and needed[node.of])
+
+    outputs = tuple((name, ref) for name, ref in program.outputs if part(ref))
     return prune(Program(program.dims, program.nodes, outputs, program.where))
 
 
@@ -359,16 +364,20 @@ STRETCH_RULES: Rules[Value, _Stretches] = Rules(
 
 
 def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> LayerGraph:
-    """The layers that the output needs; factors that one matrix can carry are part of it."""
+    """The layers that the output needs; factors that one matrix can carry are part of it.
+
+    What the network reports stays a layer as it is.
+    """
     last, weight = end
     if weight != 1:
         last = state.add(Made(Addition((weight,)), (last,), frozenset(), False))
-    made = state.made
-    readers: dict[int, int] = {last: 1}
-    for index in range(last, 0, -1):
-        if index in readers:
-            for parent in made[index].parents:
-                readers[parent] = readers.get(parent, 0) + 1
+    made, names = state.made, list(_names(state, values))
+    kept = {head for _, head in names}
+    readers = _readers(made, last)
+    for index in [index for index in readers if isinstance(made[index].operation, Addition)]:
+        numbers, parents = zip(*_terms(made, index, readers, kept), strict=True)
+        made[index] = replace(made[index], operation=Addition(numbers), parents=parents)
+    readers = _readers(made, last)
     place: dict[int, int] = {}
     layers: list[Layer] = []
     for index in sorted({0, *readers}):
@@ -379,7 +388,8 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
             weights = []
             for number, parent in zip(operation.weights, parents, strict=True):
                 below = layers[place[parent]]
-                if isinstance(below.operation, Dense) and readers[parent] == 1:
+                alone = readers[parent] == 1 and parent not in kept
+                if isinstance(below.operation, Dense) and alone:
                     variance = below.operation.variance * squared(number)
                     layers[place[parent]] = replace(
                         below, operation=replace(below.operation, variance=variance)
@@ -392,16 +402,41 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
             operation = Addition(tuple(weights))
         place[index] = len(layers)
         layers.append(Layer(operation, tuple(place[p] for p in parents), own.place))
-    return LayerGraph(tuple(layers), tuple(_names(state, values, place)))
+    found = ((name, place[head]) for name, head in names if head in place)
+    return LayerGraph(tuple(layers), tuple(found))
 
 
-def _names(
-    state: _Stretches, values: list[Value], place: dict[int, int]
-) -> Iterator[tuple[str, int]]:
+def _readers(made: list[Made], last: int) -> dict[int, int]:
+    """How many layers read each layer that the last one needs."""
+    readers: dict[int, int] = {last: 1}
+    for index in range(last, 0, -1):
+        if index in readers:
+            for parent in made[index].parents:
+                readers[parent] = readers.get(parent, 0) + 1
+    return readers
+
+
+def _terms(
+    made: list[Made], index: int, readers: dict[int, int], kept: set[int]
+) -> list[tuple[Number, int]]:
+    """What a sum adds, with sums that nothing else reads written out."""
+    own = made[index].operation
+    assert isinstance(own, Addition)
+    found: list[tuple[Number, int]] = []
+    for number, parent in zip(own.weights, made[index].parents, strict=True):
+        inner = isinstance(made[parent].operation, Addition) and len(made[parent].parents) > 1
+        if inner and readers[parent] == 1 and parent not in kept:
+            found += [(number * w, p) for w, p in _terms(made, parent, readers, kept)]
+        else:
+            found.append((number, parent))
+    return sorted(found, key=lambda term: term[1])
+
+
+def _names(state: _Stretches, values: list[Value]) -> Iterator[tuple[str, int]]:
     """What the network reports, where it is a layer."""
     for name, ref in state.program.outputs:
         found = values[ref]
         if isinstance(found, Part) and found.head is not None and found.power == ZERO:
             head = found.head if found.expr == Var(0) else state.bent.get((found.head, found.expr))
-            if head in place:
-                yield name, place[head]
+            if head is not None:
+                yield name, head

@@ -27,7 +27,7 @@ def test_S4_26_a_trained_network_has_other_variances() -> None:
 def test_S4_26_low_rank_counts_by_its_norm() -> None:
     graph = mlp(1, Design("relu", 4, rank=0.25))
     found = concrete(graph, network_of(graph, 400, 400))
-    assert propagate(found)[1].square.value == pytest.approx(1.0, rel=0.1)
+    assert propagate(found)[2].square.value == pytest.approx(1.0, rel=0.1)  # C (A x)
 
 
 def test_S4_26_torch_modules_in_order() -> None:

@@ -22,7 +22,7 @@ e = dense(d, 2, outputs=10)
 
 def test_a_text_is_read() -> None:
     graph = parse_graph(TEXT)
-    assert [layer.operation.name for layer in graph.layers] == [
+    assert [line.word.name for line in graph.lines] == [
         "input",
         "dense",
         "bias in the span",
