@@ -124,7 +124,7 @@ def test_S4_35_case17_the_slope_is_that_of_the_kernel() -> None:
     ]
     graph = chain(Input(1.2, 0.3), layers)
     assert bandwidth(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
-    plain = Lines(chain(Input(1.2, 0.3), [Dense(1), named("relu")]).layers)
+    plain = chain(Input(1.2, 0.3), [Dense(1), named("relu")])
     plain = plain.then(Dense(1), 0).then(named("softplus")).then(Addition((1, -0.5)), 2, 4)
     h, r = 1e-4, 0.5
 
@@ -137,7 +137,7 @@ def test_S4_35_case17_the_slope_is_that_of_the_kernel() -> None:
 
 def test_S4_19_any_number_of_inputs() -> None:
     """The kernel of a ReLU network with three arguments, case 38, and the recursion."""
-    found = covariance(chain(Input(), [named("relu")]), [[1, 0.5], [0.5, 2]])
+    found = covariance(chain(Input(), [Dense(1), named("relu")]), [[1, 0.5], [0.5, 2]])
     assert found.values[0, 1] == pytest.approx(0.3642988817, abs=1e-10)
     layers: list[Word] = [
         Dense(1.5),

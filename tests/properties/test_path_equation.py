@@ -28,10 +28,11 @@ SIZES = st.sampled_from([0.3, 1.0, 1.7])
 def graphs(draw: st.DrawFn) -> Lines:
     """Branches of up to two blocks, each added to what it starts from."""
     graph = chain(Input(1, draw(st.sampled_from([0.0, 0.4]))), [Dense(1)])
+    batch = draw(BATCHES)
     for _ in range(draw(st.integers(1, 3))):
         before = graph.last
         for _ in range(draw(st.integers(1, 2))):
-            norms: list[Word] = [BatchNorm(draw(BATCHES)), LayerNorm(), Bias(0.2)]
+            norms: list[Word] = [BatchNorm(batch), LayerNorm(), Bias(0.2)]
             graph = graph.then(draw(st.sampled_from(norms)))
             graph = graph.then(Activation.named(draw(NAMES))).then(Dense(draw(SIZES)))
         graph = graph.then(Addition((draw(SIZES), draw(SIZES))), before, graph.last)

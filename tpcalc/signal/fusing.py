@@ -65,7 +65,7 @@ class Fusing:
     averages: dict[int, tuple[int, Expr]] = field(default_factory=dict)
     over_batch: set[Ref] = field(default_factory=set)
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
-    multiples: dict[tuple[int, Number], int] = field(default_factory=dict)
+    multiples: dict[int, dict[Number, int]] = field(default_factory=dict)
     powers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -179,6 +179,10 @@ class Fusing:
             return Part(None, expr, power)
         if not holds(expr, Par):
             return self._scaled(ref, head, expr, power)
+        if power != ZERO and not self._batch_in(expr):  # averages are of what is settled
+            part = self.settled(ref, Part(head, expr, power))
+            assert part.head is not None
+            head, power = part.head, part.power
         found = normed(expr, head, self.averages)
         if found is None:
             return Part(head, expr, power)
@@ -195,14 +199,19 @@ class Fusing:
         self, ref: Ref, expr: Expr, centred: bool, gaussian: bool, epsilon: Number
     ) -> Operation:
         """Normalisation over coordinates or over the batch, as the averages in it are."""
-        over = {own.index in self.over_batch for own in walk(expr) if isinstance(own, Par)}
-        if over == {False}:
+        if not self._batch_in(expr):
             return LayerNorm(epsilon, centred or gaussian)
-        if len(over) > 1 or not centred:
+        coordinates = any(isinstance(p, Par) and p.index not in self.over_batch for p in walk(expr))
+        if coordinates or not centred:
             raise self.averaged(ref, expr)
         if not gaussian:
             raise self.refused(ref, "it normalises over the batch what is not Gaussian")
         return BatchNorm(self.batch, epsilon)
+
+    def _batch_in(self, *exprs: Expr) -> bool:
+        """Whether averages over the batch are in expressions."""
+        parts = (part for expr in exprs for part in walk(expr))
+        return any(isinstance(part, Par) and part.index in self.over_batch for part in parts)
 
     def batched(self, ref: Ref, part: Part) -> Part:
         """The average of a vector over the batch."""
@@ -217,12 +226,13 @@ class Fusing:
         pair = linear(expr)
         if pair is None or pair[0] == 1 or self.is_start(head) or not self.made[head].gaussian:
             return Part(head, expr, power)
-        if (head, pair[0]) not in self.multiples:
+        multiples = self.multiples.setdefault(head, {})
+        if pair[0] not in multiples:
             own, term = self.made[head], (pair[0], head)
             place = self.program.place(ref)
             made = Made(Addition(term[:1]), (head,), own.near, True, place, (term,))
-            self.multiples[head, pair[0]] = self.add(made)
-        return Part(self.multiples[head, pair[0]], add((Var(0), const(pair[1]))), power)
+            multiples[pair[0]] = self.add(made)
+        return Part(multiples[pair[0]], add((Var(0), const(pair[1]))), power)
 
     def _based(self, part: Part) -> Part:
         """The same function of the layer that its own layer is a multiple of."""
@@ -286,7 +296,13 @@ class Fusing:
             if pair is None or not self.made[head].gaussian:
                 curved.append((head, own))
                 continue
-            (starts if self.is_start(head) else straight).append((pair[0], head))
+            if self.is_start(head):
+                starts.append((pair[0], head))
+            else:  # a layer that is read with a factor is that multiple
+                factor, multiple = next(
+                    iter(self.multiples.get(head, {}).items()), (Fraction(1), head)
+                )
+                straight.append((pair[0] / factor, multiple))
             rest = add((rest, const(pair[1])))
         layer = self._added(ref, straight, starts, curved, rest)
         shifted = NOTHING if curved else rest
@@ -453,8 +469,7 @@ class Fusing:
 
     def averaged(self, ref: Ref, *exprs: Expr) -> StudyError:
         """The error of an average that is part of no normalisation."""
-        used = {own.index for expr in exprs for own in walk(expr) if isinstance(own, Par)}
-        if used & self.over_batch:
+        if self._batch_in(*exprs):
             said = "it uses averages over the batch in other ways than batch norm does"
         else:
             said = "it uses averages over coordinates in other ways than layer norm and RMS norm do"

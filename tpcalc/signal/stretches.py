@@ -20,7 +20,7 @@ from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
-from tpcalc.program.base import cone
+from tpcalc.program.base import cone, references
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -125,9 +125,11 @@ def _needed(program: Program, out: Ref) -> Program:
     """The program of an output, with all names of what it needs."""
     needed = cone(program.nodes, [out])
 
-    def part(ref: Ref) -> bool:  # sums may refer to a value before its power of n is written
+    def part(ref: Ref) -> bool:  # sums may refer to a value before its factors are written
         node = program.nodes[ref]
-        return needed[ref] or (isinstance(node, Scale) and needed[node.of])
+        if isinstance(node, Scale | LinComb) and not needed[ref]:
+            return all(map(part, references(node)))
+        return needed[ref]
 
     outputs = tuple((name, ref) for name, ref in program.outputs if part(ref))
     return prune(Program(program.dims, program.nodes, outputs, program.where))

@@ -51,7 +51,7 @@ def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
     assert found.route == "program"
     nodes, weights = np.polynomial.hermite_e.hermegauss(101)
     weights /= weights.sum()
-    s, r = nodes[:, None], nodes[None, :] * 0.5**0.5
+    r = nodes[None, :] * 0.5**0.5
     half = np.linspace(0, 9, 4001)[:, None]  # the kink of relu at the end of the range
     density = np.exp(-(half**2) / 2) / (2 * np.pi) ** 0.5
     curved = (np.tanh(half + r) ** 2 @ weights)[:, None] * density

@@ -153,7 +153,7 @@ def test_S4_17_23_case34_what_holds_beyond_the_conditions() -> None:
         ("22.2", "limit"),
         ("22.9", "extended"),
     ]
-    assert "layers 2, 4" in str(found[1])
+    assert "layers 3, 4" in str(found[1])
     assert propagate(graph)[-1].square.value == pytest.approx(0.408740, abs=1e-6)
     other = tp.limit(program_of(graph), outputs=["q[5]", "c[5]"])
     assert other["q[5]"].value == pytest.approx(propagate(graph)[-1].square.value, abs=1e-9)

@@ -57,8 +57,8 @@ class Dense:
         if self.exponent != 0:
             raise StudyError(
                 f"it writes vectors of the size n^({self.exponent / 2}): weights have the "
-                f"variance {self.variance} n^({self.exponent}) / fan-in, so that the layer vanishes "
-                "or grows with n.",
+                f"variance {self.variance} n^({self.exponent}) / fan-in, so that the layer "
+                "vanishes or grows with n.",
                 hint="tp.signal.exponents follows powers of n, tp.kernel and tp.limit take "
                 "programs as they are.",
             )
