@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
+from layered import Dense as Map
 from layered import Lines, chain
 
 from tpcalc.catalog.activations import lookup
@@ -71,11 +72,11 @@ def debiased(expr: Expr) -> Expr:
 
 def graph_of(steps: Sequence[Step], comean: float = 0.0) -> Lines:
     """The layers as the recursion has them."""
-    graph = Lines((chain(operations.Input(1.0, comean), []).layers[0],))
+    graph = chain(operations.Input(1.0, comean), [])
     for index, step in enumerate(steps[1:], start=1):
         own: Any
         if isinstance(step, Dense):
-            own = operations.Dense(step.variance)
+            own = Map(step.variance)
         elif isinstance(step, Bias):
             own = operations.Bias(step.variance)
         elif isinstance(step, Elementwise):

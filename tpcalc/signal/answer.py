@@ -11,7 +11,7 @@ from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.own import as_network
-from tpcalc.program.nodes import Input as Leaf
+from tpcalc.program.views import input_of
 from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import (
     LayerRow,
@@ -159,7 +159,8 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
         program = program_of(network, start)
     except TpcalcError:
         raise refused from None
-    if any(isinstance(node, Leaf) and not node.family.width for node in program.nodes):
+    drawn = [node for node in map(input_of, program.nodes) if node is not None]
+    if not all(node.family.width for node in drawn):
         raise StudyError(
             "one bias shared by all coordinates does not self-average.",
             where=refused.where,
@@ -174,8 +175,8 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
         state = State(Bounded(0.0), q, v + lost, logarithm(g))
         rows.append(_row(len(rows), name, (), first, state))
     said = (
-        f"The recursion does not hold ({refused.where}: {refused.message}); the numbers are limits "
-        "of the program at the vectors that the network reports, with q - c as a difference."
+        f"{refused.where}: {refused.message.rstrip('.')}; the numbers are limits of the program at "
+        "the vectors that the network reports, with q - c as a difference."
     )
     return _Found("program", str(program), tuple(rows), (said,))
 

@@ -55,10 +55,10 @@ class Exponents:
 
 
 def exponents(network: Layers) -> tuple[Exponents, ...]:
-    """The exponents of every layer.
+    r"""The exponents of every layer.
 
     Args:
-        network: The network, or layers; ``Dense(exponent=)`` says which weights are larger or
+        network: The network; powers of n in front of weights say which are larger or
             smaller.
 
     Raises:
@@ -69,10 +69,11 @@ def exponents(network: Layers) -> tuple[Exponents, ...]:
     Source: Schoenherr, The nonlinearity coefficient, table 5.3, in powers of the width.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> small = Dense(1, exponent=Fraction(-1))  # the variance is 1 / n^2
-        >>> graph = chain(Input(), [small, Activation.named("tanh"), Dense(1)])
-        >>> [each.square for each in exponents(graph)], exponents(graph)[1].verdict
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph(  # the variance is 1 / n^2
+        ...     "x = input()\na = dense(x, exponent=-1)\nb = tanh(a)\nc = dense(b)"
+        ... )
+        >>> [each.square for each in exponents(net)], exponents(net)[1].verdict
         ([Fraction(0, 1), Fraction(-1, 1), Fraction(-1, 1), Fraction(-1, 1)], 'trivial')
     """
     graph = layers(network)

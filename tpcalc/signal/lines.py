@@ -19,6 +19,7 @@ from tpcalc.errors import StudyError
 from tpcalc.networks.network import FEATURES, Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.base import Table
+from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.operations import (
     Activation,
     Addition,
@@ -30,6 +31,7 @@ from tpcalc.signal.operations import (
     Product,
 )
 from tpcalc.signal.parts import rooted
+from tpcalc.signal.stretches import stretches
 from tpcalc.signal.words import Map, SharedBias, SpanBias
 
 __all__ = ["Line", "Lines", "Word"]
@@ -131,6 +133,11 @@ class Lines(Architecture):
             else:
                 found.append(found[line.parents[0]] if line.parents else Fraction(1))
         return tuple(found)
+
+    @cached_property
+    def read(self) -> LayerGraph:
+        """The layers that the recursion follows."""
+        return stretches(self, self.start)
 
     # The network.
 

@@ -87,8 +87,8 @@ def rooted(square: Number) -> Number:
         square: A positive number.
 
     Example:
-        >>> rooted(Fraction(9, 4)), squared(rooted(0.3)), squared(rooted(0.12345678901234567))
-        (Fraction(3, 2), Fraction(3, 10), 0.12345678901234567)
+        >>> rooted(Fraction(9, 4)), squared(rooted(0.5)), squared(rooted(0.1 + 0.2))
+        (Fraction(3, 2), Fraction(1, 2), 0.30000000000000004)
     """
     exact = Fraction(square)
     found = root(exact)

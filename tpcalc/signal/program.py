@@ -53,7 +53,7 @@ def program_of(network: Layers, inputs: Input | None = None) -> Program:
     Args:
         network: The network, or layers. Normalisation over a batch has no program: its batch is
             infinite.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Returns:
         A program with outputs ``q[l]``, ``c[l]`` and ``g[l]`` for each layer l: averages over

@@ -42,9 +42,10 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'relu', 'dense', 'addition', 'dense']
     """
-    if isinstance(source, LayerGraph):
-        first = source.layers[0] if inputs is None else Layer(inputs, ())
-        return replace(source, layers=(first, *source.layers[1:]))
+    if isinstance(source, LayerGraph | Lines):
+        found = source if isinstance(source, LayerGraph) else source.read
+        first = found.layers[0] if inputs is None else Layer(inputs, ())
+        return replace(found, layers=(first, *found.layers[1:]))
     if not is_network(source):
         raise UsageError(
             f"the network is {source!r}.",
@@ -52,7 +53,7 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
             hint="Give tp.MLP(2, 'relu'), a function net(t, x), a class that inherits from "
             "tp.Network, or what tp.signal.parse_graph and tp.signal.mlp make.",
         )
-    return stretches(as_network(source), inputs or start_of(source))
+    return stretches(as_network(source), inputs or Input())
 
 
 def start_of(source: Any) -> Input:

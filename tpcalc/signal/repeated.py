@@ -31,7 +31,7 @@ def repeated(network: Layers) -> Repeated:
     """The layer that a network repeats; what enters and what leaves may be of other variances.
 
     Args:
-        network: The network, or layers.
+        network: The network.
 
     Raises:
         StudyError: It has other layers besides, or its layers differ.

@@ -96,17 +96,15 @@ def stability(
     """The growth of relative deviations of lengths through a graph.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         states: Their states, where they are known.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.6.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense
-        >>> square = Activation(Var(0) ** 2)
-        >>> found = stability(chain(Input(1, 0), [Dense(1 / 3), square] * 5))
+        >>> from tpcalc.signal.architectures import Design, mlp
+        >>> found = stability(mlp(5, Design("square", 1 / 3)))
         >>> round(found.factors[-1].value, 9), found.label, found.reach(0.1)
         (32.0, 'unstable', 8)
     """

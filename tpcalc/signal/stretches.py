@@ -20,7 +20,7 @@ from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
-from tpcalc.program.base import cone, references
+from tpcalc.program.base import Table, cone
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -121,15 +121,22 @@ def _joined(network: Architecture, place: str) -> StudyError:
     )
 
 
+_MULTIPLE: Table[bool] = Table(
+    {
+        Scale: lambda node, part: part(node.of),
+        LinComb: lambda node, part: all(map(part, node.vectors)),
+    },
+    lambda node, part: False,
+)
+"""Whether a value is a sum of other ones with factors."""
+
+
 def _needed(program: Program, out: Ref) -> Program:
     """The program of an output, with all names of what it needs."""
     needed = cone(program.nodes, [out])
 
     def part(ref: Ref) -> bool:  # sums may refer to a value before its factors are written
-        node = program.nodes[ref]
-        if isinstance(node, Scale | LinComb) and not needed[ref]:
-            return all(map(part, references(node)))
-        return needed[ref]
+        return needed[ref] or _MULTIPLE(program.nodes[ref], part)
 
     outputs = tuple((name, ref) for name, ref in program.outputs if part(ref))
     return prune(Program(program.dims, program.nodes, outputs, program.where))

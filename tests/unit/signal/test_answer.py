@@ -59,7 +59,7 @@ def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
     last = found.layers[-1]
     assert last.operation == "h[h5]"
     assert last.square.value == pytest.approx(float(square[0]), abs=5 * last.square.stderr + 1e-6)
-    assert "does not hold (" in found.notes[0] and "not Gaussian" in found.notes[0]
+    assert "does not hold: it bends" in found.notes[0] and "not Gaussian" in found.notes[0]
 
 
 def test_unstable_networks_are_told_with_their_widths() -> None:

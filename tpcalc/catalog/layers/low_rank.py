@@ -62,7 +62,7 @@ class LowRank(Layer):
         ...     h = tp.layers.LowRank(t, t.n, t.n, "1/4", bias="span", name="w")(tp.tanh(h))
         ...     return t.linear(t.outputs, t.n, name="v")(h)
         >>> [(mark.label, mark.role) for mark in net.marks][1:4]
-        [('w.right', 'hidden'), ('w.right', 'bias'), ('w.left', 'hidden')]
+        [('w.right', 'hidden'), ('w.bias', 'bias'), ('w.left', 'hidden')]
     """
 
     def __init__(
