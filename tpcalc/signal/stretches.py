@@ -433,7 +433,7 @@ def _terms(
     assert isinstance(own, Addition)
     found: list[tuple[Number, int]] = []
     for number, parent in zip(own.weights, made[index].parents, strict=True):
-        inner = isinstance(made[parent].operation, Addition) and len(made[parent].parents) > 1
+        inner = isinstance(made[parent].operation, Addition)
         if inner and readers[parent] == 1 and parent not in kept:
             found += [(number * w, p) for w, p in _terms(made, parent, readers, kept)]
         else:
