@@ -39,6 +39,7 @@ from tpcalc.signal.parts import (
     multiple,
     slope,
     squared,
+    without_averages,
 )
 
 __all__ = ["HINT", "Fusing"]
@@ -66,6 +67,7 @@ class Fusing:
     over_batch: set[Ref] = field(default_factory=set)
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
     multiples: dict[int, dict[Number, int]] = field(default_factory=dict)
+    sums: dict[tuple[tuple[Number, int], ...], int] = field(default_factory=dict)
     powers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -271,7 +273,13 @@ class Fusing:
         (power,) = powers or {ZERO}
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
-        return self._joined(ref, found, rest, power)
+        for head, own in found.items():  # averages are taken off the whole sum
+            found[head], averages = without_averages(own)
+            rest = add((rest, averages))
+        if not holds(rest, Par):
+            return self._joined(ref, found, rest, power)
+        part = self._joined(ref, found, NOTHING, power)
+        return self.formed(ref, part.head, add((part.expr, rest)), power)
 
     def _alone(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
         """A sum of functions of one layer, or of none."""
@@ -286,8 +294,8 @@ class Fusing:
         found = self._apart(ref, found)
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
-        if any(holds(own, Par) for own in (*found.values(), rest)):
-            raise self.averaged(ref, *found.values(), rest)
+        if any(holds(own, Par) for own in found.values()):
+            raise self.averaged(ref, *found.values())
         straight: list[tuple[Number, int]] = []
         curved: list[tuple[int, Expr]] = []
         starts: list[tuple[Number, int]] = []
@@ -317,15 +325,28 @@ class Fusing:
         rest: Expr,
     ) -> int:
         """A layer that adds layers, functions of layers and biases."""
-        place = self.program.place(ref)
         terms = list(straight)
         for index, (head, own) in enumerate(curved):
             bent = add((own, rest)) if index == 0 else own
             terms.append(self.layer(ref, Part(head, bent))[::-1])
         if not terms:
             raise self.refused(ref, "it is a sum of start vectors, which no input reaches")
+        key = (*sorted(terms, key=lambda term: term[1]), *starts)
+        if key not in self.sums:
+            self.sums[key] = self._sum_layer(ref, terms, starts, gaussian=not curved)
+        return self.sums[key]
+
+    def _sum_layer(
+        self,
+        ref: Ref,
+        terms: list[tuple[Number, int]],
+        starts: list[tuple[Number, int]],
+        *,
+        gaussian: bool,
+    ) -> int:
+        """A new layer that adds layers and biases."""
+        place = self.program.place(ref)
         near = frozenset[str]().union(*(self.made[head].near for _, head in terms))
-        gaussian = not curved
         layer = terms[0][1]
         if len(terms) > 1 or terms[0][0] != 1:
             weights, parents = zip(*terms, strict=True)
@@ -427,6 +448,8 @@ class Fusing:
         Raises:
             StudyError: No input reaches it, or it bends what is not Gaussian.
         """
+        if part.head is None and self._batch_in(part.expr):
+            raise self.averaged(ref, part.expr)
         if part.head is None or self.is_start(part.head):
             raise self.refused(ref, "it reads a vector that no input reaches")
         pair = linear(part.expr)

@@ -1,21 +1,20 @@
-"""Layer graphs: operations with the layers that they read, in order of computation."""
+"""Layers as the recursion follows them, in order of computation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.signal.operations import (
     Dense,
-    Input,
     Number,
     Operation,
 )
 from tpcalc.signal.state import State
 
-__all__ = ["Layer", "LayerGraph", "chain", "propagate"]
+__all__ = ["Layer", "LayerGraph", "propagate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,6 @@ class LayerGraph:
     Args:
         layers: The layers.
         names: Names of layers with their numbers.
-
-    Example:
-        >>> from tpcalc.signal.operations import Dense
-        >>> graph = LayerGraph((Layer(Input(), ()),)).then(Dense(2.0)).then(Dense(3.0))
-        >>> [layer.operation.name for layer in graph.layers], graph.layers[2].parents
-        (['input', 'dense', 'dense'], (1,))
     """
 
     layers: tuple[Layer, ...]
@@ -66,16 +59,6 @@ class LayerGraph:
         """The number of the output."""
         return len(self.layers) - 1
 
-    def then(self, operation: Operation, *parents: int) -> LayerGraph:
-        """The graph with one more layer.
-
-        Args:
-            operation: What it does.
-            parents: The layers that it reads; the last one by default.
-        """
-        read = parents or (self.last,)
-        return replace(self, layers=(*self.layers, Layer(operation, read)))
-
 
 def _widths(graph: LayerGraph) -> tuple[Number | None, ...]:
     found: list[Number | None] = []
@@ -88,23 +71,6 @@ def _widths(graph: LayerGraph) -> tuple[Number | None, ...]:
     return tuple(found)
 
 
-def chain(start: Input, operations: Sequence[Operation]) -> LayerGraph:
-    """One layer after the other.
-
-    Args:
-        start: The inputs.
-        operations: What the layers do.
-
-    Example:
-        >>> from tpcalc.signal.operations import Dense
-        >>> chain(Input(), [Dense(2.0)] * 3).last
-        3
-    """
-    layers = [Layer(start, ())]
-    layers += [Layer(operation, (index,)) for index, operation in enumerate(operations)]
-    return LayerGraph(tuple(layers))
-
-
 def propagate(graph: LayerGraph, known: Sequence[State] = ()) -> tuple[State, ...]:
     """The state of every layer.
 
@@ -113,18 +79,9 @@ def propagate(graph: LayerGraph, known: Sequence[State] = ()) -> tuple[State, ..
         known: The states of its first layers, where they are known.
 
     Raises:
-        StudyError: Layers that no dense layer separates are not independent.
         TpcalcError: A layer has no state; its number and operation are told.
 
     Source: Schoenherr, The nonlinearity coefficient, table 5.3.
-
-    Example:
-        >>> from tpcalc.catalog.activations import lookup
-        >>> from tpcalc.signal.operations import Activation, Dense
-        >>> relu = Activation(lookup("relu").fn.expr, "relu")
-        >>> states = propagate(chain(Input(1, 0), [Dense(2), relu] * 2))
-        >>> round(states[-1].square.value, 9), round(states[-1].bias, 6)
-        (1.0, 1.40543)
     """
     found: list[State] = list(known)
     for index, layer in enumerate(graph.layers[len(found) :], len(found)):

@@ -35,9 +35,9 @@ def steps_of(source: Layers) -> list[steps.Step]:
         source: The network, or layers.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> [type(step).__name__ for step in steps_of(chain(Input(), [Dense(2), LayerNorm()]))]
-        ['Input', 'Dense', 'LayerNorm']
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> [type(step).__name__ for step in steps_of(lookup("mlp").make(1, "relu"))]
+        ['Input', 'Dense', 'Elementwise', 'Dense']
     """
     graph = layers(source)
     return [_step(graph, layer) for layer in graph.layers]
@@ -51,7 +51,7 @@ def network_of(
     device: str = "cpu",
     dtype: str = "float64",
 ) -> Any:
-    """A network drawn at a width: a function of batches that shows all of its layers.
+    r"""A network drawn at a width: a function of batches that shows all of its layers.
 
     Args:
         source: The network, or layers; every layer gets weights of its own.
@@ -67,8 +67,8 @@ def network_of(
         MissingBackend: No torch, or no such device.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> network = network_of(chain(Input(), [Dense(2, width=0.5)]), width=16, inputs=4)
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> network = network_of(parse_graph("x = input()\na = dense(x, width=1/2)"), 16, 4)
         >>> network.sizes
         (4, 8)
     """

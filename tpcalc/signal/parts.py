@@ -9,8 +9,8 @@ from math import isqrt, sqrt
 
 from tpcalc.catalog.values import root
 from tpcalc.errors import NotDifferentiable, StudyError
-from tpcalc.functions import Call, Const, Expr, Var, const
-from tpcalc.functions.expr import substitute, walk
+from tpcalc.functions import Call, Const, Expr, Par, Var, const
+from tpcalc.functions.expr import Add, add, substitute, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.orders import Ex
 from tpcalc.signal.operations import Number, Operation
@@ -27,6 +27,7 @@ __all__ = [
     "rooted",
     "slope",
     "squared",
+    "without_averages",
 ]
 
 ZERO, NOTHING = Ex(), const(0)
@@ -161,3 +162,10 @@ def slope(expr: Expr, by: Var) -> Expr | None:
 def holds(expr: Expr, kind: type[Expr]) -> bool:
     """Whether a part of an expression is of a kind."""
     return any(isinstance(part, kind) for part in walk(expr))
+
+
+def without_averages(expr: Expr) -> tuple[Expr, Expr]:
+    """A sum without the terms that are averages alone, and these."""
+    terms = expr.terms if isinstance(expr, Add) else (expr,)
+    averages = [term for term in terms if holds(term, Par) and not holds(term, Var)]
+    return add([term for term in terms if term not in averages]), add(averages)

@@ -48,7 +48,7 @@ class _Copies:
 
 
 def program_of(network: Layers, inputs: Input | None = None) -> Program:
-    """The graph written out: what the recursion says, the limit of this program says as well.
+    r"""The graph written out: what the recursion says, the limit of this program says as well.
 
     Args:
         network: The network, or layers. Normalisation over a batch has no program: its batch is
@@ -66,8 +66,8 @@ def program_of(network: Layers, inputs: Input | None = None) -> Program:
     Source: Schoenherr, The nonlinearity coefficient, section 5.1 (table 5.1).
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> program = program_of(chain(Input(1.0, 0.5), [Dense(2.0)]))
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> program = program_of(parse_graph("x = input(1, 1/2)\na = dense(x, 2)"))
         >>> [name for name, _ in program.outputs]
         ['q[0]', 'c[0]', 'g[0]', 'q[1]', 'c[1]', 'g[1]']
     """

@@ -40,7 +40,7 @@ from tpcalc.signal.batch import AVERAGE, of_one_input
 from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
-from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, linear, squared
+from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, holds, linear, squared
 
 __all__ = ["STRETCH_RULES", "stretches"]
 
@@ -257,6 +257,9 @@ def _moment(node: Moment, ref: Ref, values: list[Value], state: _Stretches) -> V
     read = _readout(node, ref, parts, state)
     if read is not None:
         return read
+    constant = next((part for part in parts if part.head is None), None)
+    if constant is not None and holds(constant.expr, Par):
+        raise state.averaged(ref, constant.expr)
     scalars = [state.scalar(ref, values[own]) for own in node.scalars]
     found = state.applied(ref, node.fn.expr, parts, scalars)
     if found.head is None:
