@@ -1,7 +1,7 @@
 """Networks that are written line by line: the numbers that their layers had as layers.
 
-The numbers of ``lines.json`` were computed when texts, designs and macro-layers were graphs of layers, before they
-became networks that are read.
+The numbers of ``lines.json`` were computed when texts, designs and macro-layers were graphs of
+layers, before they became networks that are read.
 """
 
 from __future__ import annotations
