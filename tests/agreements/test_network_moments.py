@@ -40,7 +40,7 @@ def tied(t: Any, x: Any) -> Any:
     "net",
     [
         tp.MLP(3, "tanh", norm="layer", bias="all"),
-        tp.ResNet(2, "gelu", norm="layer"),
+        tp.ResNet(2, "gelu", norm="rms"),
         tp.ResNet(3, "relu"),
         gated,
     ],

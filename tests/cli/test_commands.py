@@ -255,7 +255,7 @@ def test_show_prints_the_program(tpcalc: Run, program: Any) -> None:
 def test_show_in_words(tpcalc: Run) -> None:
     ran = tpcalc("show", *NETWORK, "--words")
     assert "Loss: mse" in ran.out
-    assert "h[2] = n^(-1/2) W[2] x[1]." in ran.out
+    assert "h^2 = n^(-1/2) W^2 x^1." in ran.out
 
 
 def test_show_dependencies(tpcalc: Run) -> None:

@@ -243,6 +243,7 @@ def probe(
         raise UsageError(
             f"{network.words} has no readout that a map writes, so that its last features are not "
             "known.",
+            where=network.line,
             hint="Write it as t.linear(t.outputs, t.n)(x), or name them: t.watch('x', 'last', x).",
         )
     if "h" in watch and any(name.startswith("hhat[") for name in reported):

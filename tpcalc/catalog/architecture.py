@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any
 
 from tpcalc.catalog.given import as_activation
-from tpcalc.catalog.layers.norms import layer_norm
+from tpcalc.catalog.layers.norms import layer_norm, rms_norm
 from tpcalc.catalog.values import exact, root
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
@@ -19,6 +19,7 @@ from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
 
 __all__ = [
+    "NORMS",
     "Architecture",
     "ArchitectureFamily",
     "Number",
@@ -28,6 +29,7 @@ __all__ = [
     "chosen",
     "deviation",
     "named",
+    "normalised",
     "root",
     "row_of",
     "spread",
@@ -35,6 +37,12 @@ __all__ = [
 ]
 
 Number = Fraction | float
+# What normalises preactivations, and how networks with it are called.
+NORMS: dict[str, tuple[Callable[[Vector], Vector] | None, str]] = {
+    "none": (None, ""),
+    "layer": (layer_norm, "normalised"),
+    "rms": (rms_norm, "RMS-normalised"),
+}
 
 
 @dataclass(frozen=True)
@@ -78,15 +86,31 @@ def activated(t: NetworkTracer, layer: int, h: Vector, act: Expr, norm: str) -> 
         layer: For the names in the unrolled program.
         h: The preactivation.
         act: The activation.
-        norm: ``"none"`` or ``"layer"``.
+        norm: One of ``NORMS``.
     """
     t.watch("h", layer, h)
-    if norm == "layer":
-        h = layer_norm(h)
+    normalise, _ = NORMS[norm]
+    if normalise is not None:
+        h = normalise(h)
         t.watch("hhat", layer, h)
     x = nonlin(Fn(act, 1), [h])
     t.watch("x", layer, x)
     return x
+
+
+def normalised(norm: str, what: str) -> str:
+    """What is normalised, in the middle of a sentence; "" where nothing is.
+
+    Args:
+        norm: One of ``NORMS``.
+        what: What it is.
+
+    Example:
+        >>> normalised("layer", "layers"), normalised("none", "layers")
+        ('normalised layers and ', '')
+    """
+    said = NORMS[norm][1]
+    return f"{said} {what} and " if said else ""
 
 
 def activation_of(act: Any, where: str) -> Expr:

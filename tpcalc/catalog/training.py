@@ -26,7 +26,7 @@ from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, checks
 
-__all__ = ["template_of", "train"]
+__all__ = ["network_program", "template_of", "train"]
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 NAMES = ("h", "x", "dh", "dx")
@@ -132,7 +132,18 @@ def template_of(
     dimension: int,
     outputs: int,
 ) -> Template:
-    """A network with its parameterization written out, as a template of training and kernels.
+    """A network with its parameterization written out, as a template of training and kernels."""
+    program = network_program(architecture, parameterization, dimension, outputs)
+    return Template(split(program), slots(architecture, dimension))
+
+
+def network_program(
+    architecture: Architecture,
+    parameterization: Parameterization,
+    dimension: int,
+    outputs: int,
+) -> Program:
+    """A network with its parameterization written out.
 
     Args:
         architecture: The network.
@@ -150,7 +161,7 @@ def template_of(
         raise StudyError(
             f"the means of the initial weights are {', '.join(map(str, table.mean))}; a "
             f"network of depth {depth} has {depth + 1} layers, the first one centred.",
-            where=type(architecture).__name__,
+            where=architecture.name,
             hint="Give 0 for the first layer and one mean for each layer after it.",
         )
 
@@ -160,8 +171,7 @@ def template_of(
     def mean(mark: Mark) -> Fraction | float:
         return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0
 
-    program = parameterized(written(architecture, dimension, outputs), power, mean)
-    return Template(split(program), slots(architecture, dimension))
+    return parameterized(written(architecture, dimension, outputs), power, mean)
 
 
 def checked_rate(lr: Rate) -> Rate:

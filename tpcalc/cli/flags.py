@@ -247,8 +247,8 @@ NETWORK = _options(
             "--norm",
             "model.norm",
             str,
-            "Layer normalisation of preactivations, of an mlp or resnet (none by default).",
-            "layer|none",
+            "Normalisation of preactivations: layer norm or RMS norm (none by default).",
+            "layer|rms|none",
         ),
         (
             "--alpha",
@@ -312,7 +312,7 @@ DATA = _options(
             "training.watch",
             tuple,
             "What is reported besides the outputs f: of h,x,dh,dx (all of them by default), of "
-            "hhat,dhhat (with --norm layer) and of the contributions dW_x,dB of updates.",
+            "hhat,dhhat (with --norm) and of the contributions dW_x,dB of updates.",
             "h,x,...",
         ),
         ("--classes", "training.classes", list, "Which digits (0,1 by default).", "A,B,..."),

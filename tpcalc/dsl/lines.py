@@ -65,7 +65,11 @@ def line_of(function: object) -> str | None:
 
 
 def misuse(
-    message: str, hint: str | None = None, *, kind: type[TraceError] = TraceError
+    message: str,
+    hint: str | None = None,
+    *,
+    kind: type[TraceError] = TraceError,
+    where: str | None = None,
 ) -> TraceError:
     """An error about what the user wrote, with the line.
 
@@ -73,8 +77,9 @@ def misuse(
         message: What is wrong and why.
         hint: What to do about it.
         kind: The error class.
+        where: The line, where it is not the one that is being run.
     """
-    return kind(message, where=user_line(), hint=hint)
+    return kind(message, where=where or user_line(), hint=hint)
 
 
 def locate(error: TpcalcError) -> None:

@@ -72,14 +72,14 @@ class Recorder:
     def _take(self, base: Program) -> None:
         """Hold the names and functions of a program that is there already."""
         for ref, node in enumerate(base.nodes):
-            line = base.where[ref] if ref < len(base.where) else None
+            line = base.line_of(ref)
             if (leaf := leaf_of(node)) is not None:
                 self._taken["input", leaf.name] = line
             self._check_names(node)
         for name in base.families:
             self._taken.setdefault(("input", name), None)
         for name, ref in base.outputs:
-            self._taken["output", name] = base.where[ref] if ref < len(base.where) else None
+            self._taken["output", name] = base.line_of(ref)
 
     def add(self, node: Node, line: str | None = None) -> Ref:
         """Append a node, with the user's line.

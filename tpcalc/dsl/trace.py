@@ -15,7 +15,7 @@ from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
 from tpcalc.program.program import Program
 from tpcalc.program.views import data_of
 
-__all__ = ["Traced", "as_program", "extend", "filled", "program"]
+__all__ = ["Traced", "as_program", "extend", "filled", "is_forward_pass", "program"]
 
 # What a program offers; a traced function without parameters offers the same.
 _OF_PROGRAM = frozenset(
@@ -238,12 +238,27 @@ def as_program(source: object) -> Program:
         return source
     if isinstance(source, Traced):
         return source.build()
+    if hasattr(source, "forward") or is_forward_pass(source):
+        name = getattr(source, "name", None) or getattr(source, "__name__", "net")
+        raise misuse(
+            f"a program is needed, and {name} is a network.",
+            "tp.train(net, 'mup', data, steps=1) writes the program of its training; with steps=0 "
+            "that of its start.",
+        )
     if callable(source):
         name = getattr(source, "__name__", "f")
         hint = f"Write @tp.program above `def {name}(t): ...`."
     else:
         hint = "Give a traced function, or what tp.train or a Builder returns."
     raise misuse(f"a program is needed, not {noun(source)}.", hint)
+
+
+def is_forward_pass(source: object) -> bool:
+    """Whether something is a function of a tracer and an input."""
+    if not inspect.isfunction(source):
+        return False
+    parameters = inspect.signature(source).parameters.values()
+    return sum(one.default is one.empty for one in parameters) >= 2
 
 
 def filled(source: object) -> Program:

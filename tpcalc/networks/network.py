@@ -51,6 +51,21 @@ class Architecture(ABC):
         """The network in a phrase."""
 
     @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    @property
+    def line(self) -> str | None:
+        """The user's line that begins it."""
+        return None
+
+    @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        return self.words
+
+    @property
     def axes(self) -> Mapping[str, int]:
         """The finite axes of one input besides its features: ``{"p": 4}`` for 4 tokens."""
         return {}
@@ -139,7 +154,7 @@ def _axes(network: Architecture, dimension: int) -> Axes:
     if dimension % cells:
         raise StudyError(
             f"an input has {dimension} numbers, which {cells} tokens cannot share.",
-            where=getattr(network, "name", type(network).__name__),
+            where=network.name,
             hint="A row holds the tokens one after the other, all of one dimension.",
         )
     return (*network.axes.items(), (FEATURES, dimension // cells))
@@ -161,15 +176,16 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
         raise StudyError(
             f"the axis {network.infinite[0]!r} of {network.words} stands for infinitely many "
             "inputs, and a program has as many as are written.",
-            where=getattr(network, "name", type(network).__name__),
+            where=network.line or network.name,
             hint="Give the axis a size (batch=); tp.signal follows the infinite batch.",
         )
     program = traced(network, dimension, outputs)
     for name, ref in program.outputs:
         if name == "f" and program.types[ref].width:
             raise misuse(
-                f"a forward pass returns a vector, {program.place(ref)}.",
+                f"the forward pass of {network.name} returns a vector, {program.place(ref)}.",
                 "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
+                where=network.line,
             )
     return program
 
@@ -189,12 +205,12 @@ def traced(network: Architecture, dimension: int, outputs: int) -> Program:
         StudyError: The axes of an input do not fit the numbers.
         TraceError: A forward pass that is none: no output, a parameter that is never used.
     """
-    recorder = Recorder(getattr(network, "name", type(network).__name__))
+    recorder = Recorder(network.name)
     t = NetworkTracer(recorder, outputs)
     try:
         x = Scalar(recorder, recorder.add(Data(INPUT, (), _axes(network, dimension))))
         found = network.forward(t, x)
-        for name, f in _outputs(found):
+        for name, f in _outputs(found, network):
             recorder.builder.output(name, f.ref)
         _report(t)
         for name, ref in t.watched.items():
@@ -209,18 +225,23 @@ def traced(network: Architecture, dimension: int, outputs: int) -> Program:
     return _placed(program)
 
 
-def _outputs(found: object) -> Iterator[tuple[str, Value]]:
+def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Value]]:
     if isinstance(found, Value):
         yield "f", found
         return
     if not isinstance(found, list | tuple) or not found:
         raise misuse(
-            f"a forward pass returns {noun(found)}.",
+            f"the forward pass of {network.name} returns {noun(found)}.",
             "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
+            where=network.line,
         )
     for place, value in enumerate(found):
         if not isinstance(value, Scalar):
-            raise misuse(f"an output of the network is {noun(value)}.", "Outputs are scalars.")
+            raise misuse(
+                f"an output of {network.name} is {noun(value)}.",
+                "Outputs are scalars.",
+                where=network.line,
+            )
         yield f"f[{place}]", value
 
 
@@ -228,10 +249,11 @@ def _check_used(t: NetworkTracer, program: Program) -> None:
     for parameter in t.parameters:
         if parameter.name not in program.families:
             label = parameter.mark.label
+            what = f"the parameter {label!r}" if label else "a parameter that is declared here"
             raise misuse(
-                f"a parameter{f' {label!r}' if label else ''} declared at {parameter.line} is "
-                "never used.",
+                f"{what} is never used.",
                 "Apply it in the forward pass, or leave it out.",
+                where=parameter.line,
             )
 
 

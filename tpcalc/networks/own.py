@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from tpcalc.dsl.blocks import axes_of
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.lines import line_of, misuse, user_line
 from tpcalc.dsl.operands import noun
+from tpcalc.dsl.trace import is_forward_pass
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import Linear, NetworkTracer, Parameter
@@ -81,10 +82,19 @@ class Own(Architecture):
     """
 
     def __init__(self, source: Any, axes: Mapping[str, int], parameters: Mapping[str, Any]) -> None:
-        self.name = source.__name__
         self._source: Any = source
         self._axes = dict(axes_of(axes, self.name))
         self._parameters = dict(parameters)
+
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        return str(self._source.__name__)
+
+    @property
+    def line(self) -> str | None:
+        """The user's line that begins its forward pass."""
+        return line_of(getattr(self._source, "forward", self._source))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Own) and self._key == other._key
@@ -135,7 +145,7 @@ class Own(Architecture):
         count = len(self.marks)
         return (
             f"the network {self.name}{f'({given})' if given else ''} of {count} "
-            f"parameter{'s' if count > 1 else ''}"
+            f"parameter{'s' if count != 1 else ''}"
         )
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Any:
@@ -148,10 +158,22 @@ class Own(Architecture):
         kept = inspect.isclass(self._source)
         if not kept:
             return self._source(t, x, **self._parameters)
+        _check_forward(self._source, self.line)
         made = self._source(t, **self._parameters)
         for label, parameter in _parameters(made, ""):
             parameter.named(label)
         return made.forward(x)
+
+
+def _check_forward(kind: type[Network], line: str | None) -> None:
+    try:
+        inspect.signature(kind.forward).bind(None, None)
+    except TypeError as error:
+        raise misuse(
+            f"the forward pass of {kind.__name__} is not called with an input alone ({error}).",
+            "Write def forward(self, x); what the network is made with besides is for __init__.",
+            where=line,
+        ) from None
 
 
 def _parameters(holder: object, path: str) -> Iterator[tuple[str, Linear | Parameter]]:
@@ -215,10 +237,7 @@ def network(
 def _is_source(source: object) -> bool:
     if inspect.isclass(source):
         return issubclass(source, Network)
-    if not inspect.isfunction(source):
-        return False
-    parameters = inspect.signature(source).parameters.values()
-    return sum(one.default is one.empty for one in parameters) >= 2
+    return is_forward_pass(source)
 
 
 def is_network(source: object) -> bool:

@@ -210,6 +210,7 @@ def backward(
         kind = builder.type(ref).kind
         if kind is Kind.MATRIX:
             continue
+        line = builder.line = builder.line_of(ref)
         if kind is Kind.VECTOR:
             adjoint = sweep.vector_adjoint(ref)
             found = adjoint is not None
@@ -226,8 +227,11 @@ def backward(
             BACKWARD_RULES.rule(type(node), f"%{ref}")(node, ref, [adjoint], sweep)
         except NotDifferentiable as error:
             raise NotDifferentiable(
-                error.message, where=f"%{ref} in a backward pass", hint=error.hint
+                error.message,
+                where=f"%{ref}{f' at {line}' if line else ''} in a backward pass",
+                hint=error.hint,
             ) from None
+    builder.line = None
     matrices = {ref: tuple(pairs) for ref, pairs in sweep.matrices.items()}
     return Gradients(matrices, adjoints)
 

@@ -87,7 +87,9 @@ class Instance:
     def run(self, start: int, stop: int) -> None:
         """Copy the template nodes ``start`` to ``stop - 1``."""
         for ref in range(start, stop):
+            self.builder.line = self.template.line_of(ref)
             self.values[ref] = self._value(ref, self.template.node(ref))
+        self.builder.line = None
 
     def ref(self, ref: Ref) -> Ref:
         """The node of a template node, made if it is a linear form so far."""

@@ -56,7 +56,7 @@ def parameterized(
     state = _State(program, Builder(program.dims), powers, means)
     reported = {ref for _, ref in program.outputs}
     for ref, node in enumerate(program.nodes):
-        state.line = program.where[ref] if ref < len(program.where) else None
+        state.line = program.line_of(ref)
         state.values.append(_RULES(node, state))
         if ref in reported:  # before what depends on it
             state.node(ref)

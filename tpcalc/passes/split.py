@@ -198,7 +198,7 @@ def _each(rule: Callable[[Any, _Split, Where], Value]) -> Callable[[Any, Ref, An
 
     def every(node: Any, ref: Ref, values: Any, state: _Split) -> dict[Cell, Value]:
         type_ = state.program.types[ref]
-        state.line = state.program.where[ref] if ref < len(state.program.where) else None
+        state.line = state.program.line_of(ref)
         names = [name for name, _ in type_.axes]
         found = {
             cell: rule(node, state, dict(zip(names, cell, strict=True)))
@@ -218,7 +218,7 @@ def _kept(
     """A rule that gives all cells at once."""
 
     def every(node: Any, ref: Ref, values: Any, state: _Split) -> dict[Cell, Any]:
-        state.line = state.program.where[ref] if ref < len(state.program.where) else None
+        state.line = state.program.line_of(ref)
         state.values.append(rule(node, ref, state))
         return state.values[-1]
 

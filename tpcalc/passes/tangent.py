@@ -294,6 +294,7 @@ def entered_groups(template: Template) -> _Entered:
     for ref, node in enumerate(program.nodes):
         if ref in inputs:
             continue
+        state.builder.line = program.line_of(ref)
         total = lincomb_of(node)
         if total is None or not any(scalar in inputs for scalar in total.scalars):
             if any(other in inputs for other in references(node)):
@@ -319,6 +320,7 @@ def entered_groups(template: Template) -> _Entered:
             pairs.append((None, state.data[place]))
         scalars, vectors = zip(*pairs, strict=True)
         state.new[ref] = state.builder.add(LinComb(total.numbers, scalars, vectors))
+    state.builder.line = None
     for vector in state.groups:
         if vector in alone:  # the Gaussians that stand for products with it know nothing of it
             raise ProgramError(
@@ -363,7 +365,7 @@ def _copy(
 ) -> list[Ref]:
     """A copy of a program for one input; what does not depend on the input is shared."""
     new: list[Ref] = []
-    for node in source.nodes:
+    for ref, node in enumerate(source.nodes):
         own = input_of(node)
         if own is not None and own.family.name in groups.values():
             family, size = own.family, own.family.size
@@ -371,5 +373,5 @@ def _copy(
             node = cells[index * size + own.index]
         elif own is not None and own.family.name in noise:
             node = redrawn(node, str(index))
-        new.append(out.add(renumbered(node, new.__getitem__)))
+        new.append(out.add(renumbered(node, new.__getitem__), source.line_of(ref)))
     return new

@@ -123,9 +123,12 @@ class Program:
 
     def place(self, ref: Ref) -> str:
         """A node for a message: its index, the outputs it carries, the user's line."""
-        name = self._output_of.get(ref)
-        line = self.where[ref] if ref < len(self.where) else None
+        name, line = self._output_of.get(ref), self.line_of(ref)
         return f"%{ref}" + (f" ({name})" if name else "") + (f" at {line}" if line else "")
+
+    def line_of(self, ref: Ref) -> str | None:
+        """The user's line that a node comes from."""
+        return self.where[ref] if ref < len(self.where) else None
 
     @cached_property
     def _output_of(self) -> Mapping[Ref, str]:
@@ -163,11 +166,16 @@ class Program:
 
 
 class Builder:
-    """Builds a program node by node; equal nodes are shared, ill-typed ones refused at once."""
+    """Builds a program node by node; equal nodes are shared, ill-typed ones refused at once.
+
+    Attributes:
+        line: The user's line that nodes come from which are added without one.
+    """
 
     def __init__(self, dims: Iterable[Dim] = (Dim("n"),)) -> None:
         self._checker = Checker()
         self._where: list[str | None] = []
+        self.line: str | None = None
         self._known: dict[Node, Ref] = {}
         for dim in dims:
             self.dim(dim)
@@ -202,6 +210,7 @@ class Builder:
         found = self._known.get(node)
         if found is not None:
             return found
+        where = where or self.line
         place = f"%{len(self._checker.nodes)}" + (f" at {where}" if where else "")
         self._checker.node(node, place)
         self._where.append(where)
@@ -228,6 +237,10 @@ class Builder:
     def node(self, ref: Ref) -> Node:
         """The node at an index."""
         return self._checker.nodes[ref]
+
+    def line_of(self, ref: Ref) -> str | None:
+        """The user's line that a node comes from."""
+        return self._where[ref]
 
     @property
     def outputs(self) -> Mapping[str, Ref]:

@@ -64,7 +64,7 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
         raise StudyError(
             f"an input of {net.words} is {net.tokens} vectors, and its second moments are more "
             "than two numbers.",
-            where=type(net).__name__,
+            where=net.name,
             hint="tp.kernel takes such networks with the inputs themselves.",
         )
     whole = parameterized(traced(net, 1, 1), power_of)
@@ -111,11 +111,11 @@ def _copy(source: Program, out: Builder, index: int, groups: set[str], start: In
     cov = ((q, c, 0), (c, q, 0), (0, 0, one))
     own = {name: (name, index) for name in groups} | {_changed(name): (name, 2) for name in groups}
     new: list[Ref] = []
-    for node in source.nodes:
+    for ref, node in enumerate(source.nodes):
         drawn = input_of(node)
         if drawn is not None and drawn.family.name in own:
             name, cell = own[drawn.family.name]
             group = Family.group(name, drawn.family.width[0], (Fraction(0),) * 3, cov)
             node = members(group)[cell]
-        new.append(out.add(renumbered(node, new.__getitem__)))
+        new.append(out.add(renumbered(node, new.__getitem__), source.line_of(ref)))
     return new

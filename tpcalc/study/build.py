@@ -63,14 +63,15 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
         queries=asked,
         watch=watch if watch and "watch" not in part.model_fields_set else part.watch,
     )
+    formulas = network_formulas(network, exponents, part.steps)
     named, described = title(study, network, exponents), _description(study, network, data)
     return Model(
         program=program,
         study=study,
         title=named,
         facts=facts(study, network, exponents, data, asked),
-        words=program_words(study, network, exponents, data.outputs),
-        formulas=network_formulas(study, network, exponents),
+        words=program_words(study, network, formulas, data.outputs),
+        formulas=formulas,
         input_names=_input_names(part, len(asked)),
         description=described,
         network=Network(network, exponents, data, study, named, described),

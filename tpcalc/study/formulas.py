@@ -1,273 +1,334 @@
-"""A network's forward pass and its update as formulas, for pages and for Markdown."""
+"""A network's forward pass and its update as formulas, for pages and for Markdown.
+
+They are read off the program of the network: what it reports has an equation each, layers that are
+written alike share one, and what is used twice and has no name is called z.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from html import escape
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
-from tpcalc.catalog.architecture import deviation, named
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.architectures.resnet import ResNet
-from tpcalc.catalog.architectures.rnn import RNN
-from tpcalc.catalog.parameterizations import Exponents, Parameterization
-from tpcalc.networks.network import Architecture
-from tpcalc.orders import Ex
+from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import network_program
+from tpcalc.networks.network import INPUT, Architecture
+from tpcalc.orders import Ex, as_ex
+from tpcalc.program.base import references
+from tpcalc.program.nodes import (
+    Data,
+    Family,
+    Input,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    Rename,
+    RowNonlin,
+    Scale,
+)
+from tpcalc.program.program import Program
+from tpcalc.program.rules import Level, Rules, interpret
+from tpcalc.program.views import data_of, input_of, lincomb_of, nonlin_of
 from tpcalc.results import Formula
-from tpcalc.study.schema import Study
+from tpcalc.study import notation
+from tpcalc.study.notation import Piece, call, index, number, product, total, word, written
 
-__all__ = ["network_formulas"]
+__all__ = ["drawn", "network_formulas"]
 
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A part of a formula in three notations."""
-
-    text: str
-    latex: str
-    mathml: str
+ZERO, ONE = as_ex(0), as_ex(1)
+FEATURES = "in"
+WRITTEN = "W_x"  # what maps write is part of what the network reports, or of what is called z
+_LABEL = re.compile(r"(\w+)(?:\[(.+)\])?")
 
 
 def network_formulas(
-    study: Study, network: Architecture, exponents: Parameterization
+    network: Architecture, parameterization: Parameterization, steps: int
 ) -> tuple[tuple[str, Formula], ...]:
-    """Forward pass, output and update of a study, with the powers of n filled in.
+    """Forward pass and update, with the powers of n filled in.
 
     Args:
-        study: The study.
-        network: Its network.
-        exponents: Its parameterization.
+        network: The network.
+        parameterization: Its parameterization.
+        steps: The number of updates; without any their formula is left out.
 
     Returns:
-        Names with formulas. Hidden layers of different powers get a formula each. Of an
-        architecture that is not one of the package the update alone.
+        What the formulas are of (``"x^l, l = 1, ..., 3"``) with the formulas.
 
-    Source: Hajjar, Chizat, Giraud, equations (2.1) and (2.2).
+    Source: Hajjar, Chizat, Giraud, equations (2.1), for tp.MLP, and (2.2).
     """
-    table = exponents.exponents(network.hidden)
-    made: list[tuple[str, _Piece]] = []
-    if isinstance(network, MLP):
-        made += _mlp(network, table)
-    elif isinstance(network, ResNet):
-        made += _resnet(network, table)
-    elif isinstance(network, RNN):
-        made += _rnn(network, table)
-    if study.training.steps:
-        made.append(("Update", _update()))
-    return tuple((title, Formula(*_parts(piece))) for title, piece in made)
+    program = network_program(network, parameterization, network.tokens, 1)
+    state = _Forward(program)
+    interpret(program, FORMULA_RULES, state)
+    forward = [(title, _formula(piece)) for title, piece in _grouped(state.equations)]
+    return (*forward, *(("Update", _update()) for _ in range(min(steps, 1))))
 
 
-def _parts(piece: _Piece) -> tuple[str, str, str]:
-    return piece.text, piece.latex, f"<mrow>{piece.mathml}</mrow>"
+def drawn(family: Family) -> Piece:
+    """A parameter by its label, a bias by its name."""
+    name, mark = family.name, family.mark
+    if mark is None or not mark.trained:
+        return word(name)
+    if mark.label.isdigit() and name.endswith(mark.label):
+        return index(name.removesuffix(mark.label), mark.label)
+    return word(name if mark.bias else mark.label)
 
 
-def _mlp(network: MLP, table: Exponents) -> list[tuple[str, _Piece]]:
-    depth, every = network.depth, network.bias in ("hidden", "all")
-    inside = network.variances == "factors"
-    weight = network.weight_variances if inside else (1,) * depth
-    shift = network.bias_variance if inside else None
-
-    def layer(k: int, index: str, of: _Piece) -> _Piece:
-        weights = _term(table.a[k], weight[k], _index("W", index), of)
-        if not (every or (network.bias == "first" and k == 0)):
-            return weights
-        bias = _term(table.bias_a[k], shift, _index("b", index))
-        return _row(weights, _sign("+"), bias)
-
-    made = [
-        ("First layer", _equation(_index("h", "1"), layer(0, "1", _name("ξ", r"\xi")))),
-        *_features(network.act, network.norm, "l"),
-    ]
-    hidden = {(table.a[k], table.bias_a[k], weight[k]) for k in range(1, depth)}
-    if len(hidden) == 1 and depth > 2:
-        right = layer(1, "l", _index("x", "l-1"))
-        made.append((f"Hidden layers l = 2, ..., {depth}", _equation(_index("h", "l"), right)))
-    else:
-        for k in range(1, depth):
-            right = layer(k, str(k + 1), _index("x", str(k)))
-            made.append((f"Hidden layer {k + 1}", _equation(_index("h", str(k + 1)), right)))
-    last = str(depth + 1)
-    right = _term(table.a[depth], 1, _index("W", last), _index("x", str(depth)))
-    if network.bias == "all":
-        right = _row(right, _sign("+"), _term(table.bias_a[depth], 1, _index("b", last)))
-    return [*made, ("Output", _equation(_name("f"), right))]
-
-
-def _resnet(network: ResNet, table: Exponents) -> list[tuple[str, _Piece]]:
-    depth = network.depth
-    last = str(depth + 2)
-    size = str(depth)
-    power = f"-{network.alpha}"
-    factor = _Piece(
-        f"{size}^({power})",
-        f"{size}^{{{power}}}",
-        f"<msup><mn>{size}</mn>{_mathml_of(power)}</msup>",
-    )
-
-    def block(k: int, layer: str, below: str) -> _Piece:
-        parts = [_term(table.a[k], network.weight_variance, _index("W", layer), _index("x", below))]
-        if network.bias_variance:
-            bias = _term(table.bias_a[k], network.bias_variance, _index("b", layer))
-            parts += [_sign("+"), bias]
-        right = [_index("h", below), _sign("+"), factor, _sign("("), *parts, _sign(")")]
-        return _equation(_index("h", layer), _row(*right))
-
-    first = _term(table.a[0], 1, _index("W", "1"), _name("ξ", r"\xi"))
-    made = [
-        ("Input map", _equation(_index("h", "1"), first)),
-        *_features(network.act, network.norm, "l"),
-    ]
-    if len({(table.a[k], table.bias_a[k]) for k in range(1, depth + 1)}) == 1:
-        made.append((f"Blocks l = 1, ..., {depth}", block(1, "l+1", "l")))
-    else:
-        for k in range(1, depth + 1):
-            made.append((f"Block {k}", block(k, str(k + 1), str(k))))
-    output = _term(table.a[-1], 1, _index("W", last), _index("h", str(depth + 1)))
-    return [*made, ("Output", _equation(_name("f"), output))]
-
-
-def _rnn(network: RNN, table: Exponents) -> list[tuple[str, _Piece]]:
-    every = network.outputs == "all"
-    token = "s" if every else str(network.length)
-    state = [
-        _term(table.a[1], network.weight_variance, _name("W"), _index("x", "s-1")),
-        _sign("+"),
-        _term(table.a[0], network.input_variance, _name("U"), _index("ξ", "s", r"\xi")),
-    ]
-    if network.bias_variance:
-        state += [_sign("+"), _term(table.bias_a[0], network.bias_variance, _name("b"))]
-    output = _term(table.a[-1], 1, _name("v"), _index("x", token))
-    return [
-        (
-            f"State at the tokens s = 1, ..., {network.length}",
-            _equation(_index("h", "s"), _row(*state)),
-        ),
-        *_features(network.act, "none", "s"),
-        ("Start", _equation(_index("x", "0"), _number("0"))),
-        ("Output", _equation(_index("f", "s") if every else _name("f"), output)),
-    ]
-
-
-def _features(act: Any, norm: str, index: str) -> list[tuple[str, _Piece]]:
-    """Act of the preactivation, or of the normalised one."""
-    h, x = _index("h", index), _index("x", index)
-    if norm == "none":
-        return [("Activation", _equation(x, _call(named(act), h)))]
-    hat = _Piece(
-        f"hhat^{index}",
-        rf"\hat{{h}}^{{{index}}}",
-        f"<msup><mover><mi>h</mi><mo>^</mo></mover>{_mathml_of(index)}</msup>",
-    )
-    mean, spread = (
-        _Piece(
-            f"{word}({h.text})",
-            rf"\mathrm{{{word}}}({h.latex})",
-            f"<mtext>{word}</mtext><mo>(</mo>{h.mathml}<mo>)</mo>",
-        )
-        for word in ("mean", "sd")
-    )
-    quotient = _Piece(
-        f"({h.text} - {mean.text}) / {spread.text}",
-        rf"\frac{{{h.latex} - {mean.latex}}}{{{spread.latex}}}",
-        f"<mfrac><mrow>{h.mathml}<mo>-</mo>{mean.mathml}</mrow>"
-        f"<mrow>{spread.mathml}</mrow></mfrac>",
-    )
-    return [
-        ("Normalised, over coordinates", _equation(hat, quotient)),
-        ("Activation", _equation(x, _call(named(act), hat))),
-    ]
-
-
-def _term(power: Ex, variance: Any, *factors: _Piece) -> _Piece:
-    """Factors behind a power of n and a standard deviation."""
-    return _row(*_power(-power), *_deviation(variance), *factors)
-
-
-def _deviation(variance: Any) -> list[_Piece]:
-    text = deviation(variance).strip()
-    if not text:
-        return []
-    inside = text.removeprefix("sqrt(").removesuffix(")")
-    over, _, under = inside.partition("/")
-    latex, mathml = over, f"<mn>{over}</mn>"
-    if under:
-        latex = rf"\frac{{{over}}}{{{under}}}"
-        mathml = f"<mfrac>{mathml}<mn>{under}</mn></mfrac>"
-    if inside != text:
-        latex, mathml = rf"\sqrt{{{latex}}}", f"<msqrt>{mathml}</msqrt>"
-    return [_Piece(text, latex, mathml)]
-
-
-def _update() -> _Piece:
-    rate = _Piece(
+def _update() -> Formula:
+    rate = Piece(
         "eta n^(-c_l)",
         r"\eta\, n^{-c_l}",
         "<mi>η</mi><msup><mi>n</mi><mrow><mo>-</mo><msub><mi>c</mi><mi>l</mi></msub></mrow></msup>",
     )
-    slope = _Piece(
+    slope = Piece(
         "dloss/dW^l",
         r"\frac{\partial \mathrm{loss}}{\partial W^l}",
         "<mfrac><mrow><mo>∂</mo><mtext>loss</mtext></mrow>"
         "<mrow><mo>∂</mo><msup><mi>W</mi><mi>l</mi></msup></mrow></mfrac>",
     )
-    weight = _index("W", "l")
-    arrow = _Piece("<-", r"\leftarrow", "<mo>←</mo>")
-    return _row(weight, arrow, weight, _sign("-"), rate, slope)
-
-
-def _equation(left: _Piece, right: _Piece) -> _Piece:
-    return _row(left, _sign("="), right)
-
-
-def _row(*pieces: _Piece) -> _Piece:
-    return _Piece(
-        " ".join(piece.text for piece in pieces),
-        " ".join(piece.latex for piece in pieces),
-        "".join(piece.mathml for piece in pieces),
+    own, step = Piece("W^l", "W^{l}", "<msup><mi>W</mi><mi>l</mi></msup>"), product(rate, slope)
+    return Formula(
+        f"{own.text} <- {own.text} - {step.text}",
+        rf"{own.latex} \leftarrow {own.latex} - {step.latex}",
+        f"<mrow>{own.mathml}<mo>←</mo>{own.mathml}<mo>-</mo>{step.mathml}</mrow>",
     )
 
 
-def _name(letter: str, latex: str = "") -> _Piece:
-    return _Piece(letter, latex or letter, f"<mi>{letter}</mi>")
+def _formula(piece: Piece) -> Formula:
+    return Formula(piece.text, piece.latex, f"<mrow>{piece.mathml}</mrow>")
 
 
-def _number(number: str) -> _Piece:
-    return _Piece(number, number, f"<mn>{number}</mn>")
+@dataclass(frozen=True, slots=True)
+class _Equation:
+    """What a name stands for: the name without its label, the label, both sides."""
+
+    what: str
+    label: str
+    left: Piece
+    right: Piece
+
+    @property
+    def layer(self) -> int | None:
+        """The number of the layer."""
+        return int(self.label) if self.label.isdigit() else None
+
+    def told(self, layer: int | None = None) -> str:
+        """As text, told from a layer."""
+        return notation.placed(notation.equation(self.left, self.right), layer).text
 
 
-def _index(letter: str, index: str, latex: str = "") -> _Piece:
-    base, upper = f"<mi>{letter}</mi>", _mathml_of(index)
-    made = f"{latex or letter}^{{{index}}}"
-    return _Piece(f"{letter}^{index}", made, f"<msup>{base}{upper}</msup>")
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A node: a power of n, times a piece."""
+
+    piece: Piece
+    power: Ex = ZERO
+
+    @property
+    def whole(self) -> Piece:
+        """With the power in front."""
+        if self.power == ZERO:
+            return self.piece
+        return product(notation.power(word("n"), str(self.power)), self.piece)
 
 
-def _sign(sign: str) -> _Piece:
-    return _Piece(sign, sign, f"<mo>{sign}</mo>")
+@dataclass
+class _Forward:
+    program: Program
+    equations: list[_Equation] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names: dict[Ref, list[tuple[str, str]]] = {}
+        for name, ref in self.program.outputs:
+            found = _LABEL.fullmatch(name)
+            what, label = (found[1], found[2] or "") if found else (name, "")
+            if what != WRITTEN:
+                self.names.setdefault(ref, []).append((what, label))
+        uses = Counter(ref for node in self.program.nodes for ref in references(node))
+        again = [ref for ref, count in uses.items() if count > 1 and ref not in self.names]
+        for place, ref in enumerate(sorted(filter(self._joins, again)), 1):
+            self.names[ref] = [("z", str(place))]
+
+    def _joins(self, ref: Ref) -> bool:
+        """Whether a node joins vectors: what is longer than a name."""
+        node = self.program.nodes[ref]
+        parts = nonlin_of(node) or lincomb_of(node)
+        over = getattr(parts, "over", ())
+        return parts is not None and len(parts.vectors) > 1 and not any(over)
+
+    def named(self, ref: Ref, value: _Value) -> _Value:
+        """A value as what it is called, which gets an equation."""
+        for what, label in self.names.get(ref, ()):
+            left = index(what, label) if label else word(what)
+            self.equations.append(_Equation(what, label, left, value.whole))
+            value = _Value(left)
+        return value
 
 
-def _call(function: str, arg: _Piece) -> _Piece:
-    latex = re.sub(r"([_&%#$])", r"\\\1", function).replace("^", r"\^{}")
-    return _Piece(
-        f"{function}({arg.text})",
-        rf"\text{{{latex}}}({arg.latex})",
-        f"<mtext>{escape(function)}</mtext><mo>(</mo>{arg.mathml}<mo>)</mo>",
+Rule = Callable[[Any, Ref, list[_Value], _Forward], _Value]
+
+
+def _data(node: Data, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    return _Value(word("ξ" if node.name == INPUT else node.name))
+
+
+def _input(node: Input, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    return _Value(drawn(node.family))
+
+
+def _matmul(node: MatMul, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    matrix, x = values[node.matrix].piece, values[node.vector]
+    if node.transpose:
+        tag = f"<msup>{matrix.mathml}<mo>&#x22A4;</mo></msup>"
+        matrix = Piece(f"{matrix.text}^T", rf"{{{matrix.latex}}}^{{\top}}", tag)
+    return _Value(product(matrix, notation.held(x.piece)), x.power)
+
+
+def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    terms = []
+    over = node.over or ((),) * len(node.vectors)
+    for factor, scalar, vector, axes in zip(
+        node.numbers, node.scalars, node.vectors, over, strict=True
+    ):
+        x = values[vector]
+        if scalar is None:
+            terms.append((factor, _summed(x.piece, axes), x.power))
+            continue
+        own = values[scalar]
+        cell = _cell(data_of(state.program.nodes[scalar]), axes)
+        if cell is not None:
+            terms.append((factor, notation.subscript(x.piece, cell), x.power))
+            continue
+        weights = input_of(state.program.nodes[vector]) is not None and bool(axes)
+        pair = (x.piece, own.piece) if weights else (own.piece, x.piece)
+        terms.append((factor, _summed(product(*pair), axes), x.power + own.power))
+    if len(terms) == 1:
+        ((factor, piece, power),) = terms
+        return _Value(_times(factor, piece), power)
+    return _Value(total(*(_times(f, _Value(piece, power).whole) for f, piece, power in terms)))
+
+
+def _times(factor: Fraction | float, piece: Piece) -> Piece:
+    """A number in front; a sign joins it."""
+    if factor == 1:
+        return piece
+    return notation.negative(piece) if factor == -1 else product(number(factor), piece)
+
+
+def _cell(node: Data | None, axes: Sequence[str]) -> str | None:
+    """The cell that a sum over an axis with a single 1 among zeros takes out."""
+    if node is None or len(node.axes) != 1 or len(axes) != 1:
+        return None
+    values = list(node.values)
+    if sorted(values) != [0] * (len(values) - 1) + [1]:
+        return None
+    return f"{axes[0]}={values.index(1)}"
+
+
+def _summed(piece: Piece, axes: Sequence[str]) -> Piece:
+    """A sum over axes; that over the features of an input goes without saying."""
+    shown = [axis for axis in axes if axis != FEATURES]
+    if not shown:
+        return piece
+    name = ", ".join(shown)
+    sign = Piece(
+        f"sum_({name})", rf"\sum_{{{name}}}", f"<munder><mo>∑</mo><mtext>{name}</mtext></munder>"
     )
+    return product(sign, piece)
 
 
-def _power(power: Ex) -> list[_Piece]:
-    """A power of n in front; nothing for n^0."""
-    text = str(power)
-    if text == "0":
-        return []
-    mathml = f"<msup><mi>n</mi>{_mathml_of(text)}</msup>"
-    return [_Piece(f"n^({text})", f"n^{{{text}}}", mathml)]
+def _nonlin(node: Nonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    vectors = [values[own].whole for own in node.vectors]
+    scalars = [values[own].whole for own in node.scalars]
+    return _Value(written(node.fn.expr, vectors, scalars))
 
 
-def _mathml_of(text: str) -> str:
-    parts = re.findall(r"\d+|[A-Za-z]\w*|[-+*/^()]", text)
-    tags = []
-    for part in parts:
-        tag = "mn" if part.isdigit() else "mi" if part[0].isalpha() else "mo"
-        tags.append(f"<{tag}>{part}</{tag}>")
-    return f"<mrow>{''.join(tags)}</mrow>"
+def _moment(node: Moment, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    parts = [values[own] for own in node.vectors]
+    leaves = [input_of(state.program.nodes[own]) is not None for own in node.vectors]
+    if node.fn.is_inner and len(parts) == 2 and any(leaves):
+        weights, x = parts if leaves[0] else parts[::-1]
+        ratio = state.program.dim[state.program.types[node.vectors[0]].width[0]].ratio
+        piece = _times(1 / ratio, product(weights.piece, x.piece))
+        return _Value(piece, weights.power + x.power - ONE)  # an average is a product over the size
+    inside = written(
+        node.fn.expr, [p.whole for p in parts], [values[s].whole for s in node.scalars]
+    )
+    return _Value(call(word("mean"), inside))
+
+
+def _scale(node: Scale, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    own = values[node.of]
+    piece = own.piece
+    if node.depth_power != ZERO:
+        piece = product(notation.power(word("L"), str(node.depth_power)), piece)
+    return _Value(piece, own.power + node.n_power)
+
+
+def _rename(node: Rename, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    own = values[node.of]
+    below = ", ".join(new for _, new in node.names)
+    return replace(own, piece=notation.subscript(own.piece, below))
+
+
+def _rows(node: RowNonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    function = notation.subscript(word(node.row.name), node.along)
+    return _Value(call(function, values[node.of].whole))
+
+
+def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
+    vectors = [values[own].whole for own in (*node.rows, *node.cols)]
+    scalars = [values[own].whole for own in node.scalars]
+    matrix = call(word("outer"), written(node.fn.expr, vectors, scalars))
+    return _Value(product(matrix, values[node.vector].piece), values[node.vector].power)
+
+
+def _naming(rule: Rule) -> Rule:
+    """A rule whose value goes by its name, where the node has one."""
+    return lambda node, ref, values, state: state.named(ref, rule(node, ref, values, state))
+
+
+_RULES: dict[type, Rule] = {
+    Data: _data,
+    Input: _input,
+    MatMul: _matmul,
+    LinComb: _lincomb,
+    Nonlin: _nonlin,
+    Moment: _moment,
+    Scale: _scale,
+    Rename: _rename,
+    RowNonlin: _rows,
+    OuterNonlin: _outer,
+}
+FORMULA_RULES: Rules[_Value, _Forward] = Rules(
+    "formulas",
+    {kind: _naming(rule) for kind, rule in _RULES.items()},
+    level=Level.BLOCKS,
+)
+
+
+def _grouped(equations: Sequence[_Equation]) -> Iterator[tuple[str, Piece]]:
+    """Equations with what they are of; layers in a row that are written alike are one."""
+    left = list(equations)
+    while left:
+        first = left.pop(0)
+        run = [first]
+        if first.layer is not None:
+            same = first.told(first.layer)
+            for one in list(left):
+                if one.what != first.what:
+                    continue
+                if one.layer != first.layer + len(run) or one.told(one.layer) != same:
+                    break
+                run.append(one)
+                left.remove(one)
+        layer = first.layer if len(run) > 1 else None
+        title = notation.placed(first.left, layer).text
+        if layer is not None:
+            title += f", l = {first.label}, ..., {run[-1].label}"
+        yield title, notation.placed(notation.equation(first.left, first.right), layer)

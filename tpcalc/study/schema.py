@@ -98,7 +98,7 @@ class ModelPart(_Part):
         weight_rate: Factors of the learning rates of an mlp's weights, one or one for each layer.
         bias_rate: Those of its biases.
         input_variance: Of the input weights of a recurrent network.
-        norm: Whether preactivations are normalised.
+        norm: How preactivations are normalised.
         alpha: The power of 1/L in front of a residual block.
         outputs: The tokens at which a recurrent network is read off.
         parameters: What a network in a file takes besides, by name.
@@ -117,7 +117,7 @@ class ModelPart(_Part):
     weight_rate: _WeightRates = None
     bias_rate: _BiasRates = None
     input_variance: _Inputs = None
-    norm: Literal["none", "layer"] = "none"
+    norm: Literal["none", "layer", "rms"] = "none"
     alpha: _Power = None
     outputs: Literal["last", "all"] = "last"
     parameters: dict[str, Any] = Field(default_factory=dict)

@@ -34,6 +34,8 @@ def scale(power: Ex) -> float:
 def activated(net: Any, h: Any) -> Any:
     if getattr(net, "norm", "none") == "layer":
         h = torch.nn.functional.layer_norm(h, h.shape, eps=0.0)
+    if getattr(net, "norm", "none") == "rms":
+        h = torch.nn.functional.rms_norm(h, h.shape, eps=0.0)
     return torch.tanh(h)
 
 
@@ -81,7 +83,7 @@ def rnn(net: tp.RNN, weights: Weights, rule: Exponents, x: Any) -> tuple[Any, di
             bias = scale(rule.bias_a[0]) * weights["b1[0]"]
             h = h + float(net.bias_variance) ** 0.5 * bias
         found[f"h[{place}"] = h
-        state = torch.tanh(h)
+        state = activated(net, h)
         f.append(readout(weights, 3, rule, state))
     return torch.cat(f) if net.outputs == "all" else f[-1], found
 
@@ -135,6 +137,10 @@ CASES = [
     Case(tp.RNN(2, "tanh", outputs="all"), rnn, "ntk", "mse", 4),
     Case(tp.RNN(3, "tanh", 1.5, bias_variance=1, outputs="all"), rnn, "mup", "xent", 6, 2),
     Case(tp.RNN(1, "tanh", bias_variance=2), rnn, "ntk"),
+    Case(tp.RNN(3, "tanh", 2, norm="layer"), rnn, "mup"),
+    Case(tp.RNN(2, "tanh", norm="rms", outputs="all"), rnn, "ntk", "mse", 4),
+    Case(tp.MLP(2, "tanh", norm="rms"), mlp, "mup"),
+    Case(tp.ResNet(2, "tanh", norm="rms"), resnet, "mup", "xent", 3),
     Case(Branches(), branches, "mup", "xent", 3, 2),
 ]
 

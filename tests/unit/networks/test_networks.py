@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from numpy_run import run
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import template_of
-from tpcalc.errors import StudyError, TraceError, UsageError
+from tpcalc.errors import ScaleError, StudyError, TraceError, UsageError
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.marks import Mark
@@ -229,9 +230,12 @@ def other_width(t: NetworkTracer, x: Any) -> Any:
 
 
 BAD: list[tuple[Forward, str]] = [
-    (unused, "a parameter 'spare' declared at test_networks.py:[0-9]+ is never used"),
-    (unused_without_a_name, "a parameter declared at test_networks.py:[0-9]+ is never used"),
-    (unused_vector, "a parameter 'offset' declared at test_networks.py:[0-9]+ is never used"),
+    (unused, "test_networks.py:[0-9]+: the parameter 'spare' is never used"),
+    (
+        unused_without_a_name,
+        "[0-9]+: a parameter that is declared here is never used",
+    ),
+    (unused_vector, "test_networks.py:[0-9]+: the parameter 'offset' is never used"),
     (read_off(lambda t, x, h: t.linear("m", t.n)(h)), "the side out of a map is 'm'"),
     (read_off(lambda t, x, h: t.linear(t.n, 3)(h)), "the side into of a map is 3"),
     (read_off(lambda t, x, h: t.linear(0, t.n)(h)), "the side out of a map is 0"),
@@ -255,10 +259,10 @@ BAD: list[tuple[Forward, str]] = [
         read_off(lambda t, x, h: t.linear(t.n, t.n, label="W1")(h)),
         "two maps are called 'W1'",
     ),
-    (lambda t, x: None, "a forward pass returns None"),
-    (lambda t, x: [], "a forward pass returns a list"),
-    (lambda t, x: t.linear(t.n, "in")(x), "a forward pass returns a vector"),
-    (lambda t, x: [t.linear(t.n, "in")(x)], "an output of the network is a vector"),
+    (lambda t, x: None, "the forward pass of Net returns None"),
+    (lambda t, x: [], "the forward pass of Net returns a list"),
+    (lambda t, x: t.linear(t.n, "in")(x), "the forward pass of Net returns a vector"),
+    (lambda t, x: [t.linear(t.n, "in")(x)], "an output of Net is a vector"),
     (read_off(lambda t, x, h: t.watch("f", 1, h) or h), "cannot be reported as 'f'"),
     (read_off(lambda t, x, h: t.watch("W_x", 1, h) or h), "cannot be reported as 'W_x'"),
     (read_off(lambda t, x, h: t.watch("h[1]", 1, h) or h), "cannot be reported as 'h"),
@@ -323,3 +327,44 @@ def test_parameters_that_belong_to_no_map_are_named_as_not_followed() -> None:
 def test_features_without_a_readout_are_refused() -> None:
     with pytest.raises(UsageError, match="no readout that a map writes"):
         tp.check(without_readout, "mup", steps=1)
+
+
+@tp.network
+def of_one_map(t: NetworkTracer, x: Any) -> Any:
+    return tp.tanh(t.linear(t.n, "in", name="u")(x))  # no readout
+
+
+class OfTwo(tp.Network):
+    def forward(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+        return x
+
+
+def test_what_no_line_of_the_user_raises_names_the_forward_pass() -> None:
+    begins = inspect.getsourcelines(of_one_map._source)[1]
+    with pytest.raises(TraceError, match=f"test_networks.py:{begins}: the forward pass of of_one"):
+        tp.check(of_one_map, "mup")
+    begins = inspect.getsourcelines(OfTwo.forward)[1]
+    with pytest.raises(TraceError, match=f":{begins}: the forward pass of OfTwo .*argument: 'y'"):
+        tp.check(OfTwo, "mup")
+
+
+@pytest.mark.parametrize("ask", [tp.limit, tp.orders, lambda net: tp.simulate(net, widths=[8])])
+@pytest.mark.parametrize("net", [of_one_map, OfTwo, tp.MLP(2), lambda t, x: x])
+def test_a_program_is_asked_for_and_a_network_is_given(ask: Any, net: Any) -> None:
+    with pytest.raises(TraceError, match="is a network"):
+        ask(net)
+
+
+def test_what_training_cannot_do_names_the_line_of_the_forward_pass() -> None:
+    @tp.network
+    def growing(t: NetworkTracer, x: Any) -> Any:
+        h = t.linear(t.n, "in", name="u")(x)
+        h = tp.n * t.linear(t.n, t.n, name="w")(tp.tanh(h))
+        return t.linear(t.outputs, t.n, name="v")(tp.exp(h))
+
+    line = inspect.getsourcelines(growing._source)[1] + 4
+    data = tp.Samples(((1.0, 0.5),), ((1.0,),))
+    found = tp.orders(tp.train(growing, "mup", data))
+    assert f"test_networks.py:{line}" in found["f[0,0]"].reason
+    with pytest.raises(ScaleError, match=f"test_networks.py:{line}"):
+        tp.kernel(growing, [[1.0, 0.5]])

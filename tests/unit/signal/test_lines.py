@@ -186,7 +186,7 @@ def test_an_infinite_batch_is_for_the_recursion() -> None:
 def test_a_network_without_a_readout_is_for_the_recursion() -> None:
     net = tp.signal.parse_graph("x = input()\na = dense(x)\nb = relu(a)")
     assert nlc(net).value > 1
-    with pytest.raises(TraceError, match="a forward pass returns a vector"):
+    with pytest.raises(TraceError, match="the forward pass of Lines returns a vector"):
         tp.kernel(net, [[1.0, 0.0]])
 
 

@@ -98,18 +98,18 @@ def test_queries_of_another_dimension(tmp_path: Path) -> None:
 def test_words_give_the_powers_of_the_program() -> None:
     model = made(model={"depth": 4, "param": "naive-ip", "bias": "all"}, training={"steps": 2})
     text = "\n".join(model.words)
-    assert "For l = 2, ..., 4: h[l] = n^(-1) W[l] x[l-1] + n^(-1) b[l]." in text
-    assert "h[1] = W[1] input + b[1], x[l] = relu(h[l])." in text
-    assert "f = n^(-1) W[5] x[4] + n^(-1) b[5]." in text
+    assert "h^l = n^(-1) (W^l x^(l-1) + b^l) for l = 2, ..., 4." in text
+    assert "h^1 = W^1 ξ + b^1.\nx^l = relu(h^l) for l = 1, ..., 4." in text
+    assert "f = n^(-1) W^5 x^4 + n^(-1) b^5." in text
     assert "Update, 2 times: W[l] <- W[l] - eta n^(-c_l) grad_{W[l]}" in text
 
 
 def test_words_list_hidden_layers_that_differ() -> None:
     param = "ac:0,1/2,1/3,1;-1,-1,-1,-1"
     text = "\n".join(made(model={"depth": 3, "param": param, "bias": "first"}).words)
-    assert "h[2] = n^(-1/2) W[2] x[1]." in text
-    assert "h[3] = n^(-1/3) W[3] x[2]." in text
-    assert "W[1] input + b[1]" in text
+    assert "h^2 = n^(-1/2) W^2 x^1." in text
+    assert "h^3 = n^(-1/3) W^3 x^2." in text
+    assert "W^1 ξ + b^1" in text
 
 
 def test_words_at_initialization_have_no_update() -> None:
@@ -136,23 +136,24 @@ def test_words_say_whose_gradients_are_meant() -> None:
 def test_formulas_have_the_powers_of_the_program() -> None:
     model = made(model={"depth": 3, "act": "leaky_relu:0.2", "param": "ntk", "bias": "all"})
     formulas = dict(model.formulas)
-    hidden = formulas["Hidden layers l = 2, ..., 3"]
-    assert hidden.text == "h^l = n^(-1/2) W^l x^l-1 + b^l"
+    hidden = formulas["h^l, l = 2, ..., 3"]
+    assert hidden.text == "h^l = n^(-1/2) W^l x^(l-1) + b^l"
     assert hidden.latex == "h^{l} = n^{-1/2} W^{l} x^{l-1} + b^{l}"
-    assert formulas["First layer"].text == "h^1 = W^1 ξ + b^1"
-    assert formulas["Output"].latex == "f = n^{-1/2} W^{4} x^{3} + b^{4}"
-    assert formulas["Activation"].latex == r"x^{l} = \text{leaky\_relu:0.2}(h^{l})"
+    assert formulas["h^1"].text == "h^1 = W^1 ξ + b^1"
+    assert formulas["f"].latex == "f = n^{-1/2} W^{4} x^{3} + b^{4}"
+    slope = formulas["x^l, l = 1, ..., 3"]
+    assert slope.latex == r"x^{l} = \text{leaky\_relu[1/5]}(h^{l})"
     assert "Update" in formulas
 
 
 @pytest.mark.parametrize(
     ("part", "titles"),
     [
-        ({"depth": 1}, ["First layer", "Activation", "Output"]),
-        ({"depth": 2}, ["First layer", "Activation", "Hidden layer 2", "Output"]),
+        ({"depth": 1}, ["h^1", "x^1", "f"]),
+        ({"depth": 2}, ["h^1", "x^l, l = 1, ..., 2", "h^2", "f"]),
         (
             {"depth": 3, "param": "ac:0,1/2,1/3,1;-1,-1,-1,-1"},
-            ["First layer", "Activation", "Hidden layer 2", "Hidden layer 3", "Output"],
+            ["h^1", "x^l, l = 1, ..., 3", "h^2", "h^3", "f"],
         ),
     ],
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.catalog.architecture import (
+    NORMS,
     ArchitectureFamily,
     Number,
     activated,
@@ -14,6 +15,7 @@ from tpcalc.catalog.architecture import (
     bias_variance_of,
     chosen,
     named,
+    normalised,
     root,
     row_of,
     spread,
@@ -30,7 +32,6 @@ from tpcalc.sources import Source
 __all__ = ["BIASES", "ENTRY", "MLP", "biased_layers"]
 
 BIASES = ("none", "first", "hidden", "all")
-NORMS = ("none", "layer")
 VARIANCES = ("factors", "initial")
 
 
@@ -84,7 +85,8 @@ class MLP(Architecture):
             each of the layers 1..L+1; 0: not trained.
         bias_rate: Those of the biases.
         norm: ``"layer"``: the preactivations of each layer are centred and divided by their
-            standard deviation over the coordinates, x^l = act(LN(h^l)); ``"none"``: they are not.
+            standard deviation over the coordinates, x^l = act(LN(h^l)); ``"rms"``: divided by the
+            root of their mean square; ``"none"``: neither.
 
     Raises:
         StudyError: A depth below 1, an unknown word, a variance that is none.
@@ -117,7 +119,7 @@ class MLP(Architecture):
     def __post_init__(self) -> None:
         depth = checks.whole(self.depth, "depth", least=1, hint="It counts the hidden layers.")
         bias = chosen(self.bias, "bias", BIASES, "MLP")
-        chosen(self.norm, "norm", NORMS, "MLP")
+        chosen(self.norm, "norm", tuple(NORMS), "MLP")
         chosen(self.variances, "variances", VARIANCES, "MLP")
         weights = row_of(self.weight_variance, depth, "weight_variance", "MLP")
         biases = bias_variance_of(self.bias_variance, "MLP")
@@ -170,10 +172,15 @@ class MLP(Architecture):
         return self._activation
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")
+        return f"{named(self.act)} network of {layers}"
+
+    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")
-        normalised = "normalised layers and " if self.norm == "layer" else ""
         biases = {
             "none": "without biases",
             "first": "with a bias in the first layer",
@@ -181,7 +188,8 @@ class MLP(Architecture):
             "all": "with biases in all layers",
         }
         return (
-            f"a network of {layers} with {normalised}{named(self.act)}, {biases[self.bias]}"
+            f"a network of {layers} with {normalised(self.norm, 'layers')}{named(self.act)}, "
+            f"{biases[self.bias]}"
             f"{spread(self.weight_variance, self.bias_variance)}"
             f"{' at the start' if self.variances == 'initial' else ''}{self._rated}"
         )

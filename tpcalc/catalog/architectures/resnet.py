@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.catalog.architecture import (
+    NORMS,
     ArchitectureFamily,
     Number,
     activated,
@@ -14,6 +15,7 @@ from tpcalc.catalog.architecture import (
     bias_variance_of,
     chosen,
     named,
+    normalised,
     root,
     spread,
     variance_of,
@@ -29,8 +31,6 @@ from tpcalc.results import checks
 from tpcalc.sources import Source
 
 __all__ = ["ENTRY", "ResNet"]
-
-NORMS = ("none", "layer")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class ResNet(Architecture):
         weight_variance: sigma_w^2 of the blocks: a number or its text.
         bias_variance: sigma_b^2 of the blocks; None or 0: no biases.
         norm: ``"layer"``: x^l = act(LN(h^l)), the stream centred and divided by its standard
-            deviation over the coordinates at the entrance of each block; ``"none"``: it is not.
+            deviation over the coordinates at the entrance of each block; ``"rms"``: divided by the
+            root of its mean square; ``"none"``: neither.
 
     Raises:
         StudyError: A depth below 1, an unknown word, an alpha or a variance that is none.
@@ -77,7 +78,7 @@ class ResNet(Architecture):
 
     def __post_init__(self) -> None:
         depth = checks.whole(self.depth, "depth", least=1, hint="It counts the blocks.")
-        chosen(self.norm, "norm", NORMS, "ResNet")
+        chosen(self.norm, "norm", tuple(NORMS), "ResNet")
         weights = variance_of(self.weight_variance, "weight_variance", "ResNet")
         biases = bias_variance_of(self.bias_variance, "ResNet")
         alpha = self._power()
@@ -107,15 +108,21 @@ class ResNet(Architecture):
         return self._activation
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
+        return f"{named(self.act)} residual network of {blocks}"
+
+    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
-        normalised = "normalised stream and " if self.norm == "layer" else ""
         factor = f"{self.depth}^(-{self.alpha})"
         biases = "with" if self.bias_variance else "without"
         return (
-            f"a residual network of {blocks} with {normalised}{named(self.act)}, each times "
-            f"{factor}, {biases} biases{spread(self.weight_variance, self.bias_variance)}"
+            f"a residual network of {blocks} with {normalised(self.norm, 'stream')}"
+            f"{named(self.act)}, each times {factor}, {biases} "
+            f"biases{spread(self.weight_variance, self.bias_variance)}"
         )
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Scalar:

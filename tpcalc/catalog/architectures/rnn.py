@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tpcalc.catalog.architecture import (
+    NORMS,
     ArchitectureFamily,
     Number,
     activated,
@@ -15,6 +16,7 @@ from tpcalc.catalog.architecture import (
     bias_variance_of,
     chosen,
     named,
+    normalised,
     root,
     spread,
     variance_of,
@@ -50,6 +52,7 @@ class RNN(Architecture):
         bias_variance: sigma_b^2 of the bias; None or 0: no bias.
         outputs: ``"last"``: f is read off the last token; ``"all"``: off every token, T times as
             many outputs, token by token.
+        norm: ``"layer"``: x_s = act(LN(h_s)); ``"rms"``: without centring; ``"none"``: neither.
 
     Raises:
         StudyError: A length below 1, an unknown word, a variance that is none.
@@ -71,12 +74,14 @@ class RNN(Architecture):
     input_variance: Fraction | float | str = Fraction(1)
     bias_variance: Fraction | float | str | None = None
     outputs: str = "last"
+    norm: str = "none"
     _activation: Expr = field(init=False, repr=False, compare=False)
     _factors: tuple[Number, Number, Number] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         length = checks.whole(self.length, "length", least=1, hint="It counts the tokens.")
         chosen(self.outputs, "outputs", OUTPUTS, "RNN")
+        chosen(self.norm, "norm", tuple(NORMS), "RNN")
         weights = variance_of(self.weight_variance, "weight_variance", "RNN")
         inputs = variance_of(self.input_variance, "input_variance", "RNN")
         biases = bias_variance_of(self.bias_variance, "RNN")
@@ -102,6 +107,12 @@ class RNN(Architecture):
         return {"p": self.length}
 
     @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        tokens = f"{self.length} token" + ("s" if self.length > 1 else "")
+        return f"{named(self.act)} recurrent network over {tokens}"
+
+    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         tokens = f"{self.length} token" + ("s" if self.length > 1 else "")
@@ -109,7 +120,8 @@ class RNN(Architecture):
         inputs = "" if self.input_variance == 1 else f", input variance {self.input_variance}"
         read = ", read off every token" if self.outputs == "all" else ""
         return (
-            f"a recurrent network over {tokens} with {named(self.act)}, {bias}"
+            f"a recurrent network over {tokens} with {normalised(self.norm, 'states')}"
+            f"{named(self.act)}, {bias}"
             f"{spread(self.weight_variance, self.bias_variance)}{inputs}{read}"
         )
 
@@ -140,7 +152,7 @@ class RNN(Architecture):
             h = enter(x.at(p=token))
             if features:
                 h = state(features[-1]) + h
-            features.append(activated(t, token + 1, h, self._activation, "none"))
+            features.append(activated(t, token + 1, h, self._activation, self.norm))
         return [read(one) for one in (features if self.outputs == "all" else features[-1:])]
 
 
