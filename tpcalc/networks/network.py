@@ -126,7 +126,7 @@ class Architecture(ABC):
         Args:
             features: The numbers of a token; tied weights give an output for each.
         """
-        program = traced(self, self.tokens * features, 1)
+        program = written(self, self.tokens * features, 1)
         return sum(cells * outputs for cells, outputs in _readouts(program))
 
 
