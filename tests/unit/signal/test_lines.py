@@ -183,6 +183,19 @@ def test_an_infinite_batch_is_for_the_recursion() -> None:
         tp.signal.parse_graph(f"{text[: text.index('d = ')]}d = batch_norm(a, batch=8)")
 
 
+class Endless(Batched):
+    """The same of an infinite batch."""
+
+    infinite: ClassVar[tuple[str, ...]] = ("b",)
+
+
+def test_own_networks_of_an_infinite_batch() -> None:
+    wanted = nlc(tp.signal.resnet(3, Design("relu", norm="batch"))).value
+    assert nlc(Endless).value == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(StudyError, match=r"'b' of .* stands for infinitely many inputs"):
+        tp.check(Endless, "mup", steps=1)
+
+
 def test_a_network_without_a_readout_is_for_the_recursion() -> None:
     net = tp.signal.parse_graph("x = input()\na = dense(x)\nb = relu(a)")
     assert nlc(net).value > 1
