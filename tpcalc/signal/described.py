@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from tpcalc.signal.graph import LayerGraph
-from tpcalc.signal.operations import Activation, Addition, Dense, Gain, Operation, Product
+from tpcalc.signal.notation import written
+from tpcalc.signal.operations import Activation, Dense, Gain, Operation, SharedBias
 
 __all__ = ["described"]
-
-FIRST = ("square", "comean", "variance")  # what is written without its name
 
 
 def described(graph: LayerGraph) -> str:
@@ -35,22 +32,11 @@ def described(graph: LayerGraph) -> str:
 
 
 def _line(operation: Operation, parents: list[str]) -> str:
-    if isinstance(operation, Addition):
-        return " + ".join(f"{w}*{p}" for w, p in zip(operation.weights, parents, strict=True))
-    if isinstance(operation, Product):
-        return "*".join(parents)
     if isinstance(operation, Activation):
         if operation.label:
             return f"{operation.label}({parents[0]})"
         return f"f({parents[0]}), f(x0) = {operation.expr.text}"
     if isinstance(operation, Gain):
         return f"f(z)*{parents[0]}, f(x0) = {operation.tau.text}, z = N(0, {operation.variance})"
-    given = [*parents]
-    for field in fields(operation):  # type: ignore[arg-type]
-        value = getattr(operation, field.name)
-        if field.name in FIRST:
-            given.append(str(value))
-        elif value != field.default:
-            given.append(f"{field.name}={value}")
-    word = "dense" if isinstance(operation, Dense) else operation.name.replace(" ", "_")
-    return f"{word}({', '.join(given)})"
+    word = {Dense: "dense", SharedBias: "shared_bias"}.get(type(operation))
+    return written(operation, parents, word)

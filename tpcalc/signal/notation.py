@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
+from typing import Any
 
 from tpcalc.catalog.activations import REGISTRY, lookup
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
@@ -37,7 +38,7 @@ WORDS: dict[str, Callable[..., Word]] = {
 COUNTS = ("outputs", "batch")
 
 # How many arguments are written without a name, where it is not one.
-FIRST = {"input": 2, "span_bias": 2, "shared_bias": 2, "layer_norm": 0, "batch_norm": 0}
+FIRST = {"input": 2, "layer_norm": 0, "batch_norm": 0}
 
 
 def parse_graph(text: str) -> Lines:
@@ -130,9 +131,15 @@ def graph_text(network: Lines) -> str:
         )
     names = [network.named(index) for index in range(len(network.lines))]
     return "\n".join(
-        f"{names[index]} = {written(line.word, [names[p] for p in line.parents], index)}"
+        f"{names[index]} = {_line(line.word, [names[p] for p in line.parents], index)}"
         for index, line in enumerate(network.lines)
     )
+
+
+def _line(word: Word, parents: list[str], index: int) -> str:
+    if isinstance(word, Activation):
+        return _activation_text(word, parents, index)
+    return written(word, parents)
 
 
 def _layer(code: str, names: dict[str, int]) -> Line:
@@ -250,16 +257,15 @@ def _number(part: ast.expr) -> Number:
     return Fraction(value) if isinstance(value, int) else value
 
 
-def written(operation: Word, names: list[str], index: int) -> str:
-    """A layer, of layers that have names."""
+def written(operation: Any, names: list[str], word: str | None = None) -> str:
+    """A layer that is no activation, of layers that have names."""
     if isinstance(operation, Addition):
         pairs = zip(operation.weights, names, strict=True)
         return " + ".join(f"{weight}*{name}" for weight, name in pairs)
     if isinstance(operation, Product):
         return "*".join(names)
-    if isinstance(operation, Activation):
-        return _activation_text(operation, names, index)
-    word, given = next(word for word, kind in WORDS.items() if type(operation) is kind), [*names]
+    word = word or next(word for word, kind in WORDS.items() if type(operation) is kind)
+    given = [*names]
     for place, field in enumerate(fields(operation)):
         value = getattr(operation, field.name)
         if place < FIRST.get(word, 1):
