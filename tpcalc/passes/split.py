@@ -42,7 +42,7 @@ from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Type
 from tpcalc.program.views import leaf_of, scale_of
 
-__all__ = ["SPLIT_RULES", "split", "traced"]
+__all__ = ["SPLIT_RULES", "celled", "split"]
 
 Cell = tuple[int, ...]
 Value = Ref | Form | Fraction | float
@@ -68,7 +68,7 @@ def split(program: Program) -> Program:
     return _split(program).out.finish(keep_unused=False) if program.has_blocks else program
 
 
-def traced(program: Program) -> Program:
+def celled(program: Program) -> Program:
     """The split program with further outputs: ``%7[0]`` is cell 0 of node 7.
 
     Sums that only stand in other sums are nodes here, after all others.

@@ -158,10 +158,12 @@ def _network(
 
 def _drawn(source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling) -> Any:
     """A network that shows these layers: the one that was asked about, cut where they end."""
+    from tpcalc.finite.networks.network import DrawnNetwork
+
     place = width, width, seed, sampling.device, sampling.dtype
     if all(layer.node is not None for layer in graph.layers):
         network = network_of(source, *place)
-        if len(network.taps) > graph.last:
+        if isinstance(network, DrawnNetwork) and len(network.taps) > graph.last:
             network.taps = network.taps[: graph.last + 1]
             return network
     return network_of(graph, *place)
