@@ -9,9 +9,9 @@ import pytest
 from tpcalc.catalog.activations import lookup
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import Dense, Elementwise, Input
-from tpcalc.finite.layered.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
+from tpcalc.finite.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

@@ -12,13 +12,13 @@ import time
 
 import numpy as np
 import pytest
+from layered import Activation, BatchNorm, Bias, Dense, Input, LayerNorm, Lines, chain
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.quadrature import gap
-from tpcalc.signal.graph import LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.operations import Activation, BatchNorm, Bias, Dense, Input, LayerNorm
+from tpcalc.signal.reading import propagate
 
 DEPTH = 100
 NAMES = ["tanh", "gelu", "relu", "erf", "selu", "even_tanh"]
@@ -36,7 +36,7 @@ def best(run, rounds=5):
     return min(times)
 
 
-def plain(name: str, *norm) -> LayerGraph:
+def plain(name: str, *norm) -> Lines:
     tau = lookup(name).fn.expr
     weights = 1 / Kernels(tau).second(Bounded(1.0)).value
     block = [Dense(weights), Bias(0.05), *norm, Activation(tau, name)]

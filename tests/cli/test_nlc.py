@@ -23,8 +23,9 @@ def test_an_architecture(tpcalc: Run) -> None:
 
 def test_a_file_and_a_report(tpcalc: Run, tmp_path: Path) -> None:
     place, out = tmp_path / "net.txt", tmp_path / "nlc.md"
-    place.write_text("x = input(1, 0)\na = dense(x, 2)\nb = relu(a)\nc = 0.5*a + b\n")
-    ran = tpcalc("nlc", place, "-o", out)  # a and relu(a): the recursion does not hold
+    lines = ("a = dense(x, 2)", "b = relu(a)", "c = dense(b)", "d = b + c", "e = tanh(d)")
+    place.write_text("\n".join(("x = input(1, 0)", *lines)))
+    ran = tpcalc("nlc", place, "-o", out)  # tanh of a sum with a relu: the recursion does not hold
     assert ran.code == 0 and "limit of the program" in ran.out
     assert out.read_text(encoding="utf-8").startswith("# Nonlinearity: net.txt")
 
@@ -39,8 +40,9 @@ def test_a_file_says_what_its_layers_are(tpcalc: Run, tmp_path: Path) -> None:
 def test_weights_keep_a_second_moment_of_1(tpcalc: Run) -> None:
     words = ("--biases", "1/5", "--rank", "1/4", "--bias", "span", "--act", "tanh", "--depth", 20)
     layers = tpcalc("nlc", "mlp", *words, "--json").json["result"]["layers"]
-    biases = [row for row in layers if row["operation"] == "bias in the span"]
-    assert biases[-1]["square"]["value"] == pytest.approx(1, rel=1e-6)
+    written = [layers[k - 1] for k, row in enumerate(layers) if row["operation"] == "tanh"]
+    assert [row["operation"] for row in layers[1:4]] == ["dense", "bias", "dense"]  # C (A x + b)
+    assert written[-1]["square"]["value"] == pytest.approx(1, rel=1e-6)
 
 
 def test_deep_networks_are_cut_in_a_terminal_and_die(tpcalc: Run) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import sympy
 from agree import agree
+from layered import Activation as Curve
+from layered import Addition, Dense, Lines, Word, chain
 from oracles.seed0_data import XI0
 from sympy import Rational, acos, asin, exp, pi, sqrt
 
@@ -19,7 +21,6 @@ from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Method, Status
-from tpcalc.signal.graph import LayerGraph
 
 Activation = Callable[[Expr], Expr]
 
@@ -242,10 +243,10 @@ def test_peers_5_2_tat(name: str) -> None:
     assert tp.expect(lambda z: z * phi(z) * derived(z)).value == pytest.approx(1, abs=1e-9)
 
 
-def residual_network(phi: Activation) -> LayerGraph:
+def residual_network(phi: Activation) -> Lines:
     """The network behind the parameters: blocks (3, 4, 23, 3) of weight .6 on the way around."""
-    layer = [tp.signal.Activation(phi(Var(0))), tp.signal.Dense()]
-    graph = tp.signal.chain(tp.signal.Input(1, 0), [])
+    layer: tuple[Word, Word] = (Curve(phi(Var(0))), Dense())
+    graph = chain(tp.signal.Input(1, 0), [])
     for blocks in (3, 4, 23, 3):
         for block in range(blocks):
             around = start = graph.last
@@ -255,7 +256,7 @@ def residual_network(phi: Activation) -> LayerGraph:
             graph = graph.then(layer[0], start).then(layer[1])
             for operation in (*layer, *layer):
                 graph = graph.then(operation)
-            graph = graph.then(tp.signal.Addition((0.6, 0.8)), around, graph.last)
+            graph = graph.then(Addition((0.6, 0.8)), around, graph.last)
     return graph.then(layer[0])
 
 

@@ -11,6 +11,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf, expit
 
 from tpcalc import signal
+from tpcalc.catalog.activations import lookup
 from tpcalc.functions import Var
 
 Array = Any
@@ -121,7 +122,7 @@ def test_fixed_points_below_the_grid() -> None:
 
 def test_a_kind_agrees_with_its_slope_where_rounding_hides_the_other_point() -> None:
     """Two crossings 2e-6 apart: the one at 1 is stable or not by its slope, and a note is made."""
-    relu = signal.Activation.named("relu").tau
+    relu = lookup("relu").fn.expr
     mean = float((2 * np.pi) ** -0.5)
     for off, kind in ((1e-7, "stable"), (-1e-7, "unstable")):
         found = signal.Iteration(relu - mean * (1 + off)).found

@@ -13,10 +13,10 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import Bias, Dense, Elementwise, Input, Step
-from tpcalc.finite.layered.surrogates import elementlike_inputs, gaussian_inputs, sphere_inputs
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments, singular_values
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.statistics import summary
+from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs, sphere_inputs
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.spectra.spectrum import (
     finite_variance,

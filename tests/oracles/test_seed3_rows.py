@@ -43,9 +43,9 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
 
     from tpcalc.finite.layered.network import Layered
     from tpcalc.finite.layered.steps import Bias, Dense, Elementwise, Input, Step
-    from tpcalc.finite.layered.surrogates import sphere_inputs
     from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
     from tpcalc.finite.statistics import summary
+    from tpcalc.finite.surrogates import sphere_inputs
 
     layer = LayerMap(act("tanh"), 7, 0.2, rank=QUARTER)
     steps: list[Step] = [
@@ -64,7 +64,7 @@ def test_S3_16_preactivations_are_gaussian_on_the_span() -> None:
     """h = C z with z ~ N(0, q / gamma): the covariance of h is (q / gamma) C C^T, a projector."""
     from tpcalc.finite.layered.network import Layered
     from tpcalc.finite.layered.steps import Dense, Input
-    from tpcalc.finite.layered.surrogates import gaussian_inputs
+    from tpcalc.finite.surrogates import gaussian_inputs
 
     width, fan_in, count, variance = 16, 1000, 2000, 3.0
     network = Layered([Input(), Dense(variance, rank=QUARTER)], width, fan_in, seed=1)

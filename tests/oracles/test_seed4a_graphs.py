@@ -8,16 +8,7 @@ from math import log10, sqrt
 
 import numpy as np
 import pytest
-
-import tpcalc as tp
-from tpcalc.errors import StudyError
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
-from tpcalc.signal.exponents import exponents
-from tpcalc.signal.graph import LayerGraph, chain, propagate
-from tpcalc.signal.macro_layers import MacroLayers, drawn_macro_layers
-from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
-from tpcalc.signal.operations import (
+from layered import (
     Activation,
     Addition,
     BatchNorm,
@@ -25,11 +16,22 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
-    Operation,
+    Lines,
     SharedBias,
     SpanBias,
+    Word,
+    chain,
 )
+
+import tpcalc as tp
+from tpcalc.errors import StudyError
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
+from tpcalc.signal.exponents import exponents
+from tpcalc.signal.macro_layers import MacroLayers, drawn_macro_layers
+from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
 from tpcalc.signal.program import program_of
+from tpcalc.signal.reading import propagate
 from tpcalc.signal.spread import spread
 from tpcalc.signal.stability import stability
 
@@ -70,7 +72,7 @@ ROWS = [
 def test_S4_39_case27_table_A1(
     design: MacroLayers, value: float, bias: float, measured: float, lbias: float
 ) -> None:
-    graph = design.graph()
+    graph = design.network()
     states = propagate(graph)
     found = nlc(graph)
     assert found.value == pytest.approx(value, rel=1e-4)
@@ -85,13 +87,13 @@ def test_S4_39_architectures_of_the_study_are_drawn_and_have_a_coefficient() -> 
     assert {design.norm for design in designs} == {"none", "layer", "batch"}
     small = [d for d in designs if d.count <= 9 and d.norm != "none"]
     assert small
-    assert all(nlc(design.graph()).value > 1 for design in small)
+    assert all(nlc(design.network()).value > 1 for design in small)
     with pytest.raises(StudyError, match="there is none"):
         MacroLayers(3, "tanh", start="norm")
 
 
 def test_S4_35_case17_bandwidth_of_the_kernel() -> None:
-    layers: list[Operation] = [
+    layers: list[Word] = [
         Dense(1.5),
         LayerNorm(),
         named("softplus"),
@@ -111,7 +113,7 @@ def test_S4_35_case17_bandwidth_of_the_kernel() -> None:
 
 def test_S4_35_case17_the_slope_is_that_of_the_kernel() -> None:
     """Also with batch norm, and where layers with means are added."""
-    layers: list[Operation] = [
+    layers: list[Word] = [
         Dense(1.5),
         BatchNorm(),
         named("gelu"),
@@ -122,7 +124,7 @@ def test_S4_35_case17_the_slope_is_that_of_the_kernel() -> None:
     ]
     graph = chain(Input(1.2, 0.3), layers)
     assert bandwidth(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
-    plain = LayerGraph(chain(Input(1.2, 0.3), [Dense(1), named("relu")]).layers)
+    plain = chain(Input(1.2, 0.3), [Dense(1), named("relu")])
     plain = plain.then(Dense(1), 0).then(named("softplus")).then(Addition((1, -0.5)), 2, 4)
     h, r = 1e-4, 0.5
 
@@ -135,9 +137,9 @@ def test_S4_35_case17_the_slope_is_that_of_the_kernel() -> None:
 
 def test_S4_19_any_number_of_inputs() -> None:
     """The kernel of a ReLU network with three arguments, case 38, and the recursion."""
-    found = covariance(chain(Input(), [named("relu")]), [[1, 0.5], [0.5, 2]])
+    found = covariance(chain(Input(), [Dense(1), named("relu")]), [[1, 0.5], [0.5, 2]])
     assert found.values[0, 1] == pytest.approx(0.3642988817, abs=1e-10)
-    layers: list[Operation] = [
+    layers: list[Word] = [
         Dense(1.5),
         Bias(0.1),
         LayerNorm(),
@@ -159,7 +161,7 @@ def test_S4_19_any_number_of_inputs() -> None:
 
 def test_S4_36_case31_squares_amplify_deviations() -> None:
     square = named("square")
-    layers: list[Operation] = [Dense(1 / 3), square]
+    layers: list[Word] = [Dense(1 / 3), square]
     found = stability(chain(Input(1, 0), [*(layers * 5), Dense(1 / 3)]))
     assert found.factors[-1].value == pytest.approx(2**5, rel=1e-12)
     assert found.label == "unstable"
@@ -169,7 +171,7 @@ def test_S4_36_case31_squares_amplify_deviations() -> None:
 
 
 def test_S4_36_layer_norm_takes_deviations_out() -> None:
-    layers: list[Operation] = [Dense(1), LayerNorm(), named("swish")]
+    layers: list[Word] = [Dense(1), LayerNorm(), named("swish")]
     found = stability(chain(Input(), layers * 4))
     assert found.factors[-1].value == 0
     assert (found.label, found.worst) == ("stable", 1.0)  # what the activations read is exact
@@ -188,8 +190,8 @@ def test_S4_36_deviations_grow_as_said() -> None:
     for _ in range(3):
         q = rng.uniform(0.5, 2)
 
-        def graph(q: float) -> LayerGraph:
-            layers: list[Operation] = [Dense(1.3), Bias(0.2), named("gelu"), Dense(1.1)]
+        def graph(q: float) -> Lines:
+            layers: list[Word] = [Dense(1.3), Bias(0.2), named("gelu"), Dense(1.1)]
             return (
                 chain(Input(q, 0), layers).then(Addition((0.7, 0.5)), 2, 4).then(named("tanh"), 4)
             )
@@ -237,13 +239,13 @@ def test_S4_43_case40_exponents_of_dense_layers() -> None:
 
 
 def test_S4_43_case40_exponents_are_those_of_the_program() -> None:
-    layers: list[Operation] = [
+    layers: list[Word] = [
         Dense(1, exponent=Fraction(-1, 2)),
         named("tanh"),
         Dense(2),
         Bias(0.1),
     ]
-    extras: list[list[Operation]] = [
+    extras: list[list[Word]] = [
         [],
         [named("relu"), Dense(1, exponent=Fraction(1)), named("relu")],
     ]
@@ -259,7 +261,7 @@ def test_S4_43_case40_exponents_are_those_of_the_program() -> None:
 def test_S3_2_A19_shared_bias_is_random_at_any_width() -> None:
     """sigma_alpha^2 = 6, sigma_b^2 = 0.4, gamma = 1/4, tanh at q = 0.6."""
     tanh = named("tanh")
-    common: list[Operation] = [tanh, Dense(6, rank=0.25)]
+    common: list[Word] = [tanh, Dense(6, rank=0.25)]
     shared = spread(chain(Input(0.6, 0), [*common, SharedBias(0.4, 0.25)]), draws=1000, seed=1)[-1]
     each = propagate(chain(Input(0.6, 0), [*common, SpanBias(0.4, 0.25)]))[-1]
     assert each.square.value == pytest.approx(0.55594, abs=1e-5)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
+from layered import Dense as Map
+from layered import Lines, chain
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
@@ -27,11 +29,6 @@ from tpcalc.finite.layered.steps import (
     LayerNorm,
     Step,
 )
-from tpcalc.finite.layered.surrogates import (
-    elementlike_inputs,
-    gaussian_inputs,
-    sphere_inputs,
-)
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
 from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
@@ -40,13 +37,18 @@ from tpcalc.finite.nonlinearity.linear_part import linear_part
 from tpcalc.finite.nonlinearity.local_linearity import local_linearity
 from tpcalc.finite.nonlinearity.variances import layer_variances
 from tpcalc.finite.statistics import summary
+from tpcalc.finite.surrogates import (
+    elementlike_inputs,
+    gaussian_inputs,
+    sphere_inputs,
+)
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.results import Estimate
 from tpcalc.signal import operations
-from tpcalc.signal.graph import LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.nonlinearity import nlc as mean_field_nlc
+from tpcalc.signal.reading import propagate
 
 pytestmark = pytest.mark.torch
 
@@ -68,13 +70,13 @@ def debiased(expr: Expr) -> Expr:
     return const(scale) * expr + const(-scale * mean)
 
 
-def graph_of(steps: Sequence[Step], comean: float = 0.0) -> LayerGraph:
+def graph_of(steps: Sequence[Step], comean: float = 0.0) -> Lines:
     """The layers as the recursion has them."""
-    graph = LayerGraph((chain(operations.Input(1.0, comean), []).layers[0],))
+    graph = chain(operations.Input(1.0, comean), [])
     for index, step in enumerate(steps[1:], start=1):
         own: Any
         if isinstance(step, Dense):
-            own = operations.Dense(step.variance)
+            own = Map(step.variance)
         elif isinstance(step, Bias):
             own = operations.Bias(step.variance)
         elif isinstance(step, Elementwise):

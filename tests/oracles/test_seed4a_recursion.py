@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from math import pi, sqrt
 
 import pytest
-
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.functions import Expr, Var
-from tpcalc.functions.expr import const, substitute
-from tpcalc.signal.graph import LayerGraph, chain, propagate
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.nonlinearity import coefficient, nlc, path_nlc
-from tpcalc.signal.operations import (
+from layered import (
     Activation,
     Addition,
     BatchNorm,
@@ -22,8 +14,18 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
-    Operation,
+    Lines,
+    Word,
+    chain,
 )
+
+from tpcalc.catalog.activations import lookup
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.expr import const, substitute
+from tpcalc.signal.kernels import Kernels
+from tpcalc.signal.nonlinearity import coefficient, nlc, path_nlc
+from tpcalc.signal.reading import propagate
 
 ONE = Bounded(1.0)
 
@@ -50,7 +52,7 @@ def debiased(name: str) -> Activation:
     return calibrated(expr, Kernels(expr).mean(ONE).value)
 
 
-def plain(tau: Operation, depth: int, variance: float = 1.0) -> LayerGraph:
+def plain(tau: Word, depth: int, variance: float = 1.0) -> Lines:
     return chain(Input(1, 0), [Dense(variance), tau] * depth)
 
 
@@ -113,7 +115,7 @@ def test_S4_24_case11_tanh_with_biases() -> None:
         (BatchNorm(), (0.5, 1 / (2 * pi), 1.53708531, (pi / (pi - 1)) ** 1.5, 1.21117390)),
     ],
 )
-def test_S4_24_case12_13_normalized(norm: Operation, numbers: Sequence[float]) -> None:
+def test_S4_24_case12_13_normalized(norm: Word, numbers: Sequence[float]) -> None:
     block = [Dense(2), Bias(0.1), norm, Activation(act("relu"))]
     graph = chain(Input(1.0, 0.3), [*block * 3, Dense(1)])
     last = propagate(graph)[-1]
@@ -134,7 +136,7 @@ def test_S4_24_29_case14_three_way_addition() -> None:
     assert path_nlc(graph).value == pytest.approx(nlc(graph).value, rel=1e-10)
 
 
-def residual(norm: Operation) -> LayerGraph:
+def residual(norm: Word) -> Lines:
     """Dense(1.3), then 4 blocks out = a + Bias(.05) Dense(1) sqrt(2) relu(norm(a))."""
     rectified = Activation(const(sqrt(2)) * act("relu"))
     graph = chain(Input(1.0, 0.25), [Dense(1.3)])
@@ -153,7 +155,7 @@ def residual(norm: Operation) -> LayerGraph:
         (BatchNorm(), (3.701760, 8.024957, 1.27511054, 1.218926)),
     ],
 )
-def test_S4_24_29_case15_16_residual(norm: Operation, numbers: Sequence[float]) -> None:
+def test_S4_24_29_case15_16_residual(norm: Word, numbers: Sequence[float]) -> None:
     graph = residual(norm)
     last = propagate(graph)[-1]
     assert last.square.value == pytest.approx(5.5, abs=1e-9)

@@ -8,6 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layered import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Dense,
+    Input,
+    LayerNorm,
+    Lines,
+    Word,
+    chain,
+)
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import StudyError
@@ -21,19 +33,9 @@ from tpcalc.signal.answer import nonlinearity
 from tpcalc.signal.black_box.labels import elem_like_pairs
 from tpcalc.signal.covariance import covariance
 from tpcalc.signal.exponents import exponents
-from tpcalc.signal.graph import LayerGraph, chain, propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
-from tpcalc.signal.operations import (
-    Activation,
-    Addition,
-    BatchNorm,
-    Bias,
-    Dense,
-    Input,
-    LayerNorm,
-    Operation,
-)
+from tpcalc.signal.reading import propagate
 
 ONE = Bounded(1.0)
 NAMES = (
@@ -112,7 +114,7 @@ def test_S4_32_case25_as_printed() -> None:
     assert LengthKernel(act("selu")).slope_at_zero == pytest.approx(1.448264, abs=1.01e-6)
 
 
-def three_ways() -> LayerGraph:
+def three_ways() -> Lines:
     """.5 a + 1 b + 2 c: case 14."""
     relu, one = act("relu"), sqrt(0.5 - 1 / (2 * pi))
     debiased = Activation(const(1 / one) * relu + const(-1 / (sqrt(2 * pi) * one)))
@@ -158,7 +160,7 @@ def test_S4_24_case26_warns_of_nothing_and_a_difference_fails() -> None:
         warnings.simplefilter("error")
         gap = kernels.gap(ONE, Bounded(v))
         slope = kernels.slope(ONE).value
-        block: list[Operation] = [Dense(1.21), LayerNorm(), named("gaussian:1/2")]
+        block: list[Word] = [Dense(1.21), LayerNorm(), named("gaussian:1/2")]
         state = propagate(chain(Input(1, 0), block * 33))[-1]
     assert gap.value == pytest.approx(slope * v, rel=1e-9)
     assert state.gap.error < 1e-9 * state.gap.value < 1e-20
@@ -205,9 +207,9 @@ def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
 
     from tpcalc.finite.layered import steps
     from tpcalc.finite.layered.network import Layered
-    from tpcalc.finite.layered.surrogates import sphere_inputs
     from tpcalc.finite.nonlinearity.coefficient import nlc as measured
     from tpcalc.finite.statistics import summary
+    from tpcalc.finite.surrogates import sphere_inputs
 
     relu = steps.Elementwise(const(sqrt(2)) * act("relu"))
     layers = [steps.Input(), steps.Dense(1.0), relu, steps.LayerNorm()]
@@ -253,7 +255,7 @@ def test_S4_43_scales_and_biases_of_layers_are_judged() -> None:
 def test_S4_45_what_follows_from_the_recursion() -> None:
     """Section 5.5: widths, skips, normalisation and activations, as experiments found them."""
 
-    def wide(width: float, tau: str = "tanh") -> LayerGraph:
+    def wide(width: float, tau: str = "tanh") -> Lines:
         block = [Dense(1.5, width=width), Bias(0.1), named(tau)]
         return chain(Input(1, 0.2), [*block * 3, Dense(1)])
 

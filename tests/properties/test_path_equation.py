@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from tpcalc import signal
-from tpcalc.signal.graph import LayerGraph, chain
-from tpcalc.signal.operations import (
+from layered import (
     Activation,
     Addition,
     BatchNorm,
@@ -15,8 +12,12 @@ from tpcalc.signal.operations import (
     Dense,
     Input,
     LayerNorm,
-    Operation,
+    Lines,
+    Word,
+    chain,
 )
+
+from tpcalc import signal
 
 NAMES = st.sampled_from(["relu", "erf", "abs", "relu^2", "sin"])
 BATCHES = st.none() | st.integers(4, 300)
@@ -24,13 +25,14 @@ SIZES = st.sampled_from([0.3, 1.0, 1.7])
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> LayerGraph:
+def graphs(draw: st.DrawFn) -> Lines:
     """Branches of up to two blocks, each added to what it starts from."""
     graph = chain(Input(1, draw(st.sampled_from([0.0, 0.4]))), [Dense(1)])
+    batch = draw(BATCHES)
     for _ in range(draw(st.integers(1, 3))):
         before = graph.last
         for _ in range(draw(st.integers(1, 2))):
-            norms: list[Operation] = [BatchNorm(draw(BATCHES)), LayerNorm(), Bias(0.2)]
+            norms: list[Word] = [BatchNorm(batch), LayerNorm(), Bias(0.2)]
             graph = graph.then(draw(st.sampled_from(norms)))
             graph = graph.then(Activation.named(draw(NAMES))).then(Dense(draw(SIZES)))
         graph = graph.then(Addition((draw(SIZES), draw(SIZES))), before, graph.last)
@@ -39,7 +41,7 @@ def graphs(draw: st.DrawFn) -> LayerGraph:
 
 @settings(max_examples=25, deadline=None)
 @given(graphs())
-def test_the_coefficient_is_the_same_by_paths(graph: LayerGraph) -> None:
+def test_the_coefficient_is_the_same_by_paths(graph: Lines) -> None:
     found, by_paths = signal.nlc(graph), signal.path_nlc(graph)
     assert abs(found.value - by_paths.value) <= found.stderr + by_paths.stderr
     assert by_paths.stderr <= 1e-9 * by_paths.value

@@ -10,6 +10,7 @@ from itertools import product
 from math import prod
 from typing import ClassVar
 
+from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import locate, misuse
 from tpcalc.dsl.operands import noun
@@ -28,7 +29,7 @@ from tpcalc.program.program import Program, prune
 from tpcalc.program.types import Axes, Ref
 from tpcalc.program.views import nonlin_of
 
-__all__ = ["INPUT", "Architecture", "slots", "written"]
+__all__ = ["INPUT", "Architecture", "slots", "traced", "written"]
 
 INPUT = "x"
 FEATURES = "in"
@@ -69,9 +70,14 @@ class Architecture(ABC):
         """The finite axes of one input besides its features: ``{"p": 4}`` for 4 tokens."""
         return {}
 
+    @property
+    def infinite(self) -> tuple[str, ...]:
+        """Those axes whose cells stand for infinitely many, as of an infinite batch."""
+        return ()
+
     @abstractmethod
-    def forward(self, t: NetworkTracer, x: Scalar) -> Scalar | Sequence[Scalar]:
-        """The outputs for one input.
+    def forward(self, t: NetworkTracer, x: Scalar) -> Value | Sequence[Scalar]:
+        """The outputs for one input; a vector where the network ends with a wide layer.
 
         Args:
             t: Makes parameters.
@@ -81,7 +87,7 @@ class Architecture(ABC):
     @cached_property
     def smallest(self) -> Program:
         """Its program with one feature and one output."""
-        return written(self, self.tokens, 1)
+        return traced(self, self.tokens, 1)
 
     @property
     def tokens(self) -> int:
@@ -155,7 +161,37 @@ def _axes(network: Architecture, dimension: int) -> Axes:
 
 
 def written(network: Architecture, dimension: int, outputs: int) -> Program:
-    """The program of a network, its data a slot and its parameters marked.
+    """The program of a network as it is run: of inputs that are given, with a readout.
+
+    Args:
+        network: The network.
+        dimension: The number of numbers of an input.
+        outputs: The number of outputs of its readout.
+
+    Raises:
+        StudyError: A network of infinitely many inputs at once.
+        TraceError: A network without a readout.
+    """
+    if network.infinite:
+        raise StudyError(
+            f"the axis {network.infinite[0]!r} of {network.words} stands for infinitely many "
+            "inputs, and a program has as many as are written.",
+            where=network.line or network.name,
+            hint="Give the axis a size (batch=); tp.signal follows the infinite batch.",
+        )
+    program = traced(network, dimension, outputs)
+    for name, ref in program.outputs:
+        if name == "f" and program.types[ref].width:
+            raise misuse(
+                f"the forward pass of {network.name} returns a vector, {program.place(ref)}.",
+                "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
+                where=network.line,
+            )
+    return program
+
+
+def traced(network: Architecture, dimension: int, outputs: int) -> Program:
+    """The program that a forward pass writes, its data a slot and its parameters marked.
 
     Args:
         network: The network.
@@ -189,8 +225,8 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
     return _placed(program)
 
 
-def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Scalar]]:
-    if isinstance(found, Scalar):
+def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Value]]:
+    if isinstance(found, Value):
         yield "f", found
         return
     if not isinstance(found, list | tuple) or not found:

@@ -25,6 +25,8 @@ class Network:
 
     Attributes:
         axes: The finite axes of one input besides its features: ``{"p": 4}`` for 4 tokens.
+        infinite: Those of them that stand for infinitely many cells, ``("b",)`` for an infinite
+            batch; only ``tp.signal`` takes such networks.
 
     Example:
         >>> import tpcalc as tp
@@ -43,6 +45,7 @@ class Network:
     """
 
     axes: ClassVar[Mapping[str, int]] = {}
+    infinite: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, t: NetworkTracer) -> None:
         """Parameters are made here.
@@ -137,6 +140,12 @@ class Own(Architecture):
     def axes(self) -> Mapping[str, int]:
         """The finite axes of one input besides its features."""
         return self._axes
+
+    @property
+    def infinite(self) -> tuple[str, ...]:
+        """Those axes whose cells stand for infinitely many."""
+        found: tuple[str, ...] = getattr(self._source, "infinite", ())
+        return found
 
     @property
     def words(self) -> str:

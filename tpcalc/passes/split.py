@@ -19,7 +19,6 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, substitute
 from tpcalc.functions.numbers import Number, as_number
@@ -27,7 +26,6 @@ from tpcalc.orders import Ex
 from tpcalc.passes.forms import Form
 from tpcalc.program.nodes import (
     Data,
-    Family,
     Input,
     Kind,
     LinComb,
@@ -46,7 +44,7 @@ from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Axes, Type
 from tpcalc.program.views import input_of, leaf_of, scale_of
 
-__all__ = ["SPLIT_RULES", "Report", "split", "split_reports"]
+__all__ = ["SPLIT_RULES", "Report", "celled", "split", "split_reports"]
 
 INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 Cell = tuple[int, ...]
@@ -113,14 +111,35 @@ def split(program: Program) -> Program:
         >>> [name for name, _ in split(builder.finish()).outputs]
         ['x[0]', 'x[1]']
     """
-    if not program.has_blocks:
-        return program
+    return _split(program).out.finish(keep_unused=False) if program.has_blocks else program
+
+
+def celled(program: Program) -> Program:
+    """The split program with further outputs: ``%7[0]`` is cell 0 of node 7.
+
+    Sums that only stand in other sums are nodes here, after all others.
+
+    Args:
+        program: Any program.
+    """
+    state = _split(program)
+    for ref, cells in enumerate(state.values):
+        for cell, value in cells.items():
+            if isinstance(value, Fraction | float):
+                continue
+            node = state.node(value)
+            if state.out.type(node).kind is not Kind.MATRIX:
+                state.out.output(_named(f"%{ref}", cell), node)
+    return state.out.finish(keep_unused=False)
+
+
+def _split(program: Program) -> _Split:
     state = _Split(program, Builder(program.dims))
     interpret(program, SPLIT_RULES, state)
     for name, ref in program.outputs:
         for cell, value in state.values[ref].items():
             state.out.output(_named(name, cell), state.node(value))
-    return state.out.finish(keep_unused=False)
+    return state
 
 
 def _named(name: str, cell: Cell) -> str:
@@ -325,25 +344,9 @@ def _input(node: Input, ref: Ref, state: _Split) -> dict[Cell, Any]:
         return {cell: state.add(Input(family, index)) for index, cell in enumerate(cells)}
     if not family.axes:
         return {(): state.add(node)}
-    parts = [_part(family, index) for index in range(family.size)]
+    parts = [family.part(index) for index in range(family.size)]
     chosen = parts if node.cell is None else [parts[node.cell]]
     return {cell: state.add(Input(part)) for cell, part in zip(cells, chosen, strict=True)}
-
-
-def _part(family: Family, index: int) -> Family:
-    """One of several matrices or random numbers."""
-    name = family.cell_name(index)
-    if family.width:
-        return Family(name, family.width, law=family.law, mark=family.mark)
-    row = (0,) * family.size if family.cov is None else family.cov[index]
-    if any(value != 0 for other, value in enumerate(row) if other != index):
-        raise ProgramError(
-            f"the random numbers {family.name!r} are correlated.",
-            hint="Draw independent ones, and write the correlated ones as combinations of them.",
-        )
-    variance = 1 if family.cov is None else row[index]
-    mean = (family.mean[index] if family.mean else 0,)
-    return Family(name, (), mean=mean, cov=((variance,),), mark=family.mark)
 
 
 def _rename(node: Rename, ref: Ref, state: _Split) -> dict[Cell, Any]:

@@ -105,6 +105,26 @@ class Family:
                 return root
         return sqrt(variance)
 
+    def part(self, index: int) -> Family:
+        """One of several matrices or random numbers, as a family of its own.
+
+        Raises:
+            ProgramError: Random numbers that are correlated.
+        """
+        name = self.cell_name(index if self.axes else None)
+        if self.width:
+            return Family(name, self.width, law=self.law, mark=self.mark)
+        row = (0,) * self.size if self.cov is None else self.cov[index]
+        if any(value != 0 for other, value in enumerate(row) if other != index):
+            raise ProgramError(
+                f"the random numbers {self.name!r} are correlated.",
+                hint="Draw independent ones, and write the correlated ones as combinations of "
+                "them.",
+            )
+        variance = 1 if self.cov is None else row[index]
+        mean = (self.mean[index] if self.mean else 0,)
+        return Family(name, (), mean=mean, cov=((variance,),), mark=self.mark)
+
     def cell_name(self, cell: int | None) -> str:
         """The name of a cell: ``x[1]``, or ``x`` of a family of one."""
         return self.name if cell is None else f"{self.name}[{cell}]"

@@ -1,17 +1,19 @@
 """Signal propagation: layers, maps, spectra, the nonlinearity coefficient (``tp.signal``).
 
-``operations``, ``graph``: networks as graphs of layers, the mean-field state carried through them.
-``reading``, ``stretches``, ``fusing``, ``norms``: every network as such layers.
+``reading``, ``stretches``, ``fusing``, ``parts``, ``norms``, ``batch``: networks as layers.
+``operations``, ``graph``: what those layers are, and the mean-field state carried through them.
+``lines``, ``words``, ``notation``: networks written line by line; ``architectures``,
+``macro_layers`` write such lines.
 ``given``: activations, however they are handed over.
 ``maps``, ``curves``, ``survey``: length and correlation maps, edge of chaos, depth scales.
 ``spectra``, ``probes``: squared singular values of Jacobians.
-``nonlinearity``, ``answer``: the nonlinearity coefficient of a graph; ``black_box``: of a function;
+``nonlinearity``, ``answer``: the nonlinearity coefficient; ``black_box``: that of a function;
 ``tpcalc.finite.nonlinearity``: of networks of finite width.
 ``activations``: what one activation does.
 """
 
-from tpcalc.finite.layered.surrogates import elementlike_inputs as elementlike_inputs
-from tpcalc.finite.layered.surrogates import gaussian_inputs as gaussian_inputs
+from typing import Any
+
 from tpcalc.finite.nonlinearity import coefficient as _measured
 from tpcalc.finite.nonlinearity.between import between as between
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments as jacobian_moments
@@ -29,6 +31,8 @@ from tpcalc.finite.nonlinearity.tangent import parameter_growth as parameter_gro
 from tpcalc.finite.nonlinearity.tangent import tangent_transfer as tangent_transfer
 from tpcalc.finite.nonlinearity.taps import tapped as tapped
 from tpcalc.finite.nonlinearity.variances import layer_variances as layer_variances
+from tpcalc.finite.surrogates import elementlike_inputs as elementlike_inputs
+from tpcalc.finite.surrogates import gaussian_inputs as gaussian_inputs
 from tpcalc.signal.activations.asymptotics import asymptotes as asymptotes
 from tpcalc.signal.activations.calibrate import calibrated as calibrated
 from tpcalc.signal.activations.calibrate import debiased as debiased
@@ -76,9 +80,6 @@ from tpcalc.signal.covariance import bandwidth as bandwidth
 from tpcalc.signal.covariance import covariance as covariance
 from tpcalc.signal.covariance import kernel_slope as kernel_slope
 from tpcalc.signal.exponents import exponents as exponents
-from tpcalc.signal.graph import Layer as Layer
-from tpcalc.signal.graph import LayerGraph as LayerGraph
-from tpcalc.signal.graph import chain as chain
 from tpcalc.signal.kernels import Kernels as Kernels
 from tpcalc.signal.macro_layers import MacroLayers as MacroLayers
 from tpcalc.signal.macro_layers import drawn_macro_layers as drawn_macro_layers
@@ -102,16 +103,7 @@ from tpcalc.signal.nonlinearity import nlc as nlc
 from tpcalc.signal.nonlinearity import path_nlc as path_nlc
 from tpcalc.signal.notation import graph_text as graph_text
 from tpcalc.signal.notation import parse_graph as parse_graph
-from tpcalc.signal.operations import Activation as Activation
-from tpcalc.signal.operations import Addition as Addition
-from tpcalc.signal.operations import BatchNorm as BatchNorm
-from tpcalc.signal.operations import Bias as Bias
-from tpcalc.signal.operations import Dense as Dense
 from tpcalc.signal.operations import Input as Input
-from tpcalc.signal.operations import LayerNorm as LayerNorm
-from tpcalc.signal.operations import Product as Product
-from tpcalc.signal.operations import SharedBias as SharedBias
-from tpcalc.signal.operations import SpanBias as SpanBias
 from tpcalc.signal.program import program_of as program_of
 from tpcalc.signal.reading import layers as layers
 from tpcalc.signal.reading import propagate as propagate
@@ -134,3 +126,28 @@ from tpcalc.signal.state import State as State
 from tpcalc.signal.survey import survey as survey
 
 measured_nlc = _measured.nlc
+
+
+_WRITTEN = {
+    "Layer": "a line of tp.signal.parse_graph",
+    "LayerGraph": "a function net(t, x), or tp.signal.parse_graph",
+    "chain": "a function net(t, x), or tp.signal.parse_graph",
+    "Dense": "t.linear(t.n, t.n) with a factor in front, or dense(a, variance) in a text",
+    "Bias": "t.linear(..., bias=True), or bias(a, variance) in a text",
+    "SpanBias": "tp.layers.LowRank(..., bias='span'), or span_bias(a, variance, rank) in a text",
+    "SharedBias": "tp.layers.LowRank(..., bias='shared'), or shared_bias(...) in a text",
+    "LayerNorm": "tp.layer_norm(h), or layer_norm(a) in a text",
+    "BatchNorm": "tp.layers.batch_norm(h, 'b'), or batch_norm(a) in a text",
+    "Addition": "a sum h + g, also in a text",
+    "Product": "a product h * g, also in a text",
+    "Activation": "the activation itself: tp.tanh, 'tanh', a formula, a function",
+}
+"""What took the place of names that this room had before networks were written in one way."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WRITTEN:
+        raise AttributeError(
+            f"tp.signal.{name} is gone: networks are written as networks. Write {_WRITTEN[name]}."
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,22 +5,33 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from time import perf_counter
+from typing import NamedTuple
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.own import as_network
+from tpcalc.program.views import input_of
 from tpcalc.results import Estimate, Method
-from tpcalc.results.nonlinearity import LayerRow, NoiseReach, Nonlinearity, PathRow
+from tpcalc.results.nonlinearity import (
+    LayerRow,
+    MeasuredEnd,
+    MeasuredRow,
+    NoiseReach,
+    Nonlinearity,
+    PathRow,
+    Route,
+)
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.conditions import findings, grouped
+from tpcalc.signal.described import described
 from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
+from tpcalc.signal.network_program import program_of
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
-from tpcalc.signal.notation import described
-from tpcalc.signal.operations import Activation, BatchNorm, Input, SharedBias
-from tpcalc.signal.program import program_of
-from tpcalc.signal.reading import Layers, layers
+from tpcalc.signal.operations import Activation, BatchNorm, Input
+from tpcalc.signal.parts import NotFollowed
+from tpcalc.signal.reading import Layers, layers, start_of
 from tpcalc.signal.stability import Stability, stability
 from tpcalc.signal.state import State, exponential, logarithm
 
@@ -41,16 +52,16 @@ def nonlinearity(
 ) -> Nonlinearity:
     """The nonlinearity coefficient of a network, layer by layer, in theory and measured.
 
-    Where the recursion does not hold, the limit of the program of the graph takes its place, and
+    Where the recursion does not hold, the limit of the program of the network takes its place, and
     the answer says so.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         model: It in words.
         sampling: Networks of finite width to put beside it; None for none.
         seed: For limits that are sampled.
         progress: Called with the share of the networks that is done, and the width.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Returns:
         The answer; ``tp.report`` makes a page of it.
@@ -68,58 +79,106 @@ def nonlinearity(
         (1.40543, 'edge', 'recursion')
     """
     began = perf_counter()
-    graph = layers(network, inputs)
-    breaches = findings(graph.pairs)
-    refused = [each for each in breaches if each.kind == "refused"]
-    notes: list[str] = []
+    try:
+        found = _by_recursion(network, inputs, sampling, progress)
+    except NotFollowed as error:
+        found = _by_program(network, inputs, seed, error)
+    return Nonlinearity(
+        model=model or as_network(network).words,
+        text=found.text,
+        route=found.route,
+        nlc=found.rows[-1].total,
+        layers=found.rows,
+        paths=found.paths,
+        stability=found.steady.label if found.steady else "",
+        amplification=found.steady.worst if found.steady else 0.0,
+        conditions=found.conditions,
+        guidelines=_guidelines(found.rows),
+        measured=found.measured,
+        seeds=sampling.seeds if sampling and found.measured else 0,
+        notes=found.notes,
+        provenance=provenance(
+            hashlib.sha256(found.text.encode()).hexdigest(),
+            sampling.seed if sampling else seed,
+            _settings(sampling),
+            perf_counter() - began,
+        ),
+        ends=found.ends,
+        reaches=_reaches(found.steady, sampling),
+    )
+
+
+class _Found(NamedTuple):
+    """What one of the two routes says."""
+
+    route: Route
+    text: str
+    rows: tuple[LayerRow, ...]
+    notes: tuple[str, ...]
     paths: tuple[PathRow, ...] = ()
     steady: Stability | None = None
-    if refused:
-        states = _of_program(graph, seed)
-        notes.append(
-            f"The recursion does not hold ({refused[0]}); the numbers are limits of the program, "
-            "with q - c as a difference."
-        )
-    else:
-        states = propagate(graph)
-        found = heaviest_paths(graph)
-        paths = tuple(PathRow(each.layers, each.weight, each.product) for each in found)
-        steady = stability(graph, states)
-        notes += _stability_notes(steady, sampling)
-    rows = _rows(graph, states)
-    measured, ends = (
-        ((), ()) if sampling is None else measure_layers(graph, rows, sampling, progress)
-    )
+    conditions: tuple[str, ...] = ()
+    measured: tuple[MeasuredRow, ...] = ()
+    ends: tuple[MeasuredEnd, ...] = ()
+
+
+def _by_recursion(
+    network: Layers,
+    inputs: Input | None,
+    sampling: Sampling | None,
+    progress: Callable[[float, str], None] | None,
+) -> _Found:
+    graph = layers(network, inputs)
+    states = propagate(graph)
+    steady, rows = stability(graph, states), _rows(graph, states)
+    notes = _stability_notes(steady, sampling)
+    measured: tuple[MeasuredRow, ...] = ()
+    ends: tuple[MeasuredEnd, ...] = ()
     if sampling is not None:
+        measured, ends = measure_layers(network, graph, rows, sampling, progress)
         notes.append(
             "Means over seeds carry the standard error of the mean; networks of a width n differ "
             "from the limit by terms of the order of depth / n besides, and diagnostics of "
             f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
         )
-    text = described(graph)
-    return Nonlinearity(
-        model=model or _words(network, graph),
-        text=text,
-        route="program" if refused else "recursion",
-        nlc=rows[-1].total,
-        layers=rows,
-        paths=paths,
-        stability=steady.label if steady else "",
-        amplification=steady.worst if steady else 0.0,
-        conditions=grouped(breaches),
-        guidelines=_guidelines(rows),
-        measured=measured,
-        seeds=sampling.seeds if sampling else 0,
-        notes=tuple(notes),
-        provenance=provenance(
-            hashlib.sha256(text.encode()).hexdigest(),
-            sampling.seed if sampling else seed,
-            _settings(sampling),
-            perf_counter() - began,
-        ),
-        ends=ends,
-        reaches=_reaches(steady, sampling),
+    paths = tuple(PathRow(each.layers, each.weight, each.product) for each in heaviest_paths(graph))
+    conditions = grouped(findings(graph))
+    found = (tuple(notes), paths, steady, conditions, measured, ends)
+    return _Found("recursion", described(graph), rows, *found)
+
+
+def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFollowed) -> _Found:
+    """The limit of the program, for the vectors that the network reports.
+
+    Raises:
+        NotFollowed: (of the recursion) The network has no such program either, or does not
+            self-average.
+    """
+    start = inputs or start_of(network)
+    try:
+        program = program_of(network, start)
+    except TpcalcError:
+        raise refused from None
+    drawn = [node for node in map(input_of, program.nodes) if node is not None]
+    if not all(node.family.width for node in drawn):
+        raise StudyError(
+            "one bias shared by all coordinates does not self-average.",
+            where=refused.where,
+            hint="Give it a number, or take one bias for each coordinate.",
+        )
+    limits = limit(program, seed=seed)
+    first = start.state(())
+    rows = [_row(0, "input", (), first, first)]
+    for name in [name[2:-1] for name, _ in program.outputs if name.startswith("q[")]:
+        q, v, g = (_bounded(limits[f"{letter}[{name}]"]) for letter in "qvg")
+        lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
+        state = State(Bounded(0.0), q, v + lost, logarithm(g))
+        rows.append(_row(len(rows), name, (), first, state))
+    said = (
+        f"{refused.where}: {refused.message.rstrip('.')}; the numbers are limits of the program at "
+        "the vectors that the network reports, with q - c as a difference."
     )
+    return _Found("program", str(program), tuple(rows), (said,))
 
 
 def _reaches(steady: Stability | None, sampling: Sampling | None) -> tuple[NoiseReach, ...]:
@@ -149,19 +208,32 @@ def _settings(sampling: Sampling | None) -> dict[str, str]:
 
 def _rows(graph: LayerGraph, states: tuple[State, ...]) -> tuple[LayerRow, ...]:
     return tuple(
-        LayerRow(
-            index,
-            layer.operation.name,
-            layer.parents,
-            states[index].square.estimate(),
-            states[index].comean.estimate(),
-            states[index].gap.estimate(),
-            states[index].log_gradient.estimate(),
-            _bias(states[index]),
-            _own(graph, states, index),
-            coefficient(states[0], states[index]),
+        _row(
+            index, layer.operation.name, layer.parents, states[0], state, _own(graph, states, index)
         )
-        for index, layer in enumerate(graph.layers)
+        for index, (layer, state) in enumerate(zip(graph.layers, states, strict=True))
+    )
+
+
+def _row(
+    index: int,
+    name: str,
+    parents: tuple[int, ...],
+    start: State,
+    state: State,
+    own: Estimate | None = None,
+) -> LayerRow:
+    return LayerRow(
+        index,
+        name,
+        parents,
+        state.square.estimate(),
+        state.comean.estimate(),
+        state.gap.estimate(),
+        state.log_gradient.estimate(),
+        _bias(state),
+        own,
+        coefficient(start, state),
     )
 
 
@@ -176,24 +248,6 @@ def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate |
 
 def _bias(state: State) -> Estimate:
     return exponential((logarithm(state.square) - logarithm(state.gap)) * 0.5).estimate()
-
-
-def _of_program(graph: LayerGraph, seed: int) -> tuple[State, ...]:
-    """States from the limit of the program; the means of layers are not among its outputs."""
-    shared = [k for k, (o, _) in enumerate(graph.pairs) if isinstance(o, SharedBias)]
-    if shared:
-        raise StudyError(
-            "one bias shared by all directions does not self-average.",
-            where=f"layer {shared[0]} (shared bias)",
-            hint="Give drawn=, or take one bias for each direction.",
-        )
-    found = limit(program_of(graph), seed=seed)
-    states = []
-    for index in range(len(graph.layers)):
-        q, c, g = (_bounded(found[f"{letter}[{index}]"]) for letter in "qcg")
-        lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
-        states.append(State(Bounded(0.0), q, q - c + lost, logarithm(g)))
-    return tuple(states)
 
 
 def _bounded(number: Estimate) -> Bounded:
@@ -232,10 +286,3 @@ def _guidelines(rows: tuple[LayerRow, ...]) -> tuple[tuple[str, bool], ...]:
         ),
         (f"LBIAS of the output below 10 (it is {last.bias.value:.4g})", last.bias.value < 10),
     )
-
-
-def _words(network: Layers, graph: LayerGraph) -> str:
-    if not isinstance(network, LayerGraph):
-        return as_network(network).words
-    count = sum(isinstance(operation, Activation) for operation, _ in graph.pairs)
-    return f"{graph.last + 1} layers, {count} of them activations"

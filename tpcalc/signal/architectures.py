@@ -1,4 +1,4 @@
-"""Layer graphs of the architectures that are named most."""
+"""Networks of equal blocks, with the options that studies of signal propagation vary."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from typing import Literal
 
 from tpcalc.errors import StudyError
 from tpcalc.signal.given import Act
-from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.lines import Line, Lines, Word
 from tpcalc.signal.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
-    Dense,
     Input,
     LayerNorm,
     Number,
-    Operation,
-    SharedBias,
-    SpanBias,
 )
+from tpcalc.signal.words import Map, SharedBias, SpanBias
 
 __all__ = ["BIASES", "NORMS", "Design", "mlp", "resnet"]
 
@@ -37,8 +34,8 @@ class Design:
         weights: sigma_w^2: weights have the variance sigma_w^2 / fan-in.
         biases: sigma_b^2; 0 for none.
         norm: ``"none"``, ``"layer"`` or ``"batch"``, before each activation.
-        family: The family of the weights: ``"gaussian"``, ``"orthogonal"``,
-            ``"gaussian-gaussian"``, ``"padded"``.
+        family: The family of the weights, ``"gaussian"`` or ``"orthogonal"``; of low rank those of
+            ``tp.layers.LowRank``.
         rank: Rank over width; None for full rank.
         bias: ``"independent"``; with a rank also ``"span"``: in the span of the weights, and
             ``"shared"``: one number for all directions of the span.
@@ -84,13 +81,13 @@ class Design:
         return own if isinstance(own, Activation) else Activation(own)
 
     @property
-    def whole(self) -> Dense:
+    def whole(self) -> Map:
         """A dense layer of full rank that keeps lengths as the others do: readin and readout."""
-        return Dense(self.weights if self.rank is None else self.rank * self.weights)
+        return Map(self.weights if self.rank is None else self.rank * self.weights)
 
-    def linear(self) -> list[Operation]:
+    def linear(self) -> list[Word]:
         """The dense layer with its bias."""
-        found: list[Operation] = [Dense(self.weights, self.family, self.rank)]
+        found: list[Word] = [Map(self.weights, self.family, self.rank)]
         if self.biases == 0:
             return found
         if self.bias == "independent" or self.rank is None:
@@ -98,18 +95,18 @@ class Design:
         kind = SpanBias if self.bias == "span" else SharedBias
         return [*found, kind(self.biases, self.rank)]
 
-    def normed(self) -> list[Operation]:
+    def normed(self) -> list[Word]:
         """The normalisation, where there is one."""
         if self.norm == "none":
             return []
         return [LayerNorm() if self.norm == "layer" else BatchNorm(self.batch)]
 
-    def block(self) -> list[Operation]:
+    def block(self) -> list[Word]:
         """Dense layer, bias, normalisation, activation."""
         return [*self.linear(), *self.normed(), self.tau]
 
 
-def mlp(depth: int, design: Design, start: Input | None = None) -> LayerGraph:
+def mlp(depth: int, design: Design, start: Input | None = None) -> Lines:
     """A fully connected network: blocks of dense layer, bias, normalisation, activation.
 
     Args:
@@ -125,8 +122,7 @@ def mlp(depth: int, design: Design, start: Input | None = None) -> LayerGraph:
         5
     """
     _check(depth)
-    operations = [*design.block() * depth, design.whole]
-    return _extended(LayerGraph((Layer(start or Input(), ()),)), operations)
+    return _started(start).chain([*design.block() * depth, design.whole])
 
 
 def resnet(
@@ -135,7 +131,7 @@ def resnet(
     start: Input | None = None,
     skip: Number = 1,
     branch: Number = 1,
-) -> LayerGraph:
+) -> Lines:
     """A residual network: x + dense(activation(norm(x))), block after block.
 
     Args:
@@ -149,25 +145,27 @@ def resnet(
         StudyError: A depth below 1, or a weight that is 0.
 
     Example:
-        >>> graph = resnet(1, Design("relu", 2, norm="layer"), skip=0.5)
-        >>> [layer.operation.name for layer in graph.layers]
-        ['input', 'dense', 'layer norm', 'relu', 'dense', 'addition', 'dense']
-        >>> graph.layers[5].parents
-        (1, 4)
+        >>> from tpcalc.signal.notation import graph_text
+        >>> print(graph_text(resnet(1, Design("relu", 2, norm="layer"), skip=0.5)))
+        h0 = input(1, 0)
+        h1 = dense(h0, 2)
+        h2 = layer_norm(h1)
+        h3 = relu(h2)
+        h4 = dense(h3, 2)
+        h5 = 0.5*h1 + 1*h4
+        h6 = dense(h5, 2)
     """
     _check(depth)
-    graph = LayerGraph((Layer(start or Input(), ()),)).then(design.whole)
+    net = _started(start).then(design.whole)
     for _ in range(depth):
-        before = graph.last
-        graph = _extended(graph, [*design.normed(), design.tau, *design.linear()])
-        graph = graph.then(Addition((skip, branch)), before, graph.last)
-    return graph.then(design.whole)
+        before = net.last
+        net = net.chain([*design.normed(), design.tau, *design.linear()])
+        net = net.then(Addition((skip, branch)), before, net.last)
+    return net.then(design.whole)
 
 
-def _extended(graph: LayerGraph, operations: list[Operation]) -> LayerGraph:
-    first = graph.last
-    more = [Layer(operation, (first + k,)) for k, operation in enumerate(operations)]
-    return LayerGraph((*graph.layers, *more))
+def _started(start: Input | None) -> Lines:
+    return Lines((Line(start or Input(), ()),))
 
 
 def _check(depth: int) -> None:

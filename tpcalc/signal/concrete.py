@@ -9,7 +9,7 @@ from typing import Any
 from tpcalc.errors import UsageError
 from tpcalc.finite.nonlinearity.variances import layer_variances
 from tpcalc.signal.graph import Layer, LayerGraph
-from tpcalc.signal.operations import Bias, Dense, SharedBias, SpanBias
+from tpcalc.signal.operations import Bias, Dense, SharedBias
 from tpcalc.signal.reading import Layers, layers
 
 __all__ = ["concrete"]
@@ -49,8 +49,8 @@ def concrete(source: Layers, network: Any) -> LayerGraph:
         operation = layer.operation
         parents = tuple(place[parent] for parent in layer.parents)
         if isinstance(operation, Dense):
-            operation = replace(operation, variance=_next(weights, "weights"), rank=None)
-        elif isinstance(operation, Bias | SpanBias | SharedBias):
+            operation = replace(operation, variance=_next(weights, "weights"))
+        elif isinstance(operation, Bias | SharedBias):
             variance = _next(biases, "biases")
             if variance == 0:
                 place.append(parents[0])

@@ -12,7 +12,6 @@ from tpcalc.evaluate import exact, quadrature
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.signal.conditions import check_conditions
 from tpcalc.signal.graph import propagate
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.operations import (
@@ -21,12 +20,12 @@ from tpcalc.signal.operations import (
     BatchNorm,
     Bias,
     Dense,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.state import State, logarithm
@@ -53,12 +52,12 @@ class Covariance:
 
 
 def covariance(network: Layers, gram: Array) -> Covariance:
-    """The second moments of the last layer at any number of inputs.
+    r"""The second moments of the last layer at any number of inputs.
 
     For a readout it is the covariance of the Gaussian process that a random network is.
 
     Args:
-        network: The network, or layers; the moments of its ``Input`` are not used.
+        network: The network; the moments of its ``Input`` are not used.
         gram: Second moments of the inputs, the averages of x_a x_b over coordinates, shape (N, N).
 
     Raises:
@@ -68,14 +67,13 @@ def covariance(network: Layers, gram: Array) -> Covariance:
     Source: Schoenherr, The nonlinearity coefficient, section 5.1.4 (Corollary 2).
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> layers = [Dense(2), Activation.named("relu")]
-        >>> found = covariance(chain(Input(), layers), [[1.0, 0.5], [0.5, 2.0]])
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph("x = input(1, 0)\na = dense(x, 2)\nb = relu(a)")
+        >>> found = covariance(net, [[1.0, 0.5], [0.5, 2.0]])
         >>> float(found.values[1, 1]), round(float(found.values[0, 1]), 9)
         (2.0, 0.728597763)
     """
     start, graph = _checked(gram), layers(network)
-    check_conditions(graph.pairs)
     found: list[Covariance] = []
     for index, layer in enumerate(graph.layers):
         try:
@@ -116,15 +114,20 @@ def _of(operation: Operation, parents: list[Covariance]) -> Covariance:
         return _product(*parents)
     (own,) = parents
     if isinstance(operation, Dense):
-        operation.state([State(*(Bounded(1.0),) * 4)])  # refuses what has no state
-        s = operation.effective
+        s = operation.factor
         zero = np.zeros_like(own.means)
         errors = s.value * own.errors + s.error * np.abs(own.values)
         return Covariance(s.value * own.values, errors, zero)
-    if isinstance(operation, Bias | SpanBias | SharedBias):
-        blank = State(*(Bounded(0.0),) * 4)
-        added = operation.state([blank]).square
-        return Covariance(own.values + added.value, own.errors + added.error, own.means)
+    if isinstance(operation, Bias):
+        return Covariance(own.values + float(operation.variance), own.errors, own.means)
+    if isinstance(operation, SharedBias):
+        b = operation.added.value
+        values = own.values + b * b + b * np.add.outer(own.means, own.means)
+        return Covariance(values, own.errors + EPS * np.abs(values), own.means + b)
+    if isinstance(operation, Gain):
+        s = operation.square
+        errors = s.value * own.errors + s.error * np.abs(own.values)
+        return Covariance(s.value * own.values, errors, operation.mean.value * own.means)
     if isinstance(operation, Activation):
         return _activated(operation.tau, own)
     if isinstance(operation, LayerNorm):
@@ -198,15 +201,15 @@ def _expectation(factors: tuple[Expr, ...], cov: list[list[Array]]) -> tuple[Arr
 def kernel_slope(
     network: Layers, comean: Bounded | None = None, inputs: Input | None = None
 ) -> Bounded:
-    """The derivative of the output's co-mean in that of the inputs, at a co-mean r of the inputs.
+    r"""The derivative of the output's co-mean in that of the inputs, at a co-mean r of the inputs.
 
     At r = q it is g, the mean square of derivatives of the output. With batch norm, r belongs to
     one special pair of inputs; all others have the co-mean c.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         comean: r, at most q; q by default.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Raises:
         StudyError: A co-mean that is larger than q.
@@ -214,9 +217,9 @@ def kernel_slope(
     Source: Schoenherr, The nonlinearity coefficient, Proposition 19 and section 11.6.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> layers = [Dense(2), Activation.named("relu")]
-        >>> round(kernel_slope(chain(Input(1, 0), layers), Bounded(0.0)).value, 9)
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph("x = input(1, 0)\na = dense(x, 2)\nb = relu(a)")
+        >>> round(kernel_slope(net, Bounded(0.0)).value, 9)
         0.5
     """
     graph = layers(network, inputs)
@@ -239,21 +242,21 @@ def kernel_slope(
 
 
 def bandwidth(network: Layers, inputs: Input | None = None) -> Bounded:
-    """The nonlinearity coefficient as the bandwidth of the covariance kernel.
+    r"""The nonlinearity coefficient as the bandwidth of the covariance kernel.
 
     sqrt(C'(q) (q - c) / (C(q) - C(c))): how steep the kernel is at equal inputs, over its mean
     slope between c and q.
 
     Args:
-        network: The network, or layers.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        network: The network.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Source: Schoenherr, The nonlinearity coefficient, Proposition 19.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> layers = [Dense(2), Activation.named("relu")]
-        >>> round(bandwidth(chain(Input(1, 0), layers)).value, 9)
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph("x = input(1, 0)\na = dense(x, 2)\nb = relu(a)")
+        >>> round(bandwidth(net).value, 9)
         1.211173896
     """
     graph = layers(network, inputs)
@@ -279,8 +282,9 @@ def _moved(
         (one, by_one, _), (other, by_other, _) = parents
         return one * other, by_one * other + one * by_other
     ((r, dr, read),) = parents
-    if isinstance(operation, Dense):
-        return operation.effective * r, operation.effective * dr
+    if isinstance(operation, Dense | Gain):
+        s = operation.factor if isinstance(operation, Dense) else operation.square
+        return s * r, s * dr
     if isinstance(operation, Activation):
         kernels = Kernels(operation.tau)
         q = read.square
@@ -296,5 +300,4 @@ def _moved(
     if isinstance(operation, BatchNorm):
         under = (read.gap + bounded(operation.epsilon)).inverse()
         return (r - read.comean) * under, dr * under * operation.excess
-    blank = State(*(Bounded(0.0),) * 4)
-    return r + operation.state([blank]).square, dr
+    return r + operation.state([read]).square - read.square, dr

@@ -15,20 +15,18 @@ from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
 from tpcalc.signal.activations.homogeneous import degree
-from tpcalc.signal.conditions import findings
-from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
     Dense,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 
@@ -57,10 +55,10 @@ class Exponents:
 
 
 def exponents(network: Layers) -> tuple[Exponents, ...]:
-    """The exponents of every layer.
+    r"""The exponents of every layer.
 
     Args:
-        network: The network, or layers; ``Dense(exponent=)`` says which weights are larger or
+        network: The network; powers of n in front of weights say which are larger or
             smaller.
 
     Raises:
@@ -71,14 +69,14 @@ def exponents(network: Layers) -> tuple[Exponents, ...]:
     Source: Schoenherr, The nonlinearity coefficient, table 5.3, in powers of the width.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> small = Dense(1, exponent=Fraction(-1))  # the variance is 1 / n^2
-        >>> graph = chain(Input(), [small, Activation.named("tanh"), Dense(1)])
-        >>> [each.square for each in exponents(graph)], exponents(graph)[1].verdict
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph(  # the variance is 1 / n^2
+        ...     "x = input()\na = dense(x, exponent=-1)\nb = tanh(a)\nc = dense(b)"
+        ... )
+        >>> [each.square for each in exponents(net)], exponents(net)[1].verdict
         ([Fraction(0, 1), Fraction(-1, 1), Fraction(-1, 1), Fraction(-1, 1)], 'trivial')
     """
     graph = layers(network)
-    _check_sums(graph)
     read = {p for layer in graph.layers if _bends(layer.operation) for p in layer.parents}
     found: list[Exponents] = []
     spreads: list[Fraction] = []
@@ -91,16 +89,6 @@ def exponents(network: Layers) -> tuple[Exponents, ...]:
             own = Exponents(own.square, own.gap, own.gradient, _verdict(own.square))
         found.append(own)
     return tuple(found)
-
-
-def _check_sums(graph: LayerGraph) -> None:
-    for finding in findings(graph.pairs):
-        if finding.condition == "22.11":
-            raise StudyError(
-                f"{finding.message} (condition 22.11), so that leading powers may cancel.",
-                where=finding.layer,
-                hint="tpcalc.orders of tpcalc.signal.program_of(graph) sees what cancels.",
-            )
 
 
 def _bends(operation: Operation) -> bool:
@@ -121,7 +109,7 @@ def _spread(
         return max(below)
     if isinstance(operation, Product):
         return max(below[0] + parents[1].square, below[1] + parents[0].square)
-    if isinstance(operation, Bias | SpanBias | SharedBias):
+    if isinstance(operation, Bias | SharedBias):
         return max(below[0], ZERO)
     return own.square
 
@@ -145,10 +133,12 @@ def _of(
             max(one.gradient + other.square, one.square + other.gradient),
         )
     (own,) = parents
+    if isinstance(operation, Gain):
+        return Exponents(own.square, own.gap, own.gradient)
     if isinstance(operation, Dense):
         e = operation.exponent
         return Exponents(own.square + e, own.gap + e, own.gradient + e)
-    if isinstance(operation, Bias | SpanBias | SharedBias):
+    if isinstance(operation, Bias | SharedBias):
         return Exponents(max(own.square, ZERO), own.gap, own.gradient)
     if isinstance(operation, LayerNorm | BatchNorm):
         size = own.gap

@@ -2,78 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
-from math import sqrt
 
-from tpcalc.errors import NotDifferentiable, StudyError
-from tpcalc.functions import Call, Const, Expr, Par, Var, const
+from tpcalc.errors import StudyError
+from tpcalc.functions import Call, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, add, mul, substitute, walk
-from tpcalc.functions.fn import derivative
 from tpcalc.orders import Ex
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
-from tpcalc.signal.norms import Averages, normed
+from tpcalc.signal.norms import normed
 from tpcalc.signal.operations import (
     Activation,
     Addition,
+    BatchNorm,
     Bias,
+    Dense,
+    Gain,
     Input,
     LayerNorm,
     Number,
     Operation,
     Product,
+    SharedBias,
+)
+from tpcalc.signal.parts import (
+    NOTHING,
+    ZERO,
+    Made,
+    NotFollowed,
+    Part,
+    holds,
+    linear,
+    multiple,
+    slope,
+    squared,
+    without_averages,
 )
 
-__all__ = ["HINT", "ZERO", "Fusing", "Made", "Part", "linear", "squared"]
+__all__ = ["HINT", "Fusing"]
 
-ZERO, NOTHING = Ex(), const(0)
-ROUNDING = 1e-14
 HINT = (
     "tp.kernel and tp.limit take programs as they are; for the recursion put a matrix in between."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A vector as a function of the coordinates of one layer, times a power of n.
-
-    Args:
-        head: The layer; None: a constant.
-        expr: The function, of ``Var(0)``; ``Par(r)`` is the average at node r.
-        power: The power.
-    """
-
-    head: int | None
-    expr: Expr
-    power: Ex = ZERO
-
-
-@dataclass(slots=True)
-class Made:
-    """A layer, as it is being made.
-
-    Args:
-        operation: What it does; None: it is a start vector, which biases are made of.
-        parents: The layers that it reads.
-        near: The matrices and start vectors that it reads with no matrix in between.
-        gaussian: Whether its coordinates are Gaussian with mean 0.
-        place: Its node and the user's line.
-        terms: Of a sum what is added, layers and start vectors, with factors.
-        variance: Of a start vector.
-        bends: Of an activation its function.
-    """
-
-    operation: Operation | None
-    parents: tuple[int, ...]
-    near: frozenset[str]
-    gaussian: bool
-    place: str = ""
-    terms: tuple[tuple[Number, int], ...] = ()
-    variance: Number = Fraction(1)
-    bends: Expr | None = None
 
 
 @dataclass
@@ -83,20 +56,26 @@ class Fusing:
     Args:
         program: What is read, of single vectors.
         start: The inputs.
+        batch: The size of the batch that an input is part of; None: infinite, or none.
     """
 
     program: Program
     start: Input
+    batch: int | None = None
     made: list[Made] = field(init=False)
-    averages: Averages = field(default_factory=dict)
+    averages: dict[int, tuple[int, Expr]] = field(default_factory=dict)
+    over_batch: set[Ref] = field(default_factory=set)
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
+    multiples: dict[int, dict[Number, int]] = field(default_factory=dict)
+    sums: dict[tuple[tuple[Number, int], ...], int] = field(default_factory=dict)
+    powers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.made = [Made(self.start, (), frozenset({"the input"}), True)]
 
-    def refused(self, ref: Ref, said: str) -> StudyError:
+    def refused(self, ref: Ref, said: str) -> NotFollowed:
         """The error of a node that the recursion does not follow."""
-        return StudyError(
+        return NotFollowed(
             f"the recursion does not hold: {said}.", where=self.program.place(ref), hint=HINT
         )
 
@@ -124,9 +103,12 @@ class Fusing:
             StudyError: It bends two vectors together.
         """
         given: dict[Expr, Expr] = {Par(index): own for index, own in enumerate(scalars)}
+        if len(parts) == 1 and parts[0].power != ZERO:
+            pair = linear(substitute(expr, given))
+            if pair is not None and pair[1] == 0:
+                return self.summed(ref, [(const(pair[0]), parts[0])])
+        parts = [self.settled(ref, part) for part in parts]
         for index, part in enumerate(parts):
-            if part.power != ZERO:
-                raise self.sized(ref, part.power)
             if part.head is None:
                 given[Var(index)] = part.expr
         heads = {part.head for part in parts if part.head is not None}
@@ -141,8 +123,8 @@ class Fusing:
     def _of_several(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part:
         """A function of several layers, which is a sum of them or refused."""
         used = [index for index, part in enumerate(parts) if part.head is not None]
-        slopes = [_slope(expr, Var(index)) for index in used]
-        if any(slope is None or _holds(slope, Var) for slope in slopes):
+        slopes = [slope(expr, Var(index)) for index in used]
+        if any(own is None or holds(own, Var) for own in slopes):
             gate = self._product(ref, expr, parts)
             if gate is not None:
                 return gate
@@ -150,7 +132,7 @@ class Fusing:
             raise self.refused(ref, f"it is a function of two vectors, {shown}")
         rest = substitute(expr, {Var(index): const(0) for index in used})
         terms = zip(slopes, (parts[index] for index in used), strict=True)
-        return self.summed(ref, [(slope, part) for slope, part in terms if slope], rest)
+        return self.summed(ref, [(own, part) for own, part in terms if own], rest)
 
     def _product(self, ref: Ref, expr: Expr, parts: Sequence[Part]) -> Part | None:
         """A product of functions of layers that are independent; None of what is none."""
@@ -164,8 +146,9 @@ class Fusing:
             own = substitute(factor, {Var(index): parts[index].expr for index in used})
             head = next(iter(heads), None)
             (number if head is None else factors.setdefault(head, [])).append(own)
-        starts = any(self.is_start(head) for head in factors)
-        if len(factors) < 2 or starts or self._overlap(factors):
+        gains = {head: factors.pop(head) for head in list(factors) if self.is_start(head)}
+        shared = any(self.made[head].shared for head in gains)
+        if not factors or len(factors | gains) < 2 or shared or self._overlap(factors | gains):
             return None
         place = self.program.place(ref)
         found: tuple[int, Number] | None = None
@@ -178,7 +161,12 @@ class Fusing:
                 weight = found[1] * weight
             found = layer, weight
         assert found is not None
-        return self.formed(ref, found[0], mul((*number, const(found[1]), Var(0))))
+        layer, weight = found
+        for head, each in gains.items():
+            near = self.made[layer].near | self.made[head].near
+            gain = Gain(mul(each), self.made[head].variance)
+            layer = self.add(Made(gain, (layer,), near, False, place))
+        return self.formed(ref, layer, mul((*number, const(weight), Var(0))))
 
     def formed(self, ref: Ref, head: int | None, expr: Expr, power: Ex = ZERO) -> Part:
         """A function of one layer; one that normalises it is a layer.
@@ -189,30 +177,64 @@ class Fusing:
             expr: The function.
             power: Its power of n.
         """
-        if head is None or not _holds(expr, Var):
+        if head is None or not holds(expr, Var):
             return Part(None, expr, power)
-        found = normed(expr, head, self.averages) if _holds(expr, Par) else None
-        if found is None:
+        if not holds(expr, Par):
             return self._scaled(ref, head, expr, power)
+        if power != ZERO and not self._batch_in(expr):  # averages are of what is settled
+            part = self.settled(ref, Part(head, expr, power))
+            assert part.head is not None
+            head, power = part.head, part.power
+        found = normed(expr, head, self.averages)
+        if found is None:
+            return Part(head, expr, power)
         read, weight = self.layer(ref, Part(head, found.of))
         layer = self.made[read]
         epsilon = found.epsilon / squared(weight) if found.epsilon else found.epsilon
-        operation = LayerNorm(epsilon, found.centred or layer.gaussian)
+        operation = self._norm(ref, expr, found.centred, layer.gaussian, epsilon)
         place = self.program.place(ref)
         new = self.add(Made(operation, (read,), layer.near, layer.gaussian, place))
         sign = -1 if weight < 0 else 1
         return Part(new, mul((const(found.factor * sign), Var(0))), power)
+
+    def _norm(
+        self, ref: Ref, expr: Expr, centred: bool, gaussian: bool, epsilon: Number
+    ) -> Operation:
+        """Normalisation over coordinates or over the batch, as the averages in it are."""
+        if not self._batch_in(expr):
+            return LayerNorm(epsilon, centred or gaussian)
+        coordinates = any(isinstance(p, Par) and p.index not in self.over_batch for p in walk(expr))
+        if coordinates or not centred:
+            raise self.averaged(ref, expr)
+        if not gaussian:
+            raise self.refused(ref, "it normalises over the batch what is not Gaussian")
+        return BatchNorm(self.batch, epsilon)
+
+    def _batch_in(self, *exprs: Expr) -> bool:
+        """Whether averages over the batch are in expressions."""
+        parts = (part for expr in exprs for part in walk(expr))
+        return any(isinstance(part, Par) and part.index in self.over_batch for part in parts)
+
+    def batched(self, ref: Ref, part: Part) -> Part:
+        """The average of a vector over the batch."""
+        if part.head is None or self.is_start(part.head):
+            return part
+        self.averages[ref] = part.head, part.expr
+        self.over_batch.add(ref)
+        return Part(None, Par(ref), part.power)
 
     def _scaled(self, ref: Ref, head: int, expr: Expr, power: Ex) -> Part:
         """A function of one layer; a factor in front of a Gaussian one is a layer."""
         pair = linear(expr)
         if pair is None or pair[0] == 1 or self.is_start(head) or not self.made[head].gaussian:
             return Part(head, expr, power)
-        own = self.made[head]
-        term = (pair[0], head)
-        addition = Addition(term[:1])
-        new = Made(addition, (head,), own.near, True, self.program.place(ref), (term,))
-        return Part(self.add(new), add((Var(0), const(pair[1]))), power)
+        multiples = self.multiples.setdefault(head, {})
+        if pair[0] not in multiples:
+            own, term = self.made[head], (pair[0], head)
+            place = self.program.place(ref)
+            made = Made(Addition(term[:1]), (head,), own.near, True, place, (term,))
+            multiples[pair[0]] = self.add(made)
+        return Part(multiples[pair[0]], add((Var(0), const(pair[1]))), power)
 
     def _based(self, part: Part) -> Part:
         """The same function of the layer that its own layer is a multiple of."""
@@ -237,35 +259,43 @@ class Fusing:
             StudyError: What is added is not independent, or of different sizes.
         """
         found: dict[int, Expr] = {}
-        powers: set[Ex] = set()
+        terms = [(factor, part) for factor, part in terms if mul((factor, part.expr)) != NOTHING]
+        powers = {part.power for _, part in terms} | ({ZERO} if rest != NOTHING else set())
+        if len(powers) > 1:
+            terms, powers = [(own, self.settled(ref, part)) for own, part in terms], {ZERO}
         for factor, part in terms:
             own = mul((factor, part.expr))
-            if own == NOTHING:
-                continue
-            powers.add(part.power)
             if part.head is None:
                 rest = add((rest, own))
             else:
                 found[part.head] = add((found.get(part.head, NOTHING), own))
         found = {head: own for head, own in found.items() if own != NOTHING}
-        if len(powers) > 1 or (powers - {ZERO} and rest != NOTHING):
-            raise self.sized(ref, *powers)
         (power,) = powers or {ZERO}
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
-        return self._joined(ref, found, rest, power)
+        for head, own in found.items():  # averages are taken off the whole sum
+            found[head], averages = without_averages(own)
+            rest = add((rest, averages))
+        if not holds(rest, Par):
+            return self._joined(ref, found, rest, power)
+        part = self._joined(ref, found, NOTHING, power)
+        return self.formed(ref, part.head, add((part.expr, rest)), power)
 
     def _alone(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
         """A sum of functions of one layer, or of none."""
-        own = [*found.values(), rest]
-        return self.formed(ref, next(iter(found), None), add(own), power)
+        head = next(iter(found), None)
+        own = found.get(head, NOTHING) if head is not None else NOTHING
+        if head is not None and holds(rest, Par):  # averages are those of the multiple
+            part = self._scaled(ref, head, own, power)
+            head, own = part.head, part.expr
+        return self.formed(ref, head, add((own, rest)), power)
 
     def _joined(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
         found = self._apart(ref, found)
         if len(found) < 2:
             return self._alone(ref, found, rest, power)
-        if any(_holds(own, Par) for own in (*found.values(), rest)):
-            raise self.averaged(ref)
+        if any(holds(own, Par) for own in found.values()):
+            raise self.averaged(ref, *found.values())
         straight: list[tuple[Number, int]] = []
         curved: list[tuple[int, Expr]] = []
         starts: list[tuple[Number, int]] = []
@@ -274,7 +304,13 @@ class Fusing:
             if pair is None or not self.made[head].gaussian:
                 curved.append((head, own))
                 continue
-            (starts if self.is_start(head) else straight).append((pair[0], head))
+            if self.is_start(head):
+                starts.append((pair[0], head))
+            else:  # a layer that is read with a factor is that multiple
+                factor, multiple = next(
+                    iter(self.multiples.get(head, {}).items()), (Fraction(1), head)
+                )
+                straight.append((pair[0] / factor, multiple))
             rest = add((rest, const(pair[1])))
         layer = self._added(ref, straight, starts, curved, rest)
         shifted = NOTHING if curved else rest
@@ -289,15 +325,28 @@ class Fusing:
         rest: Expr,
     ) -> int:
         """A layer that adds layers, functions of layers and biases."""
-        place = self.program.place(ref)
         terms = list(straight)
         for index, (head, own) in enumerate(curved):
             bent = add((own, rest)) if index == 0 else own
             terms.append(self.layer(ref, Part(head, bent))[::-1])
         if not terms:
             raise self.refused(ref, "it is a sum of start vectors, which no input reaches")
+        key = (*sorted(terms, key=lambda term: term[1]), *starts)
+        if key not in self.sums:
+            self.sums[key] = self._sum_layer(ref, terms, starts, gaussian=not curved)
+        return self.sums[key]
+
+    def _sum_layer(
+        self,
+        ref: Ref,
+        terms: list[tuple[Number, int]],
+        starts: list[tuple[Number, int]],
+        *,
+        gaussian: bool,
+    ) -> int:
+        """A new layer that adds layers and biases."""
+        place = self.program.place(ref)
         near = frozenset[str]().union(*(self.made[head].near for _, head in terms))
-        gaussian = not curved
         layer = terms[0][1]
         if len(terms) > 1 or terms[0][0] != 1:
             weights, parents = zip(*terms, strict=True)
@@ -305,7 +354,9 @@ class Fusing:
             layer = self.add(Made(addition, parents, near, gaussian, place, tuple(terms)))
         for weight, start in starts:
             near |= self.made[start].near
-            bias = Bias(squared(weight) * self.made[start].variance)
+            variance, shared = squared(weight) * self.made[start].variance, self.made[start].shared
+            bias = SharedBias(variance) if shared else Bias(variance)
+            gaussian = gaussian and not shared
             one: tuple[Number, int] = (Fraction(1), layer)
             made = Made(bias, (layer,), near, gaussian, place, (one, (weight, start)))
             layer = self.add(made)
@@ -330,7 +381,7 @@ class Fusing:
                 into[term] = add((into.get(term, NOTHING), part))
         for head in sums:  # h + f(h), where h is a sum of which all terms stand there
             atoms = self._atoms(head, Fraction(1))
-            factor = _multiple(own, atoms)
+            factor = multiple(own, atoms)
             if factor is not None:
                 shifts = (substitute(own.pop(term), {Var(0): NOTHING}) for term, _ in atoms)
                 sums[head] = add((sums[head], mul((const(factor), Var(0))), *shifts))
@@ -366,6 +417,27 @@ class Fusing:
 
     # ----------------------------------------------------------------------------------- layers
 
+    def settled(self, ref: Ref, part: Part) -> Part:
+        """The same without a power of n, which the weights that wrote it get.
+
+        Args:
+            ref: The node that reads it, for messages.
+            part: The vector.
+
+        Raises:
+            StudyError: It is no multiple of what weights wrote.
+        """
+        if part.power == ZERO:
+            return part
+        own = None if part.head is None else self.made[part.head]
+        power = part.power.constant if not part.power.symbols else None
+        if part.head is None or own is None or not isinstance(own.operation, Dense) or not power:
+            raise self.sized(ref, part.power)
+        dense = replace(own.operation, exponent=own.operation.exponent + 2 * power)
+        if (part.head, power) not in self.powers:
+            self.powers[part.head, power] = self.add(replace(own, operation=dense))
+        return Part(self.powers[part.head, power], part.expr)
+
     def layer(self, ref: Ref, part: Part) -> tuple[int, Number]:
         """A vector as a layer and a factor in front of it.
 
@@ -376,13 +448,15 @@ class Fusing:
         Raises:
             StudyError: No input reaches it, or it bends what is not Gaussian.
         """
+        if part.head is None and self._batch_in(part.expr):
+            raise self.averaged(ref, part.expr)
         if part.head is None or self.is_start(part.head):
             raise self.refused(ref, "it reads a vector that no input reaches")
         pair = linear(part.expr)
         if pair is not None and pair[1] == 0:
             return part.head, pair[0]
-        if _holds(part.expr, Par):
-            raise self.averaged(ref)
+        if holds(part.expr, Par):
+            raise self.averaged(ref, part.expr)
         known = self.bent.get((part.head, part.expr))
         if known is not None:
             return known, Fraction(1)
@@ -412,74 +486,14 @@ class Fusing:
         line = made.place.partition(" at ")[2]
         return f"a vector that {sources} wrote{f' ({line})' if line else ''}"
 
-    def sized(self, ref: Ref, *powers: Ex) -> StudyError:
+    def sized(self, ref: Ref, power: Ex) -> StudyError:
         """The error of a vector that vanishes or grows."""
-        shown = " and ".join(f"n^({power})" for power in powers)
-        return self.refused(ref, f"it reads vectors of the size {shown}")
+        return self.refused(ref, f"it reads vectors of the size n^({power})")
 
-    def averaged(self, ref: Ref) -> StudyError:
+    def averaged(self, ref: Ref, *exprs: Expr) -> StudyError:
         """The error of an average that is part of no normalisation."""
-        return self.refused(
-            ref,
-            "it uses averages over coordinates in other ways than layer norm and RMS norm do",
-        )
-
-
-def squared(number: Number) -> Number:
-    """A square; where a float is the root of a simple number, that number.
-
-    Args:
-        number: The number.
-
-    Example:
-        >>> squared(2**0.5), squared(Fraction(1, 2))
-        (Fraction(2, 1), Fraction(1, 4))
-    """
-    if not isinstance(number, float):
-        return number * number
-    found = number * number
-    simple = Fraction(found).limit_denominator(10**6)
-    return simple if simple and sqrt(simple) == abs(number) else found
-
-
-def linear(expr: Expr) -> tuple[Number, Number] | None:
-    """Slope and value at 0 of a function that is a straight line; None of any other.
-
-    Args:
-        expr: A function of ``Var(0)``.
-
-    Example:
-        >>> linear(2 * Var(0) + 1), linear(Var(0) ** 2)
-        ((Fraction(2, 1), Fraction(1, 1)), None)
-    """
-    if expr == Var(0):
-        return Fraction(1), Fraction(0)
-    slope = _slope(expr, Var(0))
-    if not isinstance(slope, Const) or any(isinstance(part, Call) for part in walk(expr)):
-        return None
-    start = substitute(expr, {Var(0): const(0)})
-    return (slope.value, start.value) if isinstance(start, Const) else None
-
-
-def _multiple(own: Mapping[int, Expr], atoms: Sequence[tuple[int, Expr]]) -> Number | None:
-    """How many times a sum stands in another one; None where it does not."""
-    ratios: list[Number] = []
-    for term, part in atoms:
-        there, here = linear(own.get(term, NOTHING)), linear(part)
-        if there is None or here is None:
-            return None
-        ratios.append(there[0] / here[0])
-    first = float(ratios[0])
-    alike = all(abs(float(one) - first) <= ROUNDING * abs(first) for one in ratios)
-    return ratios[0] if alike and first else None
-
-
-def _slope(expr: Expr, by: Var) -> Expr | None:
-    try:
-        return derivative(expr, by)
-    except NotDifferentiable:
-        return None
-
-
-def _holds(expr: Expr, kind: type[Expr]) -> bool:
-    return any(isinstance(part, kind) for part in walk(expr))
+        if self._batch_in(*exprs):
+            said = "it uses averages over the batch in other ways than batch norm does"
+        else:
+            said = "it uses averages over coordinates in other ways than layer norm and RMS norm do"
+        return self.refused(ref, said)

@@ -9,18 +9,17 @@ from typing import Literal
 from tpcalc.errors import StudyError
 from tpcalc.signal.activations.calibrate import calibrated
 from tpcalc.signal.given import Act, whole
-from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.lines import Line, Lines, Word
 from tpcalc.signal.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
-    Dense,
     Input,
     LayerNorm,
     Number,
-    Operation,
 )
+from tpcalc.signal.words import Map
 
 __all__ = ["MacroLayers", "drawn_macro_layers"]
 
@@ -51,8 +50,8 @@ class MacroLayers:
     Source: Schoenherr, The nonlinearity coefficient, section 3.1.1 (study A).
 
     Example:
-        >>> graph = MacroLayers(3, "tanh", skip=1.0).graph()
-        >>> [layer.operation.name for layer in graph.layers][-3:], graph.layers[-1].parents
+        >>> net = MacroLayers(3, "tanh", skip=1.0).network()
+        >>> [line.word.name for line in net.lines][-3:], net.lines[-1].parents
         (['tanh', 'dense', 'addition'], (1, 5))
     """
 
@@ -77,15 +76,15 @@ class MacroLayers:
         if self.start == "norm" and self.norm == "none":
             raise StudyError("skips start at a normalisation, and there is none.")
 
-    def graph(self, batch: int | None = None) -> LayerGraph:
-        """The layers, for inputs of second moment 1 that are independent.
+    def network(self, batch: int | None = None) -> Lines:
+        """The network, for inputs of second moment 1 that are independent.
 
         Args:
             batch: The size of the batch of batch norm; None: infinite.
         """
         own = whole(self.activation)
         tau = Activation(calibrated(own.expr, self.dilate, self.shift, self.debias), own.text)
-        found = LayerGraph((Layer(Input(), ()),))
+        found = Lines((Line(Input(), ()),))
         starts: dict[int, int] = {}
         for index in range(1, self.count + 1):
             for operation in self._linear():
@@ -101,9 +100,9 @@ class MacroLayers:
                 found = found.then(tau)
         return found
 
-    def _linear(self) -> list[Operation]:
+    def _linear(self) -> list[Word]:
         variance = self.scale**2
-        return [Dense(0.95 * variance), Bias(0.05 * variance)] if self.bias else [Dense(variance)]
+        return [Map(0.95 * variance), Bias(0.05 * variance)] if self.bias else [Map(variance)]
 
 
 def drawn_macro_layers(seed: int) -> MacroLayers:

@@ -14,6 +14,7 @@ from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, Meas
 from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.network import network_of
 from tpcalc.signal.operations import BatchNorm, Input
+from tpcalc.signal.reading import Layers
 
 if TYPE_CHECKING:
     from tpcalc.finite.nonlinearity.layer_metrics import LayerMetrics
@@ -59,6 +60,7 @@ class Sampling:
 
 
 def measure_layers(
+    source: Layers,
     graph: LayerGraph,
     rows: Sequence[LayerRow],
     sampling: Sampling,
@@ -67,7 +69,8 @@ def measure_layers(
     """Every layer of random networks, beside the limit.
 
     Args:
-        graph: The layers.
+        source: The network, or layers.
+        graph: Its layers.
         rows: The same in the limit.
         sampling: Which networks, on which inputs.
         progress: Called with the share that is done, and what is being done.
@@ -88,12 +91,12 @@ def measure_layers(
         while len(networks) < sampling.seeds:
             seed = sampling.seed + len(networks)
             try:
-                networks.append(_network(part, width, seed, sampling))
+                networks.append(_network(source, part, width, seed, sampling))
             except (MissingBackend, OutOfMemory):
                 raise
             except EvaluationError as error:
                 why = why or f"{error.where or 'a layer'}: {error.message}"
-                part = _measurable(part, width, seed, sampling)
+                part = _measurable(source, part, width, seed, sampling)
             if progress is not None:
                 done = place + len(networks) / sampling.seeds
                 progress(done / len(sampling.widths), f"width {width}")
@@ -105,13 +108,15 @@ def measure_layers(
     return tuple(found), tuple(ends)
 
 
-def _measurable(graph: LayerGraph, width: int, seed: int, sampling: Sampling) -> LayerGraph:
+def _measurable(
+    source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling
+) -> LayerGraph:
     """The longest beginning of a graph whose numbers stay in range, by halving."""
     low, high = 0, graph.last
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _network(_beginning(graph, middle), width, seed, sampling)
+            _network(source, _beginning(graph, middle), width, seed, sampling)
         except EvaluationError:
             high = middle
         else:
@@ -124,14 +129,14 @@ def _beginning(graph: LayerGraph, last: int) -> LayerGraph:
 
 
 def _network(
-    graph: LayerGraph, width: int, seed: int, sampling: Sampling
+    source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling
 ) -> tuple[LayerMetrics, ...]:
-    from tpcalc.finite.layered.surrogates import gaussian_inputs
     from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
+    from tpcalc.finite.surrogates import gaussian_inputs
 
     start = graph.layers[0].operation
     assert isinstance(start, Input)
-    network = network_of(graph, width, width, seed, sampling.device, sampling.dtype)
+    network = _drawn(source, graph, width, seed, sampling)
     x = gaussian_inputs(
         sampling.inputs,
         width,
@@ -149,6 +154,19 @@ def _network(
                 where=f"layer {own.layer}",
             )
     return found
+
+
+def _drawn(source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling) -> Any:
+    """A network that shows these layers: the one that was asked about, cut where they end."""
+    from tpcalc.finite.networks.network import DrawnNetwork
+
+    place = width, width, seed, sampling.device, sampling.dtype
+    if all(layer.node is not None for layer in graph.layers):
+        network = network_of(source, *place)
+        if isinstance(network, DrawnNetwork) and len(network.taps) > graph.last:
+            network.taps = network.taps[: graph.last + 1]
+            return network
+    return network_of(graph, *place)
 
 
 def _batch(graph: LayerGraph) -> int | None:

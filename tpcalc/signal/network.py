@@ -1,12 +1,19 @@
-"""A layer graph as a network of finite width."""
+"""Networks and layer graphs drawn at a finite width."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import prod, sqrt
 from typing import Any
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, TraceError
 from tpcalc.finite.layered import steps
+from tpcalc.finite.networks.taps import Kind, Tap
 from tpcalc.functions import Fn, Var
+from tpcalc.networks.network import Architecture, written
+from tpcalc.networks.own import as_network
+from tpcalc.program.base import references
+from tpcalc.program.program import Program
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -14,16 +21,27 @@ from tpcalc.signal.operations import (
     BatchNorm,
     Bias,
     Dense,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
+from tpcalc.signal.stretches import FEATURES, POWERS
 
 __all__ = ["network_of", "steps_of"]
+
+KINDS: dict[type[Operation], Kind] = {
+    Input: "input",
+    Dense: "weights",
+    Bias: "biases",
+    Activation: "coordinates",
+    LayerNorm: "norm",
+    Addition: "sum",
+    Product: "product",
+}
 
 
 def steps_of(source: Layers) -> list[steps.Step]:
@@ -33,9 +51,9 @@ def steps_of(source: Layers) -> list[steps.Step]:
         source: The network, or layers.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> [type(step).__name__ for step in steps_of(chain(Input(), [Dense(2), LayerNorm()]))]
-        ['Input', 'Dense', 'LayerNorm']
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> [type(step).__name__ for step in steps_of(lookup("mlp").make(1, "relu"))]
+        ['Input', 'Dense', 'Elementwise', 'Dense']
     """
     graph = layers(source)
     return [_step(graph, layer) for layer in graph.layers]
@@ -49,10 +67,14 @@ def network_of(
     device: str = "cpu",
     dtype: str = "float64",
 ) -> Any:
-    """A network drawn at a width: a function of batches that shows all of its layers.
+    r"""A network drawn at a width: a function of batches that shows all of its layers.
+
+    Weights of a network have the variance 1 / fan-in times the squares of the factors in front of
+    them, and shared weights are one matrix. It has as many outputs as it is wide, and shows the
+    layers that the recursion reads; where the recursion does not hold it shows all vectors.
 
     Args:
-        source: The network, or layers; every layer gets weights of its own.
+        source: The network, or layers, each of which gets weights of its own.
         width: n.
         inputs: Features of an input.
         seed: For the weights.
@@ -65,14 +87,76 @@ def network_of(
         MissingBackend: No torch, or no such device.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> network = network_of(chain(Input(), [Dense(2, rank=0.5)]), width=8, inputs=4)
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> network = network_of(parse_graph("x = input()\na = dense(x, width=1/2)"), 16, 4)
         >>> network.sizes
         (4, 8)
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> network_of(lookup("mlp").make(2, "relu"), width=8, inputs=4).sizes
+        (4, 8, 8, 8, 8, 8)
     """
     from tpcalc.finite.layered.network import Layered
 
-    return Layered(steps_of(source), width, inputs, seed, device, dtype)
+    if isinstance(source, LayerGraph) or _is_batch(as_network(source)):
+        return Layered(steps_of(source), width, inputs, seed, device, dtype)
+    try:
+        program = written(as_network(source), inputs, width)
+    except (StudyError, TraceError):  # a last layer that is as wide as the others
+        return Layered(steps_of(source), width, inputs, seed, device, dtype)
+    return _drawn(as_network(source), program, width, seed, device, dtype)
+
+
+def _is_batch(network: Architecture) -> bool:
+    """Whether the inputs of a network are batches, of which the recursion reads one input."""
+    if not network.axes:
+        return False
+    try:
+        layers(network)
+    except StudyError:
+        return False
+    return True
+
+
+def _drawn(
+    network: Architecture, program: Program, width: int, seed: int, device: str, dtype: str
+) -> Any:
+    from tpcalc.finite.networks.network import DrawnNetwork
+    from tpcalc.finite.networks.uses import layout_of
+
+    drawn = DrawnNetwork(program, width, seed, device, dtype, taps=_taps(network, program))
+    for name, uses in drawn.uses.items():
+        mark, weights = program.families[name].mark, drawn.parameters[name]
+        if mark is None or mark.bias or not uses:
+            continue
+        layout = layout_of(uses[0])
+        columns = [weights.shape[place] for place in layout.parameter[sum(layout.groups[:2]) :]]
+        weights /= sqrt(width if mark.role in POWERS else prod(columns))
+    return drawn
+
+
+def _taps(network: Architecture, program: Program) -> tuple[Tap, ...]:
+    """The layers that the recursion reads, as nodes of the program; none where it reads none."""
+    try:
+        graph = layers(network)
+    except StudyError:
+        return ()
+    small = written(network, network.tokens * FEATURES, 1)
+    shape, other = ([(type(n), references(n)) for n in p.nodes] for p in (small, program))
+    if shape != other:  # its nodes depend on the size of the data
+        return ()
+    found = [_tap(layer) for layer in graph.layers]
+    return tuple(tap for tap in found if tap is not None) if all(found) else ()
+
+
+def _tap(layer: Layer) -> Tap | None:
+    if layer.node is None:
+        return None
+    (node, cell, factor), operation = layer.node, layer.operation
+    weights = operation.weights if isinstance(operation, Addition) else ()
+    if type(operation) not in KINDS:
+        return None
+    kind = KINDS[type(operation)]
+    return Tap(node, factor, cell, layer.parents, kind, tuple(map(float, weights)))
 
 
 def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
@@ -80,34 +164,33 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
     if isinstance(operation, Input):
         return steps.Input()
     if isinstance(operation, Dense):
-        rank = 1 if operation.rank is None else operation.rank
-        variance, width = operation.variance, operation.width
         if operation.exponent:
             raise StudyError(
-                f"weights have the variance {variance} n^({operation.exponent}) / fan-in.",
+                f"weights have the variance {operation.variance} n^({operation.exponent}) / "
+                "fan-in.",
                 where="network_of",
                 hint="Write the power of the width into the variance.",
             )
-        # Full rank means as many singular values as the narrower side has; entries keep the size.
-        read = graph.widths[parents[0]] or 1
-        if operation.rank is None and operation.family != "gaussian" and width > read:
-            rank = read / width
-            variance = variance / rank
-        family: Any = operation.family
-        return steps.Dense(variance, family, rank, width, operation.outputs, parents)
+        return _dense(graph, operation, parents)
     if isinstance(operation, Bias):
         return steps.Bias(operation.variance, "all", parents)
-    if isinstance(operation, SpanBias):
-        return steps.Bias(operation.variance, "directions", parents)
     if isinstance(operation, SharedBias):
-        if operation.drawn is not None:
-            raise StudyError(
-                f"the shared bias is given as {operation.drawn:g}; networks draw theirs.",
-                where="network_of",
-                hint="Take drawn=None; it then belongs to the seed of the network.",
-            )
         return steps.Bias(operation.variance, "scalar", parents)
+    if isinstance(operation, Gain):
+        return steps.Addition((sqrt(operation.square.value),), parents)
     return _joined(operation, parents)
+
+
+def _dense(graph: LayerGraph, operation: Dense, parents: tuple[int, ...]) -> steps.Step:
+    """Full rank means as many singular values as the narrower side has; entries keep the size."""
+    variance, width, family = operation.variance, operation.width, operation.law
+    below = graph.layers[parents[0]].operation
+    read, rank = graph.widths[parents[0]] or 1, Fraction(1)
+    if isinstance(below, Gain):  # a mask: some columns are 0
+        family, rank = "padded", Fraction(below.square.value * read / width)
+    elif family != "gaussian" and width > read:
+        rank = Fraction(read / width)
+    return steps.Dense(variance / rank, family, rank, width, operation.outputs, parents)  # type: ignore[arg-type]
 
 
 def _joined(operation: Operation, parents: tuple[int, ...]) -> steps.Step:

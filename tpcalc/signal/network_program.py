@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.networks.network import slots, written
+from tpcalc.networks.network import slots, traced
 from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.change import changes
@@ -67,7 +67,7 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
             where=net.name,
             hint="tp.kernel takes such networks with the inputs themselves.",
         )
-    whole = parameterized(written(net, 1, 1), power_of)
+    whole = parameterized(traced(net, 1, 1), power_of)
     template = Template(split(whole), slots(net, 1))
     found = entered_groups(template)
     builder, data = found.builder, list(found.data.values())

@@ -27,10 +27,10 @@ def nlc(
     It is 1 for linear maps. Layer m has to be a bottleneck: every path to l leads through it.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -39,10 +39,6 @@ def nlc(
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Activation, Dense
-        >>> round(nlc(chain(Input(1, 0), [Dense(2), Activation.named("relu")])).value, 9)
-        1.211173896
         >>> from tpcalc.catalog.architectures import lookup
         >>> round(nlc(lookup("mlp").make(1, "relu")).value, 9)
         1.211173896
@@ -74,16 +70,16 @@ def path_nlc(
     end: int | str | None = None,
     inputs: Input | None = None,
 ) -> Estimate:
-    """The same by the paths from m to l: an average of products over their layers.
+    r"""The same by the paths from m to l: an average of products over their layers.
 
     Dense layers and biases have the coefficient 1, and so has batch norm in an infinite batch; in
     a batch of B inputs its square is (B - 2) / (B - 3).
 
     Args:
-        network: The network, or layers.
+        network: The network.
         start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -91,10 +87,9 @@ def path_nlc(
     Source: Schoenherr, The nonlinearity coefficient, Proposition 16.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense, Input
-        >>> from tpcalc.signal.operations import BatchNorm
-        >>> round(path_nlc(chain(Input(1, 0), [Dense(2), BatchNorm(6)])).value ** 2, 12)
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph("x = input()\na = dense(x, 2)\nb = batch_norm(a, batch=6)")
+        >>> round(path_nlc(net).value ** 2, 12)
         1.333333333333
     """
     graph, first, last = _asked(network, start, end, inputs)
@@ -134,14 +129,14 @@ def heaviest_paths(
     end: int | str | None = None,
     inputs: Input | None = None,
 ) -> tuple[WeightedPath, ...]:
-    """The paths from m to l that add most to the square of the coefficient, the largest first.
+    r"""The paths from m to l that add most to the square of the coefficient, the largest first.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         count: How many.
         start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -149,10 +144,9 @@ def heaviest_paths(
     Source: Schoenherr, The nonlinearity coefficient, Proposition 16.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Activation, Dense, Input
-        >>> graph = chain(Input(1, 0), [Dense(1), Activation.named("tanh"), Dense(1)])
-        >>> first, second = heaviest_paths(graph.then(Addition((1, 0.5)), 1, 3))
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> text = "x = input()\na = dense(x)\nb = tanh(a)\nc = dense(b)\nd = a + 0.5*c"
+        >>> first, second = heaviest_paths(parse_graph(text))
         >>> first.layers, second.layers, round(first.weight + second.weight, 12)
         ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
     """

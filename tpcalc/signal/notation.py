@@ -1,4 +1,4 @@
-"""Layer graphs as text, one layer a line."""
+"""Networks as text, one layer a line."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ import ast
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
+from typing import Any
 
 from tpcalc.catalog.activations import REGISTRY, lookup
-from tpcalc.errors import StudyError, TpcalcError, UnknownName
-from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.signal.lines import Line, Lines, Word
 from tpcalc.signal.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
-    Dense,
     Input,
     LayerNorm,
     Number,
-    Operation,
     Product,
-    SharedBias,
-    SpanBias,
 )
+from tpcalc.signal.words import Map, SharedBias, SpanBias
 
-__all__ = ["described", "graph_text", "parse_graph"]
+__all__ = ["graph_text", "parse_graph"]
 
-OPERATIONS: dict[str, Callable[..., Operation]] = {
+WORDS: dict[str, Callable[..., Word]] = {
     "input": Input,
-    "dense": Dense,
+    "dense": Map,
     "bias": Bias,
     "span_bias": SpanBias,
     "shared_bias": SharedBias,
@@ -40,43 +38,60 @@ OPERATIONS: dict[str, Callable[..., Operation]] = {
 COUNTS = ("outputs", "batch")
 
 # How many arguments are written without a name, where it is not one.
-FIRST = {"input": 2, "span_bias": 2, "shared_bias": 2, "layer_norm": 0, "batch_norm": 0}
+FIRST = {"input": 2, "layer_norm": 0, "batch_norm": 0}
 
 
-def parse_graph(text: str) -> LayerGraph:
-    """The graph that a text describes.
+def parse_graph(text: str) -> Lines:
+    """The network that a text describes.
 
     A line names a layer and says what it is: ``b = dense(a, 1.5, rank=1/4)``, ``c = tanh(b)``, ``d
-    = 0.5*a + c``, ``e = c*d`` (a gate). The first line is the input. Operations are input, dense,
-    bias, span_bias, shared_bias, layer_norm and batch_norm, with the arguments of the classes of
-    ``tpcalc.signal.operations``, and the activations of the catalogue. What follows a # is a
-    comment.
+    = 0.5*a + c``, ``e = c*d`` (a gate). The first line is the input, with the second moments that
+    questions take by default. The words are
+
+    - ``input(square, comean)``;
+    - ``dense(layer, variance, family, rank, width, outputs, exponent)``: weights of the variance
+      over the fan-in, ``"gaussian"`` or ``"orthogonal"``, of a rank over the width as of
+      ``tp.layers.LowRank``; the width over n, or a number of outputs; a power of n;
+    - ``bias(layer, variance)``; ``span_bias(layer, variance, rank)`` and ``shared_bias(layer,
+      variance, rank, drawn)`` right after a layer of this rank, with a number for each direction
+      or one for all;
+    - ``layer_norm(layer, epsilon=, centred=)``, ``batch_norm(layer, batch=, epsilon=)``, the batch
+      of one size in all lines, infinite by default;
+    - the activations of the catalogue.
+
+    What follows a # is a comment. Vectors are reported as ``h[name]``.
 
     Args:
         text: The lines.
+
+    Returns:
+        The network, for every question of ``tp.signal``; with a readout (``outputs=``) at its end
+        for all others.
 
     Raises:
         StudyError: A line that is none of these; its number is told.
 
     Example:
-        >>> graph = parse_graph('''
+        >>> net = parse_graph('''
         ... x = input(1, 0.25)
         ... a = dense(x, 3/2)
         ... b = tanh(a)
         ... c = dense(b)
         ... d = 0.5*a + c
         ... ''')
-        >>> graph.layers[4].parents, graph.layers[1].operation.variance
-        ((1, 3), Fraction(3, 2))
+        >>> net.words
+        '5 layers, 1 of them activations'
     """
-    layers: list[Layer] = []
+    lines: list[Line] = []
     names: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        code = line.partition("#")[0].strip()
+    for number, row in enumerate(text.splitlines(), 1):
+        code = row.partition("#")[0].strip()
         if not code:
             continue
         try:
-            name, layer = _layer(code, names)
+            line = _layer(code, names)
+            if lines:
+                Lines((*lines, line))  # what it reads is checked here
         except (RecursionError, MemoryError, OverflowError):
             raise StudyError(
                 f"{_short(code)} has too many parts or too large a number.", where=f"line {number}"
@@ -86,59 +101,48 @@ def parse_graph(text: str) -> LayerGraph:
                 f"line {number}" if error.where is None else f"line {number}, {error.where}"
             )
             raise
-        names[name] = len(layers)
-        layers.append(layer)
-    if not layers:
+        names[line.name] = len(lines)
+        lines.append(line)
+    if not lines:
         raise StudyError("the text holds no layers.", hint="Start with x = input(1, 0).")
-    return LayerGraph(tuple(layers))
+    return Lines(tuple(lines))
 
 
-def graph_text(graph: LayerGraph) -> str:
-    """A text that ``parse_graph`` reads.
+def graph_text(network: Lines) -> str:
+    r"""A text that ``parse_graph`` reads.
 
     Args:
-        graph: The layers.
+        network: A network that is written line by line (``parse_graph``, ``mlp``, ``resnet``).
 
     Raises:
+        UsageError: Another network.
         StudyError: An activation that is none of the catalogue.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> print(graph_text(chain(Input(1, 0), [Dense(1.5), Activation.named("tanh")])))
-        h0 = input(1, 0)
-        h1 = dense(h0, 1.5)
-        h2 = tanh(h1)
+        >>> print(graph_text(parse_graph("x = input(1, 0)\ny = dense(x, 1.5)\nz = tanh(y)")))
+        x = input(1, 0)
+        y = dense(x, 1.5)
+        z = tanh(y)
     """
+    if not isinstance(network, Lines):
+        raise UsageError(
+            f"{network!r} is not written line by line.",
+            hint="tp.signal.nonlinearity(network).text says what the layers of any network are.",
+        )
+    names = [network.named(index) for index in range(len(network.lines))]
     return "\n".join(
-        f"h{index} = {_written(layer, index)}" for index, layer in enumerate(graph.layers)
+        f"{names[index]} = {_line(line.word, [names[p] for p in line.parents], index)}"
+        for index, line in enumerate(network.lines)
     )
 
 
-def described(graph: LayerGraph) -> str:
-    """The same for readers: activations without a name are written as formulas.
-
-    Args:
-        graph: The layers.
-
-    Example:
-        >>> from tpcalc.functions import Var
-        >>> from tpcalc.signal.graph import chain
-        >>> print(described(chain(Input(), [Activation(Var(0) ** 3 + 1, "cube")])))
-        h0 = input(1, 0)
-        h1 = cube(h0), cube(x0) = 1 + x0**3
-    """
-    lines = []
-    for index, layer in enumerate(graph.layers):
-        try:
-            lines.append(f"h{index} = {_written(layer, index)}")
-        except StudyError:
-            name, tau = layer.operation.name, getattr(layer.operation, "tau", None)
-            assert tau is not None  # nothing else is without a name
-            lines.append(f"h{index} = {name}(h{layer.parents[0]}), {name}(x0) = {tau.text}")
-    return "\n".join(lines)
+def _line(word: Word, parents: list[str], index: int) -> str:
+    if isinstance(word, Activation):
+        return _activation_text(word, parents, index)
+    return written(word, parents)
 
 
-def _layer(code: str, names: dict[str, int]) -> tuple[str, Layer]:
+def _layer(code: str, names: dict[str, int]) -> Line:
     try:
         (line,) = ast.parse(code).body
     except (SyntaxError, ValueError):
@@ -151,32 +155,33 @@ def _layer(code: str, names: dict[str, int]) -> tuple[str, Layer]:
     if name in names:
         raise StudyError(f"there is a layer {name!r} already.")
     if isinstance(line.value, ast.Call):
-        return name, _called(line.value, names)
+        return Line(*_called(line.value, names), name)
     factors = _factors(line.value)
     if factors:
-        return name, Layer(Product(), tuple(_parent(each, names, "a product") for each in factors))
-    return name, _added(line.value, names)
+        parents = tuple(_parent(each, names, "a product") for each in factors)
+        return Line(Product(), parents, name)
+    return Line(*_added(line.value, names), name)
 
 
-def _called(call: ast.Call, names: dict[str, int]) -> Layer:
+def _called(call: ast.Call, names: dict[str, int]) -> tuple[Word, tuple[int, ...]]:
     word = call.func.id if isinstance(call.func, ast.Name) else ast.unparse(call.func)
     given = list(call.args)
     parents = () if word == "input" else (_parent(given.pop(0) if given else None, names, word),)
     numbers = [_value(part) for part in given]
     named = {str(part.arg): _value(part.value) for part in call.keywords}
-    if word not in OPERATIONS:
+    if word not in WORDS:
         if named:
             raise StudyError(f"{word} takes its parameters without names.")
         if word not in REGISTRY:
-            raise UnknownName("layer", word, [*OPERATIONS, *REGISTRY])
+            raise UnknownName("layer", word, [*WORDS, *REGISTRY])
         text = ",".join(str(number) for number in numbers)
-        return Layer(Activation.named(f"{word}:{text}" if text else word), parents)
-    known = [field.name for field in fields(OPERATIONS[word])]  # type: ignore[arg-type]
+        return Activation.named(f"{word}:{text}" if text else word), parents
+    known = [field.name for field in fields(WORDS[word])]  # type: ignore[arg-type]
     if len(numbers) > len(known) or not set(named) <= set(known[len(numbers) :]):
         raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.")
     try:
         given_all = dict(zip(known, numbers, strict=False)) | named
-        return Layer(OPERATIONS[word](**{k: _count(k, v) for k, v in given_all.items()}), parents)
+        return WORDS[word](**{k: _count(k, v) for k, v in given_all.items()}), parents
     except TypeError as error:
         raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.") from error
 
@@ -208,7 +213,7 @@ def _factors(part: ast.expr) -> tuple[ast.expr, ...]:
     return (part.left, part.right) if both else ()
 
 
-def _added(part: ast.expr, names: dict[str, int]) -> Layer:
+def _added(part: ast.expr, names: dict[str, int]) -> tuple[Word, tuple[int, ...]]:
     terms: list[tuple[Number, int]] = []
     while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
         sign = -1 if isinstance(part.op, ast.Sub) else 1
@@ -216,7 +221,7 @@ def _added(part: ast.expr, names: dict[str, int]) -> Layer:
         part = part.left
     terms.append(_term(part, names, 1))
     weights, parents = zip(*reversed(terms), strict=True)
-    return Layer(Addition(weights), parents)
+    return Addition(weights), parents
 
 
 def _term(part: ast.expr, names: dict[str, int], sign: int) -> tuple[Number, int]:
@@ -252,25 +257,24 @@ def _number(part: ast.expr) -> Number:
     return Fraction(value) if isinstance(value, int) else value
 
 
-def _written(layer: Layer, index: int) -> str:
-    operation, names = layer.operation, [f"h{parent}" for parent in layer.parents]
+def written(operation: Any, names: list[str], word: str | None = None) -> str:
+    """A layer that is no activation, of layers that have names."""
     if isinstance(operation, Addition):
         pairs = zip(operation.weights, names, strict=True)
         return " + ".join(f"{weight}*{name}" for weight, name in pairs)
     if isinstance(operation, Product):
         return "*".join(names)
-    if isinstance(operation, Activation):
-        return _activation_text(operation, names, index)
-    word = next(word for word, kind in OPERATIONS.items() if type(operation) is kind)
-    for place, field in enumerate(fields(operation)):  # type: ignore[arg-type]
+    word = word or next(word for word, kind in WORDS.items() if type(operation) is kind)
+    given = [*names]
+    for place, field in enumerate(fields(operation)):
         value = getattr(operation, field.name)
         if place < FIRST.get(word, 1):
-            names.append(str(value))
+            given.append(str(value))
         elif value != field.default:
-            names.append(
+            given.append(
                 f"{field.name}={value!r}" if isinstance(value, str) else f"{field.name}={value}"
             )
-    return f"{word}({', '.join(names)})"
+    return f"{word}({', '.join(given)})"
 
 
 def _activation_text(operation: Activation, names: list[str], index: int) -> str:

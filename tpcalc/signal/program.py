@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
@@ -18,12 +18,12 @@ from tpcalc.signal.operations import (
     Addition,
     Bias,
     Dense,
+    Gain,
     Input,
     LayerNorm,
     Number,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.weights import Weights, dimension, gaussian_vectors
@@ -34,6 +34,7 @@ CENTRED = Fn(Var(0) - Par(0), 1, 1)
 SQUARE = Fn(Var(0) ** 2, 1)
 INNER = Fn(Var(0) * Var(1), 2)
 FIRST = Fn(Var(0), 1)
+SHIFTED = Fn(Var(0) + Par(0), 1, 1)
 MINUS = Fn(-1 * Par(0), 0, 1)
 
 
@@ -47,12 +48,12 @@ class _Copies:
 
 
 def program_of(network: Layers, inputs: Input | None = None) -> Program:
-    """The graph written out: what the recursion says, the limit of this program says as well.
+    r"""The graph written out: what the recursion says, the limit of this program says as well.
 
     Args:
         network: The network, or layers. Normalisation over a batch has no program: its batch is
             infinite.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Returns:
         A program with outputs ``q[l]``, ``c[l]`` and ``g[l]`` for each layer l: averages over
@@ -65,8 +66,8 @@ def program_of(network: Layers, inputs: Input | None = None) -> Program:
     Source: Schoenherr, The nonlinearity coefficient, section 5.1 (table 5.1).
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> program = program_of(chain(Input(1.0, 0.5), [Dense(2.0)]))
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> program = program_of(parse_graph("x = input(1, 1/2)\na = dense(x, 2)"))
         >>> [name for name, _ in program.outputs]
         ['q[0]', 'c[0]', 'g[0]', 'q[1]', 'c[1]', 'g[1]']
     """
@@ -83,7 +84,6 @@ def program_of(network: Layers, inputs: Input | None = None) -> Program:
 class _Writer:
     builder: Builder
     graph: LayerGraph
-    weights: dict[int, Weights] = field(default_factory=dict)
 
     def watch(self, index: int, own: _Copies) -> None:
         add, output = self.builder.add, self.builder.output
@@ -102,7 +102,11 @@ class _Writer:
         (own,) = parents
         if isinstance(operation, Dense):
             return self._dense(index, operation, own)
-        if isinstance(operation, Bias | SpanBias | SharedBias):
+        if isinstance(operation, SharedBias):
+            return self._shared(index, operation, own)
+        if isinstance(operation, Gain):
+            return self._gain(index, operation, own)
+        if isinstance(operation, Bias):
             added = self._bias(index, operation)
             return _Copies(self._plus(own.one, added), self._plus(own.other, added), own.change)
         if isinstance(operation, Activation):
@@ -123,25 +127,31 @@ class _Writer:
 
     def _dense(self, index: int, operation: Dense, own: _Copies) -> _Copies:
         widths, (parent,) = self.graph.widths, self.graph.layers[index].parents
-        read = widths[parent] or 1
-        made = Weights.of(self.builder, f"W{index}", operation, read, widths[index])
-        self.weights[index] = made
+        weights = (operation.variance, operation.law, None, operation.exponent)
+        made = Weights.of(self.builder, f"W{index}", *weights, widths[parent] or 1, widths[index])
         return _Copies(*(made.times(part) for part in (own.one, own.other, own.change)))
 
-    def _bias(self, index: int, operation: Bias | SpanBias | SharedBias) -> Ref:
-        name, variance = f"b{index}", float(operation.variance)
-        if isinstance(operation, Bias):
-            dim = dimension(self.builder, self.graph.widths[index] or 1)
-            return gaussian_vectors(self.builder, name, dim, ((variance,),))[0]
-        made = self.weights[self.graph.layers[index].parents[0]]
-        if isinstance(operation, SpanBias):
-            (drawn,) = gaussian_vectors(self.builder, name, made.rank, ((variance,),))
-            return made.spanned(drawn)
-        (ones,) = gaussian_vectors(self.builder, name, made.rank, ((0.0,),), mean=1.0)
-        shared, given = f"{name}shared", operation.drawn
-        random = nodes.Input(nodes.Family.scalar(shared, 0.0, sqrt(variance)))
-        number = self.builder.add(random if given is None else nodes.Data(shared, (given,)))
-        return self.builder.add(LinComb((Fraction(1),), (number,), (made.spanned(ones),)))
+    def _start(self, index: int, variance: float) -> Ref:
+        dim = dimension(self.builder, self.graph.widths[index] or 1)
+        return gaussian_vectors(self.builder, f"b{index}", dim, ((variance,),))[0]
+
+    def _bias(self, index: int, operation: Bias) -> Ref:
+        return self._start(index, float(operation.variance))
+
+    def _shared(self, index: int, operation: SharedBias, own: _Copies) -> _Copies:
+        name, given = f"b{index}", operation.drawn
+        random = nodes.Input(nodes.Family.scalar(name, 0.0, sqrt(operation.variance)))
+        number = self.builder.add(random if given is None else nodes.Data(name, (given,)))
+        one, other = (
+            self.builder.add(Nonlin(SHIFTED, (part,), (number,))) for part in (own.one, own.other)
+        )
+        return _Copies(one, other, own.change)
+
+    def _gain(self, index: int, operation: Gain, own: _Copies) -> _Copies:
+        start = self._start(index, float(operation.variance))
+        factor = self.builder.add(Nonlin(Fn(operation.tau, 1), (start,)))
+        parts = (own.one, own.other, own.change)
+        return _Copies(*(self.builder.add(Nonlin(INNER, (factor, part))) for part in parts))
 
     def _sum(self, terms: list[tuple[Number, Ref]]) -> Ref:
         numbers, refs = zip(*terms, strict=True)

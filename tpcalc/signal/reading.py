@@ -12,6 +12,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
 from tpcalc.signal import graph
 from tpcalc.signal.graph import Layer, LayerGraph
+from tpcalc.signal.lines import Lines
 from tpcalc.signal.operations import Input
 from tpcalc.signal.state import State
 from tpcalc.signal.stretches import stretches
@@ -28,7 +29,7 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
     Args:
         source: Layers as they are, or a network. A network stands at its start with weights of
             the variance 1 / fan-in, times the squares of the factors in front of them.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Raises:
         UsageError: It is no network.
@@ -41,17 +42,23 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'relu', 'dense', 'addition', 'dense']
     """
-    if isinstance(source, LayerGraph):
-        first = source.layers[0] if inputs is None else Layer(inputs, ())
-        return replace(source, layers=(first, *source.layers[1:]))
+    if isinstance(source, LayerGraph | Lines):
+        found = source if isinstance(source, LayerGraph) else source.read
+        first = found.layers[0] if inputs is None else Layer(inputs, ())
+        return replace(found, layers=(first, *found.layers[1:]))
     if not is_network(source):
         raise UsageError(
             f"the network is {source!r}.",
             where=user_line(),
-            hint="Give a network (tp.MLP(2, 'relu'), a function net(t, x), a class that inherits "
-            "from tp.Network), or layers (tp.signal.parse_graph, tp.signal.mlp).",
+            hint="Give tp.MLP(2, 'relu'), a function net(t, x), a class that inherits from "
+            "tp.Network, or what tp.signal.parse_graph and tp.signal.mlp make.",
         )
     return stretches(as_network(source), inputs or Input())
+
+
+def start_of(source: Any) -> Input:
+    """The second moments of inputs that a network is asked about by default."""
+    return source.start if isinstance(source, Lines) else Input()
 
 
 def numbered(found: LayerGraph, layer: int | str | None) -> int:
@@ -87,7 +94,7 @@ def propagate(
     Args:
         source: The network, or layers.
         known: The states of its first layers, where they are known.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Raises:
         StudyError: Layers that no matrix separates are not independent.

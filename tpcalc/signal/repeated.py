@@ -31,7 +31,7 @@ def repeated(network: Layers) -> Repeated:
     """The layer that a network repeats; what enters and what leaves may be of other variances.
 
     Args:
-        network: The network, or layers.
+        network: The network.
 
     Raises:
         StudyError: It has other layers besides, or its layers differ.
@@ -48,8 +48,6 @@ def repeated(network: Layers) -> Repeated:
             layer.operation, Dense | Bias | Activation
         ):
             raise _other(index, layer.operation, "is none of them")
-        if isinstance(layer.operation, Dense) and layer.operation.rank is not None:
-            raise _other(index, layer.operation, "has a rank; give it as rank=")
         if isinstance(layer.operation, Dense):
             blocks.append([])
         if not blocks or (blocks[-1] and isinstance(blocks[-1][-1], Activation)):

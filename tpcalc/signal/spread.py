@@ -9,7 +9,7 @@ import numpy as np
 
 from tpcalc.errors import UsageError
 from tpcalc.results import Estimate, Method, Status
-from tpcalc.signal.graph import Layer, LayerGraph, propagate
+from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.operations import SharedBias
 from tpcalc.signal.reading import Layers, layers
 
@@ -30,16 +30,16 @@ class Spread:
 
 
 def draw(graph: LayerGraph, seed: int) -> LayerGraph:
-    """The graph with a value for each shared bias that has none.
+    r"""The graph with a value for each shared bias that has none.
 
     Args:
         graph: The layers.
         seed: For the draw.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense, Input
-        >>> graph = chain(Input(), [Dense(1, rank=0.5), SharedBias(0.1, 0.5)])
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph("x = input()\na = dense(x, rank=1/2)\nb = shared_bias(a, 0.1, 1/2)")
+        >>> graph = layers(net)
         >>> draw(graph, 0).layers[2].operation.drawn is None
         False
     """
@@ -49,17 +49,17 @@ def draw(graph: LayerGraph, seed: int) -> LayerGraph:
         operation = layer.operation
         if isinstance(operation, SharedBias) and operation.drawn is None:
             drawn = float(rng.normal(0.0, sqrt(operation.variance)))
-            layers.append(Layer(replace(operation, drawn=drawn), layer.parents))
+            layers.append(replace(layer, operation=replace(operation, drawn=drawn)))
         else:
             layers.append(layer)
     return LayerGraph(tuple(layers))
 
 
 def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ...]:
-    """Mean and standard deviation of every layer's second moment over draws of shared biases.
+    r"""Mean and standard deviation of every layer's second moment over draws of shared biases.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         draws: How many times the biases are drawn.
         seed: For the draws.
 
@@ -70,10 +70,9 @@ def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ..
         bias as it is printed there.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense, Input
-        >>> graph = chain(Input(1, 0), [Dense(1, rank=0.25), SharedBias(0.4, 0.25)])
-        >>> found = spread(graph, draws=1000)[-1]
+        >>> from tpcalc.signal.notation import parse_graph
+        >>> net = parse_graph("x = input()\na = dense(x, rank=1/4)\nb = shared_bias(a, 0.4, 1/4)")
+        >>> found = spread(net, draws=1000)[-1]
         >>> bool(abs(found.deviation.value - 2**0.5 / 10) < 5 * found.deviation.stderr)
         True
     """

@@ -18,12 +18,12 @@ from tpcalc.signal.operations import (
     Activation,
     Addition,
     Bias,
+    Gain,
     Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
-    SpanBias,
 )
 from tpcalc.signal.reading import Layers, layers
 from tpcalc.signal.state import State, ratio
@@ -96,17 +96,15 @@ def stability(
     """The growth of relative deviations of lengths through a graph.
 
     Args:
-        network: The network, or layers.
+        network: The network.
         states: Their states, where they are known.
-        inputs: Second moments of inputs; by default those that layers say, else 1 and 0.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.6.
 
     Example:
-        >>> from tpcalc.signal.graph import chain
-        >>> from tpcalc.signal.operations import Dense
-        >>> square = Activation(Var(0) ** 2)
-        >>> found = stability(chain(Input(1, 0), [Dense(1 / 3), square] * 5))
+        >>> from tpcalc.signal.architectures import Design, mlp
+        >>> found = stability(mlp(5, Design("square", 1 / 3)))
         >>> round(found.factors[-1].value, 9), found.label, found.reach(0.1)
         (32.0, 'unstable', 8)
     """
@@ -194,8 +192,10 @@ def _parts(operation: Operation, parents: list[State], own: State, curved: bool)
             tau, q = operation.tau, read.square
             turn = _mean_growth(tau, q) if curved else Bounded(0.0)
             yield _Part(stability_number(tau, q), mean_by_length=turn)
-        elif isinstance(operation, Bias | SpanBias | SharedBias):
+        elif isinstance(operation, Bias | SharedBias):
             yield _Part(ratio(read.square, own.square), mean=Bounded(1.0))
+        elif isinstance(operation, Gain):
+            yield _Part(Bounded(1.0), mean=operation.mean)
         elif isinstance(operation, LayerNorm):
             yield _normalised(operation, read)
         else:  # the lengths of a batch are only kept on average

@@ -12,14 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
-from tpcalc.networks.network import Architecture, slots, written
+from tpcalc.networks.network import INPUT, Architecture, traced
+from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.parameterize import parameterized
-from tpcalc.passes.split import split
+from tpcalc.passes.split import celled
 from tpcalc.program.base import cone
+from tpcalc.program.family import Family
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -30,14 +31,15 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Scale,
 )
-from tpcalc.program.program import Program, prune
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.signal import operations
-from tpcalc.signal.fusing import ZERO, Fusing, Made, Part, linear, squared
+from tpcalc.signal.batch import AVERAGE, of_one_input
+from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
+from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, holds, linear, squared
 
 __all__ = ["STRETCH_RULES", "stretches"]
 
@@ -45,6 +47,7 @@ HALF = as_ex(Fraction(1, 2))
 POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
 FEATURES = 2  # enough to see whether every number of an input is read alike
 Value = Part | Expr | None
+Nodes = dict[int, tuple[Ref, tuple[int, ...], float]]  # of layers: node, cell, factor
 
 
 def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
@@ -68,40 +71,61 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'layer norm', 'tanh', 'dense', 'layer norm', 'tanh', 'dense']
     """
-    if network.tokens > 1:
+    whole = traced(network, FEATURES * network.tokens, 1)
+    outs = [(name, ref) for name, ref in whole.outputs if name.partition("[")[0] == "f"]
+    if len(outs) > 1:
         raise StudyError(
-            f"the recursion does not hold: an input of {network.words} is {network.tokens} "
-            "vectors, whose layers are not independent.",
-            where=type(network).__name__,
-            hint="tp.kernel takes such networks.",
-        )
-    whole = written(network, FEATURES, 1)
-    program = split(parameterized(whole, lambda mark: POWERS.get(mark.role, ZERO)))
-    names = [name for name, _ in program.outputs if name.partition("[")[0] == "f"]
-    if len(names) > 1:
-        raise StudyError(
-            f"the network has {len(names)} outputs, {', '.join(names)}, and the recursion has one "
-            "last layer.",
-            where=type(network).__name__,
+            f"the network has {len(outs)} outputs, {', '.join(name for name, _ in outs)}, and the "
+            "recursion has one last layer.",
+            where=network.name,
             hint="Leave one readout; all outputs of one readout are alike.",
         )
-    program = _needed(program, program.output[names[0]])
-    state = _Stretches(program, start, features=slots(network, FEATURES))
-    values = interpret(program, STRETCH_RULES, state)
-    out = program.output[names[0]]
+    outputs = dict(whole.types[outs[0][1]].axes).get(OUT)
+    batch = _batch(network)
+    if batch is None:
+        program = celled(whole)
+    else:
+        one = of_one_input(whole, batch[0], lambda place: _joined(network, place))
+        program = celled(one)
+    out = next(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
+    needed = cone(program.nodes, [out])
+
+    def lost(error: TpcalcError, ref: Ref, state: _Stretches) -> Value:
+        if needed[ref]:
+            raise error
+        return None
+
+    features = tuple(f"{INPUT}[{index}]" for index in range(FEATURES))
+    size = None if batch is None else batch[1]
+    state = _Stretches(program, start, size, features=features, outputs=outputs)
+    values = interpret(program, replace(STRETCH_RULES, lost=lost), state)
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
         raise state.refused(out, "at its start the output of the network is a constant")
-    if found.power != ZERO:
-        raise state.sized(out, found.power)
-    return _graph(state, values, state.layer(out, found))
+    nodes = {} if batch else _nodes(state, values) | {0: (whole.inputs[INPUT], (), 1.0)}
+    return _graph(state, values, state.layer(out, state.settled(out, found)), nodes)
 
 
-def _needed(program: Program, out: Ref) -> Program:
-    """The program of an output, with all names of what it needs."""
-    needed = cone(program.nodes, [out])
-    outputs = tuple((name, ref) for name, ref in program.outputs if needed[ref])
-    return prune(Program(program.dims, program.nodes, outputs, program.where))
+def _batch(network: Architecture) -> tuple[str, int | None] | None:
+    """The axis of an input that is a batch, and its size; None: infinite.
+
+    Raises:
+        StudyError: Inputs have several axes.
+    """
+    if len(network.axes) > 1:
+        raise _joined(network, network.name)
+    for axis, size in network.axes.items():
+        return axis, None if axis in network.infinite else size
+    return None
+
+
+def _joined(network: Architecture, place: str) -> StudyError:
+    return StudyError(
+        f"the recursion does not hold: an input of {network.words} is {network.tokens} vectors, "
+        "whose layers are not independent where they are joined otherwise than by batch norm.",
+        where=place,
+        hint="tp.kernel takes such networks.",
+    )
 
 
 @dataclass
@@ -110,9 +134,11 @@ class _Stretches(Fusing):
 
     Args:
         features: The names of the numbers of an input.
+        outputs: The number of outputs, where the network says it.
     """
 
     features: tuple[str, ...] = ()
+    outputs: int | None = None
     numbers: dict[Expr, int] = field(default_factory=dict)
     entered: dict[tuple[int, frozenset[str]], int] = field(default_factory=dict)
 
@@ -132,6 +158,15 @@ class _Stretches(Fusing):
         if not isinstance(value, Part):
             raise self.refused(ref, "it reads numbers of the input, or averages, as a vector")
         return value
+
+    def shared(self, ref: Ref, part: Part) -> Part:
+        """A random number as one that all coordinates share."""
+        if part.head is None:
+            return part
+        drawn = self.made[part.head]
+        if drawn.operation is not None:
+            raise self.refused(ref, "it reads a random number, which does not average out")
+        return replace(part, head=self.add(replace(drawn, shared=True)))
 
     def scalar(self, ref: Ref, value: Value) -> Expr:
         """The value of a scalar that is none of the outputs."""
@@ -160,12 +195,14 @@ def _input(node: Input, ref: Ref, values: list[Value], state: _Stretches) -> Val
     start = Made(None, (), frozenset({name}), True, variance=Fraction(variance))
     if variance == 0:
         return Part(None, const(mean))
-    return Part(state.add(start), Var(0) + mean)
+    return Part(state.add(start), Var(0) + mean, -_power(family))
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> Value:
     read = state.vector(ref, values[node.vector])
     family = matrix_of(state.program.nodes, node).family
+    if family.name.startswith(AVERAGE):
+        return state.batched(ref, read)
     if values[node.matrix] is not None or (read.head is None and read.expr == const(0)):
         return Part(None, const(0))
     if len(state.turned[node.matrix]) > 1:
@@ -175,16 +212,25 @@ def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> V
     layer, weight = state.layer(ref, read)
     rows, cols = family.width[::-1] if node.transpose else family.width
     law = "orthogonal" if family.law == "orthogonal" else "gaussian"  # the limit is that of both
-    dense = Dense(squared(weight) * state.ratio(cols), law, width=state.ratio(rows))
+    dense = Dense(squared(weight) * state.ratio(cols), law, state.ratio(rows))
     made = Made(dense, (layer,), frozenset({family.name}), True, state.program.place(ref))
-    return Part(state.add(made), Var(0), read.power + HALF)
+    return Part(state.add(made), Var(0), read.power + HALF - _power(family))
+
+
+def _power(family: Family) -> Ex:
+    """Of 1 / n in front of weights."""
+    return ZERO if family.mark is None else POWERS.get(family.mark.role, ZERO)
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> Value:
     scalars = [values[own] for own in node.scalars]
     if node.vectors:
         parts = [state.vector(ref, values[own]) for own in node.vectors]
-        return state.applied(ref, node.fn.expr, parts, [state.scalar(ref, s) for s in scalars])
+        shared = {Par(k): own for k, own in enumerate(scalars) if isinstance(own, Part)}
+        slots: dict[Expr, Expr] = {par: Var(len(parts) + place) for place, par in enumerate(shared)}
+        parts += [state.shared(ref, own) for own in shared.values()]
+        numbers = [own if isinstance(own, Expr) else NOTHING for own in scalars]
+        return state.applied(ref, substitute(node.fn.expr, slots), parts, numbers)
     plain = [own for own in scalars if isinstance(own, Expr)]
     if len(plain) == len(scalars):
         return substitute(node.fn.expr, {Par(k): own for k, own in enumerate(plain)})
@@ -202,14 +248,23 @@ def _moment(node: Moment, ref: Ref, values: list[Value], state: _Stretches) -> V
     read = _readout(node, ref, parts, state)
     if read is not None:
         return read
+    constant = next((part for part in parts if part.head is None), None)
+    if constant is not None and holds(constant.expr, Par):
+        raise state.averaged(ref, constant.expr)
     scalars = [state.scalar(ref, values[own]) for own in node.scalars]
+    power = ZERO
+    if constant is not None:  # weights of a readout beside it: their power stays outside
+        power = sum((part.power for part in parts), ZERO)
+        parts = [replace(part, power=ZERO) for part in parts]
     found = state.applied(ref, node.fn.expr, parts, scalars)
+    if found.expr != const(0) and power != ZERO:
+        raise state.sized(ref, power)
     if found.head is None:
         return found.expr
     line = linear(found.expr)
     if line is not None and state.made[found.head].gaussian:
         return const(line[1])
-    state.averages[ref] = found.head, found.expr  # type: ignore[index]
+    state.averages[ref] = found.head, found.expr
     return Par(ref)
 
 
@@ -222,15 +277,16 @@ def _readout(node: Moment, ref: Ref, parts: list[Part], state: _Stretches) -> Pa
     if len(starts) != 1 or len(others) != 1:
         return None
     (start,), (other,) = starts, others
+    power = other.power + start.power - HALF
     assert start.head is not None and other.head is not None
     drawn = state.made[start.head]
     if drawn.near & state.made[other.head].near:
         raise state.refused(ref, f"it is the product of {state.told(start.head)} with itself")
     layer, weight = state.layer(ref, other)
     over = state.ratio(state.program.types[node.vectors[0]].width[0])
-    dense = Dense(squared(weight) * drawn.variance / over)
+    dense = Dense(squared(weight) * drawn.variance / over, outputs=state.outputs)
     new = state.add(Made(dense, (layer,), drawn.near, True, state.program.place(ref)))
-    return Part(new, Var(0), other.power - HALF)
+    return Part(new, Var(0), power)
 
 
 def _lincomb(node: LinComb, ref: Ref, values: list[Value], state: _Stretches) -> Value:
@@ -274,7 +330,9 @@ def _entered(ref: Ref, terms: list[tuple[Expr, Part]], state: _Stretches) -> Par
     number, function = _numbered(functions[0])
     layer, weight = state.layer(ref, Part(0, function))
     if (layer, near) not in state.entered:
-        made = Made(Dense(variances.pop()), (layer,), near, True, state.program.place(ref))
+        width = state.ratio(state.program.types[ref].width[0])
+        dense = Dense(variances.pop(), width=width)
+        made = Made(dense, (layer,), near, True, state.program.place(ref))
         state.entered[layer, near] = state.add(made)
     return Part(state.entered[layer, near], mul((const(number * weight), Var(0))))
 
@@ -315,17 +373,23 @@ STRETCH_RULES: Rules[Value, _Stretches] = Rules(
 )
 
 
-def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> LayerGraph:
-    """The layers that the output needs; factors that one matrix can carry are part of it."""
+def _graph(
+    state: _Stretches, values: list[Value], end: tuple[int, Number], nodes: Nodes
+) -> LayerGraph:
+    """The layers that the output needs; factors that one matrix can carry are part of it.
+
+    What the network reports stays a layer as it is.
+    """
     last, weight = end
     if weight != 1:
         last = state.add(Made(Addition((weight,)), (last,), frozenset(), False))
-    made = state.made
-    readers: dict[int, int] = {last: 1}
-    for index in range(last, 0, -1):
-        if index in readers:
-            for parent in made[index].parents:
-                readers[parent] = readers.get(parent, 0) + 1
+    made, names = state.made, list(_names(state, values))
+    kept = {head for _, head in names}
+    readers = _readers(made, last)
+    for index in [index for index in readers if isinstance(made[index].operation, Addition)]:
+        numbers, parents = zip(*_terms(made, index, readers, kept), strict=True)
+        made[index] = replace(made[index], operation=Addition(numbers), parents=parents)
+    readers = _readers(made, last)
     place: dict[int, int] = {}
     layers: list[Layer] = []
     for index in sorted({0, *readers}):
@@ -336,10 +400,12 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
             weights = []
             for number, parent in zip(operation.weights, parents, strict=True):
                 below = layers[place[parent]]
-                if isinstance(below.operation, Dense) and readers[parent] == 1:
+                alone = readers[parent] == 1 and parent not in kept
+                if isinstance(below.operation, Dense) and alone:
                     variance = below.operation.variance * squared(number)
+                    node = below.node and (*below.node[:2], below.node[2] * float(number))
                     layers[place[parent]] = replace(
-                        below, operation=replace(below.operation, variance=variance)
+                        below, operation=replace(below.operation, variance=variance), node=node
                     )
                     number = Fraction(1)
                 weights.append(number)
@@ -348,17 +414,64 @@ def _graph(state: _Stretches, values: list[Value], end: tuple[int, Number]) -> L
                 continue
             operation = Addition(tuple(weights))
         place[index] = len(layers)
-        layers.append(Layer(operation, tuple(place[p] for p in parents), own.place))
-    return LayerGraph(tuple(layers), tuple(_names(state, values, place)))
+        read = tuple(place[p] for p in parents)
+        layers.append(Layer(operation, read, own.place, nodes.get(index)))
+    found = ((name, place[head]) for name, head in names if head in place)
+    return LayerGraph(tuple(layers), tuple(found))
 
 
-def _names(
-    state: _Stretches, values: list[Value], place: dict[int, int]
-) -> Iterator[tuple[str, int]]:
+def _readers(made: list[Made], last: int) -> dict[int, int]:
+    """How many layers read each layer that the last one needs."""
+    readers: dict[int, int] = {last: 1}
+    for index in range(last, 0, -1):
+        if index in readers:
+            for parent in made[index].parents:
+                readers[parent] = readers.get(parent, 0) + 1
+    return readers
+
+
+def _terms(
+    made: list[Made], index: int, readers: dict[int, int], kept: set[int]
+) -> list[tuple[Number, int]]:
+    """What a sum adds, with sums that nothing else reads written out."""
+    own = made[index].operation
+    assert isinstance(own, Addition)
+    found: list[tuple[Number, int]] = []
+    for number, parent in zip(own.weights, made[index].parents, strict=True):
+        inner = isinstance(made[parent].operation, Addition)
+        if inner and readers[parent] == 1 and parent not in kept:
+            found += [(number * w, p) for w, p in _terms(made, parent, readers, kept)]
+        else:
+            found.append((number, parent))
+    return sorted(found, key=lambda term: term[1])
+
+
+def _names(state: _Stretches, values: list[Value]) -> Iterator[tuple[str, int]]:
     """What the network reports, where it is a layer."""
     for name, ref in state.program.outputs:
-        found = values[ref]
-        if isinstance(found, Part) and found.head is not None and found.power == ZERO:
-            head = found.head if found.expr == Var(0) else state.bent.get((found.head, found.expr))
-            if head in place:
-                yield name, place[head]
+        head, factor = _multiple(state, values[ref])
+        if head is not None and factor == 1 and not name.startswith("%"):
+            yield name, head
+
+
+def _nodes(state: _Stretches, values: list[Value]) -> Nodes:
+    """For layers the first node that is a multiple of it, the cell, and what the layer is of it."""
+    found: Nodes = {}
+    for name, ref in state.program.outputs:
+        head, factor = _multiple(state, values[ref])
+        if name.startswith("%") and head is not None:
+            node, _, cells = name[1:].rstrip("]").partition("[")
+            cell = tuple(map(int, cells.split(","))) if cells else ()
+            found.setdefault(head, (int(node), cell, 1 / float(factor)))
+    return found
+
+
+def _multiple(state: _Stretches, value: Value) -> tuple[int | None, Number]:
+    """The layer that a vector is a multiple of, and the multiple."""
+    if not isinstance(value, Part) or value.head is None or value.power != ZERO:
+        return None, 0
+    known = state.bent.get((value.head, value.expr))
+    if known is not None:
+        return known, 1
+    pair = linear(value.expr)
+    return (value.head, pair[0]) if pair is not None and pair[1] == 0 else (None, 0)

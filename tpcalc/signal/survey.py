@@ -27,7 +27,6 @@ from tpcalc.results import (
 from tpcalc.results.provenance import provenance
 from tpcalc.signal.drift import Drift, drift
 from tpcalc.signal.given import Act, whole
-from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.maps.curves import (
     correlation_curve,
     correlation_step,
@@ -146,7 +145,7 @@ def _asked(
     activation: Act | Layers, weights: float | None, biases: float | None, depth: int | None
 ) -> tuple[Given, float, float, int]:
     """The activation, the variances of weights and biases, and the depth."""
-    if isinstance(activation, LayerGraph) or is_network(activation):
+    if is_network(activation):
         if weights is not None or biases is not None:
             raise UsageError("a network says its variances itself.", where="survey")
         own = repeated(activation)

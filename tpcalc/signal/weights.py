@@ -14,7 +14,7 @@ from tpcalc.functions.expr import substitute
 from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Dim, Family, Input, LinComb, MatMul, Nonlin, Ref, Scale, members
 from tpcalc.program.program import Builder
-from tpcalc.signal.operations import Dense, Number
+from tpcalc.signal.operations import Number
 
 __all__ = ["Weights", "dimension", "gaussian_vectors"]
 
@@ -47,7 +47,6 @@ class Weights:
         mask: A vector of zeros and ones that the vector is multiplied by first.
         scale: A number, the standard deviation of the weights.
         exponent: Half the power of n in their variance.
-        rank: The dimension class that the last factor reads.
     """
 
     builder: Builder
@@ -55,18 +54,28 @@ class Weights:
     mask: Ref | None
     scale: float
     exponent: Fraction
-    rank: str
 
     @classmethod
     def of(
-        cls, builder: Builder, name: str, dense: Dense, read: Number, own: Number | None
+        cls,
+        builder: Builder,
+        name: str,
+        variance: Number,
+        family: str,
+        rank: Number | None = None,
+        exponent: Fraction = Fraction(0),
+        read: Number = 1,
+        own: Number | None = 1,
     ) -> Weights:
         """The weights of one layer, as new start matrices.
 
         Args:
             builder: The program so far.
             name: The name of the layer.
-            dense: The layer.
+            variance: sigma^2.
+            family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``.
+            rank: The rank over the width; None: full.
+            exponent: The power of n in their variance.
             read: The width of the layer before, over n.
             own: Its own; None for a readout, of which one coordinate is like all others.
 
@@ -75,9 +84,9 @@ class Weights:
 
         Example:
             >>> builder = Builder()
-            >>> found = Weights.of(builder, "W1", Dense(2.0, rank=0.5), 1, 1)
-            >>> len(found.factors), found.rank
-            (2, 'd1_2')
+            >>> found = Weights.of(builder, "W1", 2.0, "gaussian", 0.5)
+            >>> len(found.factors)
+            2
         """
         width: Number = 1 if own is None else own
         cols, rows = dimension(builder, read), dimension(builder, width)
@@ -88,14 +97,14 @@ class Weights:
         def factor(ref: Ref, ratio: Number, transpose: bool = False) -> _Factor:
             return _Factor(ref, transpose, 1 / sqrt(ratio))
 
-        scale, power = sqrt(dense.variance), dense.exponent / 2
-        haar = "gaussian" if dense.family in ("gaussian", "gaussian-gaussian") else "orthogonal"
-        if dense.rank is None:
+        scale, power = sqrt(variance), exponent / 2
+        haar = "gaussian" if family in ("gaussian", "gaussian-gaussian") else "orthogonal"
+        if rank is None:
             single = factor(matrix("", (rows, cols), haar), read)
-            return cls(builder, (single,), None, scale, power, cols)
-        ratio = dense.rank * width
+            return cls(builder, (single,), None, scale, power)
+        ratio = rank * width
         inner = dimension(builder, ratio)
-        if dense.family == "padded":
+        if family == "padded":
             if width < read:
                 raise StudyError(
                     "padded weights that make a layer narrower have no program here.",
@@ -105,14 +114,14 @@ class Weights:
             whole = ratio == read
             mask = None if whole else _mask(builder, f"{name}mask", cols, ratio / read)
             single = factor(matrix("", (rows, cols), "orthogonal"), width)
-            return cls(builder, (single,), mask, scale, power, cols)
-        law = "gaussian" if dense.family == "gaussian-gaussian" else "orthogonal"
+            return cls(builder, (single,), mask, scale, power)
+        law = "gaussian" if family == "gaussian-gaussian" else "orthogonal"
         left = factor(matrix("C", (rows, inner), law), width)
-        if dense.family == "orthogonal":
+        if family == "orthogonal":
             right = factor(matrix("V", (cols, inner), law), read, transpose=True)
         else:
             right = factor(matrix("A", (inner, cols), "gaussian"), read)
-        return cls(builder, (right, left), None, scale, power, inner)
+        return cls(builder, (right, left), None, scale, power)
 
     def times(self, vector: Ref) -> Ref:
         """W x.
@@ -125,16 +134,6 @@ class Weights:
         for place, factor in enumerate(self.factors):
             vector = factor.times(self.builder, vector, self.scale if place == 0 else 1.0)
         return self.builder.add(Scale(vector, as_ex(self.exponent))) if self.exponent else vector
-
-    def spanned(self, vector: Ref) -> Ref:
-        """C z for a vector z of as many coordinates as the rank.
-
-        Args:
-            vector: z.
-        """
-        if self.mask is not None:
-            vector = self.builder.add(Nonlin(KEEP, (self.mask, vector)))
-        return self.factors[-1].times(self.builder, vector)
 
 
 def dimension(builder: Builder, ratio: Number) -> str:

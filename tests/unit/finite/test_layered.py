@@ -11,7 +11,6 @@ import pytest
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import DimMismatch, NotDifferentiable, StudyError, UnknownName, UsageError
-from tpcalc.finite.layered.coordinatewise import coordinatewise
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import (
     Addition,
@@ -23,7 +22,8 @@ from tpcalc.finite.layered.steps import (
     LayerNorm,
     Step,
 )
-from tpcalc.finite.layered.surrogates import gaussian_inputs
+from tpcalc.finite.networks.coordinatewise import coordinatewise
+from tpcalc.finite.surrogates import gaussian_inputs
 from tpcalc.functions import Fn, Var
 
 pytestmark = pytest.mark.torch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tpcalc.errors import UsageError
-from tpcalc.finite.layered.surrogates import elementlike_inputs, gaussian_inputs, sphere_inputs
+from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs, sphere_inputs
 
 pytestmark = pytest.mark.torch
 

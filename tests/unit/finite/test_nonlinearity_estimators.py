@@ -14,13 +14,13 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, UnknownName, UsageError
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import BatchNorm, Bias, Dense, Elementwise, Input
-from tpcalc.finite.layered.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_nlc
 from tpcalc.finite.nonlinearity.noise import backward, forward
 from tpcalc.finite.nonlinearity.shard import Shard, shard_of
 from tpcalc.finite.nonlinearity.single import single_batch_nlc
 from tpcalc.finite.nonlinearity.spread import spread_of
+from tpcalc.finite.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

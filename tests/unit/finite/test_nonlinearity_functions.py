@@ -13,7 +13,6 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.layered.network import Layered
 from tpcalc.finite.layered.steps import BatchNorm, Bias, Dense, Elementwise, Input
-from tpcalc.finite.layered.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.directions import Directions
 from tpcalc.finite.nonlinearity.jacobian_spectra import (
     jacobian,
@@ -26,6 +25,7 @@ from tpcalc.finite.nonlinearity.robustness import error_radius, noise_errors
 from tpcalc.finite.nonlinearity.shard import shard_of
 from tpcalc.finite.nonlinearity.tangent import parameter_growth, tangent_transfer
 from tpcalc.finite.nonlinearity.variances import layer_variances
+from tpcalc.finite.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

@@ -22,7 +22,6 @@ from tpcalc.finite.layered.steps import (
     Input,
     LayerNorm,
 )
-from tpcalc.finite.layered.surrogates import gaussian_inputs
 from tpcalc.finite.nonlinearity.between import between
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.gaussianity import gaussianity
@@ -32,6 +31,7 @@ from tpcalc.finite.nonlinearity.layerwise import chain_nlc, layerwise_nlc
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.nonlinearity.shard import shard_of
 from tpcalc.finite.nonlinearity.taps import Tapped, tapped
+from tpcalc.finite.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

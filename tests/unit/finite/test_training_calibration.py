@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.finite.training_images import mixture, start
+from unit.finite.training_images import Shape, biases, mixture, start, weights
 
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import UsageError
+from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates, rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting
 from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.network import Shape
 from tpcalc.finite.training.scales import step_scales
+from tpcalc.finite.training.steps import take
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch
@@ -31,17 +32,17 @@ def test_S0_38_each_update_contributes_1_to_the_second_batch(word: str, bias: st
     inputs, labels = torch.tensor(data.train).double(), torch.tensor(data.train_labels)
     network, before = start(word, shape, "relu"), start(word, shape, "relu")
     scales = step_scales(lookup(word), 3, 24, 0)
-    chi = cross_entropy(network.forward(inputs[:32]), labels[:32])[2]
-    rates = calibrated_rates(network, chi, inputs[32:], scales, 1e9)
-    for matrix, old in zip(network.weights, before.weights, strict=True):
+    forward = Forward(network, inputs[:32])
+    gradients = forward.gradients(cross_entropy(forward.outputs, labels[:32])[2])
+    rates = calibrated_rates(gradients, inputs[32:], scales, 1e9)
+    for matrix, old in zip(weights(network), weights(before), strict=True):
         assert bool((matrix == old).all())
-    network.update(chi, scales, rates)
+    take(gradients, scales, rates)
     x = inputs[32:]
-    for layer in range(4):
-        left = x @ (scales.kept[layer] * before.weights[layer]).T
-        if before.biases[layer] is not None:
-            left += before.biases[layer]
-        z = network.linear(layer, x)
+    for layer, (now, then) in enumerate(zip(weights(network), weights(before), strict=True)):
+        left, z = x @ (scales.kept[layer] * then).T, x @ now.T
+        if biases(before)[layer] is not None:
+            left, z = left + biases(before)[layer], z + biases(network)[layer]
         assert float((z - left).abs().mean()) == pytest.approx(1, rel=1e-9)
         x = torch.relu(z)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.finite.training_images import mixture, start
+from unit.finite.training_images import Shape, biases, mixture, start, step, weights
 
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.finite.networks.gradients import times
+from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy, classes
 from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.network import Network, Shape, times
-from tpcalc.finite.training.scales import step_scales
 
 pytestmark = pytest.mark.torch
 
@@ -29,28 +29,27 @@ def batches(shape: Shape, count: int = STEPS, size: int = 16) -> list[tuple[Any,
     return list(zip(inputs.split(size), labels.split(size), strict=True))
 
 
-def train(network: Network, word: str, data: list[tuple[Any, Any]], rate: float = RATE) -> None:
-    shape = network.shape
+def train(
+    network: DrawnNetwork, word: str, data: list[tuple[Any, Any]], rate: float = RATE
+) -> None:
     for t, (inputs, labels) in enumerate(data):
-        chi = cross_entropy(network.forward(inputs), labels)[2]
-        scales = step_scales(lookup(word), shape.depth, shape.width, t)
-        network.update(chi, scales, (rate,) * (shape.depth + 1))
+        step(network, word, inputs, labels, (rate,) * len(weights(network)), t)
 
 
 def by_autograd(
-    network: Network, word: str, act: Any, data: list[tuple[Any, Any]], rate: float = RATE
+    network: DrawnNetwork, word: str, act: Any, data: list[tuple[Any, Any]], rate: float = RATE
 ) -> tuple[list[Any], list[Any]]:
     """The definition itself: w^l = (what is left of w^l(0)) + what was learned, W = n^(-a) w."""
     import torch
 
-    shape, n = network.shape, network.shape.width
-    tables = [lookup(word).exponents(shape.depth, t) for t in range(len(data) + 1)]
+    depth, n = len(weights(network)) - 1, network.width
+    tables = [lookup(word).exponents(depth, t) for t in range(len(data) + 1)]
 
     def power(value: Any) -> float:
         return float(float(n) ** float(value.constant))
 
     first = tables[0]
-    pairs = list(zip(network.weights, network.biases, strict=True))
+    pairs = list(zip(weights(network), biases(network), strict=True))
     initial = [w * power(a) for (w, _), a in zip(pairs, first.a, strict=True)]
     learned = [torch.zeros_like(w) for w in initial]
     bias = [
@@ -58,23 +57,23 @@ def by_autograd(
     ]
     for t, (inputs, labels) in enumerate([*data, data[0]]):
         table = tables[t]
-        kept = table.kept or (first.a[0] - first.a[0],) * (shape.depth + 1)
+        kept = table.kept or (first.a[0] - first.a[0],) * (depth + 1)
         for tensor in (*learned, *(b for b in bias if b is not None)):
             tensor.requires_grad_(True)
         x = inputs
         effective = []
-        for k in range(shape.depth + 1):
+        for k in range(depth + 1):
             left = 0.0 if kept[k] is None else 1 / power(kept[k])
             matrix = (left * initial[k] + learned[k]) / power(table.a[k])
             shift = 0.0 if bias[k] is None else bias[k] / power(table.bias_a[k])
             effective.append((matrix.detach(), shift))
             x = x @ matrix.T + shift
-            x = act(x) if k < shape.depth else x
+            x = act(x) if k < depth else x
         if t == len(data):
             break
         torch.nn.functional.cross_entropy(x, labels).backward()
         with torch.no_grad():
-            for k in range(shape.depth + 1):
+            for k in range(depth + 1):
                 learned[k] = learned[k] - rate / power(table.c[k]) * learned[k].grad
                 if bias[k] is not None:
                     bias[k] = bias[k] - rate / power(table.bias_c[k]) * bias[k].grad
@@ -91,12 +90,12 @@ def test_S0_1_steps_are_those_of_the_definition(word: str) -> None:
     shape = Shape(6, 9, 3, 3, bias)
     data = batches(shape)
     network = start(word, shape)
-    weights, biases = by_autograd(start(word, shape), word, torch.tanh, data)
+    expected, shifts = by_autograd(start(word, shape), word, torch.tanh, data)
     train(network, word, data)
-    for mine, other in zip(network.weights, weights, strict=True):
+    for mine, other in zip(weights(network), expected, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
-    assert [b is None for b in network.biases] == [b is None for b in biases]
-    for mine, other in zip(network.biases, biases, strict=True):
+    assert [b is None for b in biases(network)] == [b is None for b in shifts]
+    for mine, other in zip(biases(network), shifts, strict=True):
         if mine is not None:
             torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
 
@@ -112,9 +111,9 @@ def test_activations_and_biases(act: str, function: str, bias: str) -> None:
     data = batches(shape)
     network = start("mup", shape, act)
     own = getattr(torch.nn.functional, function) if function else lambda z: z
-    weights, _ = by_autograd(start("mup", shape, act), "mup", own, data)
+    expected, _ = by_autograd(start("mup", shape, act), "mup", own, data)
     train(network, "mup", data)
-    for mine, other in zip(network.weights, weights, strict=True):
+    for mine, other in zip(weights(network), expected, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
 
 
@@ -122,8 +121,8 @@ def test_two_steps_of_mup_in_numpy() -> None:
     shape = Shape(6, 8, 2, 3, "first")
     data = batches(shape, 3)
     network = start("mup", shape, "relu")
-    w1, w2, w3 = (matrix.numpy().copy() for matrix in network.weights)
-    b1 = network.biases[0].numpy().copy()
+    w1, w2, w3 = (matrix.numpy().copy() for matrix in weights(network))
+    b1 = network.parameters["b1"].numpy().copy()
     n = shape.width
     for inputs, labels in data[:2]:
         x, count = inputs.numpy(), len(labels)
@@ -145,7 +144,7 @@ def test_two_steps_of_mup_in_numpy() -> None:
     x = data[2][0].numpy()
     f = np.maximum(np.maximum(x @ w1.T + b1, 0) @ w2.T, 0) @ w3.T
     train(network, "mup", data[:2])
-    np.testing.assert_allclose(network.forward(data[2][0]).numpy(), f, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(network(data[2][0]).numpy(), f, rtol=1e-11, atol=1e-14)
 
 
 def test_S0_24_case22_hp_is_ip_llr_in_trained_networks() -> None:
@@ -156,23 +155,22 @@ def test_S0_24_case22_hp_is_ip_llr_in_trained_networks() -> None:
     data = batches(shape, 3, 1)
     networks = {word: start(word, shape, "relu", std=2**0.5) for word in ("ip-llr", "hp")}
     chi = {
-        word: cross_entropy(network.forward(data[0][0]), data[0][1])[2]
+        word: cross_entropy(network(data[0][0]), data[0][1])[2]
         for word, network in networks.items()
     }
     ratio = float(chi["ip-llr"][0, 0] / chi["hp"][0, 0])
     assert abs(ratio - 1) > 0.01
     for word, first in (("ip-llr", 1.0), ("hp", ratio)):
         network = networks[word]
-        scales = step_scales(lookup(word), shape.depth, shape.width, 0)
-        network.update(chi[word], scales, (50.0 * first,) * 5)
+        step(network, word, *data[0], (50.0 * first,) * 5)
         for t in (1, 2):
-            derivative = cross_entropy(network.forward(data[t][0]), data[t][1])[2]
-            network.update(derivative, step_scales(lookup(word), 4, 32, t), (0.5,) * 5)
-    for one, other in zip(networks["ip-llr"].weights, networks["hp"].weights, strict=True):
+            step(network, word, *data[t], (0.5,) * 5, t)
+    pair = weights(networks["ip-llr"]), weights(networks["hp"])
+    for one, other in zip(*pair, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
     # The initial weights of hp itself are other ones.
     assert not torch.allclose(
-        start("hp", shape).weights[1], start("ip-llr", shape).weights[1], rtol=0.1
+        weights(start("hp", shape))[1], weights(start("ip-llr", shape))[1], rtol=0.1
     )
 
 
@@ -193,17 +191,17 @@ def test_loss_and_its_derivative() -> None:
 def test_initial_entries() -> None:
     shape = Shape(80, 400, 2, 3, "all")
     network = start("ip-non-centered:1/2", shape, std=2.0)
-    first, between, last = (matrix.numpy() for matrix in network.weights)
+    first, between, last = (matrix.numpy() for matrix in weights(network))
     assert first.std() == pytest.approx(2 / 9, rel=0.02)
-    assert network.biases[0].numpy().std() == pytest.approx(2 / 9, rel=0.2)
+    assert network.parameters["b1"].numpy().std() == pytest.approx(2 / 9, rel=0.2)
     assert between.mean() * 400 == pytest.approx(0.5, abs=0.03)
     assert between.std() * 400 == pytest.approx(2, rel=0.02)
     assert last.mean() * 400 == pytest.approx(0.5, abs=0.15)
     assert last.std() * 400 == pytest.approx(1, rel=0.1)
-    same = start("ip-non-centered:1/2", shape, std=2.0).weights[1]
-    other = start("ip-non-centered:1/2", shape, std=2.0, trial=1).weights[1]
-    assert bool((same == network.weights[1]).all())
-    assert not bool((other == network.weights[1]).any())
+    same = weights(start("ip-non-centered:1/2", shape, std=2.0))[1]
+    other = weights(start("ip-non-centered:1/2", shape, std=2.0, trial=1))[1]
+    assert bool((same == weights(network)[1]).all())
+    assert not bool((other == weights(network)[1]).any())
 
 
 def test_factors_beyond_the_range_of_float32() -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from unit.finite.training_images import mixture, start
+from unit.finite.training_images import Shape, mixture, start, step
 
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import Exploded, OutOfMemory
+from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.loop import train_setting
-from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.network import Network, Shape
 from tpcalc.finite.training.ranks import feature_ranks, rank
-from tpcalc.finite.training.scales import step_scales
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch
@@ -37,14 +34,13 @@ def test_what_counts_as_zero() -> None:
         rank(torch.tensor([[float("nan")]]), 1)
 
 
-def trained_on_one(word: str, shape: Shape, rate: float) -> Network:
+def trained_on_one(word: str, shape: Shape, rate: float) -> DrawnNetwork:
     import torch
 
     data = mixture(1, shape.inputs, shape.outputs)
     network = start(word, shape, "relu", std=2**0.5)
-    x = torch.tensor(data.train).double()
-    chi = cross_entropy(network.forward(x), torch.tensor(data.train_labels))[2]
-    network.update(chi, step_scales(lookup(word), shape.depth, shape.width, 0), (rate,) * 9)
+    x, labels = torch.tensor(data.train).double(), torch.tensor(data.train_labels)
+    step(network, word, x, labels, (rate,) * 9)
     return network
 
 

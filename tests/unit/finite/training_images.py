@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
+from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.finite.device import resolve_device, resolve_dtype
-from tpcalc.finite.training.network import Network, Shape, draw
-from tpcalc.finite.training.scales import start_scales
+from tpcalc.finite.networks.gradients import Forward
+from tpcalc.finite.networks.network import DrawnNetwork
+from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.scales import start_scales, step_scales
+from tpcalc.finite.training.steps import begun, take
+from tpcalc.networks.network import written
 from tpcalc.results.images import Images
 
 
@@ -24,23 +32,44 @@ def mixture(
     )
 
 
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a fully connected network."""
+
+    inputs: int
+    width: int
+    depth: int
+    outputs: int
+    bias: str = "none"
+
+
 def start(
-    parameterization: str,
-    shape: Shape,
-    act: str = "tanh",
-    std: float = 1.0,
-    trial: int = 0,
-    batch: int = 64,
-) -> Network:
+    parameterization: str, shape: Shape, act: str = "tanh", std: float = 1.0, trial: int = 0
+) -> DrawnNetwork:
     """A network at its start, in float64 on the CPU."""
-    return draw(
-        shape,
-        act,
-        start_scales(lookup(parameterization), shape.depth, shape.width),
-        std,
-        7,
-        trial,
-        dtype=resolve_dtype("float64"),
-        device=resolve_device("cpu"),
-        batch=batch,
-    )
+    program = written(MLP(shape.depth, act, shape.bias), shape.inputs, shape.outputs)
+    scales = start_scales(lookup(parameterization), shape.depth, shape.width)
+    return begun(program, scales, std, shape.width, 7, trial)
+
+
+def weights(network: DrawnNetwork) -> list[Any]:
+    """The matrices of the layers in order, a row for each neuron."""
+    found = [network.parameters[name] for name in sorted(network.parameters) if name[0] == "W"]
+    return [found[0].t(), *found[1:]]
+
+
+def biases(network: DrawnNetwork) -> list[Any]:
+    """The biases of the layers in order, None where there are none."""
+    count = len(weights(network))
+    return [network.parameters.get(f"b{layer}") for layer in range(1, count + 1)]
+
+
+def step(
+    network: DrawnNetwork, word: str, inputs: Any, labels: Any, rates: Sequence[float], t: int = 0
+) -> Any:
+    """One step of SGD; the derivative of the loss by the outputs comes back."""
+    forward = Forward(network, inputs)
+    chi = cross_entropy(forward.outputs, labels)[2]
+    scales = step_scales(lookup(word), len(weights(network)) - 1, network.width, t)
+    take(forward.gradients(chi), scales, rates)
+    return chi

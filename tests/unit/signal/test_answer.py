@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from layered import Activation, Addition, Dense, Input, LayerNorm, SharedBias, Word, chain
 
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.results import Method
 from tpcalc.signal.answer import nonlinearity
 from tpcalc.signal.architectures import Design, mlp, resnet
-from tpcalc.signal.graph import chain, propagate
 from tpcalc.signal.measured import Sampling
 from tpcalc.signal.network import network_of, steps_of
 from tpcalc.signal.nonlinearity import nlc
-from tpcalc.signal.operations import (
-    Activation,
-    Addition,
-    Dense,
-    Input,
-    LayerNorm,
-    Operation,
-    SharedBias,
-)
+from tpcalc.signal.reading import propagate
 
 TANH = Activation.named("tanh")
 
@@ -38,22 +31,40 @@ def test_an_answer_has_every_layer() -> None:
     assert (found.route, found.measured, found.widths) == ("recursion", (), ())
 
 
-def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
+def test_sums_of_functions_of_a_layer_are_one_function() -> None:
     graph = chain(Input(1, 0), [Dense(1), TANH]).then(Addition((1, 1)), 1, 2)
     found = nonlinearity(graph)
-    assert found.route == "program"
+    assert found.route == "recursion"
     assert found.layers[-1].square.value == pytest.approx(2.605706, abs=1e-6)
     # E (1 + tanh')^2 / E (s + tanh s)^2, the coefficient of s + tanh s itself
     whole = nonlinearity(
         chain(Input(1, 0), [Dense(1), Activation(TANH.tau + Activation.named("identity").tau)])
     )
     assert found.nlc.value == pytest.approx(whole.nlc.value, rel=1e-6)
-    assert "does not hold (layer 3" in found.notes[0]
+
+
+def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
+    """tanh(relu(s) + r), s ~ N(0, 1) and r ~ N(0, 1/2): relu has the mean square 1/2."""
+    graph = chain(Input(1, 0), [Dense(1), Activation("relu"), Dense(1)])
+    graph = graph.then(Addition((1, 1)), 2, 3).then(TANH)
+    found = nonlinearity(graph)
+    assert found.route == "program"
+    nodes, weights = np.polynomial.hermite_e.hermegauss(101)
+    weights /= weights.sum()
+    r = nodes[None, :] * 0.5**0.5
+    half = np.linspace(0, 9, 4001)[:, None]  # the kink of relu at the end of the range
+    density = np.exp(-(half**2) / 2) / (2 * np.pi) ** 0.5
+    curved = (np.tanh(half + r) ** 2 @ weights)[:, None] * density
+    square = np.trapezoid(curved[:, 0], half[:, 0]) + 0.5 * np.tanh(r) ** 2 @ weights
+    last = found.layers[-1]
+    assert last.operation == "h[h5]"
+    assert last.square.value == pytest.approx(float(square[0]), abs=5 * last.square.stderr + 1e-6)
+    assert "does not hold: it bends" in found.notes[0] and "not Gaussian" in found.notes[0]
 
 
 def test_unstable_networks_are_told_with_their_widths() -> None:
     square = Activation.named("square")
-    layers: list[Operation] = [Dense(1 / 3), square]
+    layers: list[Word] = [Dense(1 / 3), square]
     sampling = Sampling((32,), seeds=2, inputs=20)
     found = nonlinearity(chain(Input(1, 0), layers * 5), sampling=sampling)
     assert found.stability == "unstable"
@@ -93,7 +104,7 @@ def test_what_does_not_self_average_is_refused() -> None:
     with pytest.raises(StudyError, match="does not self-average"):
         nonlinearity(graph)
     bent = graph.then(LayerNorm()).then(TANH)
-    with pytest.raises(StudyError, match="layer 2 \\(shared bias\\)"):
+    with pytest.raises(StudyError, match="one bias shared by all coordinates does not self-av"):
         nonlinearity(bent)
     with pytest.raises(UsageError, match="1 seeds"):
         Sampling((10,), seeds=1)

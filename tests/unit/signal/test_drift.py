@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from tpcalc import signal
+from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.layer_map import LayerMap
 
-TAU = {name: signal.Activation.named(name).tau for name in ("relu", "tanh", "gelu", "swish")}
+TAU = {name: lookup(name).fn.expr for name in ("relu", "tanh", "gelu", "swish")}
 
 
 def test_relu_shrinks_as_its_closed_form_says() -> None:

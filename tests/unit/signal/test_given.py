@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layered import Activation
 
 import tpcalc as tp
 from tpcalc.catalog.activations import lookup
@@ -24,7 +25,7 @@ WAYS: list[tuple[Any, str]] = [
     (lookup("tanh"), "tanh"),
     (lookup("tanh").fn, "tanh(x0)"),
     (lookup("tanh").fn.expr, "tanh(x0)"),
-    (s.Activation("tanh"), "tanh"),
+    (Activation("tanh"), "tanh"),
     (tp.leaky_relu(0.2), "leaky_relu[1/5]"),
     (SNAKE, "snake"),
     ("0.5*z*tanh(z)", "0.5*z*tanh(z)"),
@@ -35,7 +36,7 @@ DOORS: dict[str, Callable[[Any], Any]] = {
     "survey": lambda act: s.survey(act, 0.7, 0.1, depth=3).chi,
     "sheet": lambda act: s.sheet(act).split.nlc,
     "Design": lambda act: s.nlc(s.mlp(2, s.Design(act, 0.7))),
-    "MacroLayers": lambda act: s.nlc(s.MacroLayers(3, act).graph()),
+    "MacroLayers": lambda act: s.nlc(s.MacroLayers(3, act).network()),
     "MLP": lambda act: s.nlc(tp.MLP(2, act)),
     "LayerMap": lambda act: s.LayerMap(act, 0.7, 0.1).fixed_point,
     "Kernels": lambda act: s.Kernels(act).tau,
@@ -68,7 +69,7 @@ def test_every_door_takes_every_way(door: str) -> None:
 @pytest.mark.parametrize(("way", "name"), WAYS, ids=[name for _, name in WAYS])
 def test_an_activation_has_a_name(way: Any, name: str) -> None:
     assert as_activation(way).text == name
-    assert s.Activation(way).name == name
+    assert Activation(way).name == name
 
 
 @pytest.mark.parametrize(

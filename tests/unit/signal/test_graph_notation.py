@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from layered import Lines
 
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.signal.architectures import Design, mlp, resnet
-from tpcalc.signal.graph import LayerGraph
 from tpcalc.signal.macro_layers import MacroLayers
 from tpcalc.signal.notation import graph_text, parse_graph
 
@@ -22,7 +22,7 @@ e = dense(d, 2, outputs=10)
 
 def test_a_text_is_read() -> None:
     graph = parse_graph(TEXT)
-    assert [layer.operation.name for layer in graph.layers] == [
+    assert [line.word.name for line in graph.lines] == [
         "input",
         "dense",
         "bias in the span",
@@ -43,7 +43,7 @@ def test_a_text_is_read() -> None:
         resnet(2, Design("leaky_relu:0.1", 2, 0.1, "layer"), skip=0.5, branch=-2),
     ],
 )
-def test_texts_come_back(graph: LayerGraph) -> None:
+def test_texts_come_back(graph: Lines) -> None:
     assert parse_graph(graph_text(graph)) == graph
 
 
@@ -73,7 +73,7 @@ def test_lines_that_are_none_are_told_by_number(lines: str, said: str) -> None:
 
 def test_an_activation_without_a_name_has_no_text() -> None:
     with pytest.raises(StudyError, match="has no name in the catalogue"):
-        graph_text(MacroLayers(3, "tanh", debias=True, shift=0.2).graph())
+        graph_text(MacroLayers(3, "tanh", debias=True, shift=0.2).network())
 
 
 @pytest.mark.parametrize(

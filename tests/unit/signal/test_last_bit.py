@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
+from layered import Activation, Dense, Input, chain
 
 from tpcalc import signal
-from tpcalc.signal.graph import chain
-from tpcalc.signal.operations import Dense, Input
 
 
 def relu_states(layers: int, weights: float, c: float) -> tuple[mpmath.mpf, ...]:
@@ -24,7 +23,7 @@ def relu_states(layers: int, weights: float, c: float) -> tuple[mpmath.mpf, ...]
 
 def test_relu_networks_to_the_last_bit() -> None:
     rng = np.random.default_rng(0)
-    relu = signal.Activation.named("relu")
+    relu = Activation.named("relu")
     with mpmath.workdps(50):
         for _ in range(60):
             layers, weights = int(rng.integers(1, 6)), float(rng.uniform(0.3, 5))

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from layered import Activation, Dense, Input, Lines, chain
 
 from tpcalc import signal
 from tpcalc.report.nonlinearity import judge_nonlinearity, nonlinearity_tables
-from tpcalc.signal.graph import LayerGraph, chain
-from tpcalc.signal.operations import Dense, Input
 
 
-def squares(count: int) -> LayerGraph:
+def squares(count: int) -> Lines:
     """Blocks of s^2 that keep the second moment 3: deviations of lengths double in each."""
-    square = signal.Activation.named("square")
+    square = Activation.named("square")
     return chain(Input(1, 0.25), [Dense(1), square, *[Dense(1 / 3), square] * (count - 1)])
 
 

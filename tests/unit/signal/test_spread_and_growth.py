@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from layered import Dense, Input, SharedBias, chain
 
 from tpcalc.catalog.activations import atom
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Var
 from tpcalc.signal import spread
-from tpcalc.signal.graph import chain
 from tpcalc.signal.maps.averages import square_growth
-from tpcalc.signal.operations import Dense, Input, SharedBias
 
 
 def test_the_standard_error_of_a_deviation_is_that_of_many_runs() -> None:

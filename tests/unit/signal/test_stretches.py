@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layered import Activation, Dense, LayerNorm, Line, Lines, chain
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
@@ -20,8 +21,7 @@ from tpcalc.passes.split import split
 from tpcalc.program.nodes import Kind
 from tpcalc.results import Method
 from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
-from tpcalc.signal.graph import Layer, LayerGraph
-from tpcalc.signal.operations import Dense, LayerNorm
+from tpcalc.signal import operations as operations_of
 from tpcalc.signal.stretches import POWERS, ZERO
 
 ACTS = ("tanh", "relu", "gelu", "swish", "leaky_relu:0.2")
@@ -40,7 +40,7 @@ def test_mlp_is_that_of_its_layers(act: str, norm: Any, biases: Any) -> None:
     found, wanted = nlc(net, inputs=start), nlc(graph)
     assert found.value == pytest.approx(wanted.value, rel=1e-12)
     assert found.stderr < 2 * wanted.stderr
-    assert len(layers(net).layers) == len(graph.layers)
+    assert len(layers(net).layers) == len(graph.lines)
 
 
 @pytest.mark.parametrize("act", ACTS)
@@ -50,7 +50,7 @@ def test_resnet_is_that_of_its_layers(act: str, norm: Any, biases: Any) -> None:
     depth = 9
     net = tp.ResNet(depth, act, norm=norm, weight_variance=2, bias_variance=biases, alpha="1/2")
     graph = resnet(depth, Design(act, 2, biases, norm), branch=depth**-0.5)
-    graph = LayerGraph((graph.layers[0], Layer(Dense(1), (0,)), *graph.layers[2:]))
+    graph = Lines((graph.lines[0], Line(Dense(1), (0,)), *graph.lines[2:]))
     found, wanted = nlc(net), nlc(graph)
     assert found.value == pytest.approx(wanted.value, rel=1e-12)
     assert tp.signal.path_nlc(net).value == pytest.approx(wanted.value, rel=1e-12)
@@ -238,7 +238,7 @@ def test_multiples_of_a_vector_are_that_vector() -> None:
 
     assert operations(net)[1:3] == ["dense", "relu(1/2*x0) + tanh(3*x0) + 3*x0"]
     assert operations(other)[1:3] == ["dense", "1/6*relu(x0) + tanh(x0) + x0"]
-    assert layers(other).layers[1].operation == Dense(9)
+    assert layers(other).layers[1].operation == operations_of.Dense(Fraction(9))
     assert nlc(net).value == pytest.approx(nlc(other).value, rel=1e-12)
 
 
@@ -279,13 +279,23 @@ def test_rms_norm_keeps_the_mean() -> None:
 
 
 def test_norm_without_epsilon_in_a_program_of_two_inputs() -> None:
-    graph = LayerGraph(
-        (*mlp(1, Design("relu")).layers[:3], Layer(LayerNorm(centred=False), (2,)))
-    ).then(Dense(1))
+    norm = LayerNorm(centred=False)
+    graph = chain(Input(), [Dense(), Activation("relu"), norm, Dense()])
     limit = tp.limit(tp.signal.program_of(graph))
     state = tp.signal.propagate(graph)[3]
     assert limit["c[3]"].value == pytest.approx(state.comean.value)
     assert limit["g[3]"].value == pytest.approx(state.gradient)
+
+
+GATE = tp.signal.parse_graph("""
+x = input(1, 1/3)
+a = dense(x)
+b = dense(x)
+c = relu(a)
+d = sigmoid(b)
+e = c*d
+f = dense(e)
+""")
 
 
 def test_products_of_independent_functions_in_every_question() -> None:
@@ -312,8 +322,11 @@ def test_products_of_independent_functions_in_every_question() -> None:
     assert tp.signal.kernel_slope(graph).value == pytest.approx(state.gradient, rel=1e-12)
     assert tp.signal.path_nlc(graph).value == pytest.approx(nlc(graph).value, rel=1e-12)
     assert sum(path.weight for path in tp.signal.heaviest_paths(graph)) == pytest.approx(1)
-    text = tp.signal.graph_text(graph)
-    assert tp.signal.parse_graph(text) == graph
+    text = tp.signal.graph_text(GATE)
+    assert tp.signal.parse_graph(text) == GATE
+    assert [layer.operation for layer in layers(GATE).layers] == [
+        layer.operation for layer in graph.layers
+    ]
     assert [own.square for own in tp.signal.exponents(graph)] == [0] * len(graph.layers)
 
 
@@ -362,7 +375,7 @@ def refused(body: Callable[[Any, Any], Any]) -> StudyError:
             lambda t, h: tp.tanh(h + t.linear(t.n, t.n, name="w")(tp.tanh(h))) + tp.relu(h),
             "two vectors that are not independent, a vector that u wrote .* and .* that u, w wrote",
         ),
-        (lambda t, h: tp.tanh(h * t.vector("b")), "of two vectors, the start vector b and"),
+        (lambda t, h: tp.tanh(h * t.vector("b")), "bends a vector that b, u wrote .*not Gaussian"),
         (
             lambda t, h: h * tp.tanh(h + t.linear(t.n, t.n, name="w")(tp.relu(h))),
             "a function of two vectors, a vector that u wrote .* that u, w wrote",

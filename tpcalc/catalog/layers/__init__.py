@@ -4,7 +4,8 @@ Classes take the tracer of the network first and are called in its forward pass:
 ``self.mix = tp.layers.Attention(t, heads=4)``, then ``self.mix(x)``. All of them are short ways to
 write nodes of the language.
 
-``dense``, ``gated``: maps with activations. ``norms``, ``batch_norm``, ``dropout``.
+``dense``, ``gated``, ``low_rank``: maps, with activations, of low rank.
+``norms``, ``batch_norm``, ``dropout``.
 ``attention``, ``convolution``, ``pooling``, ``windows``, ``recurrent``: along finite axes.
 ``embedding``: of tokens and positions. ``combine``: layers made of layers.
 """
@@ -25,6 +26,7 @@ from tpcalc.catalog.layers.embedding import Positions as Positions
 from tpcalc.catalog.layers.gated import GEGLU as GEGLU
 from tpcalc.catalog.layers.gated import GLU as GLU
 from tpcalc.catalog.layers.gated import SwiGLU as SwiGLU
+from tpcalc.catalog.layers.low_rank import LowRank as LowRank
 from tpcalc.catalog.layers.norms import LayerNorm as LayerNorm
 from tpcalc.catalog.layers.norms import RMSNorm as RMSNorm
 from tpcalc.catalog.layers.norms import layer_norm as layer_norm
@@ -48,6 +50,7 @@ __all__ = [
     "Dropout",
     "Embedding",
     "LayerNorm",
+    "LowRank",
     "Positions",
     "RMSNorm",
     "SwiGLU",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tpcalc.errors import UsageError
     from tpcalc.results.nonlinearity import Nonlinearity
     from tpcalc.signal.architectures import Design
-    from tpcalc.signal.graph import LayerGraph
     from tpcalc.signal.measured import Sampling
+    from tpcalc.signal.operations import Input as Moments
 
 __all__ = ["nlc"]
 
@@ -148,20 +148,28 @@ def nlc(
         **{"batch": batch, "family": family, "rank": rank, "bias": bias},
         **{"skip": skip, "branch": branch, "q": q, "c": c},
     }
-    graph, title, note = _graph(model, {key: v for key, v in typed.items() if v is not None})
+    asked = _asked(model, {key: v for key, v in typed.items() if v is not None})
     sampling = (
         Sampling(_numbers(widths), seeds, inputs, seed=seed, device=device) if widths else None
     )
-    found = _computed(graph, title, sampling, seed)
-    found = replace(found, notes=(*found.notes, *note))
-    _show(found, title, out, as_json)
+    found = _computed(asked, sampling, seed)
+    found = replace(found, notes=(*found.notes, *asked.notes))
+    _show(found, asked.title, out, as_json)
 
 
 Typed = dict[str, Any]
 
 
-def _graph(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
-    """The layers, what they are called, and where more is said of them."""
+class _Asked(NamedTuple):
+    """The network, what it is called, what more is said of it, and its inputs, where typed."""
+
+    network: Any
+    title: str
+    notes: tuple[str, ...] = ()
+    inputs: Moments | None = None
+
+
+def _asked(model: str, typed: Typed) -> _Asked:
     from tpcalc.signal.notation import parse_graph
     from tpcalc.study.program_file import split_model
 
@@ -173,12 +181,11 @@ def _graph(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
     text = _read(model)
     if typed:
         raise _stray(next(iter(typed)), "the file says what the layers are")
-    return parse_graph(text), Path(model).name, ()
+    return _Asked(parse_graph(text), Path(model).name)
 
 
-def _own(place: tuple[str, str | None], typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
+def _own(place: tuple[str, str | None], typed: Typed) -> _Asked:
     from tpcalc.signal.operations import Input
-    from tpcalc.signal.reading import layers
     from tpcalc.study.program_file import load_network
 
     start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
@@ -186,10 +193,10 @@ def _own(place: tuple[str, str | None], typed: Typed) -> tuple[LayerGraph, str, 
         if name not in ("q", "c"):
             raise _stray(name, "the file says what the network is")
     name, network = load_network(*place)
-    return layers(network, start), f"{name}: {network.words}", ()
+    return _Asked(network, f"{name}: {network.words}", inputs=start)
 
 
-def _network(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]]:
+def _network(model: str, typed: Typed) -> _Asked:
     from tpcalc.signal.architectures import mlp, resnet
     from tpcalc.signal.operations import Input
 
@@ -206,9 +213,9 @@ def _network(model: str, typed: Typed) -> tuple[LayerGraph, str, tuple[str, ...]
     if design.norm != "none":
         title += f", {design.norm} norm"
     if model == "mlp":
-        return mlp(depth, design, start), title, _see_signal(depth, design)
+        return _Asked(mlp(depth, design, start), title, _see_signal(depth, design))
     parts = (_number(typed, name, "1") for name in ("skip", "branch"))
-    return resnet(depth, design, start, *parts), title, ()
+    return _Asked(resnet(depth, design, start, *parts), title)
 
 
 def _design(typed: Typed) -> Design:
@@ -322,12 +329,13 @@ def _numbers(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def _computed(graph: LayerGraph, title: str, sampling: Sampling | None, seed: int) -> Nonlinearity:
+def _computed(asked: _Asked, sampling: Sampling | None, seed: int) -> Nonlinearity:
     from tpcalc.cli.progress import progress_bar
     from tpcalc.signal.answer import nonlinearity
 
     with progress_bar("networks") as progress:
-        return nonlinearity(graph, title, sampling, seed, progress)
+        words = asked.network, asked.title
+        return nonlinearity(*words, sampling, seed, progress, asked.inputs)
 
 
 def _show(found: Nonlinearity, title: str, out: Path | None, as_json: bool) -> None:

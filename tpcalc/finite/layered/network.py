@@ -8,7 +8,6 @@ from typing import Any
 from tpcalc.errors import DimMismatch, UsageError
 from tpcalc.finite.device import load_torch, resolve_device, resolve_dtype
 from tpcalc.finite.draws import Network
-from tpcalc.finite.layered.coordinatewise import coordinatewise
 from tpcalc.finite.layered.sizes import connected, rank_of, sizes_of
 from tpcalc.finite.layered.steps import (
     Addition,
@@ -16,10 +15,13 @@ from tpcalc.finite.layered.steps import (
     Bias,
     Dense,
     Elementwise,
+    Input,
     LayerNorm,
     Step,
 )
 from tpcalc.finite.layered.weights import Weights, draw_bias, draw_weights
+from tpcalc.finite.networks.coordinatewise import coordinatewise
+from tpcalc.finite.networks.taps import Kind, Tap
 from tpcalc.results import checks
 
 __all__ = ["Layered"]
@@ -71,6 +73,7 @@ class Layered:
         self.sizes = sizes_of(self.steps, self.width, checks.whole(inputs, "inputs", least=1))
         self.weights: dict[int, Weights] = {}
         self.biases: dict[int, Tensor] = {}
+        self.taps = tuple(map(_tap, range(len(self.steps)), self.steps))
         self._draw()
 
     @property
@@ -214,6 +217,22 @@ class Layered:
                 missing = any(read is None for read in reads)
                 found.append(None if missing else self.layer(index, reads))
         return found
+
+
+_KINDS: dict[type, Kind] = {
+    Input: "input",
+    Dense: "weights",
+    Bias: "biases",
+    Elementwise: "coordinates",
+    LayerNorm: "norm",
+    BatchNorm: "norm",
+    Addition: "sum",
+}
+
+
+def _tap(index: int, step: Step) -> Tap:
+    weights = tuple(map(float, step.weights)) if isinstance(step, Addition) else ()
+    return Tap(index, parents=step.parents, kind=_KINDS[type(step)], weights=weights)
 
 
 def _normalized(x: Tensor, dim: int, eps: float, centre: bool = True) -> Tensor:

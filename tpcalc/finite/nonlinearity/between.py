@@ -56,7 +56,7 @@ def between(
     each l and draw, however many pairs there are.
 
     Args:
-        network: A ``Layered``, or ``tapped(module)``.
+        network: A drawn network, or ``tapped(module)``.
         x: The inputs, on the network's device.
         pairs: Pairs (m, l) of numbers of layers, m before l; every path to l leads through m.
         batch: Inputs of a batch; None: 250, or all if there are fewer.
@@ -70,7 +70,7 @@ def between(
     Source: Schoenherr, The nonlinearity coefficient, sections 4.4.14 and 5.3.2.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.taps import Tapped
         >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
         >>> (row,) = between(cubes, gaussian_inputs(400, 20), [(1, 2)])

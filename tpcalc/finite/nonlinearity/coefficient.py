@@ -88,7 +88,7 @@ def nlc(
     Source: Schoenherr, The nonlinearity coefficient, sections 4.2 and 4.4.4.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> found = nlc(lambda x: x**2, gaussian_inputs(2000, 3), draws=20)
         >>> abs(found.nlc.value - 2**0.5) < 5 * found.nlc.stderr
         True

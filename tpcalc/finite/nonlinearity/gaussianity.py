@@ -79,7 +79,7 @@ def gaussianity(moments: LayerMoments, seed: int | None = None) -> Gaussianity:
     Source: Schoenherr, The nonlinearity coefficient, section 5.2.1.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.layer_moments import layer_moments
         >>> from tpcalc.finite.nonlinearity.shard import shard_of
         >>> from tpcalc.finite.nonlinearity.taps import Tapped

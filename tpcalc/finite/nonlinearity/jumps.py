@@ -40,7 +40,7 @@ def unseen(
         almost everywhere, and integrals of their derivatives).
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.noise import backward
         >>> from tpcalc.finite.nonlinearity.shard import shard_of
         >>> f, shard = lambda x: x + x.sign(), shard_of(gaussian_inputs(500, 2))

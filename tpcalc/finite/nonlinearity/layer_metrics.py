@@ -73,7 +73,7 @@ def layer_metrics(
     """Measure every layer, in three passes over the inputs and two derivatives for each draw.
 
     Args:
-        network: A ``Layered``, or ``tapped(module)``.
+        network: A drawn network, or ``tapped(module)``.
         x: The inputs, on the network's device.
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         draws: Batches of directions for the derivatives.
@@ -86,7 +86,7 @@ def layer_metrics(
     Source: Schoenherr, The nonlinearity coefficient, chapter 3 and section 5.3.2.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.taps import Tapped
         >>> rows = layer_metrics(Tapped(lambda x: [3 * x]), gaussian_inputs(400, 20))
         >>> [round(row.jacobian.value) for row in rows]

@@ -11,9 +11,7 @@ import numpy as np
 
 from tpcalc.errors import UsageError
 from tpcalc.finite.device import load_torch
-from tpcalc.finite.layered.coordinatewise import coordinatewise
-from tpcalc.finite.layered.network import Layered
-from tpcalc.finite.layered.steps import Addition, BatchNorm, Elementwise, LayerNorm
+from tpcalc.finite.networks.taps import HasTaps
 from tpcalc.finite.nonlinearity.between import between
 from tpcalc.finite.nonlinearity.layer_moments import LayerMoments, layer_moments
 from tpcalc.finite.nonlinearity.noise import pulled
@@ -29,10 +27,10 @@ from tpcalc.results import Estimate
 
 __all__ = ["chain_nlc", "layerwise_nlc"]
 
-_CURVED = (Elementwise, LayerNorm, BatchNorm)
+_CURVED = ("coordinates", "product", "norm")
 
 
-def layerwise_nlc(network: Layered, x: Any, *, batch: int | None = None, seed: int = 0) -> Estimate:
+def layerwise_nlc(network: HasTaps, x: Any, *, batch: int | None = None, seed: int = 0) -> Estimate:
     """LNLC: each nonlinear layer's own coefficient, combined along the network.
 
     Along a chain coefficients multiply. At a sum of branches their squares average with the weights
@@ -53,8 +51,9 @@ def layerwise_nlc(network: Layered, x: Any, *, batch: int | None = None, seed: i
 
     Example:
         >>> from tpcalc.catalog.activations import lookup
-        >>> from tpcalc.finite.layered.steps import Dense, Input
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.layered.network import Layered
+        >>> from tpcalc.finite.layered.steps import Dense, Elementwise, Input
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> relu = Elementwise(lookup("relu").fn)
         >>> network = Layered([Input(), Dense(2.0), relu, Dense(1.0)], 200, 100)
         >>> abs(layerwise_nlc(network, gaussian_inputs(500, 100)).value - 1.211) < 0.02
@@ -66,11 +65,16 @@ def layerwise_nlc(network: Layered, x: Any, *, batch: int | None = None, seed: i
     own = _local(network, shard, moments)
     # For each layer the squared coefficient from the input on, and its error.
     found = [Measured(1.0, 0.0)]
-    for index, step in enumerate(network.steps[1:], start=1):
+    for index, step in enumerate(network.taps[1:], start=1):
         below = [found[parent] for parent in step.parents]
-        if isinstance(step, Addition):
+        if not below:
+            raise UsageError(
+                f"layer {index} does not say what it is computed from.",
+                hint="The layers of a network are those that the recursion follows, if it does.",
+            )
+        if step.kind == "sum":
             shares = [
-                float(weight) ** 2 * spreads[parent].value
+                weight**2 * spreads[parent].value
                 for weight, parent in zip(step.weights, step.parents, strict=True)
             ]
             found.append(_average(shares, below))
@@ -112,7 +116,7 @@ def chain_nlc(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> from tpcalc.finite.nonlinearity.taps import Tapped
         >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
         >>> abs(chain_nlc(cubes, gaussian_inputs(1000, 20), linear=[1]).value - 1.34) < 0.1
@@ -135,10 +139,10 @@ def _average(shares: Sequence[float], parts: Sequence[Measured]) -> Measured:
     return Measured(value, hypot(*errors) / total)
 
 
-def _local(network: Layered, shard: Shard, moments: Sequence[LayerMoments]) -> dict[int, Measured]:
+def _local(network: HasTaps, shard: Shard, moments: Sequence[LayerMoments]) -> dict[int, Measured]:
     """For each nonlinear layer E Tr J Cov J^T of it as a function of the layer that it reads."""
     torch, device = load_torch(), shard.rows.device
-    curved = {k: step for k, step in enumerate(network.steps) if isinstance(step, _CURVED)}
+    curved = {k: step for k, step in enumerate(network.taps) if step.kind in _CURVED}
     terms: dict[int, list[Any]] = {index: [] for index in curved}
     for number, batch in enumerate(shard.batches()):
         with torch.no_grad():
@@ -152,8 +156,9 @@ def _local(network: Layered, shard: Shard, moments: Sequence[LayerMoments]) -> d
                 )
             (parent,) = step.parents
             below, known = layers[parent], moments[parent]
-            if isinstance(step, Elementwise):  # J is diagonal: no noise is needed
-                slope = coordinatewise(step.function.by(0), below)
+            if step.kind == "coordinates":  # J is diagonal: no noise is needed
+                own = partial(_one, network, index)
+                _, slope = torch.func.jvp(own, (below,), (torch.ones_like(below),))
                 part = slope**2 @ torch.from_numpy(known.variance).to(device, slope.dtype)
             else:
                 noise = partial(shard.noise, what=f"layer {index}", draw=number)
@@ -164,5 +169,5 @@ def _local(network: Layered, shard: Shard, moments: Sequence[LayerMoments]) -> d
     return {index: mean_of(np.concatenate(parts)) for index, parts in terms.items()}
 
 
-def _one(network: Layered, index: int, below: Any) -> Any:
+def _one(network: HasTaps, index: int, below: Any) -> Any:
     return network.layer(index, [below])

@@ -75,7 +75,7 @@ def linear_part(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> found = linear_part(lambda x: x[:, :1] + 0.5, gaussian_inputs(900, 4))
         >>> round(found.nonlinear.value, 9), abs(found.constant.value - 0.2) < 0.1
         (0.0, True)

@@ -78,7 +78,7 @@ def local_linearity(
         ratio, which G < 0 does not turn around.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> local_linearity(lambda x: 3 * x, gaussian_inputs(250, 4), samples=5).median.value
         1.0
     """

@@ -51,7 +51,7 @@ def gradient_lengths(
     """Measure the gradients by all layers.
 
     Args:
-        network: A ``Layered``, or ``tapped(module)``.
+        network: A drawn network, or ``tapped(module)``.
         x: The inputs, on the network's device.
         targets: A tensor with a target for each input.
         loss: Takes outputs and targets of a batch and gives a loss for each input. None: gradients
@@ -66,7 +66,7 @@ def gradient_lengths(
     Source: Schoenherr, The nonlinearity coefficient, chapter 6.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> rows = gradient_lengths(Tapped(lambda x: [3 * x]), gaussian_inputs(500, 20))
         >>> abs(rows[0].length.value - 3) < 5 * rows[0].length.stderr
         True
@@ -113,7 +113,7 @@ def gradient_nlc(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> x = gaussian_inputs(1000, 20)
         >>> found = gradient_nlc(lambda x: 3 * x, x, x, lambda y, t: ((y - t) ** 2).sum(1))
         >>> abs(found.value - 1) < 5 * found.stderr

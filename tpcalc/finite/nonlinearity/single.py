@@ -36,7 +36,7 @@ def single_batch_nlc(f: Callable[[Any], Any], x: Any, *, seed: int = 0) -> Estim
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 
     Example:
-        >>> from tpcalc.finite.layered.surrogates import gaussian_inputs
+        >>> from tpcalc.finite.surrogates import gaussian_inputs
         >>> found = single_batch_nlc(lambda x: 3 * x, gaussian_inputs(250, 20))
         >>> abs(found.value - 1) < 5 * found.stderr
         True

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tpcalc.errors import UsageError
 from tpcalc.finite.device import load_torch
-from tpcalc.finite.layered.network import Layered
+from tpcalc.finite.networks.taps import HasTaps
 
 __all__ = ["LayerVariance", "layer_variances"]
 
@@ -32,7 +32,7 @@ def layer_variances(network: Any) -> tuple[LayerVariance, ...]:
     """The squared norms of weights and biases for each neuron, in order of the layers.
 
     Args:
-        network: A ``Layered``, or a torch module whose parameters are all in linear layers.
+        network: A drawn network, or a torch module whose parameters are all in linear layers.
 
     Raises:
         UsageError: Something else, or a module with other parameters.
@@ -45,22 +45,29 @@ def layer_variances(network: Any) -> tuple[LayerVariance, ...]:
         >>> [(row.kind, row.value) for row in layer_variances(linear)]
         [('weights', 1.0), ('biases', 9.0)]
     """
-    if isinstance(network, Layered):
-        return tuple(_of_layered(network))
+    if isinstance(network, HasTaps):
+        return tuple(_of_layers(network))
     if isinstance(network, load_torch().nn.Module):
         return tuple(_of_module(network))
     raise UsageError(
         f"a {type(network).__name__} is no network with weights.",
-        hint="Give a Layered or a torch module.",
+        hint="Give a network that tp.signal.network_of drew, or a torch module.",
     )
 
 
-def _of_layered(network: Layered) -> Iterator[LayerVariance]:
-    for index in range(len(network.steps)):
-        if index in network.weights:
-            yield LayerVariance(index, "weights", _square(network.weights[index].product))
-        if index in network.biases:
-            yield LayerVariance(index, "biases", _square(network.biases[index]))
+def _of_layers(network: HasTaps) -> Iterator[LayerVariance]:
+    """What maps do to unit vectors are their columns; what layers of biases do to 0 is the bias."""
+    torch = load_torch()
+    for index, tap in enumerate(network.taps):
+        if tap.kind not in ("weights", "biases"):
+            continue
+        below = network.sizes[tap.parents[0]]
+        if tap.kind == "weights":
+            x = torch.eye(below, dtype=network.dtype, device=network.device)
+            yield LayerVariance(index, "weights", _square(network.layer(index, [x]).T))
+        else:
+            x = torch.zeros(1, below, dtype=network.dtype, device=network.device)
+            yield LayerVariance(index, "biases", _square(network.layer(index, [x])[0]))
 
 
 def _of_module(module: Any) -> Iterator[LayerVariance]:

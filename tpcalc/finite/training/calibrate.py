@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import Exploded, UsageError
+from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.statistics import Slope
-from tpcalc.finite.training.network import Network, times
 from tpcalc.finite.training.scales import Step
+from tpcalc.finite.training.steps import marks_of
+from tpcalc.program.types import Ref
 
 __all__ = ["calibrated_rates", "rate_slopes"]
 
@@ -26,9 +28,9 @@ _FEWEST = 3
 
 
 def calibrated_rates(
-    network: Network, chi: Any, second: Any, step: Step, cap: float
+    gradients: Gradients, second: Any, step: Step, cap: float
 ) -> tuple[float, ...]:
-    """Base rates of the layers 1..L+1 for the update on the batch of the last forward pass.
+    """Base rates of the layers 1..L+1 for the update on the batch that gradients are of.
 
     From the first layer to the last: with base rate 1 the update of layer l changes its
     preactivations on the second batch by Delta^l = Delta W^l x^{l-1} + Delta B^l, where the x^{l-1}
@@ -36,8 +38,7 @@ def calibrated_rates(
     at most ``cap``. The network stays as it is.
 
     Args:
-        network: The network, after ``forward`` on the first batch.
-        chi: The derivative of the loss by the outputs.
+        gradients: The derivatives of the loss on the first batch, of a fully connected network.
         second: Inputs of the second batch.
         step: The scales of the first step.
         cap: The largest rate.
@@ -47,28 +48,44 @@ def calibrated_rates(
 
     Source: Hajjar, Chizat, Giraud, section 6.1, layer by layer as in their published code.
     """
-    found = {layer: (here.clone(), below) for layer, here, below in network.gradients(chi)}
+    network = gradients.network
+    program = network.program
     rates: list[float] = []
-    x = second
-    for layer in range(network.shape.depth + 1):
-        gradient, below = found[layer]
-        biases = gradient.sum(0)
-        times(gradient, -step.weights[layer])
-        contribution = (x @ below.t()) @ gradient
-        if network.biases[layer] is not None:
-            contribution += times(biases, -step.biases[layer])
-        size = float(contribution.abs().mean())
-        if not size < float("inf"):
-            raise Exploded(
-                f"the update of layer {layer + 1} with base rate 1 contributes {size}.",
-                where=f"width {network.shape.width}",
-                hint="Use float64 for the first step, or a smaller width.",
-            )
-        rates.append(cap if size * cap <= 1 else 1 / size)
-        z = network.linear(layer, x, kept=step.kept[layer])
-        if layer < network.shape.depth:
-            x = network.activation(z.add_(contribution, alpha=rates[-1]))
+    seen: dict[Ref, Any] = {}
+    marks = marks_of(program).items()
+    written = {program.ref(f"W_x[{mark.label}]"): mark.layer - 1 for _, mark in marks}
+    weights = {mark.layer - 1: gradients.products[n][0] for n, mark in marks if not mark.bias}
+    biases = {mark.layer - 1: name for name, mark in marks if mark.bias}
+
+    def change(ref: Ref, z: Any) -> Any:
+        if ref in written:
+            layer = written[ref]
+            product, name = weights[layer], biases.get(layer)
+            found = times(product.written.clone(), -step.weights[layer] * product.factor)
+            contribution = (seen[product.use.reads] @ product.read.t()) @ found
+            if name is not None:
+                contribution += times(gradients.formed(name), -step.biases[layer])
+            rates.append(_rate(contribution, layer, network.width, cap))
+            shift = 0.0 if name is None else network.parameters[name]
+            kept = z if step.kept[layer] == 1 else (z - shift) * step.kept[layer] + shift
+            z = kept + contribution * rates[-1]
+        seen[ref] = z
+        return z
+
+    for _ in network.walk(network.known(second), written.keys(), change):
+        pass
     return tuple(rates)
+
+
+def _rate(contribution: Any, layer: int, width: int, cap: float) -> float:
+    size = float(contribution.abs().mean())
+    if not size < float("inf"):
+        raise Exploded(
+            f"the update of layer {layer + 1} with base rate 1 contributes {size}.",
+            where=f"width {width}",
+            hint="Use float64 for the first step, or a smaller width.",
+        )
+    return cap if size * cap <= 1 else 1 / size
 
 
 def rate_slopes(

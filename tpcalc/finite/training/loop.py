@@ -14,21 +14,25 @@ from typing import Any
 import numpy as np
 
 from tpcalc.catalog.activations import lookup as find_activation
-from tpcalc.catalog.architectures.mlp import BIASES
+from tpcalc.catalog.architectures.mlp import BIASES, MLP
 from tpcalc.catalog.parameterization import Parameterization
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
-from tpcalc.finite.device import free_memory, load_torch, resolve_device, resolve_dtype
+from tpcalc.finite.device import free_memory, load_torch, resolve_device
+from tpcalc.finite.networks.gradients import Forward, Gradients
+from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.calibrate import calibrated_rates
 from tpcalc.finite.training.checkpoint import Store, Trial
 from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.network import Network, Shape, draw
 from tpcalc.finite.training.ranks import feature_ranks
 from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
 from tpcalc.finite.training.scales import start_scales, step_scales
-from tpcalc.finite.widths import check_width
+from tpcalc.finite.training.steps import begun, take
+from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.networks.network import written
+from tpcalc.program.program import Program
 from tpcalc.results import Run, Setting, checks
 from tpcalc.results.images import Images
 
@@ -48,11 +52,11 @@ class _Job:
 
     setting: Setting
     parameterization: Parameterization
-    shape: Shape
+    program: Program
     seed: int
     device: Any
-    dtype: Any
-    first: Any
+    dtype: str
+    first: str
     train: Pixels
     test: Pixels
     ranks: int
@@ -170,8 +174,9 @@ def initial_rates(
     with _quiet(setting):
         for number in range(trials):
             network, batches = _begin(job, number)
-            chi = cross_entropy(*_outputs(network, batches, 0))[2]
-            found.append(_calibrate(job, network, batches, chi))
+            forward, labels = _outputs(network, batches, 0)
+            chi = cross_entropy(forward.outputs, labels)[2]
+            found.append(_calibrate(job, forward.gradients(chi), batches))
     return tuple(found)
 
 
@@ -196,21 +201,22 @@ def _steps(job: _Job, number: int, trial: Trial, every: int) -> Iterator[int]:
         yield trial.step
 
 
-def _block(job: _Job, network: Network, batches: Batches, trial: Trial, stop: int) -> None:
+def _block(job: _Job, network: DrawnNetwork, batches: Batches, trial: Trial, stop: int) -> None:
     """Some steps; what they gave is fetched at the end, because that waits for the device."""
     setting, start = job.setting, trial.step
     curves = load_torch().empty((stop - start, 2), dtype=load_torch().float64, device=job.device)
     for t in range(start, stop):
-        outputs, labels = _outputs(network, batches, t)
-        loss, size, chi = cross_entropy(outputs, labels)
+        forward, labels = _outputs(network, batches, t)
+        loss, size, chi = cross_entropy(forward.outputs, labels)
+        gradients = forward.gradients(chi)
         curves[t - start, 0], curves[t - start, 1] = loss, size
         rates = (setting.lr,) * (setting.depth + 1)
         if t == 0:
             if setting.calibrated:
-                rates = _calibrate(job, network, batches, chi)
+                rates = _calibrate(job, gradients, batches)
             trial.rates = rates
         scales = step_scales(job.parameterization, setting.depth, setting.width, t)
-        network.update(chi, scales, rates)
+        take(gradients, scales, rates)
         if t == 0:
             _take_ranks(job, network, trial)
             network.to(job.dtype)
@@ -224,7 +230,7 @@ def _block(job: _Job, network: Network, batches: Batches, trial: Trial, stop: in
         trial.diverged = trial.step
 
 
-def _take_ranks(job: _Job, network: Network, trial: Trial) -> None:
+def _take_ranks(job: _Job, network: DrawnNetwork, trial: Trial) -> None:
     if not job.ranks:
         return
     inputs, _ = job.train.part(0, job.ranks, network.dtype)
@@ -232,60 +238,53 @@ def _take_ranks(job: _Job, network: Network, trial: Trial) -> None:
         trial.ranks_h, trial.ranks_x = feature_ranks(network, inputs)
 
 
-def _begin(job: _Job, number: int) -> tuple[Network, Batches]:
+def _begin(job: _Job, number: int) -> tuple[DrawnNetwork, Batches]:
     """The network of a trial at its start, and its batches."""
     setting = job.setting
-    network = draw(
-        job.shape,
-        setting.act,
+    network = begun(
+        job.program,
         start_scales(job.parameterization, setting.depth, setting.width),
         setting.std,
+        setting.width,
         job.seed,
         number,
-        dtype=job.first,
-        device=job.device,
-        batch=setting.batch,
+        str(job.device),
+        job.first,
     )
     return network, Batches(job.train, setting.batch, job.seed, number)
 
 
-def _outputs(network: Network, batches: Batches, step: int) -> tuple[Any, Any]:
+def _outputs(network: DrawnNetwork, batches: Batches, step: int) -> tuple[Forward, Any]:
     inputs, labels = batches(step, network.dtype)
-    return network.forward(inputs), labels
+    return Forward(network, inputs), labels
 
 
-def _calibrate(job: _Job, network: Network, batches: Batches, chi: Any) -> tuple[float, ...]:
+def _calibrate(job: _Job, gradients: Gradients, batches: Batches) -> tuple[float, ...]:
     setting = job.setting
     scales = step_scales(job.parameterization, setting.depth, setting.width, 0)
-    second, _ = batches(1, network.dtype)
-    return calibrated_rates(network, chi, second, scales, setting.cap)
+    second, _ = batches(1, gradients.network.dtype)
+    return calibrated_rates(gradients, second, scales, setting.cap)
 
 
-def _test(job: _Job, network: Network) -> float:
+def _test(job: _Job, network: DrawnNetwork) -> float:
     """The accuracy over all test images, batch by batch."""
     right, batch = 0.0, job.setting.batch
     for start in range(0, len(job.test), batch):
         inputs, labels = job.test.part(start, start + batch, network.dtype)
-        right += accuracy(network.forward(inputs), labels) * len(labels)
+        right += accuracy(network(inputs), labels) * len(labels)
     return right if math.isnan(right) else round(right) / len(job.test)
 
 
-def _weights(network: Network) -> dict[str, Any]:
-    """The weights of a network as arrays by name."""
-    found = {f"W{layer}": matrix for layer, matrix in enumerate(network.weights, 1)}
-    found |= {f"B{layer}": bias for layer, bias in enumerate(network.biases, 1) if bias is not None}
-    return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+def _weights(network: DrawnNetwork) -> dict[str, Any]:
+    """The parameters of a network as arrays by name."""
+    return {name: tensor.cpu().numpy() for name, tensor in network.parameters.items()}
 
 
-def _restore(job: _Job, network: Network, trial: Trial) -> None:
-    """Give a network the weights that were kept."""
-    torch = load_torch()
+def _restore(job: _Job, network: DrawnNetwork, trial: Trial) -> None:
+    """Give a network the parameters that were kept."""
     network.to(job.dtype)
-    for layer, matrix in enumerate(network.weights, 1):
-        matrix.copy_(torch.from_numpy(np.array(trial.weights[f"W{layer}"])))
-        bias = network.biases[layer - 1]
-        if bias is not None:
-            bias.copy_(torch.from_numpy(np.array(trial.weights[f"B{layer}"])))
+    for name, tensor in network.parameters.items():
+        tensor.copy_(load_torch().from_numpy(np.array(trial.weights[name])))
 
 
 def _run(setting: Setting, trials: list[Trial]) -> Run:
@@ -305,7 +304,7 @@ def _run(setting: Setting, trials: list[Trial]) -> Run:
 
 @contextmanager
 def _quiet(setting: Setting) -> Iterator[None]:
-    """Without the graph that torch keeps for derivatives, and small networks on one thread.
+    """Without graphs that torch keeps for derivatives unless asked, small networks on one thread.
 
     Products too small to be shared lose more by waiting for other threads than they gain, many
     times over where the cores have other work.
@@ -315,7 +314,7 @@ def _quiet(setting: Setting) -> Iterator[None]:
     if setting.batch * setting.width**2 <= _ALONE:
         torch.set_num_threads(1)
     try:
-        with torch.inference_mode():
+        with torch.no_grad():
             yield
     finally:
         torch.set_num_threads(threads)
@@ -338,17 +337,18 @@ def _job(
     for step in (0, 1):  # before anything is drawn
         step_scales(parameterization, setting.depth, setting.width, step)
     place = resolve_device(device)
-    shape = Shape(images.dimension, setting.width, setting.depth, images.classes, setting.bias)
-    _check_memory(setting, shape, images, place)
+    network = MLP(setting.depth, setting.act, setting.bias)
+    program = written(network, images.dimension, images.classes)
+    _check_memory(setting, program, images, place)
     train, test = load_pixels(images, place)
     return _Job(
         setting,
         parameterization,
-        shape,
+        program,
         seed,
         place,
-        resolve_dtype(dtype),
-        resolve_dtype(first),
+        dtype,
+        first,
         train,
         test,
         min(ranks, len(images.train)),
@@ -370,15 +370,18 @@ def _check(setting: Setting) -> None:
             )
 
 
-def _check_memory(setting: Setting, shape: Shape, images: Images, device: Any) -> None:
-    """Weights of the first step and once more rounded, the arrays of a batch, the images."""
-    need = 8 * (shape.weights + max(rows * columns for rows, columns in shape.layers))
-    need += 8 * setting.batch * (4 * shape.depth + 4) * shape.width
-    need += 4 * (len(images.train) + len(images.test)) * shape.inputs
+def _check_memory(setting: Setting, program: Program, images: Images, device: Any) -> None:
+    """Weights of the first step and once more rounded, the values of a batch, the images."""
+    sizes = dim_sizes(program.dims, setting.width)
+    families = program.families.values()
+    weights = [one.size * math.prod(sizes[name] for name in one.width) for one in families]
+    need = 8 * (sum(weights) + max(weights))
+    need += 8 * setting.batch * (5 * setting.depth + 4) * setting.width
+    need += 4 * (len(images.train) + len(images.test)) * images.dimension
     free = free_memory(device)
     if need > free:
         raise OutOfMemory(
-            f"a network of width {shape.width} needs {memory_text(need)}, and "
+            f"a network of width {setting.width} needs {memory_text(need)}, and "
             f"{memory_text(free)} are free.",
             where=setting.text,
             hint="Take a smaller width or batch.",
@@ -392,8 +395,8 @@ def _label(job: _Job, images: Images) -> dict[str, str]:
         "setting": json.dumps(asdict(job.setting), sort_keys=True, default=str),
         "data": f"{images.digest} ({images.origin})",
         "seed": str(job.seed),
-        "precision": formats.replace("torch.", ""),
+        "precision": formats,
         "device": str(job.device.type),
         "ranks": str(job.ranks),
-        "format": "1",
+        "format": "2",
     }

@@ -8,7 +8,7 @@ from typing import Any
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.device import free_memory, load_torch
-from tpcalc.finite.training.network import Network
+from tpcalc.finite.networks.network import DrawnNetwork
 
 __all__ = ["feature_ranks", "rank"]
 
@@ -44,7 +44,7 @@ def rank(features: Any, width: int) -> int:
 
 
 def feature_ranks(
-    network: Network, inputs: Any, memory_limit: int | None = None
+    network: DrawnNetwork, inputs: Any, memory_limit: int | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ranks of the preactivations h^l and of the activations x^l of images, l = 1..L.
 
@@ -61,8 +61,8 @@ def feature_ranks(
 
     Source: Hajjar, Chizat, Giraud, section 6.3.
     """
-    width = network.shape.width
-    need = 5 * 8 * len(inputs) * max(width, network.shape.inputs)
+    width = network.width
+    need = 5 * 8 * len(inputs) * max(width, inputs.shape[1])
     limit = free_memory(network.device) // 2 if memory_limit is None else memory_limit
     if need > limit:
         raise OutOfMemory(
@@ -70,11 +70,9 @@ def feature_ranks(
             f"{memory_text(limit)} may be used.",
             hint="Take the ranks over fewer images.",
         )
-    of_h, of_x = [], []
-    x = inputs.to(network.device, network.dtype)
-    for layer in range(network.shape.depth):
-        h = network.linear(layer, x)
-        of_h.append(rank(h, width))
-        x = network.activation(h)
-        of_x.append(rank(x, width))
-    return tuple(of_h), tuple(of_x)
+    names = [name for name in network.program.output if name.startswith(("h[", "x["))]
+    wanted = {name: network.program.ref(name) for name in names}
+    known = network.known(inputs.to(network.device, network.dtype))
+    found = {ref: rank(value, width) for ref, value in network.walk(known, wanted.values())}
+    of_h, of_x = (tuple(found[wanted[name]] for name in names if name[0] == what) for what in "hx")
+    return of_h, of_x

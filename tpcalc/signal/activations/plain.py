@@ -13,7 +13,7 @@ from tpcalc.results import CovarianceMap, Estimate
 from tpcalc.signal.activations.covariance import CovarianceKernel
 from tpcalc.signal.activations.split import ratio
 from tpcalc.signal.given import of_activation
-from tpcalc.signal.graph import chain, propagate
+from tpcalc.signal.graph import Layer, LayerGraph, propagate
 from tpcalc.signal.nonlinearity import coefficient
 from tpcalc.signal.operations import Activation, Dense, Input, Operation
 from tpcalc.signal.state import logarithm
@@ -70,7 +70,8 @@ def plain(
     """
     _deep(depth)
     layer: tuple[Operation, ...] = (Dense(weights), Activation(tau))
-    states = propagate(chain(Input(1, comean), layer * depth))
+    layers = (Layer(operation, (index,)) for index, operation in enumerate(layer * depth))
+    states = propagate(LayerGraph((Layer(Input(1, comean), ()), *layers)))
     return tuple(
         PlainRow(index, coefficient(states[0], state), state.bias, state.square, state.log_gradient)
         for index, state in enumerate(states[2::2], 1)

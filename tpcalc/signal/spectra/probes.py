@@ -22,7 +22,7 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate, checks
 from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import average
-from tpcalc.signal.operations import Dense
+from tpcalc.signal.operations import Number
 from tpcalc.signal.weights import Weights, gaussian_vectors
 
 __all__ = ["probe_moments", "probe_program"]
@@ -80,12 +80,12 @@ def probe_program(
     Args:
         tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``, as of
-            ``Dense``.
+            ``tp.layers.LowRank``.
         rank: Rank over width, gamma; 1 for one full Gaussian or Haar matrix
             (``"gaussian-gaussian"``: two square ones).
         depth: Number of layers.
         q: The second moment of the preactivations.
-        variance: sigma^2 of the weights, as of ``Dense``; None: the edge of chaos, where
+        variance: sigma^2 of the weights; None: the edge of chaos, where
             gamma sigma^2 E tau'^2 = 1.
         moments: How many, at least 1.
 
@@ -105,12 +105,13 @@ def probe_program(
     """
     depth = checks.whole(depth, "depth", least=1)
     moments = checks.whole(moments, "moments", least=1)
-    dense, drift = _fixed(tau, family, rank, q, variance)
+    sigma, drift = _fixed(tau, rank, q, variance)
+    full = rank == 1 and family in ("gaussian", "orthogonal")
     builder = Builder()
     (x,) = gaussian_vectors(builder, "x", "n", ((average(tau**2, Bounded(q)).value,),))
     layers: list[_Layer] = []
     for place in range(1, depth + 1):
-        weights = Weights.of(builder, f"W{place}", dense, 1, 1)
+        weights = Weights.of(builder, f"W{place}", sigma, family, None if full else rank)
         h = weights.times(x)
         if drift:
             (bias,) = gaussian_vectors(builder, f"b{place}", "n", ((drift,),))
@@ -176,9 +177,9 @@ def _slope(builder: Builder, tau: Expr, h: Ref) -> Ref | float:
 
 
 def _fixed(
-    tau: Expr, family: str, rank: Fraction | float, q: float, variance: float | None
-) -> tuple[Dense, float]:
-    """The dense layer, and the variance of the bias that keeps q.
+    tau: Expr, rank: Fraction | float, q: float, variance: float | None
+) -> tuple[Number, float]:
+    """The variance of the weights, and the variance of the bias that keeps q.
 
     Raises:
         StudyError: There is none.
@@ -191,7 +192,6 @@ def _fixed(
             where="probe_program",
             hint="It is above 0 and at most 1.",
         )
-    whole = rank == 1 and family in ("gaussian", "orthogonal")
     if variance is None:
         slopes = average(derivative(tau, Var(0)) ** 2, Bounded(q)).value
         if not slopes > 0:
@@ -201,7 +201,6 @@ def _fixed(
                 hint="Give a variance.",
             )
         variance = 1 / (float(rank) * slopes)
-    dense = Dense(variance, family, None if whole else rank)
     drift = q - float(rank) * variance * average(tau**2, Bounded(q)).value
     if drift < -ROUNDING * q:
         raise StudyError(
@@ -210,4 +209,4 @@ def _fixed(
             where="probe_program",
             hint="Take a smaller variance or another q.",
         )
-    return dense, drift if drift > ROUNDING * q else 0.0
+    return variance, drift if drift > ROUNDING * q else 0.0

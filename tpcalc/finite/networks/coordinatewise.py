@@ -11,22 +11,23 @@ from typing import Any
 
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.torch_space import TorchSpace
-from tpcalc.functions import Fn, tape
+from tpcalc.functions import Fn, Par, Var, tape
+from tpcalc.functions.expr import substitute
 
 __all__ = ["coordinatewise"]
 
 Tensor = Any
 
 
-def coordinatewise(fn: Fn, *vectors: Tensor) -> Tensor:
+def coordinatewise(fn: Fn, *arguments: Tensor) -> Tensor:
     """A function of tensors, coordinate by coordinate, in both modes of differentiation.
 
     Args:
-        fn: The function; it takes no scalars.
-        vectors: Tensors of one shape, one for each argument.
+        fn: The function.
+        arguments: Tensors for its vectors, then for its scalars, of shapes that go together.
 
     Returns:
-        A tensor of that shape.
+        A tensor of the shape that they have together.
 
     Example:
         >>> from tpcalc.catalog.activations import lookup
@@ -36,11 +37,32 @@ def coordinatewise(fn: Fn, *vectors: Tensor) -> Tensor:
         >>> x.grad.tolist()
         [-1.0, 0.0, 1.0]
     """
-    return _operation().apply(fn, *vectors)
+    torch = load_torch()
+    if len(arguments) > 1:
+        arguments = torch.broadcast_tensors(*arguments)
+    fn = _of_vectors(fn)
+    if torch._C._are_functorch_transforms_active():
+        return _operation(True).apply(fn, *arguments)
+    if torch.is_grad_enabled() and any(own.requires_grad for own in arguments):
+        return _operation(False).apply(fn, *arguments)
+    return _value(fn, *arguments)
 
 
-@lru_cache(maxsize=1)
-def _operation() -> Any:
+@lru_cache(maxsize=1024)
+def _of_vectors(fn: Fn) -> Fn:
+    """The function with its scalars as further vectors."""
+    if not fn.scalars:
+        return fn
+    given = {Par(index): Var(fn.vectors + index) for index in range(fn.scalars)}
+    return Fn(substitute(fn.expr, given), fn.vectors + fn.scalars)  # type: ignore[arg-type]
+
+
+_slope = lru_cache(maxsize=1024)(Fn.by)
+
+
+@lru_cache(maxsize=2)
+def _operation(transformed: bool) -> Any:
+    """The function for torch: under ``torch.func``, or, several times as quick, without it."""
     torch = load_torch()
 
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -48,11 +70,15 @@ def _operation() -> Any:
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
 
+    def forward(ctx: Any, fn: Fn, *vectors: Tensor) -> Tensor:
+        setup(ctx, (fn, *vectors), None)
+        return _value(fn, *vectors)
+
     def backward(ctx: Any, above: Tensor) -> Any:
         vectors = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1:]
         found = [
-            above * coordinatewise(ctx.fn.by(index), *vectors) if needed else None
+            above * coordinatewise(_slope(ctx.fn, index), *vectors) if needed else None
             for index, needed in enumerate(wanted)
         ]
         return (None, *found)
@@ -60,25 +86,27 @@ def _operation() -> Any:
     def jvp(ctx: Any, _: None, *tangents: Any) -> Tensor:
         vectors = ctx.saved_tensors
         parts = [
-            tangent * coordinatewise(ctx.fn.by(index), *vectors)
+            tangent * coordinatewise(_slope(ctx.fn, index), *vectors)
             for index, tangent in enumerate(tangents)
             if tangent is not None
         ]
         return sum(parts[1:], parts[0])
 
-    members = {
-        "forward": staticmethod(_value),
-        "setup_context": staticmethod(setup),
-        "backward": staticmethod(backward),
-        "jvp": staticmethod(jvp),
-        "generate_vmap_rule": True,
-    }
+    members: dict[str, Any] = {"backward": staticmethod(backward), "jvp": staticmethod(jvp)}
+    if transformed:
+        members |= {"forward": staticmethod(_value), "setup_context": staticmethod(setup)}
+        members["generate_vmap_rule"] = True
+    else:
+        members["forward"] = staticmethod(forward)
     return type("Coordinatewise", (torch.autograd.Function,), members)
+
+
+_space = lru_cache(maxsize=16)(TorchSpace)
 
 
 def _value(fn: Fn, *vectors: Tensor) -> Tensor:
     torch, first = load_torch(), vectors[0]
-    space = TorchSpace(torch, first.dtype, first.device)
+    space = _space(torch, first.dtype, first.device)
     found = tape.run(tape.lower(fn), space, list(vectors))
     if isinstance(found, float | int):
         return torch.full_like(first, found)

@@ -1,0 +1,1 @@
+"""Networks of finite width in torch: the program of a network, read on batches."""

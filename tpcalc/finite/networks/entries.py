@@ -1,0 +1,59 @@
+"""The entries of what is drawn: one array for each family, from streams of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
+from tpcalc.program.family import Family
+
+__all__ = ["drawn", "noise"]
+
+Array = NDArray[np.float64]
+
+
+def drawn(family: Family, network: Network, sizes: Mapping[str, int]) -> Array:
+    """All cells of a family; ``finite.dense`` draws the same after ``split``.
+
+    Args:
+        family: What is drawn.
+        network: Seed and width.
+        sizes: Of the dimension classes.
+
+    Returns:
+        An array with the finite axes of the family, then its width axes.
+    """
+    shape = _shape(family, sizes)
+    if len(family.width) == 1:
+        cells = range(family.size)
+        return draw_group(family, cells, network, shape[-1]).reshape(shape)
+    parts = [family.part(index) for index in range(family.size)]
+    if not family.width:
+        return np.array([draw_scalar(part, network) for part in parts]).reshape(shape)
+    found = np.empty((family.size, *shape[-2:]))
+    for part, target in zip(parts, found, strict=True):
+        if family.law == "orthogonal":
+            target[...] = orthogonal(part, network, *shape[-2:])
+        else:
+            fill_entries(part, [network], [target])
+    return found.reshape(shape)
+
+
+def noise(family: Family, network: Network, sizes: Mapping[str, int], inputs: int) -> Array:
+    """What every input of a batch draws for itself; an input's noise is that of its place.
+
+    Args:
+        family: What is drawn.
+        network: Seed of the call, and width.
+        sizes: Of the dimension classes.
+        inputs: How many inputs the batch has.
+    """
+    stream = network.stream("noise", family.name)
+    return stream.standard_normal((inputs, *_shape(family, sizes)))
+
+
+def _shape(family: Family, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return (*(size for _, size in family.axes), *(sizes[name] for name in family.width))

@@ -1,0 +1,159 @@
+"""Uses of parameters: products of a parameter with a value, as gradients need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tpcalc.finite.networks.rules import names_of
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import LinComb, MatMul, Moment
+from tpcalc.program.program import Program
+from tpcalc.program.types import Ref
+from tpcalc.program.views import input_of
+
+__all__ = ["Layout", "Use", "layout_of", "uses_of"]
+
+Names = tuple[str, ...]
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A node that adds factor * (parameter times value), summed over what the node lacks.
+
+    Args:
+        node: The node.
+        reads: The value.
+        parameter: The axes of the parameter.
+        value: Those of the value.
+        result: Those of the node.
+        factor: A number in front.
+        mean: Whether it is an average over the width, whose size divides it.
+    """
+
+    node: Ref
+    reads: Ref
+    parameter: Names
+    value: Names
+    result: Names
+    factor: float = 1.0
+    mean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the gradient of a parameter is a product of matrices, for each of some shared cells.
+
+    Args:
+        groups: The numbers of axes: shared ones, rows, columns, and those that are summed over.
+        parameter: The axes of the parameter in the order shared, rows, columns.
+        written: Those of the node in the order shared, rows, summed; others are summed before.
+        read: Those of the value in the order shared, summed, columns.
+        away: The axes of the node, and those of the value, that are summed before.
+    """
+
+    groups: tuple[int, int, int, int]
+    parameter: Places
+    written: Places
+    read: Places
+    away: tuple[Places, Places]
+
+
+@lru_cache(maxsize=1024)
+def layout_of(use: Use) -> Layout:
+    """How the gradient of a use is a product of matrices."""
+    own, value, result = use.parameter, use.value, use.result
+    shared = [name for name in own if name in value and name in result]
+    rows = [name for name in own if name in result and name not in shared]
+    columns = [name for name in own if name in value and name not in shared]
+    summed = [name for name in result if name in value and name not in shared]
+
+    def away(names: Names, kept: list[str]) -> Places:
+        return tuple(place for place, name in enumerate(names) if name not in kept)
+
+    def order(names: Names, kept: list[str]) -> Places:
+        left = [name for name in names if name in kept]
+        return tuple(left.index(name) for name in kept)
+
+    written, read = shared + rows + summed, shared + summed + columns
+    return Layout(
+        (len(shared), len(rows), len(columns), len(summed)),
+        order(own, shared + rows + columns),
+        order(result, written),
+        order(value, read),
+        (away(result, written), away(value, read)),
+    )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A node of a program, asked for its products with a parameter."""
+
+    program: Program
+    ref: Ref
+    parameter: Ref
+
+    def use(self, reads: Ref, factor: float = 1.0, mean: bool = False) -> Use:
+        own, value = (names_of(self.program, ref) for ref in (self.parameter, reads))
+        own = tuple(name for name in own if name)  # a parameter has no axis of inputs
+        return Use(self.ref, reads, own, value, names_of(self.program, self.ref), factor, mean)
+
+
+def _matmul(node: MatMul, place: _Place) -> Iterator[Use | None]:
+    if place.parameter != node.matrix:
+        yield None
+        return
+    use = place.use(node.vector)
+    given, taken = ("columns", "rows") if node.transpose else ("rows", "columns")
+    yield Use(
+        use.node,
+        use.reads,
+        use.parameter,
+        (*use.value[:-1], taken),
+        (*use.result[:-1], given),
+    )
+
+
+def _moment(node: Moment, place: _Place) -> Iterator[Use | None]:
+    others = [ref for ref in node.vectors if ref != place.parameter]
+    yield place.use(others[0], mean=True) if node.fn.is_inner and len(others) == 1 else None
+
+
+def _lincomb(node: LinComb, place: _Place) -> Iterator[Use | None]:
+    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+        pair = [ref for ref in (scalar, vector) if ref is not None]
+        if place.parameter in pair:
+            others = [ref for ref in pair if ref != place.parameter]
+            yield place.use(others[0], float(number)) if others else None
+
+
+_PRODUCTS: Table[Iterator[Use | None]] = Table(
+    {MatMul: _matmul, Moment: _moment, LinComb: _lincomb}, lambda node, place: iter((None,))
+)
+
+
+def uses_of(program: Program, is_data: Callable[[Ref], bool]) -> Mapping[str, tuple[Use, ...]]:
+    """The products of each parameter that is used in products with data alone.
+
+    Others (biases, gains, what is read under other names of its axes) are not among them.
+
+    Args:
+        program: The network.
+        is_data: Whether a node depends on the input.
+    """
+    found: dict[str, list[Use | None]] = {}
+    refs = {ref: own for ref, own in enumerate(map(input_of, program.nodes)) if own is not None}
+    for ref, node in enumerate(program.nodes):
+        for parameter in {*references(node)} & refs.keys():
+            own = refs[parameter]
+            rest = found.setdefault(own.family.name, [])
+            if own.cell is not None:
+                rest.append(None)
+            rest.extend(_PRODUCTS(node, _Place(program, ref, parameter)))
+    return {
+        name: tuple(use for use in uses if use is not None)
+        for name, uses in found.items()
+        if all(use is not None and is_data(use.reads) for use in uses)
+    }

@@ -1,0 +1,118 @@
+"""Programs of a batch of inputs as programs of one of them, which averages over the others.
+
+All inputs of a batch are alike, so that their layers need no copies: an axis of inputs is dropped,
+and an average over it becomes a matrix of its own, which the walk of ``stretches`` knows by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tpcalc.errors import StudyError
+from tpcalc.functions.numbers import Number
+from tpcalc.program.base import Table, references, renumbered
+from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
+from tpcalc.program.program import Builder, Program
+
+__all__ = ["AVERAGE", "of_one_input"]
+
+AVERAGE = "the average over the batch"
+
+
+def of_one_input(program: Program, axis: str, refused: Callable[[str], StudyError]) -> Program:
+    """The program with an axis of inputs dropped.
+
+    Args:
+        program: A network of inputs along this axis.
+        axis: The axis.
+        refused: The error of a node that joins inputs in another way than sums of vectors do.
+
+    Raises:
+        StudyError: A node joins them in another way.
+    """
+    state = _State(program, axis, refused, Builder(program.dims))
+    for ref, node in enumerate(program.nodes):
+        state.line = program.where[ref] if ref < len(program.where) else None
+        state.refs.append(_RULES(node, ref, state))
+    for name, ref in program.outputs:
+        state.out.output(name, state.refs[ref])
+    return state.out.finish(keep_unused=False)
+
+
+@dataclass
+class _State:
+    program: Program
+    axis: str
+    refused: Callable[[str], StudyError]
+    out: Builder
+    refs: list[Ref] = field(default_factory=list)
+    line: str | None = None
+
+    def add(self, node: Node) -> Ref:
+        return self.out.add(node, self.line)
+
+    def along(self, ref: Ref | None) -> bool:
+        """Whether a value has the axis."""
+        return ref is not None and self.axis in dict(self.program.types[ref].axes)
+
+    def joined(self, ref: Ref) -> StudyError:
+        return self.refused(self.program.place(ref))
+
+
+def _copy(node: Node, ref: Ref, state: _State) -> Ref:
+    return state.add(renumbered(node, state.refs.__getitem__))
+
+
+def _data(node: Data, ref: Ref, state: _State) -> Ref:
+    if not state.along(ref):
+        return _copy(node, ref, state)
+    if node.values:  # numbers that differ from input to input
+        raise state.joined(ref)
+    return state.add(Data(node.name, (), tuple(a for a in node.axes if a[0] != state.axis)))
+
+
+def _input(node: Input, ref: Ref, state: _State) -> Ref:
+    if state.along(ref):
+        raise state.joined(ref)
+    return _copy(node, ref, state)
+
+
+def _arranged(node: Node, ref: Ref, state: _State) -> Ref:
+    if any(map(state.along, (ref, *references(node)))):
+        raise state.joined(ref)
+    return _copy(node, ref, state)
+
+
+def _lincomb(node: LinComb, ref: Ref, state: _State) -> Ref:
+    numbers: list[Number] = []
+    vectors: list[Ref] = []
+    over = node.over or ((),) * len(node.numbers)
+    for number, scalar, vector, summed in zip(
+        node.numbers, node.scalars, node.vectors, over, strict=True
+    ):
+        own = state.refs[vector]
+        if state.axis in summed:
+            type_ = state.program.types[vector]
+            if not type_.width or not state.along(vector) or state.along(scalar):
+                raise state.joined(ref)
+            (dim,) = type_.width
+            average = state.add(Input(Family(f"{AVERAGE} on {dim}", (dim, dim))))
+            number, own = number * dict(type_.axes)[state.axis], state.add(MatMul(average, own))
+        numbers.append(number)
+        vectors.append(own)
+    scalars = tuple(None if one is None else state.refs[one] for one in node.scalars)
+    left = tuple(tuple(a for a in summed if a != state.axis) for summed in over)
+    return state.add(LinComb(tuple(numbers), scalars, tuple(vectors), left if any(left) else ()))
+
+
+_RULES: Table[Ref] = Table(
+    {
+        Data: _data,
+        Input: _input,
+        LinComb: _lincomb,
+        Rename: _arranged,
+        RowNonlin: _arranged,
+    },
+    _copy,
+)
