@@ -57,7 +57,16 @@ class Convolution(tp.Network):
         return self.read(h.at(p=1) + h.at(p=3))
 
 
+@tp.network(axes={"p": 2})
+def stacked(t: Any, x: Any) -> Any:
+    """Two vectors of one token and a bias that all share, as the cells of an axis."""
+    h, b = t.linear(t.n, "in", name="u")(x), t.vector("b")
+    s = t.stack([tp.tanh(h.at(p=0)), h.at(p=1) + b, b], "k")
+    return t.linear(t.outputs, t.n, name="v")(t.sum(s * s, "k"))
+
+
 DRAWN: dict[str, Any] = {
+    "stacked": stacked,
     "mlp": tp.MLP(2, "relu", bias="all", weight_variance=2),
     "layer norm": tp.MLP(2, "tanh", bias="hidden", norm="layer"),
     "rnn": tp.RNN(3),
