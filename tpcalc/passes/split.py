@@ -156,6 +156,7 @@ class _Split:
     values: list[dict[Cell, Any]] = field(default_factory=list)
     line: str | None = None
     apart: bool = False
+    given: set[Ref] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.named = frozenset(ref for _, ref in self.program.outputs)
@@ -243,7 +244,7 @@ class _Split:
 
     def place(self, ref: Ref) -> tuple[bool, Ref]:
         """What is given stands first, as in ``E[v x]`` for the weights v of a readout."""
-        return leaf_of(self.out.node(ref)) is None, ref
+        return ref not in self.given and leaf_of(self.out.node(ref)) is None, ref
 
     def applied(
         self, kind: type, function: Fn, on: Sequence[Value], with_: Sequence[Value]
@@ -307,7 +308,9 @@ def _each(rule: Callable[[Any, _Split, Where], Value]) -> Callable[[Any, Ref, An
             for cell in state.cells(type_)
         }
         if ref in state.named:  # later sums refer to it, so that its adjoint is complete
-            found = {cell: state.node(value) for cell, value in found.items()}
+            nodes = {cell: state.node(value) for cell, value in found.items()}
+            found = dict(nodes)
+            state.given.update(nodes.values() if state.apart else ())
         state.values.append(found)
         return found
 

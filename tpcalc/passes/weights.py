@@ -7,7 +7,7 @@ that W_t x = W_0 x + sum R moment(C x); transposed R and C change places.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -114,7 +114,12 @@ class Weights:
 
     def last_change(self, ref: Ref) -> Ref | None:
         """The last update of a vector or scalar; None where there was none."""
-        return total(self.out, self.last[ref]) if ref in self.last else None
+        if ref not in self.last:
+            return None
+        found = total(self.out, self.last[ref])
+        if ref in self.read:
+            self.closed.add(found)
+        return found
 
     def update_matrix(
         self,
@@ -157,7 +162,7 @@ class Weights:
         out = self.out
         kept = {name for name, _ in self.network.type(ref).axes}
         changed: list[Term] = []
-        for number, scalar, item, _ in _opened(out, gradient, kept):
+        for number, scalar, item in self._opened(gradient, kept):
             if scalar is not None and not _known(out, scalar):
                 item, scalar = out.add(LinComb((Fraction(1),), (scalar,), (item,))), None
             if exponent != ZERO:
@@ -173,6 +178,27 @@ class Weights:
             changed.append((rate * number, scalar, item, tuple(sorted(names - kept))))
         self.last[ref] = changed
         self.moved.add(ref)
+
+    def _opened(self, gradient: Ref, kept: set[str]) -> Iterator[tuple[Number, Ref | None, Ref]]:
+        """The terms of a gradient that is a sum of vectors, and of sums in it; else itself."""
+        node = lincomb_of(self.out.node(gradient))
+        scalar = self.out.type(gradient).kind is Kind.SCALAR
+        if node is None or scalar or gradient in self.closed:
+            yield Fraction(1), None, gradient
+            return
+        over = node.over or ((),) * len(node.numbers)
+        if any(kept.intersection(axes) for axes in over):  # cells of another axis of that name
+            yield Fraction(1), None, gradient
+            return
+        for number, factor, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+            inner = lincomb_of(self.out.node(vector))
+            parts: list[tuple[Number, Ref | None, Ref]] = [(Fraction(1), None, vector)]
+            if inner is not None and not inner.over:
+                parts = list(self._opened(vector, kept))
+            for times, own, part in parts:
+                if own is not None and factor is not None:  # a term has one scalar
+                    part, own = self.out.add(LinComb((Fraction(1),), (own,), (part,))), None
+                yield number * times, own if factor is None else factor, part
 
     def _start(self, node: MatMul, x: Ref) -> Ref:
         matrix = self.out.add(self.network.node(node.matrix))
@@ -222,18 +248,6 @@ def total(out: Builder, terms: Sequence[Term]) -> Ref:
         own = [Par(refs.index(ref)) for ref in factors if ref is not None]
         parts.append(mul((const(number), *own)))
     return out.add(Nonlin(Fn(add(parts), 0, len(refs)), (), tuple(refs)))
-
-
-def _opened(out: Builder, gradient: Ref, kept: set[str]) -> Iterable[Term]:
-    """The terms of a gradient that is a sum of vectors; else itself."""
-    node = lincomb_of(out.node(gradient))
-    whole: list[Term] = [(Fraction(1), None, gradient, ())]
-    if node is None or out.type(gradient).kind is Kind.SCALAR:
-        return whole
-    over = node.over or ((),) * len(node.numbers)
-    if any(kept.intersection(axes) for axes in over):  # cells of another axis of that name
-        return whole
-    return zip(node.numbers, node.scalars, node.vectors, over, strict=True)
 
 
 def _known(out: Builder, scalar: Ref) -> bool:
