@@ -13,7 +13,7 @@ from tests.agree import agree
 from tpcalc.errors import ProgramError, StudyError
 from tpcalc.results import Estimate, Method
 from tpcalc.signal import Input, layers, propagate
-from tpcalc.signal.network_program import program_of
+from tpcalc.signal.program import program_of
 
 START = Input(1.3, 0.4)
 

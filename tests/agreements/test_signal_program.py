@@ -53,6 +53,11 @@ def drawn(seed: int) -> Lines:
     return graph
 
 
+def outputs(graph: Lines, letters: str = "qcg") -> list[str]:
+    """The names of what a program says of the last line."""
+    return [f"{letter}[h[{graph.named(graph.last)}]]" for letter in letters]
+
+
 def agrees(found: Estimate, value: float, error: float) -> bool:
     return abs(found.value - value) <= 5 * found.stderr + error + 1e-9 * abs(value)
 
@@ -61,7 +66,7 @@ def agrees(found: Estimate, value: float, error: float) -> bool:
 def test_S4_16_24_recursion_is_the_limit_of_the_program(seed: int) -> None:
     graph = drawn(seed)
     states = propagate(graph)
-    names = [f"{letter}[{len(states) - 1}]" for letter in "qcg"]
+    names = outputs(graph)
     found = tp.limit(program_of(graph), outputs=names, samples=2**12, seed=seed)
     state = states[-1]
     wanted = (state.square.value, state.comean.value, state.gradient)
@@ -73,7 +78,8 @@ def test_networks_approach_the_state() -> None:
     graph = chain(Input(1.0, 0.3), [Dense(1.5), LayerNorm(), act("tanh"), Dense(1), act("relu")])
     table = tp.simulate(program_of(graph), widths=(2048,), seeds=24, seed=1)
     state = propagate(graph)[-1]
-    wanted = {"q[5]": state.square.value, "c[5]": state.comean.value, "g[5]": state.gradient}
+    values = (state.square.value, state.comean.value, state.gradient)
+    wanted = dict(zip(outputs(graph), values, strict=True))
     for row in table.rows:
         if row.name in wanted:
             mean = sum(row.values) / len(row.values)
@@ -81,9 +87,10 @@ def test_networks_approach_the_state() -> None:
             assert abs(mean - wanted[row.name]) < 5 * spread + 2e-3 * wanted[row.name]
 
 
-def test_a_batch_has_no_program() -> None:
-    with pytest.raises(StudyError, match="layer 2: batch norm has no program"):
-        program_of(chain(Input(1.0, 0.3), [Dense(), BatchNorm()]))
+@pytest.mark.parametrize(("batch", "count"), [(None, "infinitely many"), (8, "8")])
+def test_a_batch_has_no_program(batch: int | None, count: str) -> None:
+    with pytest.raises(StudyError, match=f"is {count} vectors"):
+        program_of(chain(Input(1.0, 0.3), [Dense(), BatchNorm(batch)]))
 
 
 @pytest.mark.parametrize("family", ["gaussian", "orthogonal", "gaussian-gaussian", "padded"])
@@ -95,11 +102,11 @@ def test_S3_1_low_rank_layers_of_all_families_have_the_same_state(family: str) -
         layers[1] = SpanBias(0.4, quarter)
     graph = chain(Input(1, 0.3), [*layers, tanh])
     states = propagate(graph)
-    state, last = states[-1], len(states) - 1
-    found = tp.limit(program_of(graph), outputs=[f"{letter}[{last}]" for letter in "qcg"])
+    state, names = states[-1], outputs(graph)
+    found = tp.limit(program_of(graph), outputs=names)
     wanted = (state.square.value, state.comean.value, state.gradient)
-    for letter, value in zip("qcg", wanted, strict=True):
-        assert agrees(found[f"{letter}[{last}]"], value, 1e-9), letter
+    for name, value in zip(names, wanted, strict=True):
+        assert agrees(found[name], value, 1e-9), name
 
 
 @pytest.mark.parametrize("width", [Fraction(1, 2), Fraction(2)])
@@ -107,17 +114,19 @@ def test_widths_have_no_part_in_states(width: Fraction) -> None:
     tanh = act("tanh")
     layers: list[Word] = [Dense(1.5, "orthogonal", width=width), tanh, Dense(2), tanh]
     graph = chain(Input(1, 0.3), layers)
-    found = tp.limit(program_of(graph), outputs=["q[4]", "c[4]"])
+    q, c = outputs(graph, "qc")
+    found = tp.limit(program_of(graph), outputs=[q, c])
     state = propagate(graph)[-1]
-    assert agrees(found["q[4]"], state.square.value, 1e-9)
-    assert agrees(found["c[4]"], state.comean.value, 1e-9)
+    assert agrees(found[q], state.square.value, 1e-9)
+    assert agrees(found[c], state.comean.value, 1e-9)
 
 
 def test_S3_2_a_shared_bias_is_a_random_scalar_of_the_program() -> None:
     half = Fraction(1, 2)
     graph = chain(Input(1, 0), [Dense(1, rank=half), SharedBias(0.4, half)])
-    found = tp.limit(program_of(graph), outputs=["q[3]"])["q[3]"]
+    (q,) = outputs(graph, "q")
+    found = tp.limit(program_of(graph), outputs=[q])[q]
     assert abs(found.value - 0.7) < 5 * found.stderr
     assert found.std == pytest.approx(0.2 * 2**0.5, rel=0.5)
     drawn = chain(Input(1, 0), [Dense(1, rank=half), SharedBias(0.4, half, drawn=1.0)])
-    assert agrees(tp.limit(program_of(drawn))["q[3]"], 1.0, 1e-12)
+    assert agrees(tp.limit(program_of(drawn))[q], 1.0, 1e-12)

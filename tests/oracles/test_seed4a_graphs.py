@@ -24,10 +24,10 @@ from layered import (
 )
 
 import tpcalc as tp
+from tpcalc.analyses.orders import Orders
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
-from tpcalc.signal.exponents import exponents
 from tpcalc.signal.macro_layers import MacroLayers, drawn_macro_layers
 from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
 from tpcalc.signal.program import program_of
@@ -221,41 +221,47 @@ def test_S4_29_heaviest_paths_add_up(skip: float) -> None:
 
 
 def test_S4_43_case40_exponents_of_dense_layers() -> None:
+    """A layer is trivial, stationary or unstable by the sign of the exponent of q."""
     small, plain, large = (Dense(1, exponent=Fraction(e)) for e in (-1, 0, 1))
     tanh = named("tanh")
-    rows = exponents(chain(Input(), [small, tanh, plain]))
-    assert rows[1].verdict == "trivial"
-    assert exponents(chain(Input(), [plain, tanh]))[1].verdict == "stationary"
-    assert exponents(chain(Input(), [large, LayerNorm(), tanh]))[2].verdict == "stationary"
-    with pytest.raises(StudyError, match=r"layer 2 \(tanh\).*grows like n\^\(1/2\)"):
-        exponents(chain(Input(), [large, tanh]))
-    relu = exponents(chain(Input(), [large, named("relu^2"), plain]))
-    assert relu[1].verdict == "unstable"
-    assert (relu[-1].square, relu[-1].gradient) == (Fraction(2), Fraction(2))
-    with pytest.raises(StudyError, match="no slope at 0"):
-        exponents(chain(Input(), [small, named("gaussian")]))
-    with pytest.raises(StudyError, match=r"vanishes or grows with n"):
+
+    def powers(*words: Word) -> Orders:
+        return tp.orders(program_of(chain(Input(), words)))
+
+    def said(found: Orders, *names: str) -> list[tuple[str, str]]:
+        return [(found[name].status, found[name].text) for name in names]
+
+    assert said(powers(small, tanh, plain), "q[h[h1]]") == [("exact", "-1")]
+    assert said(powers(plain, tanh), "q[h[h1]]") == [("exact", "0")]
+    assert said(powers(large, LayerNorm(), tanh), "q[h[h2]]") == [("exact", "0")]
+    saturated = powers(large, tanh)  # no power of what grows: bounds and no exponents
+    assert said(saturated, "q[h[h1]]") == [("exact", "1")]
+    assert [saturated[f"{letter}[h[h2]]"].status for letter in "qvg"] == ["upper"] * 3
+    relu = powers(large, named("relu^2"), plain)
+    assert said(relu, "q[h[h1]]") == [("exact", "1")]
+    assert said(relu, "q[h[h3]]", "g[h[h3]]") == [("exact", "2")] * 2
+    flat = powers(small, named("gaussian"))  # it has no slope at 0
+    assert said(flat, "q[h[h2]]", "g[h[h2]]") == [("exact", "0"), ("exact", "-2")]
+    assert flat["v[h[h2]]"].status == "upper"
+    with pytest.raises(StudyError, match=r"vanish or grow with n.*tp\.orders"):
         propagate(chain(Input(), [small]))
 
 
-def test_S4_43_case40_exponents_are_those_of_the_program() -> None:
+def test_S4_43_case40_exponents_of_biases_and_of_what_grows_again() -> None:
     layers: list[Word] = [
         Dense(1, exponent=Fraction(-1, 2)),
         named("tanh"),
         Dense(2),
         Bias(0.1),
     ]
-    extras: list[list[Word]] = [
-        [],
-        [named("relu"), Dense(1, exponent=Fraction(1)), named("relu")],
-    ]
-    for extra in extras:
+    more: list[Word] = [named("relu"), Dense(1, exponent=Fraction(1)), named("relu")]
+    cases: list[tuple[list[Word], str, str]] = [([], "0", "-1/2"), (more, "1", "1/2")]
+    for extra, square, gradient in cases:
         graph = chain(Input(1, 0.5), [*layers, *extra])
-        rows, last = exponents(graph), graph.last
         found = tp.orders(program_of(graph))
-        for letter, value in (("q", rows[-1].square), ("g", rows[-1].gradient)):
-            own = found[f"{letter}[{last}]"]
-            assert own.status == "exact" and str(own.n) == str(value), (letter, own)
+        for letter, value in (("q", square), ("g", gradient)):
+            own = found[f"{letter}[h[{graph.named(graph.last)}]]"]
+            assert own.status == "exact" and str(own.n) == value, (letter, own)
 
 
 def test_S3_2_A19_shared_bias_is_random_at_any_width() -> None:

@@ -21,8 +21,8 @@ from layered import (
     chain,
 )
 
+import tpcalc as tp
 from tpcalc.catalog.activations import lookup
-from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.expr import const
@@ -32,9 +32,9 @@ from tpcalc.signal.activations.split import split
 from tpcalc.signal.answer import nonlinearity
 from tpcalc.signal.black_box.labels import elem_like_pairs
 from tpcalc.signal.covariance import covariance
-from tpcalc.signal.exponents import exponents
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
+from tpcalc.signal.program import program_of
 from tpcalc.signal.reading import propagate
 
 ONE = Bounded(1.0)
@@ -224,12 +224,14 @@ def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
 def test_S4_43_case40_words_and_what_the_activation_becomes() -> None:
     """Weights of variance 1 / n^2 make tanh linear; of variance 1 they saturate it."""
     tanh = named("tanh")
-    rows = exponents(chain(Input(), [Dense(1, exponent=-1), tanh]))
-    assert (rows[1].square, rows[1].verdict) == (-1, "trivial")
+    (small, large) = (
+        tp.orders(program_of(chain(Input(), [Dense(1, exponent=e), tanh]))) for e in (-1, 1)
+    )
+    assert small["q[h[h1]]"].status == "exact" and small["q[h[h1]]"].text == "-1"
     short = LengthKernel(act("tanh")).nlc([1e-2, 1e-4]).value
     assert short == pytest.approx([1, 1], abs=1e-7)
-    with pytest.raises(StudyError, match="unstable"):
-        exponents(chain(Input(), [Dense(1, exponent=1), tanh]))
+    assert large["q[h[h1]]"].status == "exact" and large["q[h[h1]]"].text == "1"
+    assert large["q[h[h2]]"].status == "upper"
 
 
 def test_S4_43_scales_and_biases_of_layers_are_judged() -> None:

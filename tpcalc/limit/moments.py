@@ -18,7 +18,7 @@ from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.views import function_of
 from tpcalc.orders.chamber import Power, minus
-from tpcalc.program.nodes import Moment, Nonlin, Ref
+from tpcalc.program.nodes import Moment, Ref
 
 __all__ = ["moment", "moments"]
 
@@ -120,7 +120,7 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
     if smooth:
         fn, vectors, scalars = _part(smooth, summands, piece)
         if not vectors:  # the moment of a constant
-            node = context.add(Nonlin(fn, (), scalars), None)
+            node = context.scalar(fn, scalars)
         else:
             node = context.add(Expect(fn, vectors, scalars), None)
         out.append((piece.power, node))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import const, substitute
@@ -66,7 +67,12 @@ def expanded(
         )
         for part in found.parts
     ]
-    return [_levelled(context, piece) for piece in pieces], found
+    levelled = [_levelled(context, piece) for piece in pieces]
+    joined = [collected(piece) for piece in levelled]
+    if any(one is not other for one, other in zip(joined, levelled, strict=True)):
+        # What is left may be smaller than what cancelled, so that what that drifted by counts.
+        found = replace(found, rest=context.ranking.larger(found.rest, found.drift), drift=None)
+    return [piece for piece in joined if piece is not None], found
 
 
 def _levelled(context: Context, piece: Piece) -> Piece:

@@ -79,7 +79,6 @@ from tpcalc.signal.conditions import findings as findings
 from tpcalc.signal.covariance import bandwidth as bandwidth
 from tpcalc.signal.covariance import covariance as covariance
 from tpcalc.signal.covariance import kernel_slope as kernel_slope
-from tpcalc.signal.exponents import exponents as exponents
 from tpcalc.signal.kernels import Kernels as Kernels
 from tpcalc.signal.macro_layers import MacroLayers as MacroLayers
 from tpcalc.signal.macro_layers import drawn_macro_layers as drawn_macro_layers
@@ -140,14 +139,16 @@ _WRITTEN = {
     "BatchNorm": "tp.layers.batch_norm(h, 'b'), or batch_norm(a) in a text",
     "Addition": "a sum h + g, also in a text",
     "Product": "a product h * g, also in a text",
+    "exponents": "tp.orders(tp.signal.program_of(net)), where q is the square, v the gap and g the "
+    "gradient",
     "Activation": "the activation itself: tp.tanh, 'tanh', a formula, a function",
 }
-"""What took the place of names that this room had before networks were written in one way."""
+"""What took the place of names that this room had before there was one way to write and to ask."""
 
 
 def __getattr__(name: str) -> Any:
     if name in _WRITTEN:
         raise AttributeError(
-            f"tp.signal.{name} is gone: networks are written as networks. Write {_WRITTEN[name]}."
+            f"tp.signal.{name} is gone: there is one way to say it. Write {_WRITTEN[name]}."
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,10 +27,10 @@ from tpcalc.signal.conditions import findings, grouped
 from tpcalc.signal.described import described
 from tpcalc.signal.graph import LayerGraph, propagate
 from tpcalc.signal.measured import Sampling, measure_layers
-from tpcalc.signal.network_program import program_of
 from tpcalc.signal.nonlinearity import coefficient, heaviest_paths
 from tpcalc.signal.operations import Activation, BatchNorm, Input
 from tpcalc.signal.parts import NotFollowed
+from tpcalc.signal.program import program_of
 from tpcalc.signal.reading import Layers, layers, start_of
 from tpcalc.signal.stability import Stability, stability
 from tpcalc.signal.state import State, exponential, logarithm

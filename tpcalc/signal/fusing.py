@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 
@@ -19,7 +19,6 @@ from tpcalc.signal.operations import (
     Addition,
     BatchNorm,
     Bias,
-    Dense,
     Gain,
     Input,
     LayerNorm,
@@ -68,7 +67,6 @@ class Fusing:
     bent: dict[tuple[int, Expr], int] = field(default_factory=dict)
     multiples: dict[int, dict[Number, int]] = field(default_factory=dict)
     sums: dict[tuple[tuple[Number, int], ...], int] = field(default_factory=dict)
-    powers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.made = [Made(self.start, (), frozenset({"the input"}), True)]
@@ -182,9 +180,7 @@ class Fusing:
         if not holds(expr, Par):
             return self._scaled(ref, head, expr, power)
         if power != ZERO and not self._batch_in(expr):  # averages are of what is settled
-            part = self.settled(ref, Part(head, expr, power))
-            assert part.head is not None
-            head, power = part.head, part.power
+            raise self.sized(ref, power)
         found = normed(expr, head, self.averages)
         if found is None:
             return Part(head, expr, power)
@@ -418,25 +414,10 @@ class Fusing:
     # ----------------------------------------------------------------------------------- layers
 
     def settled(self, ref: Ref, part: Part) -> Part:
-        """The same without a power of n, which the weights that wrote it get.
-
-        Args:
-            ref: The node that reads it, for messages.
-            part: The vector.
-
-        Raises:
-            StudyError: It is no multiple of what weights wrote.
-        """
-        if part.power == ZERO:
-            return part
-        own = None if part.head is None else self.made[part.head]
-        power = part.power.constant if not part.power.symbols else None
-        if part.head is None or own is None or not isinstance(own.operation, Dense) or not power:
+        """The same vector; one that vanishes or grows with n is refused."""
+        if part.power != ZERO:
             raise self.sized(ref, part.power)
-        dense = replace(own.operation, exponent=own.operation.exponent + 2 * power)
-        if (part.head, power) not in self.powers:
-            self.powers[part.head, power] = self.add(replace(own, operation=dense))
-        return Part(self.powers[part.head, power], part.expr)
+        return part
 
     def layer(self, ref: Ref, part: Part) -> tuple[int, Number]:
         """A vector as a layer and a factor in front of it.
@@ -488,7 +469,12 @@ class Fusing:
 
     def sized(self, ref: Ref, power: Ex) -> StudyError:
         """The error of a vector that vanishes or grows."""
-        return self.refused(ref, f"it reads vectors of the size n^({power})")
+        return StudyError(
+            f"the recursion does not hold: vectors of the size n^({power}) vanish or grow with n.",
+            where=self.program.place(ref),
+            hint="tp.orders(tp.signal.program_of(net)) follows powers of n; tp.kernel and tp.limit "
+            "take programs as they are.",
+        )
 
     def averaged(self, ref: Ref, *exprs: Expr) -> StudyError:
         """The error of an average that is part of no normalisation."""

@@ -164,13 +164,6 @@ def _step(graph: LayerGraph, layer: Layer) -> steps.Step:
     if isinstance(operation, Input):
         return steps.Input()
     if isinstance(operation, Dense):
-        if operation.exponent:
-            raise StudyError(
-                f"weights have the variance {operation.variance} n^({operation.exponent}) / "
-                "fan-in.",
-                where="network_of",
-                hint="Write the power of the width into the variance.",
-            )
         return _dense(graph, operation, parents)
     if isinstance(operation, Bias):
         return steps.Bias(operation.variance, "all", parents)

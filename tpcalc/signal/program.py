@@ -1,201 +1,131 @@
-"""A layer graph as a Tensor Program of two inputs and one change of an input."""
+"""A network as a program of two inputs and one change of an input."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fractions import Fraction
-from math import sqrt
 
 from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.functions.fn import derivative
-from tpcalc.program import nodes
-from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
+from tpcalc.networks.network import slots, traced
+from tpcalc.networks.own import as_network
+from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.change import changes
+from tpcalc.passes.parameterize import parameterized
+from tpcalc.passes.split import split
+from tpcalc.passes.tangent import entered_groups
+from tpcalc.passes.template import WRITTEN, Template
+from tpcalc.program.base import renumbered
+from tpcalc.program.marks import Mark
+from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
-from tpcalc.signal.graph import LayerGraph
-from tpcalc.signal.operations import (
-    Activation,
-    Addition,
-    Bias,
-    Dense,
-    Gain,
-    Input,
-    LayerNorm,
-    Number,
-    Product,
-    SharedBias,
-)
-from tpcalc.signal.reading import Layers, layers
-from tpcalc.signal.weights import Weights, dimension, gaussian_vectors
+from tpcalc.program.views import input_of
+from tpcalc.signal.operations import Input as Inputs
+from tpcalc.signal.reading import start_of
 
-__all__ = ["program_of"]
+__all__ = ["power_of", "program_of"]
 
-CENTRED = Fn(Var(0) - Par(0), 1, 1)
-SQUARE = Fn(Var(0) ** 2, 1)
 INNER = Fn(Var(0) * Var(1), 2)
-FIRST = Fn(Var(0), 1)
-SHIFTED = Fn(Var(0) + Par(0), 1, 1)
-MINUS = Fn(-1 * Par(0), 0, 1)
+SQUARE = Fn(Var(0) ** 2, 1)
+DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
+POWERS = {"hidden": as_ex(Fraction(1, 2)), "readout": as_ex(Fraction(1, 2))}
 
 
-@dataclass(frozen=True, slots=True)
-class _Copies:
-    """A layer at two inputs, and its change along a change of the first."""
-
-    one: Ref
-    other: Ref
-    change: Ref
+def power_of(mark: Mark) -> Ex:
+    """The power of 1 / n in front of weights with which each map keeps sizes."""
+    return POWERS.get(mark.role, as_ex(0))
 
 
-def program_of(network: Layers, inputs: Input | None = None) -> Program:
-    r"""The graph written out: what the recursion says, the limit of this program says as well.
+def program_of(network: object, inputs: Inputs | None = None) -> Program:
+    """The network written out: what the recursion says, the limit of this program says as well.
 
     Args:
-        network: The network, or layers. Normalisation over a batch has no program: its batch is
-            infinite.
+        network: A network of one vector as input.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
     Returns:
-        A program with outputs ``q[l]``, ``c[l]`` and ``g[l]`` for each layer l: averages over
-        coordinates of x^2, x x' and of the square of the derivative along a standard Gaussian
-        change of the input.
+        A program with outputs ``q[name]``, ``c[name]``, ``v[name]`` and ``g[name]`` for each vector
+        that the network reports (``h[2]``), and for a wide layer at its end (``f``): averages over
+        coordinates of x^2, x x', x^2 - x x' and of the square of the derivative along a standard
+        Gaussian change of the input.
 
     Raises:
-        StudyError: A layer that has no program.
+        StudyError: An input is several vectors.
+        ProgramError: An input enters other than as a coefficient of Gaussian weights.
+        NotDifferentiable: A function on the way has no derivative.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.1 (table 5.1).
 
     Example:
-        >>> from tpcalc.signal.notation import parse_graph
-        >>> program = program_of(parse_graph("x = input(1, 1/2)\na = dense(x, 2)"))
+        >>> from tpcalc.catalog.architectures import lookup
+        >>> program = program_of(lookup("mlp").make(1, "tanh"), Inputs(1.0, 0.5))
         >>> [name for name, _ in program.outputs]
-        ['q[0]', 'c[0]', 'g[0]', 'q[1]', 'c[1]', 'g[1]']
+        ['q[h[1]]', 'c[h[1]]', 'v[h[1]]', 'g[h[1]]', 'q[x[1]]', 'c[x[1]]', 'v[x[1]]', 'g[x[1]]']
     """
-    graph = layers(network, inputs)
-    writer = _Writer(Builder(), graph)
-    made: list[_Copies] = []
-    for index, layer in enumerate(graph.layers):
-        made.append(writer.layer(index, [made[p] for p in layer.parents]))
-        writer.watch(index, made[-1])
-    return writer.builder.finish()
-
-
-@dataclass(frozen=True)
-class _Writer:
-    builder: Builder
-    graph: LayerGraph
-
-    def watch(self, index: int, own: _Copies) -> None:
-        add, output = self.builder.add, self.builder.output
-        output(f"q[{index}]", add(Moment(SQUARE, (own.one,))))
-        output(f"c[{index}]", add(Moment(INNER, (own.one, own.other))))
-        output(f"g[{index}]", add(Moment(SQUARE, (own.change,))))
-
-    def layer(self, index: int, parents: list[_Copies]) -> _Copies:
-        operation = self.graph.layers[index].operation
-        if isinstance(operation, Input):
-            return self._input(operation)
-        if isinstance(operation, Addition):
-            return self._addition(operation, parents)
-        if isinstance(operation, Product):
-            return self._product(*parents)
-        (own,) = parents
-        if isinstance(operation, Dense):
-            return self._dense(index, operation, own)
-        if isinstance(operation, SharedBias):
-            return self._shared(index, operation, own)
-        if isinstance(operation, Gain):
-            return self._gain(index, operation, own)
-        if isinstance(operation, Bias):
-            added = self._bias(index, operation)
-            return _Copies(self._plus(own.one, added), self._plus(own.other, added), own.change)
-        if isinstance(operation, Activation):
-            return self._activation(operation, own)
-        if isinstance(operation, LayerNorm):
-            return self._normalised(operation, own)
+    net, start = as_network(network), inputs or start_of(network)
+    if net.tokens > 1:
+        count = "infinitely many" if net.infinite else net.tokens
         raise StudyError(
-            f"{operation.name} has no program here.",
-            where=f"layer {index}",
-            hint="The recursion covers it; a program has as many inputs as are written.",
+            f"an input of {net.words} is {count} vectors, and its second moments are more than "
+            "two numbers.",
+            where=net.name,
+            hint="tp.kernel takes such networks with the inputs themselves.",
         )
+    whole = parameterized(traced(net, 1, 1), power_of)
+    template = Template(split(whole), slots(net, 1))
+    found = entered_groups(template)
+    builder, data = found.builder, list(found.data.values())
+    steps: dict[Ref, Ref] = {}
+    for ref in data:
+        family = Family(_changed(_name(builder, ref)), builder.type(ref).width)
+        steps[ref] = builder.add(Input(family))
+    watched = {
+        name: found.new[ref] for name, ref in _told(template) if builder.type(found.new[ref]).width
+    }
+    moved = changes(builder, steps, watched.values())
+    source, out = builder.finish(), Builder(template.program.dims)
+    groups = {_name(builder, ref) for ref in data}
+    one, other = (_copy(source, out, index, groups, start) for index in range(2))
+    for name, ref in watched.items():
+        q = out.add(Moment(SQUARE, (one[ref],)))
+        c = out.add(Moment(INNER, (one[ref], other[ref])))
+        out.output(f"q[{name}]", q)
+        out.output(f"c[{name}]", c)
+        out.output(f"v[{name}]", out.add(Nonlin(DIFFERENCE, (), (q, c))))
+        if ref in moved:
+            out.output(f"g[{name}]", out.add(Moment(SQUARE, (one[moved[ref]],))))
+    return out.finish(keep_unused=False)
 
-    def _input(self, operation: Input) -> _Copies:
-        q, c = float(operation.square), float(operation.comean)
-        one, other = gaussian_vectors(self.builder, "x", "n", ((q, c), (c, q)))
-        (change,) = gaussian_vectors(self.builder, "u", "n", ((1.0,),))
-        return _Copies(one, other, change)
 
-    def _dense(self, index: int, operation: Dense, own: _Copies) -> _Copies:
-        widths, (parent,) = self.graph.widths, self.graph.layers[index].parents
-        weights = (operation.variance, operation.law, None, operation.exponent)
-        made = Weights.of(self.builder, f"W{index}", *weights, widths[parent] or 1, widths[index])
-        return _Copies(*(made.times(part) for part in (own.one, own.other, own.change)))
+def _told(template: Template) -> Iterator[tuple[str, Ref]]:
+    """What the network reports, and its end where that is not reported already."""
+    told = [watch for watch in template.watch if watch.what != WRITTEN]
+    yield from ((f"{watch.what}[{watch.label}{watch.cells}]", watch.ref) for watch in told)
+    known = {watch.ref for watch in told}
+    yield from ((f"f[{k}]", ref) for k, ref in enumerate(template.outputs) if ref not in known)
 
-    def _start(self, index: int, variance: float) -> Ref:
-        dim = dimension(self.builder, self.graph.widths[index] or 1)
-        return gaussian_vectors(self.builder, f"b{index}", dim, ((variance,),))[0]
 
-    def _bias(self, index: int, operation: Bias) -> Ref:
-        return self._start(index, float(operation.variance))
+def _name(builder: Builder, ref: Ref) -> str:
+    node = input_of(builder.node(ref))
+    assert node is not None
+    return node.family.name
 
-    def _shared(self, index: int, operation: SharedBias, own: _Copies) -> _Copies:
-        name, given = f"b{index}", operation.drawn
-        random = nodes.Input(nodes.Family.scalar(name, 0.0, sqrt(operation.variance)))
-        number = self.builder.add(random if given is None else nodes.Data(name, (given,)))
-        one, other = (
-            self.builder.add(Nonlin(SHIFTED, (part,), (number,))) for part in (own.one, own.other)
-        )
-        return _Copies(one, other, own.change)
 
-    def _gain(self, index: int, operation: Gain, own: _Copies) -> _Copies:
-        start = self._start(index, float(operation.variance))
-        factor = self.builder.add(Nonlin(Fn(operation.tau, 1), (start,)))
-        parts = (own.one, own.other, own.change)
-        return _Copies(*(self.builder.add(Nonlin(INNER, (factor, part))) for part in parts))
+def _changed(name: str) -> str:
+    return f"{name}'"
 
-    def _sum(self, terms: list[tuple[Number, Ref]]) -> Ref:
-        numbers, refs = zip(*terms, strict=True)
-        return self.builder.add(LinComb(numbers, (None,) * len(refs), refs))
 
-    def _plus(self, vector: Ref, other: Ref) -> Ref:
-        return self._sum([(Fraction(1), vector), (Fraction(1), other)])
-
-    def _addition(self, operation: Addition, parents: list[_Copies]) -> _Copies:
-        def total(part: str) -> Ref:
-            refs = [getattr(each, part) for each in parents]
-            return self._sum(list(zip(operation.weights, refs, strict=True)))
-
-        return _Copies(total("one"), total("other"), total("change"))
-
-    def _product(self, left: _Copies, right: _Copies) -> _Copies:
-        def times(one: Ref, other: Ref) -> Ref:
-            return self.builder.add(Nonlin(INNER, (one, other)))
-
-        change = self._plus(times(left.change, right.one), times(left.one, right.change))
-        return _Copies(times(left.one, right.one), times(left.other, right.other), change)
-
-    def _activation(self, operation: Activation, own: _Copies) -> _Copies:
-        fn = Fn(operation.tau, 1)
-        slope = Fn(derivative(operation.tau, Var(0)) * Var(1), 2)
-        one, other = (self.builder.add(Nonlin(fn, (part,))) for part in (own.one, own.other))
-        return _Copies(one, other, self.builder.add(Nonlin(slope, (own.one, own.change))))
-
-    def _normalised(self, operation: LayerNorm, own: _Copies) -> _Copies:
-        add = self.builder.add
-        one, scale = self._standard(own.one, operation)
-        other, _ = self._standard(own.other, operation)
-        centred = self._centred(own.change) if operation.centred else own.change
-        along = add(Nonlin(MINUS, (), (add(Moment(INNER, (one, centred))),)))
-        straight = add(LinComb((Fraction(1), Fraction(1)), (None, along), (centred, one)))
-        return _Copies(one, other, add(LinComb((Fraction(1),), (scale,), (straight,))))
-
-    def _centred(self, vector: Ref) -> Ref:
-        mean = self.builder.add(Moment(FIRST, (vector,)))
-        return self.builder.add(Nonlin(CENTRED, (vector,), (mean,)))
-
-    def _standard(self, vector: Ref, operation: LayerNorm) -> tuple[Ref, Ref]:
-        add = self.builder.add
-        centred = self._centred(vector) if operation.centred else vector
-        inverse = Fn((Par(0) + operation.epsilon) ** Fraction(-1, 2), 0, 1)
-        scale = add(Nonlin(inverse, (), (add(Moment(SQUARE, (centred,))),)))
-        return add(LinComb((Fraction(1),), (scale,), (centred,))), scale
+def _copy(source: Program, out: Builder, index: int, groups: set[str], start: Inputs) -> list[Ref]:
+    """The program for one of two inputs; their products with weights are Gaussian vectors."""
+    q, c, one = start.square, start.comean, Fraction(1)
+    cov = ((q, c, 0), (c, q, 0), (0, 0, one))
+    own = {name: (name, index) for name in groups} | {_changed(name): (name, 2) for name in groups}
+    new: list[Ref] = []
+    for ref, node in enumerate(source.nodes):
+        drawn = input_of(node)
+        if drawn is not None and drawn.family.name in own:
+            name, cell = own[drawn.family.name]
+            group = Family.group(name, drawn.family.width[0], (Fraction(0),) * 3, cov)
+            node = members(group)[cell]
+        new.append(out.add(renumbered(node, new.__getitem__), source.line_of(ref)))
+    return new

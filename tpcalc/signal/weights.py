@@ -1,4 +1,4 @@
-"""The weights of a dense layer in a Tensor Program: products of start matrices, by family."""
+"""The weights of a square layer in a Tensor Program: products of start matrices, by family."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ KEEP = Fn(Var(0) * Var(1), 2)
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A start matrix of entries of mean square 1, over the root of a dimension."""
+    """A start matrix of entries of mean square 1, over the root of n."""
 
     matrix: Ref
     transpose: bool
-    number: float  # what is left of the root once sqrt(n) is written as a power
 
     def times(self, builder: Builder, vector: Ref, number: float = 1.0) -> Ref:
         product = builder.add(
             Scale(builder.add(MatMul(self.matrix, vector, self.transpose)), -HALF)
         )
-        return builder.add(LinComb((number * self.number,), (None,), (product,)))
+        return builder.add(LinComb((number,), (None,), (product,)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +45,12 @@ class Weights:
         factors: Start matrices with their scales.
         mask: A vector of zeros and ones that the vector is multiplied by first.
         scale: A number, the standard deviation of the weights.
-        exponent: Half the power of n in their variance.
     """
 
     builder: Builder
     factors: tuple[_Factor, ...]
     mask: Ref | None
     scale: float
-    exponent: Fraction
 
     @classmethod
     def of(
@@ -63,9 +60,6 @@ class Weights:
         variance: Number,
         family: str,
         rank: Number | None = None,
-        exponent: Fraction = Fraction(0),
-        read: Number = 1,
-        own: Number | None = 1,
     ) -> Weights:
         """The weights of one layer, as new start matrices.
 
@@ -75,12 +69,6 @@ class Weights:
             variance: sigma^2.
             family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``.
             rank: The rank over the width; None: full.
-            exponent: The power of n in their variance.
-            read: The width of the layer before, over n.
-            own: Its own; None for a readout, of which one coordinate is like all others.
-
-        Raises:
-            StudyError: Padded weights that make the layer narrower.
 
         Example:
             >>> builder = Builder()
@@ -88,40 +76,25 @@ class Weights:
             >>> len(found.factors)
             2
         """
-        width: Number = 1 if own is None else own
-        cols, rows = dimension(builder, read), dimension(builder, width)
+        dim, scale = "n", sqrt(variance)
 
-        def matrix(part: str, shape: tuple[str, str], law: str) -> Ref:
-            return builder.add(Input(Family(f"{name}{part}", shape, law=law)))
+        def factor(part: str, shape: tuple[str, str], law: str, *, over: bool = False) -> _Factor:
+            return _Factor(builder.add(Input(Family(f"{name}{part}", shape, law=law))), over)
 
-        def factor(ref: Ref, ratio: Number, transpose: bool = False) -> _Factor:
-            return _Factor(ref, transpose, 1 / sqrt(ratio))
-
-        scale, power = sqrt(variance), exponent / 2
         haar = "gaussian" if family in ("gaussian", "gaussian-gaussian") else "orthogonal"
         if rank is None:
-            single = factor(matrix("", (rows, cols), haar), read)
-            return cls(builder, (single,), None, scale, power)
-        ratio = rank * width
-        inner = dimension(builder, ratio)
+            return cls(builder, (factor("", (dim, dim), haar),), None, scale)
+        inner = dimension(builder, rank)
         if family == "padded":
-            if width < read:
-                raise StudyError(
-                    "padded weights that make a layer narrower have no program here.",
-                    where=name,
-                    hint="Take 'orthogonal', or a layer that is as wide as the one it reads.",
-                )
-            whole = ratio == read
-            mask = None if whole else _mask(builder, f"{name}mask", cols, ratio / read)
-            single = factor(matrix("", (rows, cols), "orthogonal"), width)
-            return cls(builder, (single,), mask, scale, power)
+            mask = None if rank == 1 else _mask(builder, f"{name}mask", dim, rank)
+            return cls(builder, (factor("", (dim, dim), "orthogonal"),), mask, scale)
         law = "gaussian" if family == "gaussian-gaussian" else "orthogonal"
-        left = factor(matrix("C", (rows, inner), law), width)
+        left = factor("C", (dim, inner), law)
         if family == "orthogonal":
-            right = factor(matrix("V", (cols, inner), law), read, transpose=True)
+            right = factor("V", (dim, inner), law, over=True)
         else:
-            right = factor(matrix("A", (inner, cols), "gaussian"), read)
-        return cls(builder, (right, left), None, scale, power)
+            right = factor("A", (inner, dim), "gaussian")
+        return cls(builder, (right, left), None, scale)
 
     def times(self, vector: Ref) -> Ref:
         """W x.
@@ -133,7 +106,7 @@ class Weights:
             vector = self.builder.add(Nonlin(KEEP, (self.mask, vector)))
         for place, factor in enumerate(self.factors):
             vector = factor.times(self.builder, vector, self.scale if place == 0 else 1.0)
-        return self.builder.add(Scale(vector, as_ex(self.exponent))) if self.exponent else vector
+        return vector
 
 
 def dimension(builder: Builder, ratio: Number) -> str:

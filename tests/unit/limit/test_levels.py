@@ -115,3 +115,26 @@ def test_a_jump_beside_a_direction_keeps_the_density_bounded() -> None:
 
     assert orders(made)["q"].n.constant == Fraction(-1, 4)
     assert str(tp.limit(made, samples=2**12)["few"]) == "0 (exact)"
+
+
+def test_what_is_left_of_an_average_that_is_taken_off() -> None:
+    """sigmoid(n^(-1/2) z) less an average of 1/2: what that drifts by bounds what is left."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        x, m = tp.sigmoid(small * t.gaussian("z")), t.mean(tp.sigmoid(small * t.gaussian("w")))
+        least = tp.sigmoid(small * small * t.gaussian("v"))
+        t.output("first", t.mean(x - m))
+        t.output("variance", t.mean((x - t.mean(x)) ** 2))
+        t.output("least", t.mean((least - m) ** 2))
+
+    found = orders(made)
+    said = {name: (found[name].status, found[name].text) for name in ("first", "variance", "least")}
+    assert said == {"first": ("upper", "-1"), "variance": ("exact", "-1"), "least": ("upper", "-2")}
+    table = tp.simulate(made, widths=[1024], seeds=32, seed=1)
+    wanted = {"first": 2**0.5 / 4, "variance": 1 / 16}
+    for row in table.rows:
+        if row.name in wanted:
+            power = 1 if row.name == "variance" else 2
+            size = 1024 * (sum(abs(v) ** power for v in row.values) / 32) ** (1 / power)
+            assert size == pytest.approx(wanted[row.name], rel=0.4 if power == 2 else 0.02)

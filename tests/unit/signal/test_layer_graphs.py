@@ -26,7 +26,6 @@ from tpcalc.functions import Var
 from tpcalc.signal.conditions import findings
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos
-from tpcalc.signal.network_program import program_of as program_of_network
 from tpcalc.signal.nonlinearity import nlc, path_nlc
 from tpcalc.signal.program import program_of
 from tpcalc.signal.reading import layers, propagate
@@ -155,9 +154,9 @@ def test_S4_17_23_case34_what_holds_beyond_the_conditions() -> None:
     ]
     assert "layers 3, 4" in str(found[1])
     assert propagate(graph)[-1].square.value == pytest.approx(0.408740, abs=1e-6)
-    other = tp.limit(program_of(graph), outputs=["q[5]", "c[5]"])
-    assert other["q[5]"].value == pytest.approx(propagate(graph)[-1].square.value, abs=1e-9)
-    assert other["c[5]"].value == pytest.approx(propagate(graph)[-1].comean.value, abs=1e-9)
+    other = tp.limit(program_of(graph), outputs=["q[h[h5]]", "c[h[h5]]"])
+    assert other["q[h[h5]]"].value == pytest.approx(propagate(graph)[-1].square.value, abs=1e-9)
+    assert other["c[h[h5]]"].value == pytest.approx(propagate(graph)[-1].comean.value, abs=1e-9)
     norms = chain(Input(1, 0), [Dense(1), LayerNorm(1e-5), Dense(1), BatchNorm(epsilon=1e-5)])
     assert [each.condition for each in findings(norms)] == ["22.8"]
 
@@ -178,7 +177,7 @@ def test_S4_23_case34_a_residual_unit_passes() -> None:
 def test_S4_16_23_case34_programs_cover_what_the_recursion_does_not() -> None:
     """a + tanh(a): E (s + tanh s)^2, where adding second moments would give 1.394294."""
     graph = START.then(TANH).then(Addition((1, 1)), 1, 2)
-    found = tp.limit(program_of_network(graph), outputs=["q[h[h3]]"])["q[h[h3]]"]
+    found = tp.limit(program_of(graph), outputs=["q[h[h3]]"])["q[h[h3]]"]
     assert found.value == pytest.approx(2.605706, abs=1e-6)
     assert propagate(graph)[-1].square.value == pytest.approx(2.605706, abs=1e-6)
 

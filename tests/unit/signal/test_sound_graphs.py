@@ -24,7 +24,6 @@ from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Var
 from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
-from tpcalc.signal.exponents import exponents
 from tpcalc.signal.network import network_of
 from tpcalc.signal.nonlinearity import nlc
 from tpcalc.signal.notation import parse_graph
@@ -44,12 +43,15 @@ def act(name: str) -> Activation:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: covariance(chain(Input(), [SMALL]), np.eye(2)), r"layer 1 \(dense\).*n\^\(-1\)"),
-        (lambda: propagate(chain(Input(), [SMALL])), r"layer 1 \(dense\).*n\^\(-1\)"),
+        (
+            lambda: covariance(chain(Input(), [SMALL]), np.eye(2)),
+            r"%5 \(f\) at .*n\^\(-1/2\) vanish",
+        ),
+        (lambda: propagate(chain(Input(), [SMALL])), r"%5 \(f\) at .*n\^\(-1/2\) vanish or grow"),
         (lambda: kernel_slope(chain(Input(1, 0), [Dense(1)]), Bounded(5.0)), "no co-mean of 5"),
         (lambda: chain(Input(), [Input()]), r"layer 1 \(input\).*one input"),
         (
-            lambda: exponents(chain(Input(), [SMALL]).then(Addition((1, -1)), 1, 1)),
+            lambda: propagate(chain(Input(), [SMALL]).then(Addition((1, -1)), 1, 1)),
             "the output of the network is a constant",
         ),
         (lambda: Dense(10**400), "variance of the weights is 1000"),
@@ -59,7 +61,7 @@ def act(name: str) -> Activation:
         (lambda: Dense(1, exponent=0.5), "power of n"),  # type: ignore[arg-type]
         (lambda: BatchNorm(4.5), "whole number from 4 on"),  # type: ignore[arg-type]
         (lambda: SharedBias(0.4, HALF, drawn=float("nan")), "the bias that is drawn is nan"),
-        (lambda: network_of(chain(Input(), [SMALL]), 8, 8), r"1 n\^\(-1\)"),
+        (lambda: network_of(chain(Input(), [SMALL]), 8, 8), r"n\^\(-1/2\) vanish or grow"),
         (
             lambda: program_of(chain(Input(), [Dense(1, width=1e-11)])),
             "must be exact, and the float 1e-11",
@@ -94,10 +96,17 @@ def test_equal_inputs_stay_equal_in_the_kernel() -> None:
 
 def test_what_an_activation_leaves_besides_its_mean_has_an_order_of_its_own() -> None:
     """sigmoid of what vanishes is 1/2 and little more, which a layer norm makes large again."""
-    found = exponents(chain(Input(1, 0.5), [SMALL, act("sigmoid"), LayerNorm()]))
-    assert [each.gap for each in found] == [0, -1, -1, 0]
-    kept = exponents(chain(Input(1, 0.5), [SMALL, LayerNorm(1e-5)]))[-1]
-    assert [kept.square, kept.gap] == [Fraction(-1)] * 2
+    graph = chain(Input(1, 0.5), [SMALL, act("sigmoid"), LayerNorm()])
+    found = tp.orders(program_of(graph))
+    gaps = [found[f"v[h[h{k}]]"] for k in (1, 2, 3)]
+    assert [(gap.status, gap.text) for gap in gaps] == [
+        ("exact", "-1"),
+        ("exact", "-1"),
+        ("exact", "0"),
+    ]
+    kept = tp.orders(program_of(chain(Input(1, 0.5), [SMALL, LayerNorm(1e-5)])))
+    both = [kept[f"{letter}[h[h2]]"] for letter in "qv"]
+    assert [(each.status, each.text) for each in both] == [("exact", "-1")] * 2
 
 
 def two(first: float, second: float) -> Lines:
@@ -131,14 +140,14 @@ def test_programs_name_a_width_in_one_way() -> None:
     """1/4 and 0.25 are one dimension, 1/4 and 1.4 two."""
     graph = chain(Input(1, 0.5), [Dense(1, width=0.25)]).then(Dense(1, width=Fraction(1, 4)), 0)
     sums = graph.then(Addition((1, 1)), 1, 2)
-    assert tp.limit(program_of(sums), outputs=["q[3]"])["q[3]"].value == pytest.approx(2)
+    assert tp.limit(program_of(sums), outputs=["q[h[h3]]"])["q[h[h3]]"].value == pytest.approx(2)
     other = chain(Input(1, 0.5), [Dense(1, width=1.4), Dense(3, width=Fraction(1, 4))])
-    assert tp.limit(program_of(other), outputs=["q[2]"])["q[2]"].value == pytest.approx(3)
+    assert tp.limit(program_of(other), outputs=["q[h[h2]]"])["q[h[h2]]"].value == pytest.approx(3)
 
 
 def test_biases_in_the_span_of_padded_weights() -> None:
     graph = chain(Input(1, 0.5), [Dense(1, "padded", HALF), SpanBias(0.4, HALF)])
-    found = tp.limit(program_of(graph), outputs=["q[3]", "c[3]"])
+    found = tp.limit(program_of(graph), outputs=["q[h[h2]]", "c[h[h2]]"])
     assert propagate(graph)[-1].square.value == pytest.approx(0.7)
-    assert found["q[3]"].value == pytest.approx(propagate(graph)[-1].square.value)
-    assert found["c[3]"].value == pytest.approx(propagate(graph)[-1].comean.value)
+    assert found["q[h[h2]]"].value == pytest.approx(propagate(graph)[-1].square.value)
+    assert found["c[h[h2]]"].value == pytest.approx(propagate(graph)[-1].comean.value)

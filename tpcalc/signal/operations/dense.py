@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.signal.operations.operation import Number
 from tpcalc.signal.state import State, logarithm
@@ -25,8 +24,6 @@ class Dense:
         law: ``"gaussian"`` or ``"orthogonal"``: entries of a scaled Haar orthogonal matrix.
         width: The width of the layer over n.
         outputs: A number of coordinates that does not grow: a readout, the last layer.
-        exponent: The variance has the further factor n to this power; only ``exponents`` and
-            programs take one that is not 0.
 
     Source: Schoenherr, The nonlinearity coefficient, table 5.3.
 
@@ -40,7 +37,6 @@ class Dense:
     law: str = "gaussian"
     width: Number = Fraction(1)
     outputs: int | None = None
-    exponent: Fraction = Fraction(0)
 
     @property
     def name(self) -> str:
@@ -49,19 +45,7 @@ class Dense:
 
     @property
     def factor(self) -> Bounded:
-        """What the second moment of the inputs is multiplied by.
-
-        Raises:
-            StudyError: It has a power of n.
-        """
-        if self.exponent != 0:
-            raise StudyError(
-                f"it writes vectors of the size n^({self.exponent / 2}): weights have the "
-                f"variance {self.variance} n^({self.exponent}) / fan-in, so that the layer "
-                "vanishes or grows with n.",
-                hint="tp.signal.exponents follows powers of n, tp.kernel and tp.limit take "
-                "programs as they are.",
-            )
+        """What the second moment of the inputs is multiplied by."""
         return bounded(self.variance)
 
     def state(self, parents: Sequence[State]) -> State:
@@ -69,9 +53,6 @@ class Dense:
 
         Args:
             parents: The layer that it reads.
-
-        Raises:
-            StudyError: The variance has a power of n.
         """
         (own,) = parents
         s = self.factor

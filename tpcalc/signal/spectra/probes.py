@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
 
+from tpcalc.catalog.layers.low_rank import FAMILIES
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.evaluate.limit import limit
@@ -105,7 +106,7 @@ def probe_program(
     """
     depth = checks.whole(depth, "depth", least=1)
     moments = checks.whole(moments, "moments", least=1)
-    sigma, drift = _fixed(tau, rank, q, variance)
+    sigma, drift = _fixed(tau, family, rank, q, variance)
     full = rank == 1 and family in ("gaussian", "orthogonal")
     builder = Builder()
     (x,) = gaussian_vectors(builder, "x", "n", ((average(tau**2, Bounded(q)).value,),))
@@ -177,13 +178,19 @@ def _slope(builder: Builder, tau: Expr, h: Ref) -> Ref | float:
 
 
 def _fixed(
-    tau: Expr, rank: Fraction | float, q: float, variance: float | None
+    tau: Expr, family: str, rank: Fraction | float, q: float, variance: float | None
 ) -> tuple[Number, float]:
     """The variance of the weights, and the variance of the bias that keeps q.
 
     Raises:
         StudyError: There is none.
     """
+    if family not in FAMILIES:
+        raise StudyError(
+            f"weights are {family!r}.",
+            where="probe_program",
+            hint=f"They are {', '.join(FAMILIES)}.",
+        )
     if not (isfinite(q) and q > 0):
         raise StudyError(f"q is {q}.", where="probe_program", hint="It is positive.")
     if not 0 < rank <= 1:
