@@ -97,7 +97,7 @@ def compile_program(
                 f"the matrix {family.name!r} has {family.law} entries, and products reveal "
                 "Gaussian and orthogonal matrices only.",
                 where=f"width {width}",
-                hint="backend='dense' draws all laws.",
+                hint="backend='dense' (--backend dense) draws all laws.",
             )
     state = _State(program, width, dict(values or {}))
     for name, ref in program.outputs:
