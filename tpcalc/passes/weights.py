@@ -50,8 +50,10 @@ class Weights:
         network: The forward and backward program of one input.
         sample: The axis of the inputs of a step.
         kept: For matrices the powers p of the n^(-p) in front of their start; None: it is gone.
-        history: For matrices the rows and columns of their updates, step by step.
-        stacks: For matrices all of them, one after the other.
+        history: For matrices the rows and columns of their updates, each with its number; those
+            with other axes (uses at every token, and at one vector) are apart.
+        count: For matrices how many updates there were.
+        stacks: The rows and the columns of one kind, one after the other.
         read: Parameters that something other than a sum reads: they are a node each step.
         now: For vectors and scalars their values, as of when they were last read.
         last: For these the terms of the last update.
@@ -64,8 +66,9 @@ class Weights:
     sample: str
     read: Collection[Ref] = ()
     kept: Mapping[Ref, Ex | None] = field(default_factory=dict)
-    history: dict[Ref, list[list[tuple[Ref, Ref]]]] = field(default_factory=dict)
-    stacks: dict[Ref, tuple[Ref, Ref]] = field(default_factory=dict)
+    history: dict[Ref, dict[Axes, list[tuple[int, Ref, Ref]]]] = field(default_factory=dict)
+    count: dict[Ref, int] = field(default_factory=dict)
+    stacks: dict[tuple[Ref, Axes], tuple[Ref, Ref]] = field(default_factory=dict)
     now: dict[Ref, Ref] = field(default_factory=dict)
     last: dict[Ref, list[Term]] = field(default_factory=dict)
     moved: set[Ref] = field(default_factory=set)
@@ -90,27 +93,27 @@ class Weights:
         if power is not None:
             left = start if power == ZERO else self.out.add(Scale(start, -power))
             terms.append((Fraction(1), None, left, ()))
-        if node.matrix in self.history:
-            terms.append(self._product(node, x))
+        terms += [self._product(node, axes, x) for axes in self.history.get(node.matrix, ())]
         if not terms:  # dropped and never updated: 0, of the dimension of the product
             terms = [(Fraction(0), None, start, ())]
         return total(self.out, terms)
 
     def last_product(self, node: MatMul, x: Ref) -> Ref | None:
         """The last update of a matrix (or of its transpose) times a vector; None without one."""
-        history = self.history.get(node.matrix)
-        if not history or not history[-1]:
+        last, terms = self.count.get(node.matrix), list[Term]()
+        if last is None:
             return None
         if self.kept.get(node.matrix, ZERO) is not None:
             self._start(node, x)  # the nodes of the whole product keep their order
-        number, gram, result, over = self._product(node, x)
-        assert gram is not None
-        before = sum(map(len, history[:-1]))
-        marks = [Fraction(0)] * before + [Fraction(1)] * len(history[-1])
-        name = f"last({len(history[-1])}:{len(marks)})"
-        last = self.out.add(Data(name, tuple(marks), ((over[-1], len(marks)),)))
-        chosen = self.out.add(Nonlin(PRODUCT, (), (last, gram)))
-        return total(self.out, [(number, chosen, result, over)])
+        for axes, updates in self.history[node.matrix].items():
+            number, gram, result, over = self._product(node, axes, x)
+            assert gram is not None
+            marks = tuple(Fraction(int(own == last)) for own, _, _ in updates)
+            name = f"last({sum(marks)}:{len(marks)})"
+            mark = self.out.add(Data(name, marks, ((over[-1], len(marks)),)))
+            chosen = self.out.add(Nonlin(PRODUCT, (), (mark, gram)))
+            terms.append((number, chosen, result, over))
+        return total(self.out, terms)
 
     def last_change(self, ref: Ref) -> Ref | None:
         """The last update of a vector or scalar; None where there was none."""
@@ -132,21 +135,20 @@ class Weights:
     ) -> None:
         """Add rate * chi * n^(-exponent) times outer products, summed over ``count`` samples."""
         out, family = self.out, dict(self.network.type(ref).axes)
-        rows_and_columns = list(pairs)
-        parts = [one for pair in rows_and_columns for one in pair]
-        parts += [] if chi is None else [chi]
-        both = {name: size for part in parts for name, size in out.type(part).axes}
-        both[self.sample] = count
-        axes = tuple(pair for pair in both.items() if pair[0] not in family)
-        made = []
-        for row, col in rows_and_columns:
+        self.count[ref] = self.count.get(ref, 0) + 1
+        history = self.history.setdefault(ref, {})
+        for row, col in pairs:
+            parts = [row, col] if chi is None else [row, col, chi]
+            both = {name: size for part in parts for name, size in out.type(part).axes}
+            both[self.sample] = count
+            axes = tuple(sorted(pair for pair in both.items() if pair[0] not in family))
             whole = _padded(out, row, axes)
             item = out.add(LinComb((rate * _ratio(out, col),), (chi,), (whole,)))
             if exponent != ONE:
                 item = out.add(Scale(item, 1 - exponent))
-            made.append((item, _padded(out, col, axes)))
-        self.history.setdefault(ref, []).append(made)
-        self.stacks.pop(ref, None)
+            made = self.count[ref], item, _padded(out, col, axes)
+            history.setdefault(axes, []).append(made)
+            self.stacks.pop((ref, axes), None)
 
     def update(
         self,
@@ -195,31 +197,45 @@ class Weights:
             parts: list[tuple[Number, Ref | None, Ref]] = [(Fraction(1), None, vector)]
             if inner is not None and not inner.over:
                 parts = list(self._opened(vector, kept))
+            lost = {*self.out.type(vector).axes}  # a part that lacks an axis is there in every cell
             for times, own, part in parts:
+                there = {
+                    axis
+                    for one in (own, part)
+                    if one is not None
+                    for axis in self.out.type(one).axes
+                }
+                part = self._repeated(part, lost - there, kept)
                 if own is not None and factor is not None:  # a term has one scalar
                     part, own = self.out.add(LinComb((Fraction(1),), (own,), (part,))), None
                 yield number * times, own if factor is None else factor, part
+
+    def _repeated(self, part: Ref, axes: set[tuple[str, int]], kept: set[str]) -> Ref:
+        """A part of a sum along axes that the sum is summed over and the part lacks."""
+        held = self.out.type(part).axes
+        more = (pair for pair in sorted(axes) if pair[0] not in {*kept, self.sample})
+        return _padded(self.out, part, (*held, *more))
 
     def _start(self, node: MatMul, x: Ref) -> Ref:
         matrix = self.out.add(self.network.node(node.matrix))
         return self.out.add(MatMul(matrix, x, node.transpose))
 
-    def _stacked(self, matrix: Ref) -> tuple[Ref, Ref]:
-        """The rows and the columns of all updates as one block each."""
-        if matrix not in self.stacks:
-            pairs = [pair for updates in self.history[matrix] for pair in updates]
-            axes = {name for ref in pairs[0] for name, _ in self.out.type(ref).axes}
-            axis = _fresh("s", axes)
-            rows, cols = (self.out.add(Stack(part, axis)) for part in zip(*pairs, strict=True))
-            self.stacks[matrix] = rows, cols
-        return self.stacks[matrix]
+    def _stacked(self, matrix: Ref, axes: Axes) -> tuple[Ref, Ref]:
+        """The rows and the columns of all updates of one kind as one block each."""
+        if (matrix, axes) not in self.stacks:
+            _, *pair = zip(*self.history[matrix][axes], strict=True)
+            taken = (*self.network.type(matrix).axes, *axes)
+            axis = _fresh("s", {name for name, _ in taken})
+            rows, cols = (self.out.add(Stack(part, axis)) for part in pair)
+            self.stacks[matrix, axes] = rows, cols
+        return self.stacks[matrix, axes]
 
-    def _product(self, node: MatMul, x: Ref) -> Term:
-        """The term of all updates of a matrix times a vector; their axis is summed last."""
+    def _product(self, node: MatMul, axes: Axes, x: Ref) -> Term:
+        """The term of all updates of one kind times a vector; their axis is summed last."""
         out = self.out
         family = {name for name, _ in self.network.type(node.matrix).axes}
         taken = family | {name for name, _ in out.type(x).axes}
-        pair = self._stacked(node.matrix)
+        pair = self._stacked(node.matrix, axes)
         result, into = pair[::-1] if node.transpose else pair
         names = {
             name: _fresh(f"{name}'", taken)

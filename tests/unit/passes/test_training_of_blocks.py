@@ -1,0 +1,86 @@
+"""Training as blocks, and of the network cell by cell: two ways to the same numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from agreements.own_networks import NETWORKS
+
+import tpcalc as tp
+from tpcalc.catalog import training
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.networks.network import slots
+from tpcalc.networks.own import as_network
+from tpcalc.passes.split import split
+from tpcalc.passes.template import Template
+
+
+@tp.network(axes={"p": 3})
+def shared_bias(t: Any, x: Any) -> Any:
+    """The gradient of the bias is a sum over tokens, in which a part is the same for all."""
+    h = t.linear(t.n, "in", name="u")(x) + t.vector("b")
+    y = h + t.linear(t.n, t.n, name="w")(tp.tanh(h))
+    return t.linear(t.outputs, t.n, name="r")(t.sum(y, "p"))
+
+
+@tp.network(axes={"p": 3})
+def gained(t: Any, x: Any) -> Any:
+    h = t.linear(t.n, "in", name="u", bias=True)(x)
+    y = t.gain("g") * h + tp.tanh(h) + h
+    return t.linear(t.outputs, t.n, name="r", bias=True)(t.sum(y, "p"))
+
+
+@tp.network(axes={"p": 3})
+def at_tokens_and_sums(t: Any, x: Any) -> Any:
+    """One matrix at every token, at their sum, and transposed at one of them."""
+    w = t.linear(t.n, t.n, name="w")
+    h = w(tp.tanh(t.linear(t.n, "in", name="u")(x)))
+    y = w(tp.tanh(t.sum(h, "p"))) + w.T(h.at(p=1))
+    return t.linear(t.outputs, t.n, name="r")(tp.tanh(y))
+
+
+@tp.network(axes={"p": 2})
+def heads(t: Any, x: Any) -> Any:
+    """A block of matrices, at every token and at their sum."""
+    w = t.linear(t.n, t.n, name="w", axes={"h": 2})
+    h = t.sum(w(tp.tanh(t.linear(t.n, "in", name="u")(x))), "h")
+    return t.linear(t.outputs, t.n, name="r")(t.sum(tp.tanh(w(t.sum(h, "p"))), "h"))
+
+
+OWN = {net.name: net for net in (shared_bias, gained, at_tokens_and_sums, heads)}
+OWN |= {name: as_network(net) for name, (net, _) in NETWORKS.items()}
+
+
+@pytest.mark.parametrize("loss", ["mse", "linear"])
+@pytest.mark.parametrize("name", OWN)
+def test_blocks_are_trained_as_their_cells(
+    name: str, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = OWN[name]
+    rng = np.random.default_rng(7)
+    data = tp.Samples(rng.standard_normal((3, 2 * net.tokens)), rng.standard_normal((3, 1)))
+    settings: dict[str, Any] = {
+        "steps": 2,
+        "batch": 2,
+        "lr": Fraction(1, 4),
+        "loss": loss,
+        "queries": data.inputs[2:],
+        "watch": ("dW_x", "dB"),
+    }
+    program = tp.train(net, "ntk", data, **settings)
+    whole = training.network_program(net, lookup("ntk"), data.dimension, 1)
+    cells = Template(split(whole), slots(net, data.dimension))
+    monkeypatch.setattr(training, "_training_template", lambda *given: cells)
+    other = tp.train(net, "ntk", data, **settings)
+    found, wanted = (
+        {(row.name, row.statistic): row.values for row in finite.rows}
+        for finite in (
+            tp.simulate(one, widths=[9], seeds=2, backend="dense") for one in (program, other)
+        )
+    )
+    assert found.keys() == wanted.keys()
+    for key, values in wanted.items():
+        np.testing.assert_allclose(found[key], values, rtol=1e-9, atol=1e-12, err_msg=str(key))
