@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, sample_point
+from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.errors import NotDifferentiable, ScaleError, StudyError, UsageError
 from tpcalc.functions import Fn, Var
@@ -21,6 +21,7 @@ from tpcalc.functions.expr import substitute
 from tpcalc.functions.fn import derivative
 from tpcalc.limit.scales import Unsolved, scales
 from tpcalc.limit.series import NeedsMore
+from tpcalc.networks.chain import Chain, chain_of
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Region
 from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Moment, Nonlin, Ref, Scale
@@ -107,16 +108,17 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
 
     Source: Hajjar, Chizat, Giraud, Definition 3.2, Lemmas F.2 to F.4 and H.4.
     """
-    weights = _weights(run)
-    small = replace(run, network=replace(_mlp(run), depth=DEPTHS[0]))
+    chain = _layers(run)
+    weights = _weights(run, chain)
+    small = _at_depth(run, chain, DEPTHS[0])
     program = small.program()
     known = sample_point(small, program, {}).keys()
     point = sample_point(small, program, checks.powers(at, known))
-    layer = _layer(_mlp(run), weights, point)
+    layer = _layer(chain, weights, point)
     chamber = Chamber(point)
     _premises(chamber, weights, layer)
     closed = _closed(weights, layer)
-    found = {depth: _derived(run, depth, point) for depth in DEPTHS}
+    found = {depth: _derived(_at_depth(run, chain, depth), depth, point) for depth in DEPTHS}
     for depth, rates in found.items():
         _check(closed, depth, rates)
     formulas = [(name, str(formula)) for name, formula in closed.items()]
@@ -132,7 +134,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
         )
     if "p" in point:
         notes.append("relu^p is followed for p >= 1: below that it has no gradient at 0")
-    if _mlp(run).bias == "first":
+    if chain.biased:
         notes.append("the bias of the first layer takes c_1")
     return Solution(
         (),
@@ -149,7 +151,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
     )
 
 
-def _weights(run: Run) -> _Weights:
+def _weights(run: Run, chain: Chain) -> _Weights:
     """The powers a_l of the three kinds of layers.
 
     Raises:
@@ -160,16 +162,6 @@ def _weights(run: Run) -> _Weights:
             "multipliers of a network of symbolic depth are not solved for.",
             hint="Ask for them at some depth; they are the same at every depth.",
         )
-    if _mlp(run).norm != "none":
-        raise UsageError(
-            "normalised layers are not followed where the depth is a symbol.",
-            hint="Give the depth.",
-        )
-    if _mlp(run).bias in ("hidden", "all"):
-        raise UsageError(
-            "biases in all layers keep the sizes of deep layers from following one rule.",
-            hint="Take bias='none' or bias='first' where the depth is a symbol.",
-        )
     found: set[_Weights] = set()
     for depth in DEPTHS:
         try:
@@ -179,7 +171,7 @@ def _weights(run: Run) -> _Weights:
         hidden = set(table.a[1:-1])
         if len(hidden) > 1 or any(table.mean):
             raise _uneven(run)
-        if _mlp(run).bias == "first" and table.bias_a[0] != table.a[0]:
+        if chain.biased and table.bias_a[0] != table.a[0]:
             raise _uneven(run)
         found.add(_Weights(table.a[0], hidden.pop(), table.a[-1]))
     if len(found) > 1:
@@ -198,50 +190,50 @@ def _uneven(run: Run) -> UsageError:
     )
 
 
-def _layer(network: MLP, weights: _Weights, point: Mapping[str, Fraction]) -> _Layer:
+def _layer(chain: Chain, weights: _Weights, point: Mapping[str, Fraction]) -> _Layer:
     """Derive one hidden layer.
 
     Raises:
         ScaleError: What it does depends on the sizes that come in.
     """
-    program = _layer_program(network, weights)
+    program = _layer_program(chain, weights)
     try:
         found = scales(program, at={**SAMPLE, **point}, unknowns={"rate": RATE, "final": FINAL})
         powers = {name: found.scale(name) for name in ("forward", "backward", "last")}
     except Unsolved as error:
         raise ScaleError(
-            f"with {_name(network)} no learning rate is known to make the update of a hidden layer "
+            f"with {_name(chain)} no learning rate is known to make the update of a hidden layer "
             "contribute at order one at every depth.",
             where="a hidden layer",
             hint="Ask at some depth to see which layer it is, and why.",
         ) from error
     except NeedsMore:
-        raise _not_uniform(network) from None
+        raise _not_uniform(chain) from None
     if found.region.lines or any(size.bound or size.power is None for size in powers.values()):
-        raise _not_uniform(network)
+        raise _not_uniform(chain)
     exponents = {name: as_ex(size.power or Fraction(0)) for name, size in powers.items()}
     layer = _Layer(program, **exponents, rate=found.solved[RATE], final=found.solved[FINAL])
     e, b = Ex.symbol(E), Ex.symbol(B)
     linear = layer.growth * e + layer.shift == layer.forward
     if not linear or layer.backward + e != b + layer.forward:
-        raise _not_uniform(network)
+        raise _not_uniform(chain)
     return layer
 
 
-def _name(network: MLP) -> str:
-    return network.act if isinstance(network.act, str) else function_of(network).text
+def _name(chain: Chain) -> str:
+    return "" if chain.activation is None else chain.activation.text
 
 
-def _not_uniform(network: MLP) -> ScaleError:
+def _not_uniform(chain: Chain) -> ScaleError:
     return ScaleError(
-        f"uniform pattern not proved: what a layer with {_name(network)} does to powers of n "
+        f"uniform pattern not proved: what a layer with {_name(chain)} does to powers of n "
         "depends on the powers that come in.",
         where="a hidden layer",
         hint="Take an activation with a degree of homogeneity (relu, relu^2), or give the depth.",
     )
 
 
-def _layer_program(network: MLP, weights: _Weights) -> Program:
+def _layer_program(chain: Chain, weights: _Weights) -> Program:
     """A hidden layer between powers of n that are symbols.
 
     Its update acts on x^l at the next step, where h^l is led by an update too: a gradient.
@@ -254,7 +246,8 @@ def _layer_program(network: MLP, weights: _Weights) -> Program:
     def sized(ref: Ref, power: Ex) -> Ref:
         return builder.add(Scale(ref, power))
 
-    function = function_of(network)
+    function = chain.activation
+    assert function is not None  # of plain ones
     act = Fn(function, 1)
     try:
         inner = substitute(derivative(function, Var(0)), {Var(0): Var(1)})
@@ -355,20 +348,47 @@ def _sympy(power: Ex) -> Any:
     )
 
 
-def _mlp(run: Run) -> MLP:
-    """The network, whose depth is a number that can be changed."""
-    if not isinstance(run.network, MLP):
+def _layers(run: Run) -> Chain:
+    """The layers of the network, which are all alike.
+
+    Raises:
+        UsageError: They are not.
+    """
+    chain = chain_of(run.network)
+    if chain is not None and not chain.skips and None in chain.functions:
         raise UsageError(
-            f"the depth is a symbol of tp.MLP alone, and this is {run.network.words}.",
+            "normalised layers are not followed where the depth is a symbol.",
             hint="Give the depth.",
         )
-    return run.network
+    if chain is None or not chain.plain:
+        raise UsageError(
+            "the depth is a symbol of fully connected networks with one activation, and this is "
+            f"{run.network.words}.",
+            hint="Give the depth.",
+        )
+    if max(chain.biased, default=1) > 1:
+        raise UsageError(
+            "biases in all layers keep the sizes of deep layers from following one rule.",
+            hint="Take bias='none' or bias='first' where the depth is a symbol.",
+        )
+    return chain
+
+
+def _at_depth(run: Run, chain: Chain, depth: int) -> Run:
+    """The run at another depth; constant factors of layers change no power."""
+    function = chain.activation
+    assert function is not None  # of plain ones
+    network = MLP(
+        depth,
+        lambda z: substitute(function, {Var(0): z}),
+        "first" if chain.biased else "none",
+    )
+    return replace(run, network=network)
 
 
 def _derived(run: Run, depth: int, point: Mapping[str, Fraction]) -> Rates:
-    one = replace(run, network=replace(_mlp(run), depth=depth))
     try:
-        return one.derive(one.program(), point)
+        return run.derive(run.program(), point)
     except ScaleError as error:
         message = f"no formula in L, as at L = {depth} {error.message}"
         raise ScaleError(message, where=error.where, hint=error.hint) from error

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tpcalc.analyses.kernel_found import Found
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.architectures.resnet import ResNet
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.values import squared
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
 from tpcalc.evaluate.closure.products import affine
 from tpcalc.evaluate.tiles import Inputs
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Mul, const, mul
 from tpcalc.functions.tape import evaluate
+from tpcalc.networks.chain import Map
+from tpcalc.networks.chain import chain_of as layers_of
+from tpcalc.orders import as_ex
+from tpcalc.program.marks import Mark
 from tpcalc.results import Method
 
 if TYPE_CHECKING:
     from tpcalc.analyses.kernel_network import Network
 
 __all__ = ["chain_of", "run_chain"]
+
+ZERO, HALF = as_ex(0), as_ex(Fraction(1, 2))
+POWERS = {"input": ZERO, "hidden": HALF, "readout": HALF, "bias": ZERO}
 
 SIMPLE = (
     "gradient independence holds: the readout is centred, independent of everything else and used "
@@ -40,26 +46,25 @@ def chain_of(task: Network) -> Chain | None:
         infinite networks, section 3.1; the recursion of the NTK by Jacot, Gabriel, Hongler,
         Theorem 1.
     """
-    net = task.architecture
-    if not isinstance(net, MLP | ResNet) or net.norm != "none" or task.layers is not None:
+    if task.layers is not None:
         return None
-    if isinstance(net, MLP) and not _is_plain(net):
-        return None
-    if not _is_ntk(task):
+    net = layers_of(task.architecture)
+    if net is None or net.activation is None or not _is_ntk(task, net.marks):
         return None
     family = _family(net.activation)
-    if family is None or (family[0] == "erf" and not _is_moderate(task, net)):
+    if family is None:
         return None
-    name, a, b = family
-    weights = _variance(net)
-    biases = 0.0
-    if isinstance(net, ResNet):
-        biases = float(net.bias_variance or 0)
-        factor = float(net.depth) ** -float(net.alpha)
-        return Chain(name, a, b, net.depth, weights, biases, factor, 1.0, 0.0)
-    if net.bias == "hidden":
-        biases = 1.0 if net.bias_variance is None else float(net.bias_variance)
-    return Chain(name, a, b, net.depth, weights, biases, None, weights, biases)
+    first, *hidden, last = map(_variances, net.maps)
+    inner = set(hidden) or {first}
+    if last != (1, 0) or len(inner) > 1:
+        return None
+    ((weights, biases),) = inner
+    if family[0] == "erf" and not _is_moderate(task, max(weights, first[0])):
+        return None
+    residual = 1.0 if net.skips else None
+    return Chain(
+        *family, len(net.maps) - (2 if net.skips else 1), weights, biases, residual, *first
+    )
 
 
 def run_chain(
@@ -99,19 +104,14 @@ def run_chain(
     )
 
 
-def _is_plain(net: MLP) -> bool:
-    """Whether the loops know its biases, and its variances as factors that all layers share."""
-    shared = not isinstance(net.weight_variance, tuple) and net.variances == "factors"
-    return shared and net.weight_rate == net.bias_rate == 1 and net.bias in ("none", "hidden")
+def _variances(one: Map) -> tuple[float, float]:
+    """Of the weights of a map, and of its bias."""
+    return float(squared(one.factor)), float(squared(one.shift))
 
 
-def _variance(net: MLP | ResNet) -> float:
-    return float(net.weight_variances[0] if isinstance(net, MLP) else net.weight_variance)
-
-
-def _is_moderate(task: Network, net: MLP | ResNet) -> bool:
+def _is_moderate(task: Network, variance: float) -> bool:
     """Whether inputs are of a size at which the loop for erf keeps its digits."""
-    factor = max(1.0, _variance(net))
+    factor = max(1.0, variance)
     for inputs in (task.left, task.right or task.left):
         squares = inputs.squares[:, 0, 0]
         if np.any(factor * squares > 1e2) or np.any((squares > 0) & (squares < 1e-60)):
@@ -136,13 +136,15 @@ def _unit(chain: Chain, left: Inputs, right: Inputs) -> float:
     return 1.0 + (ratio + 1 / ratio) / 2
 
 
-def _is_ntk(task: Network) -> bool:
-    """Whether the exponents are those of the NTK parameterization."""
-    hidden = task.architecture.hidden
-    own, ntk = (
-        found.exponents(hidden, 0) for found in (task.exponents, find_parameterization("ntk"))
+def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
+    """Whether maps keep sizes, and all is trained at one rate from its full deviation on."""
+    table = task.exponents.exponents(task.architecture.hidden, 0)
+    return not any(table.mean) and all(
+        mark.rate == mark.start == 1
+        and task.exponents.power(mark, table) == POWERS[mark.role]
+        and task.exponents.rate(mark, table) == ZERO
+        for mark in marks
     )
-    return own == ntk
 
 
 def _family(expr: Expr) -> tuple[Literal["abrelu", "erf"], float, float] | None:

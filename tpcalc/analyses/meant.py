@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import exponent
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.functions import Call, Expr, Var
 from tpcalc.functions.expr import Pow
+from tpcalc.networks.chain import Chain, chain_of
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 
@@ -24,17 +24,19 @@ def meant_for(parameterization: Parameterization, architecture: Architecture) ->
         architecture: The network.
 
     Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> from tpcalc.catalog.parameterizations import lookup
         >>> print(*meant_for(lookup("ip-llr"), MLP(3, "relu^2", bias="first")))
         ip-llr has p = 1 here, and the activation is homogeneous of degree 2: the first learning \
 rates gamma_l(p) are meant with p = 2, which is ip-llr:2
     """
-    if not isinstance(architecture, MLP):
+    network = chain_of(architecture)
+    if network is None or network.skips:
         return ()
-    return (*_degree(parameterization, architecture), *_biases(parameterization, architecture))
+    return (*_degree(parameterization, network), *_biases(parameterization, network))
 
 
-def _degree(parameterization: Parameterization, network: MLP) -> Iterator[str]:
+def _degree(parameterization: Parameterization, network: Chain) -> Iterator[str]:
     degree = _homogeneity(network.activation)
     if parameterization.name != "ip-llr" or degree is None:
         return
@@ -47,7 +49,7 @@ def _degree(parameterization: Parameterization, network: MLP) -> Iterator[str]:
         )
 
 
-def _homogeneity(found: Expr) -> Ex | Fraction | None:
+def _homogeneity(found: Expr | None) -> Ex | Fraction | None:
     """The degree of homogeneity of an activation that is one function, or a power."""
     match found:
         case Call(atom=atom, arg=Var()):
@@ -60,8 +62,8 @@ def _homogeneity(found: Expr) -> Ex | Fraction | None:
     return None
 
 
-def _biases(parameterization: Parameterization, network: MLP) -> Iterator[str]:
-    if parameterization.biases == "first" and network.bias in ("hidden", "all"):
+def _biases(parameterization: Parameterization, network: Chain) -> Iterator[str]:
+    if parameterization.biases == "first" and max(network.biased, default=1) > 1:
         yield (
             f"{parameterization.name} is defined with biases in the first layer alone "
             "(bias 'first'); this network has them above it as well"

@@ -12,17 +12,14 @@ from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
-from tpcalc.catalog.activations import lookup as activation
-from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import ScaleError, UsageError
-from tpcalc.functions import Call, Expr
 from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
 from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.network import Architecture
-from tpcalc.orders import Ex, as_ex
+from tpcalc.networks.power import power_of
+from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
@@ -35,8 +32,6 @@ __all__ = [
     "Rates",
     "Run",
     "Unknown",
-    "function_of",
-    "power_of",
     "sample_point",
 ]
 
@@ -370,6 +365,7 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
         UsageError: A power of the activation below 1, where it has no gradient.
 
     Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> from tpcalc.catalog.parameterizations import lookup
         >>> run = Run(MLP(2, "relu^p"), lookup("ac:0,a,1;0"), None, 1)
         >>> {name: str(value) for name, value in sample_point(run, run.program(), {}).items()}
@@ -399,39 +395,6 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
             hint="Take a sample point with p >= 1.",
         )
     return point
-
-
-def function_of(network: MLP) -> Expr:
-    """The activation of a network as an expression of one variable.
-
-    Args:
-        network: The network.
-
-    Example:
-        >>> function_of(MLP(2, "relu^2")).text
-        'relu_pow[2](x0)'
-    """
-    found = activation(network.act) if isinstance(network.act, str) else network.act
-    return expression(found, "an activation")
-
-
-def power_of(network: Architecture) -> Ex | None:
-    """The p of an activation relu^p; None for any other, and of networks without one activation.
-
-    Args:
-        network: The network.
-
-    Example:
-        >>> str(power_of(MLP(2, "relu"))), power_of(MLP(2, "tanh"))
-        ('1', None)
-    """
-    if not isinstance(network, MLP):
-        return None
-    found = function_of(network)
-    if not isinstance(found, Call) or found.atom.name not in ("relu", "relu_pow"):
-        return None
-    degree = found.atom.facts.homogeneity
-    return degree if isinstance(degree, Ex) else as_ex(Fraction(str(degree)))
 
 
 def _without(label: str, step: int) -> UsageError:

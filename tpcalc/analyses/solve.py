@@ -10,18 +10,21 @@ from fractions import Fraction
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
 from tpcalc.analyses.probe import not_followed
-from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, function_of, power_of, sample_point
-from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, sample_point
+from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as parameterization_of
+from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.witness import nonzero
-from tpcalc.functions import Call
+from tpcalc.functions import Call, Var
+from tpcalc.functions.expr import substitute
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network
+from tpcalc.networks.power import Replaced, function_of, power_of
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Samples, Solution, SolvedStep, checks
 from tpcalc.results.provenance import provenance
@@ -173,15 +176,16 @@ def _texts(powers: Sequence[Ex]) -> tuple[str, ...]:
     return tuple(str(power) for power in powers)
 
 
-def _with_power(network: Architecture) -> MLP:
+def _with_power(network: Architecture, power: str = "p") -> Architecture:
     """The same network with relu^p for a power of ReLU."""
-    if not isinstance(network, MLP):
+    found = function_of(network)
+    if found is None:
         raise UsageError(
-            f"p stands for the power of the activation of tp.MLP, and this is {network.words}.",
-            hint="Leave symbolic='p' out.",
+            f"p stands for the power of an activation relu^p, and the layers of {network.words} do "
+            "not share one activation.",
+            hint="Leave p out.",
         )
-    if power_of(network) is None:
-        found = function_of(network)
+    if power_of(network) is None or not isinstance(found, Call):
         name = found.atom.text if isinstance(found, Call) else found.text
         degree = found.atom.facts.homogeneity if isinstance(found, Call) else None
         raise UsageError(
@@ -189,7 +193,8 @@ def _with_power(network: Architecture) -> MLP:
             f"homogeneity of {name} is {'none' if degree is None else degree}.",
             hint="Take relu or relu^2, or leave p out.",
         )
-    return replace(network, act="relu^p")
+    function = expression(activation(f"relu^{power}"), "an activation")
+    return Replaced(network, substitute(function, {Var(0): found.arg}))
 
 
 def _own_power(network: Architecture, found: Rates) -> str:
@@ -216,8 +221,8 @@ def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
 
     power = power_of(run.network)
     network = run.network
-    if isinstance(network, MLP) and power is not None and power.symbols:
-        network = replace(network, act=f"relu^{power.at(point)}")
+    if power is not None and power.symbols:
+        network = _with_power(network, str(power.at(point)))
     return replace(run, network=network, parameterization=replace(run.parameterization, rule=table))
 
 

@@ -10,13 +10,14 @@ from numbers import Rational, Real
 
 from tpcalc.errors import StudyError
 
-__all__ = ["exact", "root"]
+__all__ = ["exact", "root", "rooted", "squared"]
 
 _QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
 # Decimal exponents beyond this are outside the range of a float, and slow to expand.
 _LARGEST = 330
 # Denominators up to which a power of a number is looked for among the fractions.
 _DENOMINATOR = 64
+_DIGITS = 120  # of a root that is not rational, in bits
 
 
 def exact(value: object, *, what: str) -> Fraction:
@@ -114,3 +115,41 @@ def _whole_root(number: int, degree: int) -> int | None:
             low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
         found = low
     return found if found**degree == number else None
+
+
+def rooted(square: Fraction | float) -> Fraction | float:
+    """A root that ``squared`` takes back to the number, to its last digit.
+
+    Args:
+        square: A positive number.
+
+    Example:
+        >>> rooted(Fraction(9, 4)), squared(rooted(0.5)), squared(rooted(0.1 + 0.2))
+        (Fraction(3, 2), Fraction(1, 2), 0.30000000000000004)
+    """
+    exact = Fraction(square)
+    found = root(exact)
+    if squared(found) == square:
+        return found
+    digits = max(0, _DIGITS - (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2)
+    return Fraction(isqrt((exact.numerator << 2 * digits) // exact.denominator), 1 << digits)
+
+
+def squared(number: Fraction | float) -> Fraction | float:
+    """A square; where a number is the root of a simple one but for rounding, that one.
+
+    Args:
+        number: The number.
+
+    Example:
+        >>> squared(2**0.5), squared(Fraction(1, 2))
+        (Fraction(2, 1), Fraction(1, 4))
+    """
+    if isinstance(number, float):
+        simple = Fraction(number * number).limit_denominator(10**6)
+        return simple if simple and sqrt(simple) == abs(number) else number * number
+    found = Fraction(number) ** 2
+    if found.denominator < 1 << _DIGITS:
+        return found
+    simple = found.limit_denominator(10**6)
+    return simple if abs(simple - found) * 2 ** (_DIGITS // 2) < found else float(found)

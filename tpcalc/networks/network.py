@@ -29,7 +29,7 @@ from tpcalc.program.program import Program, prune
 from tpcalc.program.types import Axes, Ref
 from tpcalc.program.views import nonlin_of
 
-__all__ = ["INPUT", "Architecture", "slots", "traced", "written"]
+__all__ = ["INPUT", "Architecture", "is_sum", "slots", "traced", "written"]
 
 INPUT = "x"
 FEATURES = "in"
@@ -83,6 +83,14 @@ class Architecture(ABC):
             t: Makes parameters.
             x: The input, a block of numbers.
         """
+
+    def finished(self, program: Program) -> Program:
+        """The program that stands for what the forward pass wrote.
+
+        Args:
+            program: What it wrote.
+        """
+        return program
 
     @cached_property
     def smallest(self) -> Program:
@@ -222,7 +230,7 @@ def traced(network: Architecture, dimension: int, outputs: int) -> Program:
     except TpcalcError as error:
         locate(error)
         raise
-    return _placed(program)
+    return network.finished(_placed(program))
 
 
 def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Value]]:
@@ -283,7 +291,7 @@ def _read(t: NetworkTracer, written: Mapping[Ref, str]) -> Iterator[tuple[Ref, s
     builder = t.recorder.builder
     for ref in range(len(builder)):
         node = nonlin_of(builder.node(ref))
-        if node is not None and node.vectors and not _is_sum(node.fn):
+        if node is not None and node.vectors and not is_sum(node.fn):
             word = node.fn.expr.atom.text if isinstance(node.fn.expr, Call) else "product"
             yield from ((vector, word) for vector in node.vectors)
     for _, x, value in t.uses.values():
@@ -291,7 +299,7 @@ def _read(t: NetworkTracer, written: Mapping[Ref, str]) -> Iterator[tuple[Ref, s
             yield x.ref, written[x.ref]
 
 
-def _is_sum(fn: Fn) -> bool:
+def is_sum(fn: Fn) -> bool:
     """Whether a function is a sum of its vectors, with numbers and scalars in front."""
     try:
         slopes = [derivative(fn.expr, Var(index)) for index in range(fn.vectors)]

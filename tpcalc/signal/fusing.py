@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 
+from tpcalc.catalog.values import squared
 from tpcalc.errors import StudyError
 from tpcalc.functions import Call, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, add, mul, substitute, walk
@@ -37,7 +38,6 @@ from tpcalc.signal.parts import (
     linear,
     multiple,
     slope,
-    squared,
     without_averages,
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 from tpcalc.catalog.layers.batch_norm import batch_norm
 from tpcalc.catalog.layers.low_rank import LowRank, width
 from tpcalc.catalog.layers.norms import layer_norm, rms_norm
+from tpcalc.catalog.values import rooted
 from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import n
@@ -30,7 +31,6 @@ from tpcalc.signal.operations import (
     Number,
     Product,
 )
-from tpcalc.signal.parts import rooted
 from tpcalc.signal.stretches import stretches
 from tpcalc.signal.words import Map, SharedBias, SpanBias
 

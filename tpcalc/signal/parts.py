@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, sqrt
 
-from tpcalc.catalog.values import root
 from tpcalc.errors import NotDifferentiable, StudyError
 from tpcalc.functions import Call, Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute, walk
@@ -24,15 +22,12 @@ __all__ = [
     "holds",
     "linear",
     "multiple",
-    "rooted",
     "slope",
-    "squared",
     "without_averages",
 ]
 
 ZERO, NOTHING = Ex(), const(0)
 ROUNDING = 1e-14
-DIGITS = 120  # of a root that is not rational, in bits
 
 
 class NotFollowed(StudyError):
@@ -79,44 +74,6 @@ class Made:
     variance: Number = Fraction(1)
     shared: bool = False
     bends: Expr | None = None
-
-
-def rooted(square: Number) -> Number:
-    """A root that ``squared`` takes back to the number, to its last digit.
-
-    Args:
-        square: A positive number.
-
-    Example:
-        >>> rooted(Fraction(9, 4)), squared(rooted(0.5)), squared(rooted(0.1 + 0.2))
-        (Fraction(3, 2), Fraction(1, 2), 0.30000000000000004)
-    """
-    exact = Fraction(square)
-    found = root(exact)
-    if squared(found) == square:
-        return found
-    digits = max(0, DIGITS - (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2)
-    return Fraction(isqrt((exact.numerator << 2 * digits) // exact.denominator), 1 << digits)
-
-
-def squared(number: Number) -> Number:
-    """A square; where a number is the root of a simple one but for rounding, that one.
-
-    Args:
-        number: The number.
-
-    Example:
-        >>> squared(2**0.5), squared(Fraction(1, 2))
-        (Fraction(2, 1), Fraction(1, 4))
-    """
-    if isinstance(number, float):
-        simple = Fraction(number * number).limit_denominator(10**6)
-        return simple if simple and sqrt(simple) == abs(number) else number * number
-    found = Fraction(number) ** 2
-    if found.denominator < 1 << DIGITS:
-        return found
-    simple = found.limit_denominator(10**6)
-    return simple if abs(simple - found) * 2 ** (DIGITS // 2) < found else float(found)
 
 
 def linear(expr: Expr) -> tuple[Number, Number] | None:

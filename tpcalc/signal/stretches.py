@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from tpcalc.catalog.values import squared
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
@@ -39,7 +40,7 @@ from tpcalc.signal.batch import AVERAGE, of_one_input
 from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
-from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, holds, linear, squared
+from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, holds, linear
 
 __all__ = ["STRETCH_RULES", "stretches"]
 

@@ -1,0 +1,107 @@
+"""The activation that a network applies everywhere, and networks with relu^p in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.dsl.handles import Scalar
+from tpcalc.functions import Call, Expr, Fn
+from tpcalc.networks.network import Architecture, is_sum
+from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.orders import Ex, as_ex
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import Node, Nonlin
+from tpcalc.program.program import Program
+from tpcalc.program.views import nonlin_of
+
+__all__ = ["Replaced", "function_of", "power_of"]
+
+
+def function_of(network: Architecture) -> Expr | None:
+    """The one function of vectors in a network that is no sum; None where there is not one.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> function_of(tp.ResNet(2, "relu^2", norm="layer")).text
+        'relu_pow[2](x0)'
+    """
+    nodes = filter(None, map(nonlin_of, network.smallest.nodes))
+    found = {node.fn.expr for node in nodes if node.vectors and not is_sum(node.fn)}
+    return found.pop() if len(found) == 1 else None
+
+
+def power_of(network: Architecture) -> Ex | None:
+    """The p of a network whose activation is relu^p; None of any other.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> str(power_of(tp.MLP(2, "relu"))), power_of(tp.MLP(2, "tanh"))
+        ('1', None)
+    """
+    found = function_of(network)
+    if not isinstance(found, Call) or found.atom.name not in ("relu", "relu_pow"):
+        return None
+    degree = found.atom.facts.homogeneity
+    return degree if isinstance(degree, Ex) else as_ex(Fraction(str(degree)))
+
+
+@dataclass(frozen=True)
+class Replaced(Architecture):
+    """A network with another function in place of its activation; the names in it stay.
+
+    Args:
+        network: The network.
+        function: The function.
+    """
+
+    network: Architecture
+    function: Expr
+
+    @property
+    def words(self) -> str:
+        """The network in a phrase."""
+        return self.network.words
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.network.name
+
+    @property
+    def line(self) -> str | None:
+        """The user's line that begins it."""
+        return self.network.line
+
+    @property
+    def counted(self) -> str:  # type: ignore[override]
+        """What numbers in the names of its vectors count."""
+        return self.network.counted
+
+    @property
+    def axes(self) -> Mapping[str, int]:
+        """The finite axes of one input besides its features."""
+        return self.network.axes
+
+    @property
+    def infinite(self) -> tuple[str, ...]:
+        """Those axes whose cells stand for infinitely many."""
+        return self.network.infinite
+
+    def forward(self, t: NetworkTracer, x: Scalar) -> Any:
+        """The outputs for one input."""
+        return self.network.forward(t, x)
+
+    def finished(self, program: Program) -> Program:
+        """The program with the other function."""
+        own = function_of(self.network)
+
+        def swapped(node: Nonlin) -> Node:
+            same = node.fn.expr == own
+            return replace(node, fn=Fn(self.function, node.fn.vectors)) if same else node
+
+        table: Table[Node] = Table({Nonlin: swapped}, lambda node: node)
+        nodes = tuple(map(table, self.network.finished(program).nodes))
+        return replace(program, nodes=nodes)
