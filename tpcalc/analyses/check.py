@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
+from tpcalc.analyses.fused import parts_of_run
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import FEATURES, far_query, generic, same_targets
 from tpcalc.analyses.meant import meant_for
@@ -177,6 +178,7 @@ layer 3; without this the first updates would not vanish
             *meant_for(chosen, architecture),
             *_names_of(chosen, architecture),
             *not_followed(architecture, run.probe.maps),
+            *parts_of_run(architecture, run, sizes),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),

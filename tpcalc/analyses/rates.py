@@ -172,7 +172,8 @@ class Run:
     @property
     def readout(self) -> Unknown:
         """The power a_(L+1), which is decided after all others."""
-        label = next(label for label, mark in self.maps.items() if mark.role == "readout")
+        readouts = [mark for mark in self.maps.values() if mark.role == "readout"]
+        label = max(readouts, key=lambda mark: mark.layer).label
         return Unknown("a", label, 0, self._symbol("m", label, 0), self.watched.f(0)[0])
 
     @property

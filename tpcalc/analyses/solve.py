@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
+from tpcalc.analyses.fused import parts_of_rates
 from tpcalc.analyses.probe import not_followed
 from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.catalog.activations import lookup as activation
@@ -137,7 +138,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
     notes = [_own_power(network, found) if "p" in kept else ""]
     notes.append(_tested(stable, point, seed) if verify else ASSUMED)
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
-    notes += not_followed(network, run.maps)
+    notes += [*not_followed(network, run.maps), *parts_of_rates(network, found)]
     settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
     depth = str(found.found.context.ranking.depth)
     return Solution(

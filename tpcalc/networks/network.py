@@ -20,7 +20,8 @@ from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
-from tpcalc.networks.tracer import LAST, OUT, NetworkTracer
+from tpcalc.networks.maps import OUT
+from tpcalc.networks.tracer import LAST, NetworkTracer
 from tpcalc.program.base import Table
 from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
@@ -111,9 +112,9 @@ class Architecture(ABC):
     @property
     def hidden(self) -> int:
         """The number of hidden layers that tables over layers have: the last is the readout's."""
-        layers = [mark.layer for mark in self.marks if mark.role != "readout"]
-        readouts = [mark.layer - 1 for mark in self.marks if mark.role == "readout"]
-        return max(readouts, default=max(layers, default=1))
+        top = max((mark.layer for mark in self.marks), default=1)
+        roles = {mark.role for mark in self.marks if mark.layer == top and not mark.bias}
+        return top - (roles == {"readout"})
 
     @property
     def biased(self) -> bool:

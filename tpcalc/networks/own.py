@@ -12,8 +12,9 @@ from tpcalc.dsl.lines import line_of, misuse, user_line
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.trace import is_forward_pass
 from tpcalc.errors import UnknownName, UsageError
+from tpcalc.networks.maps import Fused, Linear, Parameter
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.tracer import Linear, NetworkTracer, Parameter
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["Layer", "Network", "Own", "as_network", "is_network", "network"]
 
@@ -185,9 +186,9 @@ def _check_forward(kind: type[Network], line: str | None) -> None:
         ) from None
 
 
-def _parameters(holder: object, path: str) -> Iterator[tuple[str, Linear | Parameter]]:
+def _parameters(holder: object, path: str) -> Iterator[tuple[str, Fused | Linear | Parameter]]:
     """The maps and vectors that an object keeps, by where it keeps them."""
-    if isinstance(holder, Linear | Parameter):
+    if isinstance(holder, Fused | Linear | Parameter):
         yield path, holder
     elif isinstance(holder, list | tuple):
         for index, item in enumerate(holder):

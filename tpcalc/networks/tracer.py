@@ -3,230 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.dsl.blocks import Value, axes_of
-from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
-from tpcalc.dsl.operands import noun
-from tpcalc.dsl.powers import Power, n
 from tpcalc.dsl.recorder import Recorder
-from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
+from tpcalc.networks.maps import ONE, Fused, Linear, MapTracer, Parameter, Side
 from tpcalc.program.family import Family
 from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import NOISE, Mark
-from tpcalc.program.nodes import Input, MatMul, Ref
-from tpcalc.program.types import Axes
+from tpcalc.program.nodes import Input, Ref
 
-__all__ = ["LAST", "OUT", "Linear", "NetworkTracer", "Parameter"]
+__all__ = ["LAST", "NetworkTracer"]
 
-OUT = "out"  # the axis of the outputs of a readout
 LAST = 10**6  # the layer of readouts, until all layers are known
 RESERVED = ("f", "W_x")  # names that the outputs of every network have
-ONE = Fraction(1)
-Side = str | int
 
 
-@dataclass(eq=False)
-class Parameter:
-    """A parameter of a network, drawn where it is first used.
-
-    Args:
-        tracer: Of the network.
-        name: Its name; empty until it gets one.
-        mark: Where it stands; its label is filled in with its name.
-        line: The user's line that declared it.
-        law: The law of its entries at the start.
-        ref: Its node, once it is drawn.
-    """
-
-    tracer: NetworkTracer
-    name: str
-    mark: Mark
-    line: str | None
-    law: str = "gaussian"
-    ref: Ref | None = None
-
-    def drawn(self, width: tuple[str, ...], axes: Axes = ()) -> Ref:
-        """Its node."""
-        if self.ref is None:
-            family = Family(self.name, width, axes, self.law, mark=self.mark)
-            self.ref = self.tracer.recorder.add(Input(family), self.line)
-        return self.ref
-
-    def named(self, label: str, name: str = "") -> None:
-        """Give it a label after what it belongs to, and a name, where it has none."""
-        self.name = self.name or name or label
-        if not self.mark.label:
-            self.mark = replace(self.mark, label=label)
-
-    def vector(self, dim: str = "n", axes: Axes = ()) -> Vector:
-        """The vector of a parameter that belongs to no map.
-
-        Raises:
-            TraceError: It is used on another dimension class, or with other axes, than before.
-        """
-        self.named(f"b{self.tracer.parameters.index(self) + 1}")
-        vector: Vector = self.tracer.at(self.drawn((self.tracer.recorder.dim_name(dim),), axes))
-        if vector.dim != dim or tuple(vector.axes.items()) != axes:
-            raise misuse(
-                f"the parameter {self.name!r} is used in two places of different dimensions.",
-                "Declare one for each of them.",
-            )
-        return vector
-
-
-@dataclass(eq=False)
-class Linear:
-    """A linear map with trained weights, and a bias if it has one; a call applies it.
-
-    Between widths it is a matrix, from a finite side a block of columns, to a finite side a block
-    of readouts. With axes it is a block of maps, which meets what it is applied to by the names of
-    its axes. Every use is of the same weights.
-    """
-
-    tracer: NetworkTracer
-    out: Side
-    into: Side
-    weights: Parameter
-    bias: Parameter | None = None
-    factors: tuple[Number, Number] = (ONE, ONE)
-    axes: Axes = ()
-    over: tuple[str, ...] = ()
-    uses: int = field(default=0, repr=False)
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Its weights, and its bias."""
-        return (self.weights,) if self.bias is None else (self.weights, self.bias)
-
-    @property
-    def T(self) -> Transposed:
-        """The map of the transposed weights, without a bias: tied weights."""
-        return Transposed(self)
-
-    @property
-    def columns(self) -> Vector:
-        """The weights of a map with a finite side as a block of vectors, with its factor in front.
-
-        Raises:
-            TraceError: It is a map between widths, or its finite side has no size so far.
-        """
-        (rows, _), (cols, _) = self.tracer.sides(self.out), self.tracer.sides(self.into)
-        if rows and cols:
-            raise misuse("a map between widths has no columns.", "Its transpose is w.T(x).")
-        if self.weights.ref is None:
-            raise misuse(
-                f"the columns of a map from {self.into!r} are asked for before it is applied.",
-                "Apply it first: what it is applied to says how many columns it has.",
-            )
-        vector: Vector = _times(self.factors[0], self.tracer.at(self.weights.ref))
-        return vector
-
-    def named(self, label: str) -> None:
-        """Give it and its bias names after where they stand, where they have none."""
-        self.weights.named(label)
-        if self.bias is not None:
-            self.bias.named(label, f"{label}.bias")
-
-    def __call__(self, x: Value) -> Any:
-        """The map applied to a vector, or to a block with its finite side as an axis.
-
-        Args:
-            x: What it is applied to.
-
-        Raises:
-            TraceError: It lives on another dimension, or has no such axis.
-        """
-        t = self.tracer
-        t.name(self)
-        value = _times(self.factors[0], self._product(x))
-        if self.bias is not None:
-            width, axes = t.sides(self.out)
-            axes += tuple(pair for pair in self.axes if pair[0] not in self.over)
-            value = value + _times(self.factors[1], t.at(self.bias.drawn(width, axes)))
-        self._applied(x, value)
-        return value
-
-    def tied(self, x: Vector) -> Scalar:
-        """The averages over coordinates of its columns times a vector: a readout of tied weights.
-
-        Args:
-            x: The vector, on the width that the map itself writes.
-
-        Raises:
-            TraceError: It is a map between widths, or its finite side has no size so far.
-        """
-        columns, axis = self.columns, str(self.into)
-        value = self.tracer.inner(x, columns.renamed(**{axis: OUT} if axis in columns.axes else {}))
-        self._applied(x, value)
-        return value
-
-    def _applied(self, x: Value, value: Value) -> None:
-        self.uses += 1
-        label = self.weights.mark.label
-        label = label if self.uses == 1 else f"{label}@{self.uses - 1}"
-        self.tracer.applied(self, label, x, value)
-
-    def _product(self, x: Value) -> Any:
-        t = self.tracer
-        (rows, outputs), (cols, _) = t.sides(self.out), t.sides(self.into)
-        if cols:
-            t.on(x, str(self.into), "a map")
-            _ = x.ref  # a sum is recorded before the weights, which come after what they multiply
-            if rows:
-                weights = self.weights.drawn(rows + cols, self.axes)
-                product = t.product(weights, x, transpose=False)
-            else:
-                readout = t.at(self.weights.drawn(cols, (*outputs, *self.axes)))
-                product = t.size(str(self.into)) * t.inner(x, readout)  # type: ignore[arg-type]
-            return t.sum(product, *self.over) if self.over else product
-        axis = str(self.into)
-        size = x.axes.get(axis) if isinstance(x, Value) else None
-        if size is None:
-            raise misuse(
-                f"a map from the axis {axis!r} is applied to {noun(x)} without this axis.",
-                "The second side of a map names the axis of its input that is summed over.",
-            )
-        weights = t.at(self.weights.drawn(rows, (*outputs, *self.axes, (axis, size))))
-        return t.sum(x * weights, axis, *self.over)
-
-
-@dataclass(frozen=True)
-class Transposed:
-    """The transpose of a map between widths, of the same weights."""
-
-    of: Linear
-
-    def __call__(self, x: Vector) -> Any:
-        """The transposed map applied to a vector.
-
-        Args:
-            x: The vector, on the width that the map itself writes.
-
-        Raises:
-            TraceError: The map has a finite side, or the vector lives on another dimension.
-        """
-        own, t = self.of, self.of.tracer
-        (rows, _), (cols, _) = t.sides(own.out), t.sides(own.into)
-        if not rows or not cols:
-            raise misuse(
-                "a map with a finite side has no transpose that is a map of vectors.",
-                "Write the average: t.inner(column, x).",
-            )
-        if own.over:
-            raise misuse("a map that is summed over an axis has no transpose that is a map.")
-        t.on(x, str(own.out), "a transposed map")
-        t.name(own)
-        product = t.product(own.weights.drawn(rows + cols, own.axes), x, transpose=True)
-        return _times(own.factors[0], product)
-
-
-class NetworkTracer(Tracer):
+class NetworkTracer(MapTracer):
     """Makes the parameters of a network and what it reports, besides all that a tracer makes.
 
     Args:
@@ -236,21 +32,14 @@ class NetworkTracer(Tracer):
     Attributes:
         n: The width.
         outputs: The number of outputs, the finite side of a readout.
-        parameters: What was declared.
-        maps: The linear maps that were declared.
-        uses: For each use of a map its label, what it read and what it wrote.
     """
 
     n = "n"
 
     def __init__(self, recorder: Recorder, outputs: int) -> None:
         super().__init__(recorder)
-        self.recorder = recorder
         self.outputs = outputs
-        self.parameters: list[Parameter] = []
         self.noises: list[Family] = []
-        self.maps: list[Linear] = []
-        self.uses: dict[str, tuple[Linear, Value, Value]] = {}
         self.watched: dict[str, Ref] = {}
         self._hidden = 1
 
@@ -302,13 +91,9 @@ class NetworkTracer(Tracer):
                 raise misuse(f"a map is summed over {axis!r}, which its axes do not have.")
         if bias not in (True, False, "zero"):
             raise misuse(f"bias is {bias!r}.", "It is True, False or 'zero'.")
-        wide = self._is_side(out, "out"), self._is_side(into, "into")
-        roles = {(True, False): "input", (True, True): "hidden", (False, True): "readout"}
-        role = roles.get(wide, "finite")
+        role = self._role(out, into)
         _check_law(law, role)
-        if layer is None:
-            self._hidden += role == "hidden"
-            layer = {"hidden": self._hidden, "readout": LAST}.get(role, 1)
+        layer = self._layer(role) if layer is None else layer
         if set(f"{name}{label}").intersection("[],@"):
             raise misuse(
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
@@ -322,6 +107,72 @@ class NetworkTracer(Tracer):
             shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
+
+    def fused(
+        self,
+        parts: Mapping[str, tuple[Side, Side] | tuple[Side, Side, Mapping[str, int]]],
+        bias: bool | str = False,
+        *,
+        name: str = "",
+        layer: int | None = None,
+        factors: tuple[Number, Number] = (ONE, ONE),
+        rates: tuple[Number, Number] = (ONE, ONE),
+    ) -> Fused:
+        """One trained parameter whose parts have roles of their own: fused q, k and v, gates.
+
+        Each part is a map with the role that its sides give it; all of them have the exponents of
+        one layer, that of the whole, as they are one array with one init and one learning rate.
+
+        Args:
+            parts: For the name of a part the sides of its map, out and into, and the axes of a
+                block of maps if it is one: ``{"q": (t.n, t.n), "k": (1, t.n)}``.
+            bias: Whether biases are added, fused as the weights; ``"zero"``: they start at 0.
+            name: Its name; by default where a class keeps it. The parts are ``name.q``, ...
+            layer: Whose exponents it has in tables over layers; by default those of a map between
+                widths if one part is one, else of what the parts are.
+            factors: In front of all weights and of all biases.
+            rates: Factors of their learning rates.
+
+        Raises:
+            TraceError: Less than two parts, parts without a common side, sides that are none, or a
+                name that is taken.
+
+        Example:
+            >>> import tpcalc as tp
+            >>> @tp.network
+            ... def net(t, x):
+            ...     h = tp.tanh(t.linear(t.n, "in", name="u")(x))
+            ...     up, gate = t.fused({"up": (t.n, t.n), "gate": (1, t.n)}, name="w")(h)
+            ...     return t.linear(t.outputs, t.n, name="v")(tp.sigmoid(gate) * up)
+            >>> [(mark.label, mark.role, mark.layer) for mark in net.marks if mark.whole]
+            [('w.up', 'hidden', 2), ('w.gate', 'readout', 2)]
+        """
+        sides = [part[:2] for part in parts.values()]
+        if len(sides) < 2 or all(len({side[k] for side in sides}) > 1 for k in (0, 1)):
+            raise misuse(
+                "a fused parameter is two or more maps with a common side.",
+                "t.fused({'q': (t.n, t.n), 'k': (1, t.n)}): both read the same width.",
+            )
+        if layer is None:
+            roles = [self._role(*side) for side in sides]
+            layer = self._layer(min(roles, key=("hidden", "readout", "input", "finite").index))
+        made = Fused({})
+        for part, (out, into, *axes) in parts.items():
+            own = f"{name}.{part}" if name else ""
+            made.parts[part] = self.linear(
+                out,
+                into,
+                bias,
+                axes=dict(*axes),
+                name=own,
+                layer=layer,
+                factors=factors,
+                rates=rates,
+            )
+            made.parts[part].whole = made
+        if name:
+            made.named(name)
+        return made
 
     def parameter(
         self, name: str = "", *, layer: int | None = None, start: Number = ONE
@@ -410,57 +261,22 @@ class NetworkTracer(Tracer):
         self.recorder.claim("output", name)
         self.watched[name] = value.ref
 
-    # ---------------------------------------------------------------------- what maps ask for
-
-    def at(self, ref: Ref) -> Any:
-        """The handle of a node."""
-        found = self.recorder.builder.type(ref)
-        if not found.width:
-            return Scalar(self.recorder, ref)
-        return Vector(self.recorder, found.width[0], ref)
-
-    def on(self, x: object, dim: str, what: str) -> None:
-        """Check that a map from a width is applied to a vector on it."""
-        if isinstance(x, Vector) and x.dim == dim:
-            return
-        place = f" on {x.dim!r}" if isinstance(x, Vector) else ""
-        raise misuse(
-            f"{what} from {dim!r} is applied to {noun(x)}{place}.",
-            "t.linear(out, into) takes a vector on its second side.",
-        )
-
-    def product(self, matrix: Ref, x: Value, *, transpose: bool) -> Any:
-        """A matrix times a vector."""
-        return self.at(self.recorder.add(MatMul(matrix, x.ref, transpose)))
-
-    def sides(self, side: Side) -> tuple[tuple[str, ...], Axes]:
-        """A side of a map as a width axis or a finite one; a single output has none."""
-        if isinstance(side, int):
-            return (), ((OUT, side),) if side != 1 else ()
-        return ((side,), ()) if side in self.recorder.dims else ((), ())
-
-    def size(self, dim: str) -> Power:
-        """The number of coordinates of a dimension class."""
-        return self.recorder.dims[dim].ratio * n
-
-    def name(self, linear: Linear) -> None:
-        """Give a map a name where it has none."""
-        linear.named(f"W{self.maps.index(linear) + 1}")
-
-    def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
-        """Take note of a use of a map; a sum that it writes is recorded where it is written."""
-        if label in self.uses:
-            raise misuse(
-                f"two maps are called {label!r}.", "Answers tell them apart by their labels."
-            )
-        _ = value.ref
-        self.uses[label] = linear, x, value
-
     def _declared(self, name: str, mark: Mark, law: str = "gaussian") -> Parameter:
         if name:
             self.recorder.claim("parameter", name)
         self.parameters.append(Parameter(self, name, mark, user_line(), law))
         return self.parameters[-1]
+
+    def _role(self, out: Side, into: Side) -> str:
+        """What a map is by its sides."""
+        wide = self._is_side(out, "out"), self._is_side(into, "into")
+        roles = {(True, False): "input", (True, True): "hidden", (False, True): "readout"}
+        return roles.get(wide, "finite")
+
+    def _layer(self, role: str) -> int:
+        """The layer of the next map of a role in tables over layers."""
+        self._hidden += role == "hidden"
+        return {"hidden": self._hidden, "readout": LAST}.get(role, 1)
 
     def _is_side(self, side: object, what: str) -> bool:
         """Whether a side of a map is a width."""
@@ -484,7 +300,3 @@ def _check_law(law: str, role: str) -> None:
             "Its few columns stay what they are in wide networks, so that limits depend on their "
             "law; weights between two widths average over it.",
         )
-
-
-def _times(factor: Number, value: Any) -> Any:
-    return value if factor == 1 else factor * value

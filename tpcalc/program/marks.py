@@ -36,6 +36,7 @@ class Mark:
         rate: A factor of its learning rate.
         start: The standard deviation of its entries at the start where that is written as a factor
             in front of it; 0: it starts at 0.
+        whole: The fused parameter that it is a part of; empty: it is none.
     """
 
     label: str
@@ -43,6 +44,7 @@ class Mark:
     layer: int
     rate: Number = Fraction(1)
     start: Number = Fraction(1)
+    whole: str = ""
 
     @property
     def at_zero(self) -> bool:

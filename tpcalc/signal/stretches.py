@@ -16,8 +16,8 @@ from tpcalc.catalog.values import squared
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
+from tpcalc.networks.maps import OUT
 from tpcalc.networks.network import INPUT, Architecture, traced
-from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import celled
 from tpcalc.program.base import cone

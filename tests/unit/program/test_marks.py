@@ -26,7 +26,7 @@ from tpcalc.program.text import to_text
 TEXT = """\
 tpcalc program 2
 dim n 1
-family U : n[in:2] param "1" input 1
+family U : n[in:2] param "1" input 1 of "u v"
 family W : n*n orthogonal param "the map" hidden 2 rate 1/3 start 0
 family v : n[out:2] mean 1, 1 cov 2, 1; 1, 2 param v readout 3 rate 2
 family b : () param v bias 3 start 1.5
@@ -52,6 +52,7 @@ def test_canonical_text() -> None:
     assert to_text(program) == TEXT
     marks = {name: family.mark for name, family in program.families.items()}
     assert marks["W"] == Mark("the map", "hidden", 2, Fraction(1, 3), Fraction(0))
+    assert marks["U"] == Mark("1", "input", 1, whole="u v")
     assert marks["b"] == Mark("v", "bias", 3, start=1.5)
     assert [name for name, mark in marks.items() if mark and mark.bias] == ["b"]
     assert [name for name, mark in marks.items() if mark and mark.at_zero] == ["W"]
@@ -90,6 +91,7 @@ def networks(draw: st.DrawFn) -> Program:
             draw(st.integers(1, 10**6)),
             draw(NUMBERS),
             abs(draw(NUMBERS)),
+            draw(st.just("") | NAMES),
         )
         marked[name] = replace(family, mark=draw(st.sampled_from([None, mark])))
     nodes = []

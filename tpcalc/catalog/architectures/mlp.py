@@ -24,8 +24,9 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr
+from tpcalc.networks.maps import Linear
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.tracer import Linear, NetworkTracer
+from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.results import checks
 from tpcalc.sources import Source
 

@@ -11,8 +11,9 @@ from tpcalc.catalog.values import root
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import as_rational
 from tpcalc.functions.numbers import Number
+from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import NetworkTracer, Side
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["Conv"]
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tpcalc.catalog.layers.given import activation, part, tracer
+from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import NetworkTracer, Side
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["Dense"]
 

@@ -10,8 +10,9 @@ from tpcalc.catalog.activations.sigmoid import SIGMOID
 from tpcalc.catalog.activations.swish import SWISH
 from tpcalc.catalog.layers.given import activation, part, tracer
 from tpcalc.dsl.elementwise import elementwise
+from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import NetworkTracer, Side
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["GEGLU", "GLU", "SwiGLU"]
 

@@ -15,8 +15,9 @@ from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.numbers import Number
+from tpcalc.networks.maps import ONE, Linear, Side
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import ONE, Linear, NetworkTracer, Side
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["FAMILIES", "LowRank", "width"]
 

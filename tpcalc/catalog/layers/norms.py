@@ -10,8 +10,9 @@ from tpcalc.dsl.operands import noun
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
+from tpcalc.networks.maps import Parameter
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import NetworkTracer, Parameter
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["LayerNorm", "RMSNorm", "layer_norm", "rms_norm", "scaled"]
 

@@ -13,8 +13,9 @@ from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
+from tpcalc.networks.maps import Linear, Side
 from tpcalc.networks.own import Layer
-from tpcalc.networks.tracer import Linear, NetworkTracer, Side
+from tpcalc.networks.tracer import NetworkTracer
 
 __all__ = ["GRU", "LSTM", "recur"]
 
