@@ -70,7 +70,7 @@ def equivalent_gauge(
     """
     if optimizer not in ("sgd", "adam"):
         raise UsageError(f"optimizer is {optimizer!r}.", hint="It is 'sgd' or 'adam'.")
-    first, second = lookup(a), lookup(b)
+    first, second = lookup(a).layered(), lookup(b).layered()
     depth = checks.whole(depth, "depth", least=1, hint="It counts the hidden layers.")
     scales = _scales(first, depth), _scales(second, depth)
     adam = optimizer == "adam"
@@ -109,10 +109,12 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
             for row in rows
         ]
 
+    if parameterization.own is not None:
+        return []
     own = tables(parameterization)
     names = []
     for name, family in REGISTRY.items():
-        if any(argument.required for argument in family.parameters):
+        if family.own is not None or any(argument.required for argument in family.parameters):
             continue
         if name != parameterization.name and tables(family()) == own:
             names.append(name)

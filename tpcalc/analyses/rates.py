@@ -17,8 +17,8 @@ from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
 from tpcalc.limit.series import NeedsMore
+from tpcalc.networks.activation import power_of
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.power import power_of
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.marks import Mark
@@ -138,7 +138,8 @@ class Run:
     def shared(self) -> bool:
         """Whether biases have the powers of their weights, so that they take their rates too."""
         tables = (self._table(step) for step in range(self.steps))
-        return all(table.a == table.bias_a and table.c == table.bias_c for table in tables)
+        same = all(table.a == table.bias_a and table.c == table.bias_c for table in tables)
+        return same and self.parameterization.own is None
 
     def _table(self, step: int) -> Exponents:
         return self.parameterization.exponents(self.network.hidden, step)
@@ -204,16 +205,19 @@ class Run:
                 hint="Take a network without biases.",
             )
 
+        given = self.parameterization.own
+
         def own(kind: str, mark: Mark, step: int) -> Ex | None:
             if mark.label not in self.maps:
-                return None
+                return None if given is None else given(kind, mark, step)
             if kind == "c":
                 letter = "e" if mark.bias and not shared else "c"
-                return Ex.symbol(self._symbol(letter, mark.label, step))
+                gauge = (None if given is None else given(kind, mark, step)) or Ex()
+                return Ex.symbol(self._symbol(letter, mark.label, step)) + gauge + mark.speed
             fixed = self.maps[mark.label].role == "readout" and not self.with_readout
-            return (
-                Ex.symbol(self._symbol("m", mark.label, 0)) if multipliers and not fixed else None
-            )
+            if multipliers and not fixed:
+                return Ex.symbol(self._symbol("m", mark.label, 0))
+            return None if given is None else given(kind, mark, step)
 
         return probe(
             self.network,

@@ -23,9 +23,9 @@ from tpcalc.functions import Call, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
+from tpcalc.networks.activation import Replaced, function_of, power_of
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network
-from tpcalc.networks.power import Replaced, function_of, power_of
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Samples, Solution, SolvedStep, checks
 from tpcalc.results.provenance import provenance

@@ -30,6 +30,8 @@ def exponent_words(
         >>> exponent_words(lookup("hpz"), 2, 1)["Re-initialisation from t = 1"]
         'w[2](0) is dropped'
     """
+    if parameterization.own is not None:
+        return {"Powers of n": "those that the network writes for each parameter"}
     rows = [parameterization.exponents(depth, step) for step in range(max(steps, 1))]
     first = rows[0]
     made = {

@@ -109,15 +109,40 @@ class Parameterization:
         own = f"{self.name}({given})" if given else self.name
         return own if self.rates == (None, None) else f"{own} with other learning rates"
 
+    def layered(self) -> Parameterization:
+        """Itself, whose exponents are those of layers alone.
+
+        Raises:
+            StudyError: Single parameters have exponents of their own.
+        """
+        if self.own is not None:
+            raise StudyError(
+                f"the exponents of {self.text} are those of single parameters.",
+                where=self.text,
+                hint="Take tables over layers: 'ac:0,1/2,1;-1,-1,-1'.",
+            )
+        return self
+
     def power(self, mark: Mark, table: Exponents) -> Ex:
         """The exponent a of a parameter.
 
         Args:
             mark: Its mark.
             table: The exponents of its network.
+
+        Raises:
+            StudyError: The parameter has an init that this parameterization does not know.
         """
         row = table.bias_a if mark.bias else table.a
-        return _first(self._own("a", mark, 0), row[mark.layer - 1])
+        found = _first(self._own("a", mark, 0), row[mark.layer - 1])
+        if mark.init is not None and -mark.init != found:
+            raise StudyError(
+                f"{self.text} starts {mark.label} at n^({-found}), and its init says "
+                f"n^({mark.init}).",
+                hint="Leave the init out, or take the parameterization 'own', which has the powers "
+                "that a network writes.",
+            )
+        return found
 
     def rate(self, mark: Mark, table: Exponents, step: int = 0) -> Ex:
         """The exponent c of the learning rate of a parameter.
@@ -128,7 +153,7 @@ class Parameterization:
             step: The step t.
         """
         row = table.bias_c if mark.bias else table.c
-        return _first(self._own("c", mark, step), row[mark.layer - 1])
+        return _first(self._own("c", mark, step), row[mark.layer - 1]) - mark.speed
 
     def _own(self, kind: str, mark: Mark, step: int) -> Ex | None:
         return None if self.own is None else self.own(kind, mark, step)
@@ -163,6 +188,7 @@ class ParameterizationFamily:
         biases: The layers that have biases where it was defined: "none", "first" or "all".
         parameters: What ``make`` takes.
         aliases: Other names.
+        own: Of its members: the exponents of single parameters.
     """
 
     name: str
@@ -172,6 +198,7 @@ class ParameterizationFamily:
     biases: str = "all"
     parameters: tuple[Argument, ...] = ()
     aliases: tuple[str, ...] = ()
+    own: Own | None = None
 
     def __call__(self, *ordered: object, **named: object) -> Parameterization:
         """The member with these parameters.
@@ -203,7 +230,8 @@ class ParameterizationFamily:
                     f"it needs its parameter {argument.name!r}: {argument.text}.", where=self.name
                 )
         shown = tuple((name, _shown(given[name])) for name in names if name in given)
-        return Parameterization(self.name, self.make(**given), self.biases, self.source, shown)
+        rule = self.make(**given)
+        return Parameterization(self.name, rule, self.biases, self.source, shown, own=self.own)
 
 
 def _first(own: Ex | None, other: Ex) -> Ex:

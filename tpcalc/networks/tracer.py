@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.dsl.blocks import Value, axes_of
@@ -10,6 +11,7 @@ from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
+from tpcalc.networks.inits import Scaled, scaled
 from tpcalc.networks.maps import ONE, Fused, Linear, MapTracer, Parameter, Side
 from tpcalc.program.family import Family
 from tpcalc.program.laws import LAWS
@@ -47,7 +49,7 @@ class NetworkTracer(MapTracer):
         self,
         out: Side,
         into: Side,
-        bias: bool | str = False,
+        bias: bool | Scaled = False,
         *,
         axes: Mapping[str, int] | None = None,
         over: str | Sequence[str] = (),
@@ -56,7 +58,8 @@ class NetworkTracer(MapTracer):
         label: str = "",
         layer: int | None = None,
         factors: tuple[Number, Number] = (ONE, ONE),
-        rates: tuple[Number, Number] = (ONE, ONE),
+        init: Scaled | None = None,
+        rates: tuple[Scaled, Scaled] = (ONE, ONE),
         starts: tuple[Number, Number] = (ONE, ONE),
         law: str = "gaussian",
     ) -> Linear:
@@ -65,7 +68,7 @@ class NetworkTracer(MapTracer):
         Args:
             out: What it maps to: a width (``t.n``), or a number of outputs (``t.outputs``).
             into: What it maps from: a width, or the name of a finite axis of its input (``"in"``).
-            bias: Whether a bias is added; ``"zero"``: one that starts at 0.
+            bias: Whether a bias is added; ``"zero"``: one that starts at 0; or its init.
             axes: Finite axes of a block of independent maps, ``{"h": 4}`` for 4 heads.
             over: Those of them that are summed over, as the offsets of a convolution are.
             name: Its name; by default where a class keeps it, else ``W1``, ``W2``, ...
@@ -74,7 +77,11 @@ class NetworkTracer(MapTracer):
             layer: Whose exponents it has in tables over layers; by default input maps are layer 1,
                 maps between widths count from 2, readouts are the last.
             factors: In front of the weights and of the bias.
-            rates: Factors of their learning rates.
+            init: The standard deviation of the weights at the start in one's own gauge, where the
+                weights themselves are trained: ``"n^(-1/2)"``, ``"0.02 n^(-1/2)"``; by default the
+                parameterization has it. The parameterization ``"own"`` takes the powers as they
+                are, others those that they have themselves.
+            rates: Factors of their learning rates, numbers or powers of n (``"2 n^(-1)"``).
             starts: What of these factors is their standard deviation at the start alone; 0: they
                 start at 0.
             law: The law of the entries at the start of a map between widths: ``"gaussian"``,
@@ -89,8 +96,6 @@ class NetworkTracer(MapTracer):
         for axis in summed:
             if axis not in dict(block):
                 raise misuse(f"a map is summed over {axis!r}, which its axes do not have.")
-        if bias not in (True, False, "zero"):
-            raise misuse(f"bias is {bias!r}.", "It is True, False or 'zero'.")
         role = self._role(out, into)
         _check_law(law, role)
         layer = self._layer(role) if layer is None else layer
@@ -98,25 +103,28 @@ class NetworkTracer(MapTracer):
             raise misuse(
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
             )
-        mark = Mark(label or name, role, layer, rates[0], starts[0])
-        weights = self._declared(name, mark, law)
-        shift = None
-        if bias:
-            start = Fraction(0) if bias == "zero" else starts[1]
-            bias_name = bias_name or (f"{name}.bias" if name else "")
-            shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
+        mark, factor = _marked(Mark(label or name, role, layer, start=starts[0]), init, rates[0])
+        weights, shift = self._declared(name, mark, law), None
+        moved: Number = ONE
+        if bias is not False:
+            begins = None if bias is True else "0" if bias == "zero" else bias
+            own = Mark(label or name, "bias", layer, start=starts[1])
+            own, moved = _marked(own, begins, rates[1], "bias")
+            shift = self._declared(bias_name or (f"{name}.bias" if name else ""), own)
+        factors = factors[0] * factor, factors[1] * moved
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
 
     def fused(
         self,
         parts: Mapping[str, tuple[Side, Side] | tuple[Side, Side, Mapping[str, int]]],
-        bias: bool | str = False,
+        bias: bool | Scaled = False,
         *,
         name: str = "",
         layer: int | None = None,
         factors: tuple[Number, Number] = (ONE, ONE),
-        rates: tuple[Number, Number] = (ONE, ONE),
+        init: Scaled | None = None,
+        rates: tuple[Scaled, Scaled] = (ONE, ONE),
     ) -> Fused:
         """One trained parameter whose parts have roles of their own: fused q, k and v, gates.
 
@@ -126,12 +134,13 @@ class NetworkTracer(MapTracer):
         Args:
             parts: For the name of a part the sides of its map, out and into, and the axes of a
                 block of maps if it is one: ``{"q": (t.n, t.n), "k": (1, t.n)}``.
-            bias: Whether biases are added, fused as the weights; ``"zero"``: they start at 0.
+            bias: Whether biases are added, fused as the weights; as in ``linear``.
             name: Its name; by default where a class keeps it. The parts are ``name.q``, ...
             layer: Whose exponents it has in tables over layers; by default those of a map between
                 widths if one part is one, else of what the parts are.
             factors: In front of all weights and of all biases.
-            rates: Factors of their learning rates.
+            init: As in ``linear``, of all weights.
+            rates: Factors of their learning rates, as in ``linear``.
 
         Raises:
             TraceError: Less than two parts, parts without a common side, sides that are none, or a
@@ -167,6 +176,7 @@ class NetworkTracer(MapTracer):
                 name=own,
                 layer=layer,
                 factors=factors,
+                init=init,
                 rates=rates,
             )
             made.parts[part].whole = made
@@ -194,6 +204,8 @@ class NetworkTracer(MapTracer):
         *,
         layer: int | None = None,
         start: Number = ONE,
+        init: Scaled | None = None,
+        rate: Scaled = ONE,
         dim: str = "n",
         axes: Mapping[str, int] | None = None,
     ) -> Vector:
@@ -204,12 +216,16 @@ class NetworkTracer(MapTracer):
             layer: Whose exponents of biases it has; by default those of the last map between
                 widths.
             start: 0: it starts at 0.
+            init: The standard deviation of its entries in one's own gauge, as in ``linear``.
+            rate: A factor of its learning rate, a number or a power of n.
             dim: Its dimension class.
             axes: Finite axes of a block of them, ``{"p": 4}`` for one at each of 4 tokens.
         """
         label = name or f"b{len(self.parameters) + 1}"
         made = self.parameter(label, layer=layer, start=start)
-        return made.vector(dim, axes_of(axes, label))
+        made.mark, factor = _marked(made.mark, init, rate)
+        vector = made.vector(dim, axes_of(axes, label))
+        return vector if factor == 1 else factor * vector
 
     def noise(
         self, name: str = "", *, dim: str = "n", axes: Mapping[str, int] | None = None
@@ -300,3 +316,20 @@ def _check_law(law: str, role: str) -> None:
             "Its few columns stay what they are in wide networks, so that limits depend on their "
             "law; weights between two widths average over it.",
         )
+
+
+def _marked(
+    mark: Mark, init: Scaled | None, rate: Scaled, what: str = "the init of a parameter"
+) -> tuple[Mark, Number]:
+    """A mark with an init and a rate, and the number that then stands in front.
+
+    With W = s w a step of W by the gradient is one of w by 1/s^2 times its own.
+    """
+    number, speed = scaled(rate, "the rate of a parameter")
+    mark = replace(mark, rate=number, speed=speed)
+    if init is None:
+        return mark, ONE
+    deviation, power = scaled(init, what)
+    if not deviation:
+        return replace(mark, start=Fraction(0)), ONE
+    return replace(mark, rate=number / deviation**2, start=deviation, init=power), deviation

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
@@ -57,7 +58,11 @@ def parameterized(
     reported = {ref for _, ref in program.outputs}
     for ref, node in enumerate(program.nodes):
         state.line = program.line_of(ref)
-        state.values.append(_RULES(node, state))
+        try:
+            state.values.append(_RULES(node, state))
+        except StudyError as error:  # powers of a parameter
+            error.where = error.where or program.place(ref)
+            raise
         if ref in reported:  # before what depends on it
             state.node(ref)
     for name, ref in program.outputs:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
+from tpcalc.orders import Ex
 
 __all__ = ["NOISE", "ROLES", "Mark"]
 
@@ -36,6 +37,9 @@ class Mark:
         rate: A factor of its learning rate.
         start: The standard deviation of its entries at the start where that is written as a factor
             in front of it; 0: it starts at 0.
+        init: The power of n of these entries as the user writes it; None: the parameterization
+            says it.
+        speed: A power of n that multiplies its learning rate.
         whole: The fused parameter that it is a part of; empty: it is none.
     """
 
@@ -44,6 +48,8 @@ class Mark:
     layer: int
     rate: Number = Fraction(1)
     start: Number = Fraction(1)
+    init: Ex | None = None
+    speed: Ex = Ex()
     whole: str = ""
 
     @property

@@ -11,7 +11,7 @@ from tpcalc.errors import ProgramError, ScaleError, TpcalcError, UnknownName
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
 from tpcalc.functions.rows import RowFn
-from tpcalc.orders import parse_ex
+from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
 from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes, shown
@@ -120,7 +120,8 @@ class Reader:
         self.parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
             "dim": (_DIM, "dim NAME RATIO", self._dim),
             "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...] "
-                       "[param LABEL ROLE LAYER [rate NUMBER] [start NUMBER] [of NAME]]",
+                       "[param LABEL ROLE LAYER [rate NUMBER] [speed n^(EXPONENT)] "
+                       "[start NUMBER] [init n^(EXPONENT)] [of NAME]]",
                        self._family),
             "output": (_OUTPUT, "output NAME %REF", self._output),
         }  # fmt: skip
@@ -175,10 +176,17 @@ class Reader:
         means = _numbers(mean) if mean else ()
         mark = None
         if param is not None:
-            role, layer, *given, whole = of
-            rate, start = (Fraction(1) if text is None else parse_number(text) for text in given)
-            fused = quoted(whole) if whole else ""
-            mark = Mark(quoted(param), role, int(layer), rate, start, fused)
+            role, layer, rate, speed, start, init, whole = of
+            mark = Mark(
+                quoted(param),
+                role,
+                int(layer),
+                Fraction(1) if rate is None else parse_number(rate),
+                Fraction(1) if start is None else parse_number(start),
+                None if init is None else parse_ex(init),
+                Ex() if speed is None else parse_ex(speed),
+                quoted(whole) if whole else "",
+            )
         family = Family(
             quoted(name), found.width, found.axes, law or "gaussian", means, rows, mark=mark
         )
@@ -220,8 +228,8 @@ _DIM = re.compile(rf"({NAME}) (\S+)")
 _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
     r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
-    rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?"
-    rf"(?: start ([0-9eE+./-]+))?(?: of ({NAME}))?)?"
+    rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?(?: speed n\^\(([^()]+)\))?"
+    rf"(?: start ([0-9eE+./-]+))?(?: init n\^\(([^()]+)\))?(?: of ({NAME}))?)?"
 )
 _OUTPUT = re.compile(rf"({NAME}) %([0-9]+)")
 _WORDS = {form_of(kind).word: kind for kind in NODE_TYPES}

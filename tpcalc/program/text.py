@@ -27,6 +27,7 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Atom, Call, Fn
 from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import number_text
+from tpcalc.orders import Ex
 from tpcalc.program.family import Family
 from tpcalc.program.grammar import form_of, listed, name_text
 from tpcalc.program.nodes import Node
@@ -120,6 +121,8 @@ def _family(family: Family) -> str:
         mark = family.mark
         line += f" param {name_text(mark.label)} {mark.role} {mark.layer}"
         line += f" rate {number_text(mark.rate)}" if mark.rate != 1 else ""
+        line += f" speed n^({mark.speed})" if mark.speed != Ex() else ""
         line += f" start {number_text(mark.start)}" if mark.start != 1 else ""
+        line += f" init n^({mark.init})" if mark.init is not None else ""
         line += f" of {name_text(mark.whole)}" if mark.whole else ""
     return line

@@ -220,7 +220,10 @@ def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> V
 
 def _power(family: Family) -> Ex:
     """Of 1 / n in front of weights."""
-    return ZERO if family.mark is None else POWERS.get(family.mark.role, ZERO)
+    if family.mark is None:
+        return ZERO
+    usual = POWERS.get(family.mark.role, ZERO)
+    return usual if family.mark.init is None else -family.mark.init
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: _Stretches) -> Value:

@@ -15,6 +15,7 @@ from properties.programs import NAMES, NUMBERS, atoms, programs
 import tpcalc as tp
 from tpcalc.errors import ProgramError, UsageError
 from tpcalc.networks.network import Architecture, written
+from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import split
 from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.marks import ROLES, Mark
@@ -28,7 +29,7 @@ tpcalc program 2
 dim n 1
 family U : n[in:2] param "1" input 1 of "u v"
 family W : n*n orthogonal param "the map" hidden 2 rate 1/3 start 0
-family v : n[out:2] mean 1, 1 cov 2, 1; 1, 2 param v readout 3 rate 2
+family v : n[out:2] mean 1, 1 cov 2, 1; 1, 2 param v readout 3 rate 2 speed n^(1) init n^(-1/2)
 family b : () param v bias 3 start 1.5
 family K : [out:2,in:2] param K finite 1
 %0 : [in:2] = data x[in:2]
@@ -53,6 +54,8 @@ def test_canonical_text() -> None:
     marks = {name: family.mark for name, family in program.families.items()}
     assert marks["W"] == Mark("the map", "hidden", 2, Fraction(1, 3), Fraction(0))
     assert marks["U"] == Mark("1", "input", 1, whole="u v")
+    half = as_ex(Fraction(-1, 2))
+    assert marks["v"] == Mark("v", "readout", 3, Fraction(2), init=half, speed=as_ex(1))
     assert marks["b"] == Mark("v", "bias", 3, start=1.5)
     assert [name for name, mark in marks.items() if mark and mark.bias] == ["b"]
     assert [name for name, mark in marks.items() if mark and mark.at_zero] == ["W"]
@@ -78,6 +81,9 @@ def test_cells_keep_the_mark_and_slots_stay_slots() -> None:
     assert from_text(to_text(found), atoms) == found
 
 
+POWERS = st.sampled_from([as_ex(0), as_ex(Fraction(-3, 2)), Ex.symbol("a") - 1])
+
+
 @st.composite
 def networks(draw: st.DrawFn) -> Program:
     """A random program, some of its inputs marked, some of its data without values."""
@@ -91,6 +97,8 @@ def networks(draw: st.DrawFn) -> Program:
             draw(st.integers(1, 10**6)),
             draw(NUMBERS),
             abs(draw(NUMBERS)),
+            draw(st.none() | POWERS),
+            draw(POWERS),
             draw(st.just("") | NAMES),
         )
         marked[name] = replace(family, mark=draw(st.sampled_from([None, mark])))

@@ -67,7 +67,7 @@ def start_scales(parameterization: Parameterization, depth: int, width: int) -> 
         (1.0, 0.25, 0.0625)
     """
     where = parameterization.text
-    found = parameterization.exponents(depth, 0)
+    found = parameterization.layered().exponents(depth, 0)
     means = tuple(map(float, found.mean)) or (0.0,) * (depth + 1)
     kept = _kept(found, depth, width, where)
     weights = _powers(found.a, width, where)

@@ -221,5 +221,5 @@ def asked(
             )
         chosen.check(data)
     network = as_network(architecture)
-    found = find_parameterization(parameterization)
+    found = find_parameterization(parameterization).layered()
     return Case(network, found, data, lr, chosen.name, steps, batch, derive, given)

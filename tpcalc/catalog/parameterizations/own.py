@@ -1,0 +1,46 @@
+"""The powers of n that a network writes itself, in the gauge of its user."""
+
+from __future__ import annotations
+
+from tpcalc.catalog.parameterization import Exponents, ParameterizationFamily, layers, shared
+from tpcalc.errors import StudyError
+from tpcalc.orders import Ex, as_ex
+from tpcalc.program.marks import Mark
+from tpcalc.sources import Source
+
+
+def exponents(depth: int, step: int) -> Exponents:
+    """No powers of layers: those of parameters stand in their place."""
+    none = layers(depth, as_ex(0), as_ex(0), as_ex(0))
+    return shared(none, none)
+
+
+def own(kind: str, mark: Mark, step: int) -> Ex:
+    """The exponents of a parameter W of entries n^(-b) that moves by its gradient.
+
+    With W = n^(-b) w that is a step of w by n^(2 b) times the gradient by w.
+
+    Raises:
+        StudyError: Weights without an init.
+
+    Source: Hajjar, Chizat, Giraud, Remark 2.1, with a = 0.
+    """
+    if mark.init is None and not mark.bias and not mark.at_zero:
+        raise StudyError(
+            f"the parameterization 'own' takes the powers that a network writes, and {mark.label} "
+            "has no init.",
+            hint="Write t.linear(t.n, t.n, init='n^(-1/2)'), or take another parameterization.",
+        )
+    start = as_ex(0) if mark.init is None else mark.init
+    return -start if kind == "a" else 2 * start
+
+
+ENTRY = ParameterizationFamily(
+    "own",
+    make=lambda: exponents,
+    text="the powers that a network writes: entries of init, steps by the gradient times rate",
+    source=Source(
+        "Hajjar, Chizat, Giraud, Training integrable parameterizations", "Remark 2.1", "2110.15596"
+    ),
+    own=own,
+)
