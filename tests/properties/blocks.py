@@ -117,7 +117,10 @@ class _Grower:
         if kind is Stack:
             items = vectors if draw(st.booleans()) and vectors else scalars
             held = {name for one in items for name, _ in self.builder.type(one).axes}
-            return Stack(items, "k") if items and "k" not in held and self.one_dim(items) else None
+            axis = f"k{len(items)}"  # one size for each name
+            return (
+                Stack(items, axis) if items and axis not in held and self.one_dim(items) else None
+            )
         if not vectors:
             return None
         if kind is MatMul:

@@ -25,7 +25,6 @@ from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, unroll
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
-from tpcalc.program.views import row_of
 from tpcalc.results import Samples, checks
 
 __all__ = ["network_program", "template_of", "train"]
@@ -142,11 +141,8 @@ def template_of(
 def _training_template(
     architecture: Architecture, parameterization: Parameterization, dimension: int, outputs: int
 ) -> Template:
-    """The network as blocks; cell by cell where it has functions of rows, which have no adjoint."""
-    program = network_program(architecture, parameterization, dimension, outputs)
-    if any(row_of(node) is not None for node in program.nodes):
-        return Template(split(program), slots(architecture, dimension))
-    return Template(program, (INPUT,))
+    """The network as blocks."""
+    return Template(network_program(architecture, parameterization, dimension, outputs), (INPUT,))
 
 
 def network_program(

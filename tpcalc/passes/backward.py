@@ -99,6 +99,15 @@ class _Sweep:
             item = self.builder.add(LinComb((Fraction(1),), (None,), (item,), (over,)))
         return item, prod(size for name, size in axes if name not in held)
 
+    def cell(self, item: Ref | None, axis: str, place: int) -> Ref | None:
+        """A cell of something along an axis; what lacks the axis is the same in every cell."""
+        size = dict(self.axes(item)).get(axis)
+        if item is None or size is None:
+            return item
+        cell = tuple(Fraction(int(k == place)) for k in range(size))
+        one = self.builder.add(Data(f"at({axis}={place}:{size})", cell, ((axis, size),)))
+        return self.builder.add(LinComb((Fraction(1),), (one,), (item,), ((axis,),)))
+
     def to_vector(
         self,
         ref: Ref,
@@ -267,16 +276,12 @@ def _rename(node: Rename, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 
 def _stack(node: Stack, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    builder, size = sweep.builder, len(node.of)
+    builder = sweep.builder
     bar: Ref | None = adjoint[0]
     for place, of in enumerate(node.of):
         if not sweep.active[of]:
             continue
-        own = bar
-        if bar is not None and node.axis in dict(sweep.axes(bar)):
-            cell = tuple(Fraction(int(k == place)) for k in range(size))
-            one = builder.add(Data(f"at({node.axis}={place}:{size})", cell, ((node.axis, size),)))
-            own = builder.add(LinComb((Fraction(1),), (one,), (bar,), ((node.axis,),)))
+        own = sweep.cell(bar, node.axis, place)
         region = tuple(pair for pair in builder.type(ref).axes if pair[0] != node.axis)
         if builder.type(of).kind is Kind.SCALAR:
             sweep.to_scalar(of, own, region)
@@ -286,11 +291,15 @@ def _stack(node: Stack, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 
 
 def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
+    _through(node, adjoint[0], sweep, sweep.builder.type(ref).axes)
+
+
+def _through(node: Nonlin, bar: Any, sweep: _Sweep, region: Axes) -> None:
+    """A function of vectors, or of scalars alone."""
     if not node.vectors:
-        _scalar_fn(node, adjoint[0], sweep, sweep.builder.type(ref).axes)
+        _scalar_fn(node, bar, sweep, region)
         return
-    bar: Ref = adjoint[0]
-    carry, region = Fn(Var(0), 1), sweep.builder.type(ref).axes
+    carry = Fn(Var(0), 1)
     for index, vector in enumerate(node.vectors):
         if sweep.active[vector]:
             item = sweep.apply(
@@ -304,6 +313,34 @@ def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
             if not slope.is_zero:
                 item = sweep.total(slope, (bar, *node.vectors), node.scalars)
                 sweep.to_scalar(scalar, item, region)
+
+
+def _rows(node: RowNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
+    """Each cell of a row is a function of all cells: their adjoints side by side are the row's."""
+    builder, type_ = sweep.builder, sweep.builder.type(ref)
+    wide, size = type_.kind is Kind.VECTOR, dict(type_.axes)[node.along]
+    read = [sweep.cell(node.of, node.along, place) for place in range(size)]
+    cells = tuple(cell for cell in read if cell is not None)
+    slots: list[Expr] = [Var(k) if wide else Par(k) for k in range(size)]
+    region = tuple(pair for pair in type_.axes if pair[0] != node.along)
+    inner = _Sweep(builder, [True] * len(builder))
+    for place, expr in enumerate(node.row.cells(slots)):
+        own = (Fn(expr, size), cells) if wide else (Fn(expr, 0, size), (), cells)
+        _through(Nonlin(*own), sweep.cell(adjoint[0], node.along, place), inner, region)
+    if not inner.vector_terms and not inner.scalar_terms:
+        return
+    if wide:
+        vectors = [inner.vector_adjoint(cell) for cell in cells]
+        bars = tuple(
+            builder.add(LinComb((Fraction(0),), (None,), (cell,))) if own is None else own
+            for cell, own in zip(cells, vectors, strict=True)
+        )
+        stacked = builder.add(Stack(bars, node.along))
+        sweep.to_vector(node.of, Fraction(1), None, stacked, type_.axes)
+        return
+    scalars = [inner.scalar_adjoint(cell) for cell in cells]
+    bars = tuple(sweep.product(1 if there else 0, own) for there, own in scalars)
+    sweep.to_scalar(node.of, builder.add(Stack(bars, node.along)), type_.axes)
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -388,6 +425,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {
     Stack: _stack,
     MatMul: _matmul,
     Nonlin: _nonlin,
+    RowNonlin: _rows,
     LinComb: _lincomb,
     Moment: _moment,
     Scale: _scale,
@@ -399,8 +437,6 @@ BACKWARD_RULES: Rules[Any, _Sweep] = Rules(
     gaps={
         OuterNonlin: "a backward pass through an outer function (an entrywise optimizer's update): "
         "differentiate the forward pass, before updates are applied.",
-        RowNonlin: "a backward pass through a function of whole rows: split the program first, of "
-        "its cells each is an ordinary function.",
     },
     refusal=LimitError,
     level=Level.BLOCKS,

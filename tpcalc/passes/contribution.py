@@ -21,7 +21,7 @@ from tpcalc.passes.weights import Term, total
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder
-from tpcalc.program.views import leaf_of, matmul_of
+from tpcalc.program.views import leaf_of, matmul_of, rename_of
 
 __all__ = ["Contributions"]
 
@@ -68,8 +68,9 @@ def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
     def leads(ref: Ref) -> bool:
         node = template.node(ref)
         below = [leads(operand) for operand in _SUMMED(node)]
-        if any(below) or item.parameters.intersection(references(node)):
-            path.add(ref)
+        entered = _entered(template, references(node), item.parameters)
+        if any(below) or entered:
+            path.update((ref, *entered))
         return ref in path
 
     if not leads(item.watch.ref):
@@ -77,9 +78,22 @@ def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
     return frozenset(path)
 
 
+def _entered(
+    template: Builder, operands: Sequence[Ref], parameters: frozenset[Ref]
+) -> tuple[Ref, ...]:
+    """Those operands that are parameters, or parameters whose axes have other names."""
+    return tuple(
+        ref
+        for ref in operands
+        if ref in parameters
+        or ((node := rename_of(template.node(ref))) is not None and node.of in parameters)
+    )
+
+
 def _due(template: Builder, item: Contribution, path: frozenset[Ref]) -> Ref:
     """Before the parameters are read; where their factors are not there yet, once they are."""
-    first, own = min(item.parameters), item.parameters
+    first = min(item.parameters)
+    own = item.parameters.union(_entered(template, sorted(path), item.parameters))
     operands = {ref: references(template.node(ref)) for ref in path - own}
     readers = {ref: others for ref, others in operands.items() if own.intersection(others)}
     factors = {other for others in readers.values() for other in others} - own

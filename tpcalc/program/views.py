@@ -15,7 +15,7 @@ from tpcalc.program.nodes import (
     Node,
     Nonlin,
     OuterNonlin,
-    RowNonlin,
+    Rename,
     Scale,
 )
 
@@ -70,7 +70,7 @@ input_of: Table[Input | None] = view(Input)
 lincomb_of: Table[LinComb | None] = view(LinComb)
 matmul_of: Table[MatMul | None] = view(MatMul)
 nonlin_of: Table[Nonlin | None] = view(Nonlin)
-row_of: Table[RowNonlin | None] = view(RowNonlin)
+rename_of: Table[Rename | None] = view(Rename)
 scale_of: Table[Scale | None] = view(Scale)
 leaf_of: Table[Data | Input | None] = Table({Data: _itself, Input: _itself}, _none)
 applied_of: Table[Nonlin | Moment | OuterNonlin | None] = Table(

@@ -50,7 +50,27 @@ def heads(t: Any, x: Any) -> Any:
     return t.linear(t.outputs, t.n, name="r")(t.sum(tp.tanh(w(t.sum(h, "p"))), "h"))
 
 
-OWN = {net.name: net for net in (shared_bias, gained, at_tokens_and_sums, heads)}
+@tp.network(axes={"p": 2})
+def attending(t: Any, x: Any) -> Any:
+    """Rows of scores for each of two heads of one query for all."""
+    h = t.linear(t.n, "in", name="u")(x)
+    h = h + tp.layers.Attention(t, 2, dim=t.n, causal=True, name="mix")(h)
+    return t.linear(t.outputs, t.n, name="r")(t.sum(tp.tanh(h), "p"))
+
+
+@tp.network(axes={"p": 3})
+def shared_rows(t: Any, x: Any) -> Any:
+    """Rows of vectors, coordinate by coordinate, and rows that one sum of scores shares."""
+    h = t.linear(t.n, "in", name="u")(x)
+    gates = tp.softmax(t.linear(t.n, t.n, name="g")(h), along="p")
+    shares = tp.softmax(t.linear(1, t.n, name="s")(gates * h), along="p")
+    return t.linear(t.outputs, t.n, name="r")(tp.tanh(t.sum(shares * h, "p")))
+
+
+OWN = {
+    net.name: net
+    for net in (shared_bias, gained, at_tokens_and_sums, heads, attending, shared_rows)
+}
 OWN |= {name: as_network(net) for name, (net, _) in NETWORKS.items()}
 
 
