@@ -15,8 +15,8 @@ from tpcalc.evaluate.closure.products import affine
 from tpcalc.evaluate.tiles import Inputs
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Mul, const, mul
+from tpcalc.functions.numbers import Number
 from tpcalc.functions.tape import evaluate
-from tpcalc.networks.chain import Map
 from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.orders import as_ex
 from tpcalc.program.marks import Mark
@@ -54,11 +54,11 @@ def chain_of(task: Network) -> Chain | None:
     family = _family(net.activation)
     if family is None:
         return None
-    first, *hidden, last = map(_variances, net.maps)
-    inner = set(hidden) or {first}
+    begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
+    inner = set(hidden) or {begin}
     if last != (1, 0) or len(inner) > 1:
         return None
-    ((weights, biases),) = inner
+    first, (weights, biases) = _variances(*begin), _variances(*inner.pop())
     if family[0] == "erf" and not _is_moderate(task, max(weights, first[0])):
         return None
     residual = 1.0 if net.skips else None
@@ -104,9 +104,9 @@ def run_chain(
     )
 
 
-def _variances(one: Map) -> tuple[float, float]:
-    """Of the weights of a map, and of its bias."""
-    return float(squared(one.factor)), float(squared(one.shift))
+def _variances(factor: Number, shift: Number) -> tuple[float, float]:
+    """Of the weights of a map, and of its bias, by the factors in front of them."""
+    return float(squared(factor)), float(squared(shift))
 
 
 def _is_moderate(task: Network, variance: float) -> bool:

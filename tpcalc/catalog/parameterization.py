@@ -153,7 +153,8 @@ class Parameterization:
             step: The step t.
         """
         row = table.bias_c if mark.bias else table.c
-        return _first(self._own("c", mark, step), row[mark.layer - 1]) - mark.speed
+        found = _first(self._own("c", mark, step), row[mark.layer - 1])
+        return found - mark.speed if mark.speed.terms else found
 
     def _own(self, kind: str, mark: Mark, step: int) -> Ex | None:
         return None if self.own is None else self.own(kind, mark, step)
