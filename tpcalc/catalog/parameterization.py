@@ -85,6 +85,8 @@ class Parameterization:
         values: The parameters as given, for messages and reports.
         rates: The functions that give its learning rates, where they are not its own
             (``with_rates``).
+        entrywise: The same under optimizers whose updates are of degree 0 in the gradient (Adam,
+            sign); None: it is not defined for them.
         own: ``own(kind, mark, step)``: of some parameters the exponent ``"a"`` or ``"c"`` that
             stands in place of that of their layer; None: that of the layer.
 
@@ -100,7 +102,34 @@ class Parameterization:
     source: Source
     values: tuple[tuple[str, str], ...] = ()
     rates: tuple[RateExponent | None, RateExponent | None] = field(default=(None, None), repr=False)
+    entrywise: Rule | None = field(default=None, compare=False, repr=False)
     own: Own | None = field(default=None, compare=False, repr=False)
+
+    def under(self, degree: int) -> Parameterization:
+        """The parameterization with the learning rates that an optimizer needs.
+
+        Args:
+            degree: The degree of an update in the gradient: 1 (sums of gradients), 0 (entrywise
+                optimizers such as Adam, whose steps do not grow with the gradient).
+
+        Raises:
+            StudyError: It is not defined for such optimizers.
+
+        Example:
+            >>> from tpcalc.catalog.parameterizations import lookup
+            >>> [str(c) for c in lookup("mup").under(0).exponents(3).c]
+            ['0', '1/2', '1/2', '0']
+        """
+        if degree == 1:
+            return self
+        if self.entrywise is None:
+            raise StudyError(
+                f"{self.text} has learning rates for gradient descent alone; an entrywise optimizer "
+                "(Adam, sign) takes steps that do not grow with the gradient.",
+                hint="Use mup, ntk or standard, or give the rates as they are meant, as in "
+                "'ac:0,1/2,1;0,1/2,0'.",
+            )
+        return replace(self, rule=self.entrywise)
 
     @property
     def text(self) -> str:
@@ -162,6 +191,8 @@ class ParameterizationFamily:
         source: Where it is defined.
         biases: The layers that have biases where it was defined: "none", "first" or "all".
         parameters: What ``make`` takes.
+        entrywise: As ``make``, for optimizers whose updates are of degree 0 in the gradient; None:
+            it is not defined for them.
         aliases: Other names.
     """
 
@@ -171,6 +202,7 @@ class ParameterizationFamily:
     source: Source
     biases: str = "all"
     parameters: tuple[Argument, ...] = ()
+    entrywise: Callable[..., Rule] | None = None
     aliases: tuple[str, ...] = ()
 
     def __call__(self, *ordered: object, **named: object) -> Parameterization:
@@ -203,7 +235,10 @@ class ParameterizationFamily:
                     f"it needs its parameter {argument.name!r}: {argument.text}.", where=self.name
                 )
         shown = tuple((name, _shown(given[name])) for name in names if name in given)
-        return Parameterization(self.name, self.make(**given), self.biases, self.source, shown)
+        entrywise = None if self.entrywise is None else self.entrywise(**given)
+        return Parameterization(
+            self.name, self.make(**given), self.biases, self.source, shown, entrywise=entrywise
+        )
 
 
 def _first(own: Ex | None, other: Ex) -> Ex:
@@ -303,14 +338,21 @@ def with_rates(
                 hint="Write it as lambda layer, step: Ex.symbol(f'c_{layer}_{step}').",
             )
 
-    def exponents(depth: int, step: int) -> Exponents:
-        found = parameterization.rule(depth, step)
-        rates = _rates(rate, depth, step, "rate")
-        if bias_rate is None:
-            return replace(found, c=rates)
-        return replace(found, c=rates, bias_c=_rates(bias_rate, depth, step, "bias_rate"))
+    def with_own(rule: Rule) -> Rule:
+        def exponents(depth: int, step: int) -> Exponents:
+            found, rates = rule(depth, step), _rates(rate, depth, step, "rate")
+            if bias_rate is None:
+                return replace(found, c=rates)
+            return replace(found, c=rates, bias_c=_rates(bias_rate, depth, step, "bias_rate"))
 
-    return replace(parameterization, rule=exponents, rates=(rate, bias_rate))
+        return exponents
+
+    return replace(
+        parameterization,
+        rule=with_own(parameterization.rule),
+        entrywise=with_own(parameterization.entrywise or parameterization.rule),
+        rates=(rate, bias_rate),
+    )
 
 
 def _rates(rate: RateExponent, depth: int, step: int, what: str) -> tuple[Ex, ...]:

@@ -84,8 +84,8 @@ def train(
 
     Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
     """
-    find_optimizer(optimizer)
-    found = find_parameterization(parameterization)
+    rule = find_optimizer(optimizer)
+    found = find_parameterization(parameterization).under(rule.degree)
     chosen = find_loss(loss)
     architecture = as_network(architecture)
     _check_data(architecture, data, chosen)
@@ -111,7 +111,10 @@ def train(
     tables = [found.exponents(depth, step) for step in range(steps + 1)]
 
     def rate(mark: Mark, step: int) -> tuple[Fraction | float, Ex]:
-        return rate_at(lr, mark.layer, step), found.rate(mark, tables[step], step)
+        factor = rate_at(lr, mark.layer, step)
+        if rule.degree == 0 and mark.start:  # steps of W, not of w: a factor of its start alone
+            factor = factor * mark.start
+        return factor, found.rate(mark, tables[step], step)
 
     def kept(mark: Mark, step: int) -> Ex | None:
         powers = tables[step].kept
@@ -124,6 +127,7 @@ def train(
         chi=_slopes(chosen, data.outputs, architecture.positions),
         rate=rate,
         kept=kept,
+        path=lambda mark: None if rule.is_plain else rule.path,
     )
     return unroll(model, schedule, keep=watched.__contains__)
 

@@ -36,6 +36,7 @@ from tpcalc.engine.schedule import Plan
 from tpcalc.engine.vectors import Array, Buffer, Combination, Key, Pool, Rows, Table, Vector
 from tpcalc.errors import Exploded
 from tpcalc.functions import Fn
+from tpcalc.functions.forms import forms_of
 from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Outcome", "Setting", "Workspace"]
@@ -423,7 +424,10 @@ class Workspace:
         chunk = max(1, OUTER_ENTRIES // inner)
         for start in range(0, size, chunk):
             stop = min(start + chunk, size)
-            block = run(tape, space, [*(r[start:stop, None] for r in rows), *cols, *numbers])
+            arguments = [*(r[start:stop, None] for r in rows), *cols]
+            if step.forms:
+                arguments = forms_of(arguments[: len(rows)], cols, step.forms)
+            block = run(tape, space, [*arguments, *numbers])
             weights = np.broadcast_to(block, (stop - start, inner)) * x
             buffer.array[start:stop] = weights.sum(axis=1) / inner
         self._vectors[step.out] = Vector(dense=buffer)

@@ -121,7 +121,11 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """out_a = (1/N) sum_b psi(rows_a; cols_b; scalars) x_b."""
+    """out_a = (1/N) sum_b psi(a, b) x_b, psi of rows_a, cols_b and scalars.
+
+    With ``forms`` psi is a function of sums of products: argument s is the sum of row_k(a) col_k(b)
+    over the k with forms[k] = s.
+    """
 
     fn: Fn
     rows: tuple[int, ...]
@@ -129,6 +133,7 @@ class Outer:
     scalars: tuple[int, ...]
     vector: int
     out: int
+    forms: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

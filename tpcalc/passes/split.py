@@ -24,6 +24,7 @@ from tpcalc.functions.expr import add, mul, substitute
 from tpcalc.functions.numbers import Number, as_number
 from tpcalc.orders import Ex
 from tpcalc.passes.forms import Form
+from tpcalc.passes.separate import separated
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -262,6 +263,12 @@ class _Split:
             return chosen[0]
         return self.add(kind(fn, chosen, args))
 
+    def inner(self, left: Ref, right: Ref) -> Ref:
+        """The average of a product."""
+        if left == right:
+            return self.add(Moment(SQUARE, (left,)))
+        return self.add(Moment(INNER, tuple(sorted((left, right), key=self.place))))
+
     def scalar(self, fn: Fn, args: tuple[Ref, ...]) -> Ref:
         """A function of scalars; what is its argument is that."""
         return args[0] if fn.expr == Par(0) else self.add(Nonlin(fn, (), args))
@@ -383,20 +390,50 @@ def _rows(node: RowNonlin, state: _Split, where: Where) -> Value:
 
 def _moment(node: Moment, state: _Split, where: Where) -> Value:
     if node.fn == INNER:  # the one that there are most of
-        left, right = (state.ref(one, where) for one in node.vectors)
-        if left == right:
-            return state.add(Moment(SQUARE, (left,)))
-        return state.add(Moment(INNER, tuple(sorted((left, right), key=state.place))))
+        return state.inner(*(state.ref(one, where) for one in node.vectors))
     vectors, scalars = state.many(node.vectors, where), state.many(node.scalars, where)
     return state.applied(Moment, node.fn, vectors, scalars)
 
 
 def _outer(node: OuterNonlin, state: _Split, where: Where) -> Value:
+    if node.forms:
+        return _forms(node, state, where)
     lists = [state.many(node.rows, where), state.many(node.cols, where)]
     expr, (rows, cols), scalars = state.function(node.fn, lists, state.many(node.scalars, where))
     fn = Fn(expr, len(rows) + len(cols), len(scalars))
     vector = state.ref(node.vector, where)
     return state.add(OuterNonlin(fn, tuple(rows), tuple(cols), tuple(scalars), vector))
+
+
+def _forms(node: OuterNonlin, state: _Split, where: Where) -> Value:
+    """Each form with a pair of single vectors for every cell that it is summed over."""
+    pairs: list[tuple[Ref, Ref]] = []
+    forms: list[int] = []
+    for row, col, form in zip(node.rows, node.cols, node.forms, strict=True):
+        held = {name: size for r in (row, col) for name, size in state.program.types[r].axes}
+        sizes = [(name, held[name]) for name in node.over if name in held]
+        for cell in product(*(range(size) for _, size in sizes)):
+            here = {**where, **{name: k for (name, _), k in zip(sizes, cell, strict=True)}}
+            pairs.append((state.ref(row, here), state.ref(col, here)))
+            forms.append(form)
+    expr, _, scalars = state.function(node.fn, [], state.many(node.scalars, where))
+    alone, expr = separated(expr, forms)
+    form_, vector = Form(), state.ref(node.vector, where)
+    for number, place, atom in alone:
+        sides = (
+            pairs[place]
+            if atom is None
+            else tuple(state.add(Nonlin(Fn(atom(Var(0)), 1), (side,))) for side in pairs[place])
+        )
+        form_.add_term(state.inner(sides[1], vector), sides[0], number)
+    if expr != const(0):
+        fn, used, _ = Fn(expr, node.fn.vectors, len(scalars)).compact()
+        places = [k for k, form in enumerate(forms) if form in used]
+        rows, cols = zip(*(pairs[k] for k in places), strict=True)
+        kept = tuple(used.index(forms[k]) for k in places)
+        own = OuterNonlin(fn, rows, cols, tuple(scalars), vector, kept)
+        form_.add_term(None, state.add(own), Fraction(1))
+    return form_.simple()
 
 
 def _lincomb(node: LinComb, state: _Split, where: Where) -> Value:

@@ -279,6 +279,7 @@ def _outer(node: OuterExpect, state: _State, out: int) -> Instruction:
         state.scalars_of(node.scalars),
         state.vector[node.vector],
         out,
+        node.forms,
     )
 
 
