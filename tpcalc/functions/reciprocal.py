@@ -61,6 +61,11 @@ class Quotient:
     shift: Expr
     others: tuple[Expr, ...]
 
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        """What is squared."""
+        return tuple(_roots(self.squares))
+
 
 def quotient(expr: Expr) -> Quotient | None:
     """The quotient that a product holds; None where its form shows none.

@@ -28,6 +28,8 @@ from tpcalc.evaluate.witness.dual import (
     mixed,
 )
 from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.expr import substitute
+from tpcalc.functions.forms import forms_of
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
@@ -206,6 +208,11 @@ class Sweep:
         own = self.budget.own
         pairs = 2 * self.budget.pairs
         values, sizes = [], []
+        count, expr = len(node.rows), node.fn.expr
+        if node.forms:
+            rows, cols = ([Var(first + k) for k in range(count)] for first in (0, count))
+            forms = forms_of(rows, cols, node.forms)
+            expr = substitute(expr, {Var(k): form for k, form in enumerate(forms)})
         for r in range(pairs):
             arguments: dict[Expr, Dual] = {}
             for i, row in enumerate(node.rows):
@@ -217,9 +224,7 @@ class Sweep:
             for k, scalar in enumerate(node.scalars):
                 arguments[Par(k)] = constant(of[scalar].value[min(r, len(of[scalar].value) - 1)])
             x = of[node.vector].value[r, :own][None, :]
-            block = np.broadcast_to(
-                dual(node.fn.expr, arguments, 0).value, (own + self.budget.common, own)
-            )
+            block = np.broadcast_to(dual(expr, arguments, 0).value, (own + self.budget.common, own))
             values.append(np.mean(block * x, axis=1))
             sizes.append(np.mean(np.abs(block[own:] * x), axis=1))
         raise_slopes = Dual(np.array(values), np.array(sizes))
