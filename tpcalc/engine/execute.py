@@ -43,7 +43,9 @@ __all__ = ["Outcome", "Setting", "Workspace"]
 
 Mode = Literal["limit", "finite"]
 CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
-OUTER_ENTRIES = 2**18  # entries of a two-dimensional function evaluated at once
+OUTER_ENTRIES = 2**15  # entries of a two-dimensional function evaluated at once
+# Columns that functions of forms are averaged over: all of few samples, an eighth of many.
+COLUMNS, SHARE = 2048, 8
 BATCH = 16  # vectors formed in one pass over the stores
 
 
@@ -416,6 +418,8 @@ class Workspace:
     def _outer(self, step: Outer) -> None:
         rows = [self._dense(register) for register in step.rows]
         size, inner = self._space_of(step.out).size, self._space_of(step.vector).size
+        if step.forms:
+            inner = min(inner, max(COLUMNS, inner // SHARE))
         cols = [self._dense(register)[None, :inner] for register in step.cols]
         x = self._dense(step.vector)[:inner]
         numbers = [self._scalars[register] for register in step.scalars]

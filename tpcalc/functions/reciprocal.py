@@ -29,7 +29,8 @@ def reciprocal(power: Fraction) -> Atom:
 
     def evaluate(xp: Any, z: Any) -> Any:
         there = z > 0
-        return xp.where(there, z, 1.0) ** -float(power) * there
+        base = xp.where(there, z, 1.0)
+        return there / (xp.sqrt(base) if power == Fraction(1, 2) else base ** float(power))
 
     def derivative(z: Expr) -> Expr:
         return -power * reciprocal(power + 1)(z)
