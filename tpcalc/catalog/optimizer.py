@@ -60,7 +60,7 @@ def setting(value: object, what: str) -> Setting:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An entry of the catalogue: the rule of an update, read off its text.
+    r"""An entry of the catalogue: the rule of an update, read off its text.
 
     The text has a line for each part of the state and one for ``w``, in order; in it stand the
     weight ``w``, its gradient ``g``, the learning rate ``lr``, the number ``t`` = 1, 2, ... of the
@@ -81,7 +81,7 @@ class Optimizer:
     Example:
         >>> lion = Optimizer(
         ...     "lion",
-        ...     "w = (1 - lr decay) w - lr sign(b1 m + (1 - b1) g)\\nm = b2 m + (1 - b2) g",
+        ...     "w = (1 - lr decay) w - lr sign(b1 m + (1 - b1) g)\nm = b2 m + (1 - b2) g",
         ...     "the sign of a momentum", Source(""), {"b1": "9/10", "b2": "99/100", "decay": 0},
         ... )
         >>> lion.degree
@@ -204,7 +204,7 @@ def _path(
     optimizer: Optimizer, values: tuple[tuple[str, Setting], ...], rates: tuple[Rate, ...]
 ) -> Path:
     shift = next((-power for name, (_, power) in values if name == "eps"), ZERO)
-    weight, state = _walked(optimizer, values, rates, shift)
+    weight, _ = _walked(optimizer, values, rates, shift)
     start: dict[Ex, Number] = {}
     moves: dict[Ex, Expr] = {}
     for exponent, expr in weight.items():
@@ -325,7 +325,7 @@ class _Reader:
         return self._single(left, number, lambda expr: power(expr, number))
 
     def _reciprocal(self, expr: Expr) -> Expr:
-        """One over a number, over a root that is 0 where all gradients are, or over a shifted one."""
+        """One over a number, over a root that is 0 where gradients are, or over a shifted one."""
         if isinstance(expr, Const) or least(expr) > 0:
             return power(expr, Fraction(-1))
         number, rest = (

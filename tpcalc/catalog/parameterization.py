@@ -124,8 +124,8 @@ class Parameterization:
             return self
         if self.entrywise is None:
             raise StudyError(
-                f"{self.text} has learning rates for gradient descent alone; an entrywise optimizer "
-                "(Adam, sign) takes steps that do not grow with the gradient.",
+                f"{self.text} has learning rates for gradient descent alone; the steps of an "
+                "entrywise optimizer (Adam, sign) do not grow with the gradient.",
                 hint="Use mup, ntk or standard, or give the rates as they are meant, as in "
                 "'ac:0,1/2,1;0,1/2,0'.",
             )

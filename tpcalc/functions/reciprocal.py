@@ -10,6 +10,7 @@ from typing import Any
 from tpcalc.functions.atoms import Atom, Facts
 from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, mul
 from tpcalc.functions.least import least
+from tpcalc.functions.numbers import Number
 
 __all__ = ["RECIPROCAL", "Quotient", "quotient", "reciprocal"]
 
@@ -63,9 +64,11 @@ class Quotient:
     others: tuple[Expr, ...]
 
     @property
-    def roots(self) -> tuple[Expr, ...]:
-        """What is squared."""
-        return tuple(_roots(self.squares))
+    def parts(self) -> tuple[tuple[Expr, Number, Number], ...]:
+        """The arguments, with the numbers in front of them and of their squares."""
+        terms = self.linear.terms if isinstance(self.linear, Add) else (self.linear,)
+        above = {root: number for number, root in map(_scaled, terms)}
+        return tuple((root, above.get(root, Fraction(0)), a) for root, a in _roots(self.squares))
 
 
 def quotient(expr: Expr) -> Quotient | None:
@@ -87,7 +90,7 @@ def quotient(expr: Expr) -> Quotient | None:
         if found is None:
             continue
         squares, shift = found
-        roots = set(_roots(squares))
+        roots = {root for root, _ in _roots(squares)}
         rest = [*factors[:place], *factors[place + 1 :]]
         for index, above in enumerate(rest):
             if _is_sum_of(above, roots):
@@ -111,7 +114,7 @@ def _root(factor: Expr) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _scaled(expr: Expr) -> tuple[Fraction | float, Expr]:
+def _scaled(expr: Expr) -> tuple[Number, Expr]:
     """A number and what stands behind it."""
     if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
         rest = expr.factors[1:]
@@ -119,14 +122,15 @@ def _scaled(expr: Expr) -> tuple[Fraction | float, Expr]:
     return Fraction(1), expr
 
 
-def _roots(squares: Expr) -> Iterator[Expr]:
-    """What is squared, with a positive number in front, in a sum."""
+def _roots(squares: Expr) -> Iterator[tuple[Expr, Number]]:
+    """What is squared in a sum, with the positive numbers in front."""
     for term in squares.terms if isinstance(squares, Add) else (squares,):
         number, square = _scaled(term)
         parts = square.factors if isinstance(square, Mul) else (square,)
         even = all(isinstance(part, Pow) and part.exponent % 2 == 0 for part in parts)
         if number > 0 and even:
-            yield mul(part.base ** (part.exponent / 2) for part in parts if isinstance(part, Pow))
+            bases = (part.base ** (part.exponent / 2) for part in parts if isinstance(part, Pow))
+            yield mul(bases), number
 
 
 def _is_sum_of(expr: Expr, roots: set[Expr]) -> bool:

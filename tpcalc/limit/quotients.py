@@ -6,20 +6,30 @@ is large. Together they are of degree 0 and bounded, and vary as a jump does whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.functions.expr import Const, Expr, mul
+from tpcalc.functions.expr import Const, Expr, Var, add, const, mul, walk
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.reciprocal import Quotient, reciprocal
-from tpcalc.limit.algebra import ZERO, Asked, Setting, Terms, summed
+from tpcalc.limit.algebra import DENSE, ZERO, Asked, Setting, Terms, is_null, multiplied, summed
 from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.taylor import flips
-from tpcalc.orders.chamber import Power, minus, times
+from tpcalc.orders.chamber import minus
 
 __all__ = ["divided"]
 
 HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An argument: its series, and the numbers in front of it and of its square."""
+
+    series: Terms
+    linear: Expr
+    square: Expr
 
 
 def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) -> Terms | None:
@@ -30,51 +40,74 @@ def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) 
         expand: The series of an expression.
         setting: Comparisons and facts about the arguments.
     """
+    parts = [_Part(expand(root), const(b), const(a)) for root, b, a in found.parts]
+    sizes = [part.series.lead for part in parts if not part.series.is_zero]
+    if found.shift == const(0):
+        return _ratio(parts, None, setting)
+    sign = setting.ranking.chamber.sign
+    if any(size is None for size in sizes):
+        return Series((), Rest(ZERO))
+    if not any(size is not None and sign(size) > 0 for size in sizes):
+        return None
+    return _ratio(parts, Rest(ZERO), setting)
+
+
+def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Terms:
+    """The quotient of some series, of which the largest ones lead."""
     ranking = setting.ranking
     sign = ranking.chamber.sign
-    below, above = expand(found.squares), expand(found.linear)
-    shifted = found.shift != Const(ZERO)
-    if below.is_zero:
+    parts = [part for part in parts if not part.series.is_zero]
+    if not parts:
         return Series(())
-    if not below.terms:
-        return None if shifted else Series((), Rest(ZERO))
-    size = times(HALF, below.terms[0][0])  # of the largest argument
-    if shifted and sign(size) <= 0:
-        return None
-    leading = [(power, item) for power, item in above.terms if sign(minus(power, size)) == 0]
-    others = tuple(term for term in above.terms if term not in leading)
-    moved = ranking.larger(
-        ranking.bound(Series(others, above.rest, above.soft).shift(minus(ZERO, size))),
-        ranking.bound(
-            Series(below.terms[1:], below.rest, below.soft).shift(minus(ZERO, below.terms[0][0]))
-        ),
-    )
-    if shifted:
-        moved = ranking.larger(moved, Rest(minus(ZERO, size)))
-    drift = ranking.larger(
-        above.shift(minus(ZERO, size)).drift, below.shift(minus(ZERO, below.terms[0][0])).drift
-    )
-    clear = _clear(found, size, expand, setting)
-    squares = below.terms[0][1]
-    inverse = reciprocal(HALF)(squares)
-    terms = [(ZERO, mul((item, inverse))) for _, item in leading]
-    soft, drift = (
-        None if own is None else flips(own, clear or 1, setting) for own in (moved, drift)
-    )
-    value: Terms = Series(tuple(terms), None, soft, drift)
-    if clear or moved is None:
-        return value
+    if not all(part.series.terms for part in parts):
+        return Series((), Rest(ZERO))  # it is bounded
+    size = parts[0].series.terms[0][0]
+    for part in parts[1:]:
+        power = part.series.terms[0][0]
+        size = power if sign(minus(power, size)) > 0 else size
+    scaled = [part.series.shift(minus(ZERO, size)) for part in parts]
+    first = [series.terms[0][1] if sign(series.terms[0][0]) == 0 else None for series in scaled]
+    later = [
+        Series(series.terms if own is None else series.terms[1:], series.rest)
+        for series, own in zip(scaled, first, strict=True)
+    ]
+    hard, moved = None, None if beside is None else beside.shift(minus(ZERO, size))
+    drift: Rest | None = None
+    for series, rest in zip(scaled, later, strict=True):
+        hard = ranking.larger(hard, ranking.bound(rest))
+        moved = ranking.larger(moved, series.soft)
+        drift = ranking.larger(drift, series.drift)
+    moved = ranking.larger(moved, hard)
+    leading = [(part, own) for part, own in zip(parts, first, strict=True) if own is not None]
+    clear = _clear([own for _, own in leading], setting)
+    soft, drift = (None if b is None else flips(b, clear or 1, setting) for b in (moved, drift))
+    squares = add(mul((part.square, own, own)) for part, own in leading)
+    above = add(mul((part.linear, own)) for part, own in leading)
+    value = mul((above, reciprocal(HALF)(squares)))
+    terms = () if value == const(0) else ((ZERO, value),)
+    whole: Terms = Series(terms, None, soft, drift)
+    if clear or hard is None:
+        return whole
     setting.ask(Asked("told", squares))  # there the next order decides
-    gate = mul((AT_ZERO(squares), hidden(next(setting.fresh))(squares)))
-    return summed([value, Series(((ZERO, gate),))], setting)
+    if not ranking.depth or not any(series.terms for series in later):
+        gate = mul((AT_ZERO(squares), hidden(next(setting.fresh))(squares)))
+        return summed([whole, Series(((ZERO, gate),))], setting)
+    on_zero = _ratio(
+        [_Part(own, part.linear, part.square) for own, part in zip(later, parts, strict=True)],
+        None,
+        setting,
+    )
+    gated = multiplied(Series(((ZERO, AT_ZERO(squares)),)), on_zero, setting)
+    return summed([whole, *([] if is_null(gated) else [gated])], setting)
 
 
-def _clear(found: Quotient, size: Power, expand: Callable[[Expr], Terms], setting: Setting) -> int:
+def _clear(leading: Sequence[Expr], setting: Setting) -> int:
     """Whether some leading argument is 0 with probability 0, and how sure that is."""
-    for root in found.roots:
-        series = expand(root)
-        if series.terms and setting.ranking.chamber.sign(minus(series.terms[0][0], size)) == 0:
-            clear = setting.ask(Asked("clear", series.terms[0][1]))
-            if clear:
-                return clear
+    for own in leading:
+        varies = any(isinstance(part, Var) for part in walk(own))
+        if not varies and not isinstance(own, Const):
+            setting.ask(Asked("away", own))
+        clear = setting.ask(Asked("clear", own)) if varies else DENSE
+        if clear:
+            return clear
     return 0

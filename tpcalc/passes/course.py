@@ -16,6 +16,7 @@ from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, substitute
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.separate import scaled
 from tpcalc.passes.sums import Term, fresh, ratio, renamed
 from tpcalc.program.nodes import Kind, MatMul, Nonlin, OuterNonlin, Ref, Scale
 from tpcalc.program.program import Builder
@@ -92,7 +93,8 @@ class Course:
         ]
         for power, psi in path.moves:
             for part in psi.terms if isinstance(psi, Add) else (psi,):
-                terms.append((Fraction(1), None, _scaled(out, self._applied(out, part), power), ()))
+                number, rest = scaled(part)
+                terms.append((number, None, _scaled(out, self._applied(out, rest), power), ()))
         return terms
 
     def _applied(self, out: Builder, psi: Expr) -> Ref:

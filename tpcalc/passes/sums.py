@@ -46,6 +46,13 @@ def is_known(out: Builder, scalar: Ref) -> bool:
 
 
 def renamed(out: Builder, ref: Ref, names: Mapping[str, str]) -> Ref:
+    """A node with other names of those of its axes that are in a mapping.
+
+    Args:
+        out: The program.
+        ref: The node.
+        names: For each name the other.
+    """
     held = {name for name, _ in out.type(ref).axes}
     pairs = tuple(pair for pair in names.items() if pair[0] in held)
     return out.add(Rename(ref, pairs)) if pairs else ref
@@ -64,10 +71,26 @@ def padded(out: Builder, ref: Ref, axes: Axes) -> Ref:
 
 
 def fresh(name: str, taken: set[str]) -> str:
+    """A name that is not taken.
+
+    Args:
+        name: Where it starts from.
+        taken: The others.
+
+    Example:
+        >>> fresh("b", {"b", "b'"})
+        "b''"
+    """
     while name in taken:
         name += "'"
     return name
 
 
 def ratio(out: Builder, ref: Ref) -> Fraction:
+    """The size of the dimension class of a vector, in units of n.
+
+    Args:
+        out: The program.
+        ref: The vector.
+    """
     return out.dim_of(out.type(ref).width[0]).ratio

@@ -19,9 +19,10 @@ from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
-from tpcalc.passes.split import Report, split_reports
+from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch

@@ -86,7 +86,7 @@ def atom(name: str, params: tuple[Number, ...] = ()) -> Atom:
         'relu_pow[2]'
     """
     if name == RECIPROCAL:  # what optimizers divide by, and no activation
-        return reciprocal(*map(Fraction, params))
+        return reciprocal(*(Fraction(value) for value in params))
     found = REGISTRY[name](*params).function
     if not isinstance(found, Atom):
         raise TraceError(
