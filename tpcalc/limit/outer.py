@@ -14,7 +14,7 @@ from typing import Any
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
-from tpcalc.limit.algebra import Asked, Setting
+from tpcalc.limit.algebra import DENSE, Asked, Setting
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
@@ -60,7 +60,7 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         arguments[Var(index)] = Series(tuple(terms), form.rest, form.soft, form.drift)
 
     def ask(asked: Asked) -> int:
-        return _answer(asked, slots, context, context.program.place(ref))
+        return _answer(asked, slots, context, ref)
 
     place = context.program.place(ref)
     setting = Setting(context.ranking, ask, frozenset(), place, context.exploded, context.fresh)
@@ -102,25 +102,20 @@ def _joined(items: list[Pairs]) -> tuple[Pairs, bool]:
     return tuple(pair for item in items for pair in item), False
 
 
-def _answer(asked: Asked, slots: Sequence[Pairs], context: Context, place: str) -> int:
-    """What is known of forms: one that is 0 nowhere has a row and a column with densities."""
-    if asked.kind == "rounded":
-        return 0
-    used = sorted({part.index for part in walk(asked.expr) if isinstance(part, Var)})
-    density = context.laws.density
-    if asked.kind == "clear" and isinstance(asked.expr, Var):
-        (slot,) = used
-        for row, col in slots[slot]:
-            if min(density(row), density(col)) is Density.PROVED and len(slots[slot]) == 1:
-                return 2
-        return 0
-    if asked.kind == "clear":
-        return 0
-    raise ScaleError(
-        f"{asked.expr.text} of entries of a matrix that may be 0 to leading order.",
-        where=place,
-        hint="Only a bound is known of such an entrywise update.",
-    )
+def _answer(asked: Asked, slots: Sequence[Pairs], context: Context, ref: Ref) -> int:
+    """What is known of forms: a product is 0 where its row is, and where its column is."""
+    used = [part.index for part in walk(asked.expr) if isinstance(part, Var)]
+    sides = list(dict.fromkeys(side for slot in used for pair in slots[slot] for side in pair))
+    doubtful = [side for side in sides if context.laws.density(side) is not Density.PROVED]
+    if asked.kind == "told":
+        for side in doubtful:
+            context.claim("told", side, ref, asked.expr.text, asked.points)
+        return 1
+    if asked.kind == "clear" and isinstance(asked.expr, Var) and len(sides) == 2:
+        if not doubtful:
+            return DENSE
+        return int(all(context.is_clear(side, asked.points) for side in doubtful))
+    return 0
 
 
 def _averaged(

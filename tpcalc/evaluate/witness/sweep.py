@@ -30,6 +30,7 @@ from tpcalc.evaluate.witness.dual import (
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.forms import forms_of
 from tpcalc.functions.tape import evaluate
+from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
@@ -206,6 +207,8 @@ class Sweep:
 
     def _outer(self, node: OuterExpect, of: dict[LRef, Dual]) -> Dual:
         """An average over a copy of the columns; slopes are those of the rows."""
+        if is_hidden(node.fn):
+            raise Unvalued("gates that smaller terms decide")
         own, count = self.budget.own, min(self.budget.own, COLUMNS)
         values, sizes = [], []
         for r in range(2 * self.budget.pairs):
