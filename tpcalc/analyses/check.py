@@ -22,6 +22,7 @@ from tpcalc.analyses.verdict.judge import Judgement, Stages, decide, judge
 from tpcalc.analyses.verdict.ledger import particle_tests
 from tpcalc.analyses.verdict.sizes import ASSUMED
 from tpcalc.analyses.watched import watched
+from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.training import Rate
@@ -149,7 +150,8 @@ layer 3; without this the first updates would not vanish
         given = generic(
             loss, (steps + 1) * batch, architecture.tokens, architecture.targets(FEATURES)
         )
-    bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
+    plain = find_optimizer(optimizer).is_plain  # bounds for all steps are those of w - lr g
+    bound = plain and _lasting(decided, architecture, chosen, given, batch, loss, point)
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
