@@ -150,8 +150,7 @@ layer 3; without this the first updates would not vanish
         given = generic(
             loss, (steps + 1) * batch, architecture.tokens, architecture.targets(FEATURES)
         )
-    plain = find_optimizer(optimizer).is_plain  # bounds for all steps are those of w - lr g
-    bound = plain and _lasting(decided, architecture, chosen, given, batch, loss, point)
+    bound = _lasting(decided, architecture, chosen, given, batch, loss, point, optimizer)
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
@@ -198,12 +197,13 @@ def _lasting(
     batch: int,
     loss: str,
     point: Mapping[str, Fraction],
+    optimizer: str,
 ) -> bool:
     """Whether the verdict is known for all steps."""
     if decided.verdict == "unstable":  # what has exploded stays so
         return True
-    if decided.verdict == "undecided":
-        return False
+    if decided.verdict == "undecided" or not find_optimizer(optimizer).is_plain:
+        return False  # bounds for all steps are those of w - lr g
     rows = [parameterization.exponents(architecture.hidden, step) for step in range(RATES)]
     rates = [(row.c, row.bias_c) for row in rows]
     for length in LENGTHS:

@@ -44,8 +44,7 @@ __all__ = ["Outcome", "Setting", "Workspace"]
 Mode = Literal["limit", "finite"]
 CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
 OUTER_ENTRIES = 2**15  # entries of a two-dimensional function evaluated at once
-# Columns that functions of forms are averaged over: all of few samples, an eighth of many.
-COLUMNS, SHARE = 2048, 8
+SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
 
 
@@ -418,8 +417,7 @@ class Workspace:
     def _outer(self, step: Outer) -> None:
         rows = [self._dense(register) for register in step.rows]
         size, inner = self._space_of(step.out).size, self._space_of(step.vector).size
-        if step.forms:
-            inner = min(inner, max(COLUMNS, inner // SHARE))
+        inner = min(inner, max(step.columns, inner // SHARE)) if step.columns else inner
         cols = [self._dense(register)[None, :inner] for register in step.cols]
         x = self._dense(step.vector)[:inner]
         numbers = [self._scalars[register] for register in step.scalars]

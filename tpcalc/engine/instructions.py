@@ -124,7 +124,8 @@ class Outer:
     """out_a = (1/N) sum_b psi(a, b) x_b, psi of rows_a, cols_b and scalars.
 
     With ``forms`` psi is a function of sums of products: argument s is the sum of row_k(a) col_k(b)
-    over the k with forms[k] = s.
+    over the k with forms[k] = s. With ``columns`` the average is over the first of them, so many
+    (or a share of more); 0 takes all.
     """
 
     fn: Fn
@@ -134,6 +135,7 @@ class Outer:
     vector: int
     out: int
     forms: tuple[int, ...] = ()
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
