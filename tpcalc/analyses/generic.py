@@ -7,11 +7,13 @@ from contextlib import suppress
 
 import numpy as np
 
+from tpcalc.catalog.loss import Loss
 from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.training import Training
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
-__all__ = ["FEATURES", "far_query", "generic", "query", "same_targets"]
+__all__ = ["FEATURES", "far_query", "generic", "generic_data", "query", "same_targets"]
 
 # Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
 INPUTS = (
@@ -28,7 +30,7 @@ QUERY = (0.5, 0.3, 0.2, 0.4)
 CANDIDATES = 64
 
 
-def generic(loss: str, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
+def generic(loss: str | Loss, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
     """Data without accidents, with targets that fit the loss: exponents do not depend on them.
 
     Args:
@@ -54,6 +56,14 @@ def generic(loss: str, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
             chosen.check(Samples(inputs, targets))
             return Samples(inputs, targets)
     return Samples(inputs, classes)
+
+
+def generic_data(run: Training) -> Samples:
+    """The data of a training run; where it has none, generic ones for all its steps."""
+    if run.data is not None:
+        return run.data
+    rows, network = (run.steps + 1) * run.batch, run.network
+    return generic(run.loss, rows, network.tokens, network.targets(FEATURES))
 
 
 def same_targets(data: Samples, rows: int, tokens: int = 1) -> Samples:

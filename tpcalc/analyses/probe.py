@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.analyses.generic import FEATURES, far_query, generic
+from tpcalc.analyses.generic import far_query, generic_data
 from tpcalc.analyses.generic import query as generic_query
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Training
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.own import as_network
 from tpcalc.program.nodes import Kind, LinComb, Nonlin
 from tpcalc.program.program import Builder, Program
-from tpcalc.results import Samples, checks
 
 __all__ = ["Probe", "not_followed", "probe"]
 
@@ -186,58 +183,26 @@ class Probe:
 
 
 def probe(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
-    data: Samples | None = None,
+    run: Training,
     *,
-    steps: int = 3,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    optimizer: str = "sgd",
     query: Sequence[float] | None = None,
     watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB"),
 ) -> Probe:
     """Write out a training run with the changes of outputs and features.
 
-    Args:
-        architecture: The network.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        steps: Number of updates.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        batch: Samples in a step.
-        optimizer: Catalogue name.
-        query: The input that is watched; None: one that is no sample, whatever the number of steps.
-        watch: Which vectors are outputs.
-
-    Returns:
-        The program and the names in it.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UsageError: The data are no samples.
+    The run's own data (generic ones where it has none), watched at one more input: by default one
+    that is no sample, whatever the number of steps.
 
     Example:
         >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> found = probe(MLP(2, "relu"), "mup", steps=1)
+        >>> found = probe(Training(MLP(2, "relu"), "mup", steps=1))
         >>> found.changes(1), found.moved("2", 1)
         (('f[1,1]-f[0,1]',), ('x[2,1,1]-x[2,0,1]',))
     """
-    network = as_network(architecture)
-    if data is None:
-        steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
-        batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-        data = generic(loss, (steps + 1) * batch, network.tokens, network.targets(FEATURES))
-        query = generic_query(network.tokens) if query is None else query
-    if not isinstance(data, Samples):
-        raise UsageError(
-            f"the data are of type {type(data).__name__}, not Samples.",
-            hint="Give tp.Samples(inputs, targets), or none for generic data.",
-        )
+    network, steps = run.network, run.steps
     if query is None:
-        query = far_query(data)
+        query = generic_query(network.tokens) if run.data is None else far_query(run.data)
+    data = generic_data(run)
     reported = {name for name, _ in network.smallest.outputs}
     if "x" in watch and not any(name.startswith("x[") for name in reported):
         raise UsageError(
@@ -258,19 +223,8 @@ def probe(
     ]
     if "x" in watch and unnamed:
         watch = (*watch, "W_x")
-    program = train(
-        network,
-        parameterization,
-        data,
-        steps=steps,
-        optimizer=optimizer,
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        queries=[query],
-        watch=watch,
-    )
-    found = Probe(program, maps, steps, batch, data.outputs, network.counted)
+    program = run.replace(data=data, queries=[query], watch=watch).program
+    found = Probe(program, maps, steps, run.batch, data.outputs, network.counted)
     pairs = []
     for step in range(1, steps + 1):
         pairs += list(zip(found.f(step), found.f(0), strict=True))

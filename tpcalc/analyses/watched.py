@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import restricted
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Training
 from tpcalc.functions import Fn, Var
-from tpcalc.networks.network import Architecture
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program
-from tpcalc.results import Samples
 
 __all__ = ["Run", "watched"]
 
@@ -107,45 +103,12 @@ class Run:
         return tuple(names)
 
 
-def watched(
-    architecture: Architecture,
-    parameterization: Parameterization,
-    data: Samples | None,
-    *,
-    steps: int,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    optimizer: str = "sgd",
-) -> Run:
+def watched(run: Training) -> Run:
     """Write out a training run with the outputs that facts about its layers are read from.
-
-    Args:
-        architecture: The network.
-        parameterization: Its exponents.
-        data: Training data; None: generic data.
-        steps: Number of updates.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        batch: Samples in a step.
-        optimizer: Catalogue name.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UsageError: The data are no samples.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
-    found = probe(
-        architecture,
-        parameterization,
-        data,
-        steps=steps,
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        optimizer=optimizer,
-    )
+    found = probe(run)
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:

@@ -9,7 +9,6 @@ from math import isfinite
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Exponents
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import rate_at
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.predicates.case import Case
@@ -54,6 +53,8 @@ def fully_connected(case: Case) -> Hypothesis:
 
 
 def _shape(case: Case) -> str:
+    if not case.run.plain:
+        return "it is not trained by SGD with one rate for all steps and parameters"
     if isinstance(case.architecture, MLP):
         return "its layers are normalised"
     return f"it is {case.architecture.words}"
@@ -69,7 +70,7 @@ def one_sample(case: Case) -> Hypothesis:
     """
     found = "so it is"
     layers = range(1, case.depth + 2)
-    rates = [rate_at(case.lr, layer, step) for step in range(case.steps) for layer in layers]
+    rates = [case.run.factor(layer, step) for step in range(case.steps) for layer in layers]
     met = False
     if not case.plain:
         found = _shape(case)
@@ -94,7 +95,7 @@ def continuous_loss(case: Case) -> Hypothesis:
     Source: Hajjar, Chizat, Giraud, Assumption 1.
     """
     text = "Assumption 1: the derivative of the loss is continuous in the output"
-    return Hypothesis(text, True, f"the loss is {case.loss}")
+    return Hypothesis(text, True, f"the loss is {case.run.loss.name}")
 
 
 def hidden_layers(case: Case, least: int) -> Hypothesis:
@@ -216,7 +217,7 @@ def non_orthogonal(case: Case) -> Hypothesis:
     """
     text = "xi_0, xi_1, xi_2 are distinct, xi_0 . xi_1 and xi_1 . xi_2 are not 0"
     rows = [case.samples.inputs[step * case.batch % len(case.samples)] for step in range(3)]
-    found = "generic data" if case.data is None else "so they are"
+    found = "generic data" if case.run.data is None else "so they are"
     met = len(set(rows)) == 3
     if not met:
         found = "some are the same"

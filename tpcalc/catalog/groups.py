@@ -1,0 +1,125 @@
+"""Groups of parameters that are trained with settings of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tpcalc.catalog.optimizer import Optimizer
+from tpcalc.catalog.optimizers import lookup as find_optimizer
+from tpcalc.catalog.parameterization import exponent
+from tpcalc.catalog.values import exact
+from tpcalc.errors import UnknownName, UsageError
+from tpcalc.functions.numbers import Number
+from tpcalc.orders import Ex, as_ex
+from tpcalc.program.marks import Mark
+
+__all__ = ["Group", "Groups", "Own", "own", "read_groups"]
+
+Groups = Mapping[str, Mapping[str, Any]]
+"""Settings by pattern: ``{"bias": {"lr": 0}, "blocks.*.up": {"power": "-1/2"}}``."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Settings of the parameters that a pattern fits: a role, the name of a group, or labels."""
+
+    pattern: str
+    settings: tuple[tuple[str, Any], ...]
+
+    def __str__(self) -> str:
+        """The text that the command line takes."""
+        return f"{self.pattern}: {' '.join(f'{k}={_shown(value)}' for k, value in self.settings)}"
+
+    def fits(self, mark: Mark) -> bool:
+        """Whether the settings are those of a parameter."""
+        named = self.pattern in (mark.role, mark.group)
+        return named or fnmatchcase(mark.label, self.pattern)
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a parameter has of its own: factor and power of n of its rate, and its optimizer."""
+
+    lr: Number
+    power: Ex
+    optimizer: Optimizer
+
+
+def own(groups: Sequence[Group], mark: Mark, optimizer: Optimizer) -> Own:
+    """What a parameter has of its own, from all groups that fit it.
+
+    Raises:
+        UsageError: Two groups contradict each other.
+    """
+    settings: dict[str, tuple[str, Any]] = {}
+    for group in groups:
+        for name, value in group.settings if group.fits(mark) else ():
+            other, before = settings.setdefault(name, (group.pattern, value))
+            if before != value:
+                raise UsageError(
+                    f"the groups {other!r} and {group.pattern!r} both have the parameter "
+                    f"{_called(mark)}, with {name} = {_shown(before)} and {_shown(value)}.",
+                    hint="Write patterns of which one fits it, or the same number in both.",
+                )
+    values = {name: value for name, (_, value) in settings.items()}
+    lr, power = values.pop("lr", 1), values.pop("power", as_ex(0))
+    return Own(lr, power, _with(values.pop("optimizer", optimizer), values))
+
+
+def _with(optimizer: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
+    """An optimizer with some of its numbers changed."""
+    if not settings:
+        return optimizer
+    change = getattr(optimizer, "with_settings", None)
+    if change is None:
+        known = ("lr", "power", "optimizer")
+        raise UnknownName(f"setting of {optimizer.name}", min(settings), known, where="groups")
+    found: Optimizer = change(**settings)
+    return found
+
+
+def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tuple[Group, ...]:
+    """Groups with exact numbers, all of which have parameters.
+
+    Raises:
+        UsageError: Something that is no mapping, or a pattern that fits nothing.
+    """
+    if isinstance(groups, Mapping):
+        groups = [_group(pattern, settings) for pattern, settings in groups.items()]
+    for group in groups:
+        if not any(map(group.fits, marks)):
+            labels, roles, names = (
+                ", ".join(filter(None, dict.fromkeys(found)))
+                for found in zip(*((m.label, m.role, m.group) for m in marks), strict=True)
+            )
+            raise UsageError(
+                f"the group {group.pattern!r} fits no parameter.",
+                hint=f"Labels: {labels}; roles: {roles}; groups: {names or 'none'}.",
+            )
+    return tuple(groups)
+
+
+def _group(pattern: Any, settings: Any) -> Group:
+    if not isinstance(pattern, str) or not isinstance(settings, Mapping):
+        raise UsageError(
+            f"the group {pattern!r} is {settings!r}.",
+            hint="Groups are written as {'bias': {'lr': 0}, 'blocks.*.up': {'power': '-1/2'}}.",
+        )
+    read = {
+        "lr": lambda value: exact(value, what=f"lr of the group {pattern!r}"),
+        "power": lambda value: exponent(value, what=f"power of the group {pattern!r}"),
+        "optimizer": find_optimizer,
+    }
+    found = {name: read[name](value) if name in read else value for name, value in settings.items()}
+    return Group(pattern, tuple(found.items()))
+
+
+def _called(mark: Mark) -> str:
+    return f"{mark.label} ({mark.role})"
+
+
+def _shown(value: Any) -> str:
+    return value.name if isinstance(value, Optimizer) else str(value)
