@@ -40,6 +40,7 @@ ALL = "all t"
 GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 GENERIC = "the data are generic: no two inputs are orthogonal"
+STILL = "the schedule is 0 at step {}: nothing is updated there"
 SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
 
 
@@ -150,6 +151,7 @@ layer 3; without this the first updates would not vanish
             *(f"{name}: {why}" for name, why in used if "particles" in why),
             *(f"{name}: {ASSUMED}" for name in decided.assumed),
             *((GENERIC,) if training.data is None else ()),
+            *(STILL.format(step) for step, factor in enumerate(training.factors) if not factor),
             *settled.ledger.explosions,
         ),
         exploded,

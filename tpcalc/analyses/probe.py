@@ -200,6 +200,11 @@ def probe(
         (('f[1,1]-f[0,1]',), ('x[2,1,1]-x[2,0,1]',))
     """
     network, steps = run.network, run.steps
+    if steps and not any(run.factors):
+        raise UsageError(
+            f"the schedule is 0 at all of the {steps} steps that are followed: nothing is trained.",
+            hint="Ask for more steps.",
+        )
     if query is None:
         query = generic_query(network.tokens) if run.data is None else far_query(run.data)
     data = generic_data(run)

@@ -25,11 +25,13 @@ class Run:
         probe: The run with everything that it watches.
         program: The same with the outputs that are asked.
         last: The last step that is followed; None: all are.
+        first: The first step that an update comes before; those of a schedule's zeros are none.
     """
 
     probe: Probe
     program: Program
     last: int | None = None
+    first: int = 1
 
     @property
     def steps(self) -> range:
@@ -117,4 +119,5 @@ def watched(run: Training) -> Run:
             for name, change, start in zip(names.kernel(label, step), moved, starts, strict=True):
                 refs = found.program.ref(change), found.program.ref(start)
                 builder.output(name, builder.add(Moment(KERNEL, refs)))
-    return Run(found, builder.finish())
+    first = next(step for step, factor in enumerate(run.factors, 1) if factor)
+    return Run(found, builder.finish(), first=first)

@@ -115,7 +115,9 @@ class Training:
         >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> data = Samples(((1.0, 2.0),), ((1.0,),))
         >>> groups = {"bias": {"lr": 0}, "1": {"power": "1/2"}}
-        >>> run = Training(MLP(2), "mup", data, steps=3, schedule="warmup:2", groups=groups)
+        >>> run = Training(
+        ...     MLP(2, bias="first"), "mup", data, steps=3, schedule="warmup:2", groups=groups
+        ... )
         >>> [str(factor) for factor in run.factors], run.replace(steps=1).steps
         (['0', '1/2', '1'], 1)
     """
