@@ -102,10 +102,11 @@ contribute order one, the output would grow like n^(1/2) at the next step
         if not isinstance(value, bool):
             raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
     network = training.network
+    _check_open(training)
+    training = training.replace(lr=Fraction(1), schedule=None)  # factors change no power
     run = Run(training, "multipliers" if multipliers else "rates")
     if "p" in kept:
         run = run.of(_with_power(network))
-    _check_open(training)
     if not run.complete:
         raise UsageError(
             f"learning rates are solved for weights that are drawn and trained, not for those of "

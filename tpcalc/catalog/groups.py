@@ -87,9 +87,9 @@ def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tupl
     Raises:
         UsageError: Something that is no mapping, or a pattern that fits nothing.
     """
-    if isinstance(groups, Mapping):
-        groups = [_group(pattern, settings) for pattern, settings in groups.items()]
-    for group in groups:
+    pairs = groups.items() if isinstance(groups, Mapping) else ((one, one) for one in groups)
+    found = tuple(own if isinstance(own, Group) else _group(name, own) for name, own in pairs)
+    for group in found:
         if not any(map(group.fits, marks)):
             labels, roles, names = (
                 ", ".join(filter(None, dict.fromkeys(found)))
@@ -99,7 +99,7 @@ def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tupl
                 f"the group {group.pattern!r} fits no parameter.",
                 hint=f"Labels: {labels}; roles: {roles}; groups: {names or 'none'}.",
             )
-    return tuple(groups)
+    return found
 
 
 def _group(pattern: Any, settings: Any) -> Group:

@@ -47,7 +47,7 @@ def test_inline_numbers_and_p() -> None:
     data = inline([[1, 2], [3, 4]], [1, -1])
     from tpcalc.catalog.parameterizations import lookup
 
-    expected = train(MLP(1, "relu^2"), lookup("ip-llr", p=2), data, steps=1, lr=1.0)
+    expected = train(MLP(1, "relu^2"), lookup("ip-llr", p=2), data, steps=1)
     assert model.program == expected
     assert "ip-llr(p=2)" in model.title
 
