@@ -33,15 +33,6 @@ CANDIDATES = 64
 def generic(loss: str | Loss, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
     """Data without accidents, with targets that fit the loss: exponents do not depend on them.
 
-    Args:
-        loss: Catalogue name.
-        rows: Number of samples.
-        tokens: The number of vectors that an input is made of.
-        outputs: The number of targets, of networks that say it; classes have two at least.
-
-    Raises:
-        UnknownName: No such loss.
-
     Example:
         >>> generic("logistic", 2).targets
         ((1.0,), (1.0,))
@@ -69,11 +60,6 @@ def generic_data(run: Training) -> Samples:
 def same_targets(data: Samples, rows: int, tokens: int = 1) -> Samples:
     """Data without accidents, with the targets of other data, one after the other.
 
-    Args:
-        data: Gives the targets.
-        rows: Number of samples.
-        tokens: The number of vectors that an input is made of.
-
     Example:
         >>> same_targets(Samples(((1.0,),), ((2.0,),)), 2).targets
         ((2.0,), (2.0,))
@@ -87,9 +73,6 @@ def query(tokens: int = 1) -> tuple[float, ...]:
 
     It is the same however many samples are used, so that a longer run asks its questions at the
     input of a shorter one.
-
-    Args:
-        tokens: The number of vectors that it is made of.
     """
     return tuple(x for token in range(tokens) for x in _token(QUERY, INPUTS, token))
 
@@ -112,9 +95,6 @@ def _token(
 
 def far_query(data: Samples) -> tuple[float, ...]:
     """An input at acute angles to all samples, if there is one, and collinear to none.
-
-    Args:
-        data: The samples.
 
     Example:
         >>> len(far_query(generic("mse", 3)))

@@ -64,21 +64,11 @@ class Probe:
         return found
 
     def at(self, what: str, step: int, index: int | None = None) -> Mapping[str, tuple[str, ...]]:
-        """The outputs of a kind by label.
-
-        Args:
-            what: ``"h"``, ``"x"``, ``"dh"``, ...
-            step: The step t.
-            index: The input; None: the query.
-        """
+        """The outputs of a kind (``"h"``, ``"dx"``, ...) by label; by default at the query."""
         return self._places.get((what, step, self.query if index is None else index), {})
 
     def roles(self, step: int) -> Mapping[tuple[str, str], str]:
-        """The outputs of a step by what they are, whatever the step.
-
-        Args:
-            step: The step t.
-        """
+        """The outputs of a step by what they are, whatever the step."""
         found = {}
         for name, _ in self.program.outputs:
             parts = _PLACE.fullmatch(name) or _OUTPUT.fullmatch(name)
@@ -92,49 +82,28 @@ class Probe:
         return tuple(self.at("x", 0))
 
     def written(self, label: str, step: int) -> tuple[str, ...]:
-        """The features of a label, or what a map of this label writes where it has none.
-
-        Args:
-            label: A layer or a name.
-            step: The step t.
-        """
+        """The features of a label, or what a map of this label writes where it has none."""
         if label in self.features:
             return self.at("x", step)[label]
         uses = self.at("W_x", step).items()
         return tuple(n for use, names in uses if use.partition("@")[0] == label for n in names)
 
     def f(self, step: int) -> tuple[str, ...]:
-        """The names of the outputs at the query.
-
-        Args:
-            step: The step t.
-        """
+        """The names of the outputs at the query."""
         if self.outputs == 1:
             return (f"f[{step},{self.query}]",)
         return tuple(f"f[{step},{self.query},{k}]" for k in range(self.outputs))
 
     def read(self, label: str) -> str:
-        """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``.
-
-        Args:
-            label: Of the preactivations.
-        """
+        """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``."""
         return "hhat" if label in self.at("hhat", 0) else "h"
 
     def preactivations(self, step: int) -> Mapping[str, tuple[str, ...]]:
-        """What activations read at the query, by label.
-
-        Args:
-            step: The step t.
-        """
+        """What activations read at the query, by label."""
         return {label: self.at(self.read(label), step)[label] for label in self.at("h", step)}
 
     def levels(self, step: int) -> tuple[str, ...]:
-        """What must not grow: what activations and named readouts read, and the outputs.
-
-        Args:
-            step: The step t.
-        """
+        """What must not grow: what activations and named readouts read, and the outputs."""
         read = [name for names in self.preactivations(step).values() for name in names]
         for label, names in self.at("x", step).items():
             if self.maps.get(label) == "readout":
@@ -142,40 +111,22 @@ class Probe:
         return (*read, *self.f(step))
 
     def asked(self, step: int) -> tuple[str, ...]:
-        """All that a verdict asks of a step.
-
-        Args:
-            step: The step t.
-        """
+        """All that a verdict asks of a step."""
         if not step:
             return self.levels(0)
         return (*self.levels(step), *self.changes(step), *self.moved(self.features[-1], step))
 
     def changes(self, step: int) -> tuple[str, ...]:
-        """The names of the changes of the outputs since the start.
-
-        Args:
-            step: The step t, from 1.
-        """
+        """The names of the changes of the outputs since the start."""
         return tuple(f"{now}-{then}" for now, then in zip(self.f(step), self.f(0), strict=True))
 
     def moved(self, label: str, step: int) -> tuple[str, ...]:
-        """The names of the changes of some features since the start, or of what a map writes.
-
-        Args:
-            label: Of the features, or of the map.
-            step: The step t, from 1.
-        """
+        """The names of the changes of some features since the start, or of what a map writes."""
         pairs = zip(self.written(label, step), self.written(label, 0), strict=True)
         return tuple(f"{now}-{then}" for now, then in pairs)
 
     def updates(self, label: str, step: int) -> tuple[str, ...]:
-        """What update t - 1 of a map adds at the query, at each of its uses.
-
-        Args:
-            label: Of the map.
-            step: The step t.
-        """
+        """What update t - 1 of a map adds at the query, at each of its uses."""
         own = re.compile(rf"(dW_x\[{re.escape(label)}(@\d+)?,{step},{self.query}"
                          rf"|dB\[{re.escape(label)},{step})[,\]].*")  # fmt: skip
         # A map without a gradient has none.
@@ -240,12 +191,7 @@ def probe(
 
 
 def not_followed(network: Architecture, maps: Container[str]) -> tuple[str, ...]:
-    """Parameters of which no word is said: those that belong to no map.
-
-    Args:
-        network: The network.
-        maps: The labels of its linear maps.
-    """
+    """Parameters of which no word is said: those that belong to no map."""
     left = dict.fromkeys(mark.label for mark in network.marks if mark.label not in maps)
     if not left:
         return ()

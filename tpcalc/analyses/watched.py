@@ -39,11 +39,7 @@ class Run:
         return range(1, (self.probe.steps if self.last is None else self.last) + 1)
 
     def subjects(self, step: int) -> dict[str, tuple[str, ...]]:
-        """The outputs of a step by what they tell: what moves, and which of its sizes say so.
-
-        Args:
-            step: The step t; at the start nothing has moved.
-        """
+        """The outputs of a step by what they tell: what moves, and which of its sizes say so."""
         if not step:
             return {}
         run = self.probe
@@ -62,9 +58,6 @@ class Run:
 
         Besides what moves, the vectors that first updates are made of: x and dh of the first
         sample, x at step 1.
-
-        Args:
-            step: The step t, from 0.
         """
         run = self.probe
         names = [*run.asked(step), *(name for own in self.subjects(step).values() for name in own)]
@@ -86,12 +79,7 @@ class Run:
         return restricted(self.program, [name for step in steps for name in self.names(step)])
 
     def kernel(self, label: str, step: int) -> tuple[str, ...]:
-        """The change of the kernel of some features at the query.
-
-        Args:
-            label: Of the features.
-            step: The step t.
-        """
+        """The change of the kernel of some features at the query."""
         pairs = zip(self.probe.at("x", step)[label], self.probe.at("x", 0)[label], strict=True)
         return tuple(f"|{now}|^2-|{then}|^2" for now, then in pairs)
 

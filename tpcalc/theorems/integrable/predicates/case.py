@@ -115,11 +115,7 @@ class Case:
             return None
 
     def checked(self) -> Verdict:
-        """What ``check`` finds of the network.
-
-        Raises:
-            ScaleError: An exponent that holds a symbol, or sizes that cannot be followed.
-        """
+        """What ``check`` finds of the network."""
         return check(self.run)
 
     @property
@@ -128,20 +124,11 @@ class Case:
         return self.derive and self.given is None and self.plain
 
     def exponents(self, step: int) -> Exponents:
-        """The exponents of a step.
-
-        Args:
-            step: The step t.
-        """
+        """The exponents of a step."""
         return self.parameterization.exponents(self.depth, step)
 
     def slope(self, output: float, step: int = 0) -> float:
-        """The derivative of the loss at an output, for the first sample of a step.
-
-        Args:
-            output: The output.
-            step: The step t.
-        """
+        """The derivative of the loss at an output, for the first sample of a step."""
         target = self.samples.targets[step * self.batch % len(self.samples)][0]
         (chi,) = self.run.loss.chi([Par(0)], [Par(1)])
         return float(evaluate(Fn(chi, 0, 2), [], [output, target]))

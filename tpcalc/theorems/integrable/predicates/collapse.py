@@ -85,11 +85,7 @@ def collapse(
 
 
 def collapse_answer(case: Case) -> Theorem:
-    """The answer of ``collapse`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``collapse`` for a network."""
     return answered(
         case,
         "collapse",
@@ -106,9 +102,6 @@ def collapse_answer(case: Case) -> Theorem:
 
 def is_non_centered(case: Case) -> Hypothesis:
     """The tables of Naive-IP, with means of the initial weights above the first layer.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 5.1.
     """
@@ -190,11 +183,7 @@ class _Limits:
         return target.power == size and _is_constant(self.graph, target.node)
 
     def variances(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
-        """Variances relative to E Z^2, with their errors, from numbers; 0 for what is 0 itself.
-
-        Args:
-            names: Vectors whose form leaves it open.
-        """
+        """Variances relative to E Z^2, with their errors, from numbers; 0 for what is 0 itself."""
 
         def more(t: Tracer) -> None:
             for name in names:

@@ -70,11 +70,7 @@ def degenerate(
 
 
 def degenerate_answer(case: Case) -> Theorem:
-    """The answer of ``degenerate`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``degenerate`` for a network."""
     return answered(
         case,
         "degenerate",

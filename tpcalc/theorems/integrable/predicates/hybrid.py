@@ -163,11 +163,7 @@ def learning_rate_correction(
 
 
 def hp_answer(case: Case) -> Theorem:
-    """The answer of ``equiv_hp`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``equiv_hp`` for a network."""
     return answered(
         case,
         "equiv_hp",
@@ -185,9 +181,6 @@ def hpz_answer(case: Case) -> Theorem:
     """The answer of ``equiv_hpz`` for a network.
 
     For p = 1 nothing is stated, and what is derived is told all the same.
-
-    Args:
-        case: The network.
     """
     found = answered(
         case,
@@ -212,10 +205,6 @@ def _rough(case: Case) -> tuple[str, ...]:
 
 def is_llr_or(case: Case, hybrid: str) -> Hypothesis:
     """The tables of IP-LLR, or of a hybrid.
-
-    Args:
-        case: The network.
-        hybrid: ``"hp"`` or ``"hpz"``.
 
     Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2.
     """

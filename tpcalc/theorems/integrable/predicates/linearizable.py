@@ -75,11 +75,7 @@ def linearizable(
 
 
 def linearizable_answer(case: Case) -> Theorem:
-    """The answer of ``linearizable`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``linearizable`` for a network."""
     return answered(
         case,
         "linearizable",

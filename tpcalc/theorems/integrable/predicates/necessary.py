@@ -84,11 +84,7 @@ def llr_necessary(
 
 
 def necessary_answer(case: Case) -> Theorem:
-    """The answer of ``llr_necessary`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``llr_necessary`` for a network."""
     return answered(
         case,
         "llr_necessary",
@@ -147,9 +143,6 @@ def _second_rates(case: Case) -> bool:
 def first_contributions(case: Case) -> list[Fraction]:
     """The exponents of what the first update adds to the layers 1..L+1, at any input.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4.
     """
     p = degree_of(case)
@@ -164,9 +157,6 @@ def first_contributions(case: Case) -> list[Fraction]:
 
 def second_contributions(case: Case) -> list[Fraction | None]:
     """The same of the second update, after a first one of order one; None behind an explosion.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, Lemma H.4.
     """

@@ -43,9 +43,6 @@ SUPPORTED = (
 def fully_connected(case: Case) -> Hypothesis:
     """The network is that of equation (2.1).
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, section 2.1.
     """
     found = "so it is" if case.plain else _shape(case)
@@ -62,9 +59,6 @@ def _shape(case: Case) -> str:
 
 def one_sample(case: Case) -> Hypothesis:
     """The setting of the paper: a fully connected network of one output, one sample in a step.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 2.1, Definition 2.2.
     """
@@ -89,9 +83,6 @@ def one_sample(case: Case) -> Hypothesis:
 def continuous_loss(case: Case) -> Hypothesis:
     """Assumption 1.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Assumption 1.
     """
     text = "Assumption 1: the derivative of the loss is continuous in the output"
@@ -99,21 +90,13 @@ def continuous_loss(case: Case) -> Hypothesis:
 
 
 def hidden_layers(case: Case, least: int) -> Hypothesis:
-    """Enough hidden layers.
-
-    Args:
-        case: The network.
-        least: The smallest number L.
-    """
+    """Enough hidden layers."""
     word = "layer" if least == 1 else "layers"
     return Hypothesis(f"at least {least} hidden {word}", case.depth >= least, f"L = {case.depth}")
 
 
 def bias_at_most_first(case: Case) -> Hypothesis:
     """No biases above the first layer.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, sections 3.2 and 4.
     """
@@ -130,9 +113,6 @@ def bias_at_most_first(case: Case) -> Hypothesis:
 def smooth(case: Case) -> Hypothesis:
     """Assumption 2: sigma and sigma' are pseudo-Lipschitz.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Assumption 2.
     """
     text = "Assumption 2: sigma and sigma' are there, pseudo-Lipschitz, and not identically 0"
@@ -143,9 +123,6 @@ def smooth(case: Case) -> Hypothesis:
 def homogeneous(case: Case) -> Hypothesis:
     """Assumption 3: sigma is p-homogeneous, p >= 2, not negative and larger on the right.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Assumption 3.
     """
     text = "Assumption 3: sigma is p-homogeneous with p >= 2 and alpha > beta >= 0"
@@ -153,20 +130,12 @@ def homogeneous(case: Case) -> Hypothesis:
 
 
 def zero_at_zero(case: Case) -> Hypothesis:
-    """The activation is 0 at 0.
-
-    Args:
-        case: The network.
-    """
+    """The activation is 0 at 0."""
     return case.activation.zero_at_zero
 
 
 def slope_at_zero(case: Case) -> Hypothesis:
-    """The activation has a slope at 0 other than 0.
-
-    Args:
-        case: The network.
-    """
+    """The activation has a slope at 0 other than 0."""
     return case.activation.slope_at_zero
 
 
@@ -180,10 +149,6 @@ def _all_of(text: str, parts: Iterable[Hypothesis]) -> Hypothesis:
 def first_slope(case: Case, output: float = 0.0) -> Hypothesis:
     """The derivative of the loss at the first output is not 0.
 
-    Args:
-        case: The network.
-        output: The limit of that output.
-
     Source: Hajjar, Chizat, Giraud, Theorems 3.2 and 4.1.
     """
     text = f"chi_0, the derivative of the loss at the limit {output:g} of f_0, is not 0"
@@ -196,9 +161,6 @@ def first_slope(case: Case, output: float = 0.0) -> Hypothesis:
 def first_input(case: Case) -> Hypothesis:
     """The first training input reaches the network, as it does wherever the first layer has a bias.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, section 2.1, which has a bias in the first layer.
     """
     text = "xi_0 is not 0, or the first layer has a bias"
@@ -209,9 +171,6 @@ def first_input(case: Case) -> Hypothesis:
 
 def non_orthogonal(case: Case) -> Hypothesis:
     """The first three training inputs are distinct, neighbours not orthogonal.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, Theorem 3.2.
     """
@@ -229,31 +188,18 @@ def non_orthogonal(case: Case) -> Hypothesis:
 
 
 def degree_of(case: Case) -> Fraction:
-    """The degree p that IP-LLR is to have; 1 where the activation has none above 0.
-
-    Args:
-        case: The network.
-    """
+    """The degree p that IP-LLR is to have; 1 where the activation has none above 0."""
     degree = case.activation.degree
     return degree if degree is not None and degree > 0 else Fraction(1)
 
 
 def spared(case: Case) -> bool:
-    """Whether the exponents are those of Assumption 3, and only its p >= 2 is not met.
-
-    Args:
-        case: The network.
-    """
+    """Whether the exponents are those of Assumption 3, and only its p >= 2 is not met."""
     return case.activation.supported and not case.activation.high_degree.met
 
 
 def named(case: Case, name: str, **parameters: object) -> Hypothesis:
     """The exponents are those of a parameterization of the catalogue, whatever it is called here.
-
-    Args:
-        case: The network.
-        name: The catalogue name.
-        parameters: Its parameters.
 
     Source: Hajjar, Chizat, Giraud, section 2.2, for the tables.
     """
@@ -273,9 +219,6 @@ def named(case: Case, name: str, **parameters: object) -> Hypothesis:
 
 def integrable(case: Case) -> Hypothesis:
     """The scales are those of integrable parameterizations, the learning rates are free.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 2.2.
     """

@@ -77,11 +77,7 @@ layers')
 
 
 def nontrivial_answer(case: Case) -> Theorem:
-    """The answer of ``nontrivial_stable`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``nontrivial_stable`` for a network."""
     return answered(
         case,
         "nontrivial_stable",

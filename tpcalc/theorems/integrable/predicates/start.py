@@ -105,11 +105,7 @@ def nontrivial_init(
 
 
 def stable_init_answer(case: Case) -> Theorem:
-    """The answer of ``stable_init`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``stable_init`` for a network."""
     return answered(
         case,
         "stable_init",
@@ -124,11 +120,7 @@ def stable_init_answer(case: Case) -> Theorem:
 
 
 def nontrivial_init_answer(case: Case) -> Theorem:
-    """The answer of ``nontrivial_init`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``nontrivial_init`` for a network."""
     return answered(
         case,
         "nontrivial_init",

@@ -65,11 +65,7 @@ def trivial_naive_ip(
 
 
 def trivial_answer(case: Case) -> Theorem:
-    """The answer of ``trivial_naive_ip`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``trivial_naive_ip`` for a network."""
     found = answered(
         case,
         "trivial_naive_ip",

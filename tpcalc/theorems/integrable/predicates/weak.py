@@ -69,11 +69,7 @@ def weak_data_dependence(
 
 
 def weak_answer(case: Case) -> Theorem:
-    """The answer of ``weak_data_dependence`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``weak_data_dependence`` for a network."""
     return answered(
         case,
         "weak_data_dependence",
@@ -91,9 +87,6 @@ def weak_answer(case: Case) -> Theorem:
 
 def is_ip_bias(case: Case) -> Hypothesis:
     """The tables of IP-bias.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 5.2.
     """
