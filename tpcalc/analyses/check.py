@@ -167,11 +167,12 @@ def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fractio
     hidden, tokens = training.network.hidden, training.network.tokens
     rows = [training.parameterization.exponents(hidden, step) for step in range(RATES)]
     rates = [(row.c, row.bias_c) for row in rows]
+    data = generic_data(training)
     for length in LENGTHS:
         later_rows = range(length - 1, RATES)
         if any((rates[t], rows[t].kept) != (rates[length], rows[length].kept) for t in later_rows):
             continue
-        samples = same_targets(generic_data(training), (length + 1) * training.batch, tokens)
+        samples = same_targets(data, (length + 1) * training.batch, tokens)
         # Factors in front of rates are left out: a bound does not feel them.
         longer = training.replace(data=samples, steps=length, lr=Fraction(1), schedule=None)
         run = probe(longer, query=far_query(samples), watch=("h", "x", "dh", "dx"))
