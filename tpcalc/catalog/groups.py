@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,7 +11,7 @@ from tpcalc.catalog.optimizer import Optimizer
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterization import exponent
 from tpcalc.catalog.values import exact
-from tpcalc.errors import UnknownName, UsageError
+from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.marks import Mark
@@ -108,13 +108,22 @@ def _group(pattern: Any, settings: Any) -> Group:
             f"the group {pattern!r} is {settings!r}.",
             hint="Groups are written as {'bias': {'lr': 0}, 'blocks.*.up': {'power': '-1/2'}}.",
         )
-    read = {
-        "lr": lambda value: exact(value, what=f"lr of the group {pattern!r}"),
-        "power": lambda value: exponent(value, what=f"power of the group {pattern!r}"),
+    of = f"of the group {pattern!r}"
+    read: dict[str, Callable[[Any], Any]] = {
+        "lr": lambda value: exact(value, what=f"lr {of}"),
+        "power": lambda value: exponent(value, what=f"power {of}"),
         "optimizer": find_optimizer,
     }
-    found = {name: read[name](value) if name in read else value for name, value in settings.items()}
+    found = {name: read.get(name, _number)(value) for name, value in settings.items()}
     return Group(pattern, tuple(found.items()))
+
+
+def _number(value: Any) -> Any:
+    """A setting of an optimizer: exact where it is a number or the text of one."""
+    try:
+        return exact(value, what="a setting")
+    except StudyError:
+        return value
 
 
 def _called(mark: Mark) -> str:

@@ -85,7 +85,7 @@ class Training:
             targets of all tokens, token by token (the loss is the sum over the tokens). None:
             questions about exponents take generic data; there is no program then.
         steps: Number of updates T; outputs are reported at t = 0..T.
-        optimizer: Catalogue name; ``"sgd"``.
+        optimizer: A catalogue name, or an optimizer.
         lr: The factor eta of the learning rate eta n^(-c_l): a number, or a function of (layer,
             step) for rates per layer and step.
         schedule: Factors of the learning rate step by step: a text (``"warmup:2,cosine"``;
@@ -169,7 +169,8 @@ class Training:
     @property
     def plain(self) -> bool:
         """Whether it is SGD at the rates of its parameterization, the same for all in front."""
-        return self.optimizer.name == "sgd" and self.schedule is None and not self.groups
+        sgd = self.optimizer == find_optimizer("sgd")
+        return sgd and self.schedule is None and not self.groups
 
     @cached_property
     def factors(self) -> tuple[Number, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from fractions import Fraction
 from math import cos, pi
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.analyses.check import check
+from tpcalc.catalog.optimizer import Optimizer
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.schedules import factors
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
@@ -213,6 +214,31 @@ def test_settings_of_several_groups_are_joined() -> None:
     assert power == as_ex(-1) - (Ex.symbol("a") - HALF)
     assert str(one.groups[1]) == "2: lr=1/10 optimizer=sgd"
     assert one.replace(steps=1).groups == one.groups
+
+
+@dataclass(frozen=True)
+class Decayed(Optimizer):
+    """An optimizer with numbers."""
+
+    decay: Any = 1
+    nesterov: Any = False
+
+    def with_settings(self, **changes: Any) -> Decayed:
+        return replace(self, **changes)
+
+
+def test_other_settings_are_numbers_of_the_optimizer() -> None:
+    sgd = find_optimizer("sgd")
+    mine = Decayed("mine", sgd.rule, sgd.text, sgd.source)
+    groups = {"hidden": {"decay": 0.1, "nesterov": True}, "2": {"decay": "1/10", "lr": 2}}
+    one = run(optimizer=mine, groups=groups)
+    found = [one.optimizer_of(mark) for mark in one.network.marks]
+    assert found[2] == replace(mine, decay=Fraction(1, 10), nesterov=True)
+    assert found[0] == found[1] == found[3] == mine
+    by_group = run(groups={"bias": {"optimizer": mine, "decay": 0}})
+    assert by_group.optimizer_of(by_group.network.marks[1]) == replace(mine, decay=0)
+    assert by_group.optimizer_of(by_group.network.marks[0]) == sgd
+    assert not one.plain and not run(optimizer=mine).plain and run().plain
 
 
 def test_a_factor_is_that_of_the_network() -> None:
