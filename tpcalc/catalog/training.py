@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from inspect import signature
@@ -134,6 +134,7 @@ class Training:
     batch: int
     queries: tuple[tuple[float, ...], ...]
     watch: tuple[str, ...]
+    factors: tuple[Number, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -160,8 +161,9 @@ class Training:
         put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
         put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
         put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
-        put(schedule=schedule)
-        _ = self.factors
+        put(factors=factors(schedule, self.steps))
+        words = schedule is None or isinstance(schedule, str) or callable(schedule)
+        put(schedule=schedule if words else tuple(schedule))  # type: ignore[arg-type]
         put(groups=read_groups(groups, self.network.marks) if groups else ())
         for mark in self.network.marks if groups else ():
             self.own(mark)
@@ -171,11 +173,6 @@ class Training:
         """Whether it is SGD at the rates of its parameterization, the same for all in front."""
         sgd = self.optimizer == find_optimizer("sgd")
         return sgd and self.schedule is None and not self.groups
-
-    @cached_property
-    def factors(self) -> tuple[Number, ...]:
-        """The factors of the learning rate, step by step, as the schedule has them."""
-        return factors(self.schedule, self.steps)
 
     @cached_property
     def tables(self) -> tuple[Exponents, ...]:
