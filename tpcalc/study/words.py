@@ -75,8 +75,8 @@ def _rate(run: Training) -> str:
     if run.schedule is None:
         return rate
     factors = ", ".join(f"{float(factor):.4g}" for factor in run.factors)
-    named = f" ({run.schedule})" if isinstance(run.schedule, str) else ""
-    return f"{rate} times {factors} at its steps{named}"
+    schedule = run.schedule if isinstance(run.schedule, str) else f"({factors})"
+    return f"{rate} times the schedule {schedule}"
 
 
 def _said(title: str, formula: Formula) -> str:
