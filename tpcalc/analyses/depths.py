@@ -108,7 +108,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
     Source: Hajjar, Chizat, Giraud, Definition 3.2, Lemmas F.2 to F.4 and H.4.
     """
     weights = _weights(run)
-    small = replace(run, network=replace(_mlp(run), depth=DEPTHS[0]))
+    small = run.of(replace(_mlp(run), depth=DEPTHS[0]))
     program = small.program()
     known = sample_point(small, program, {}).keys()
     point = sample_point(small, program, checks.powers(at, known))
@@ -142,7 +142,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
         provenance(
             layer.program.digest,
             None,
-            {"steps": str(run.steps), "loss": run.loss, "batch": str(run.batch)},
+            run.settings,
             time.perf_counter() - started,
         ),
         tuple(notes),
@@ -366,7 +366,7 @@ def _mlp(run: Run) -> MLP:
 
 
 def _derived(run: Run, depth: int, point: Mapping[str, Fraction]) -> Rates:
-    one = replace(run, network=replace(_mlp(run), depth=depth))
+    one = run.of(replace(_mlp(run), depth=depth))
     try:
         return one.derive(one.program(), point)
     except ScaleError as error:

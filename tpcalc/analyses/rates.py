@@ -16,6 +16,7 @@ from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Training
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.functions import Call, Expr
@@ -26,7 +27,6 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
-from tpcalc.results import Samples
 
 __all__ = [
     "ASSUMED",
@@ -104,22 +104,38 @@ class Run:
     """A training run whose powers are asked for.
 
     Args:
-        network: The network.
-        parameterization: The powers that are given: all a_l, or that of the output alone.
-        data: Training data; None: generic data.
-        steps: Number of updates T.
-        loss: Catalogue name.
-        batch: Samples in a step.
+        training: The run; of its powers all a_l are taken, or that of the output alone.
         solved_for: ``"rates"``, or ``"multipliers"`` for the powers a_1..a_L as well.
     """
 
-    network: Architecture
-    parameterization: Parameterization
-    data: Samples | None
-    steps: int
-    loss: str = "mse"
-    batch: int = 1
+    training: Training
     solved_for: str = "rates"
+
+    @property
+    def network(self) -> Architecture:
+        """The network."""
+        return self.training.network
+
+    @property
+    def parameterization(self) -> Parameterization:
+        """The powers that are given."""
+        return self.training.parameterization
+
+    @property
+    def steps(self) -> int:
+        """The number of updates T."""
+        return self.training.steps
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What it was asked with, for the record of the answer."""
+        training = self.training
+        batch = str(training.batch)
+        return {"steps": str(self.steps), "loss": training.loss.name, "batch": batch}
+
+    def of(self, network: Architecture) -> Run:
+        """The same run of another network."""
+        return replace(self, training=self.training.replace(network=network))
 
     @cached_property
     def maps(self) -> Mapping[str, Mark]:
@@ -137,7 +153,8 @@ class Run:
     def complete(self) -> bool:
         """Whether all weights are drawn at the start and trained."""
         marks = [mark for mark in self.network.marks if mark.label in self.maps]
-        return all(mark.rate != 0 and not mark.at_zero for mark in marks)
+        rates = [mark.rate * self.training.own(mark).lr for mark in marks]
+        return all(rates) and not any(mark.at_zero for mark in marks)
 
     @property
     def shared(self) -> bool:
@@ -219,15 +236,8 @@ class Run:
                 Ex.symbol(self._symbol("m", mark.label, 0)) if multipliers and not fixed else None
             )
 
-        return probe(
-            self.network,
-            replace(self.parameterization, own=own),
-            self.data,
-            steps=self.steps,
-            loss=self.loss,
-            batch=self.batch,
-            watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())),
-        )
+        unknown = self.training.replace(parameterization=replace(self.parameterization, own=own))
+        return probe(unknown, watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())))
 
     def derive(
         self,
@@ -370,8 +380,7 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
         UsageError: A power of the activation below 1, where it has no gradient.
 
     Example:
-        >>> from tpcalc.catalog.parameterizations import lookup
-        >>> run = Run(MLP(2, "relu^p"), lookup("ac:0,a,1;0"), None, 1)
+        >>> run = Run(Training(MLP(2, "relu^p"), "ac:0,a,1;0"))
         >>> {name: str(value) for name, value in sample_point(run, run.program(), {}).items()}
         {'a': '3/4', 'p': '7/3'}
     """

@@ -85,8 +85,9 @@ class Parameterization:
         values: The parameters as given, for messages and reports.
         rates: The functions that give its learning rates, where they are not its own
             (``with_rates``).
-        entrywise: The same under optimizers whose updates are of degree 0 in the gradient (Adam,
-            sign); None: it is not defined for them.
+        entrywise: The exponents under optimizers whose updates are of degree 0 in the gradient
+            (Adam, sign); None: it is not defined for them.
+        degree: The degree that it is taken for (``under``).
         own: ``own(kind, mark, step)``: of some parameters the exponent ``"a"`` or ``"c"`` that
             stands in place of that of their layer; None: that of the layer.
 
@@ -103,6 +104,7 @@ class Parameterization:
     values: tuple[tuple[str, str], ...] = ()
     rates: tuple[RateExponent | None, RateExponent | None] = field(default=(None, None), repr=False)
     entrywise: Rule | None = field(default=None, compare=False, repr=False)
+    degree: int = 1
     own: Own | None = field(default=None, compare=False, repr=False)
 
     def under(self, degree: int) -> Parameterization:
@@ -120,16 +122,14 @@ class Parameterization:
             >>> [str(c) for c in lookup("mup").under(0).exponents(3).c]
             ['0', '1/2', '1/2', '0']
         """
-        if degree == 1:
-            return self
-        if self.entrywise is None:
+        if degree == 0 and self.entrywise is None:
             raise StudyError(
                 f"{self.text} has learning rates for gradient descent alone; the steps of an "
                 "entrywise optimizer (Adam, sign) do not grow with the gradient.",
                 hint="Use mup, ntk or standard, or give the rates as they are meant, as in "
                 "'ac:0,1/2,1;0,1/2,0'.",
             )
-        return replace(self, rule=self.entrywise)
+        return self if degree == self.degree else replace(self, degree=degree)
 
     @property
     def text(self) -> str:
@@ -177,7 +177,8 @@ class Parameterization:
                 raise StudyError(
                     f"{what} must be a whole number from {least}, not {value!r}.", where=self.name
                 )
-        return self.rule(depth, step)
+        entrywise = self.entrywise if self.degree == 0 else None
+        return (entrywise or self.rule)(depth, step)
 
 
 @dataclass(frozen=True)

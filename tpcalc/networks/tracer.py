@@ -270,6 +270,7 @@ class NetworkTracer(Tracer):
         rates: tuple[Number, Number] = (ONE, ONE),
         starts: tuple[Number, Number] = (ONE, ONE),
         law: str = "gaussian",
+        group: str = "",
     ) -> Linear:
         """A linear map with trained weights; the parameterization scales them by what they are.
 
@@ -290,6 +291,7 @@ class NetworkTracer(Tracer):
                 start at 0.
             law: The law of the entries at the start of a map between widths: ``"gaussian"``,
                 ``"orthogonal"``, ``"uniform"``, ``"rademacher"``, ``"laplace"``.
+            group: A name by which settings of training are given to both (``tp.Training``).
 
         Raises:
             TraceError: A side that is none, axes that are none, a law that there is not or that
@@ -313,18 +315,19 @@ class NetworkTracer(Tracer):
             raise misuse(
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
             )
-        mark = Mark(label or name, role, layer, rates[0], starts[0])
+        mark = Mark(label or name, role, layer, rates[0], starts[0], group)
         weights = self._declared(name, mark, law)
         shift = None
         if bias:
             start = Fraction(0) if bias == "zero" else starts[1]
             bias_name = bias_name or (f"{name}.bias" if name else "")
-            shift = self._declared(bias_name, Mark(label or name, "bias", layer, rates[1], start))
+            mark = Mark(label or name, "bias", layer, rates[1], start, group)
+            shift = self._declared(bias_name, mark)
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
 
     def parameter(
-        self, name: str = "", *, layer: int | None = None, start: Number = ONE
+        self, name: str = "", *, layer: int | None = None, start: Number = ONE, group: str = ""
     ) -> Parameter:
         """A trained vector for later, with the exponents of a bias: what uses it says where.
 
@@ -333,9 +336,11 @@ class NetworkTracer(Tracer):
             layer: Whose exponents of biases it has; by default those of the last map between
                 widths.
             start: 0: it starts at 0.
+            group: A name by which settings of training are given.
         """
         layer = self._hidden if layer is None else layer
-        return self._declared(name, Mark(name, "bias", layer, start=start))
+        mark = Mark(name, "bias", layer, start=start, group=group)
+        return self._declared(name, mark)
 
     def vector(
         self,
@@ -345,6 +350,7 @@ class NetworkTracer(Tracer):
         start: Number = ONE,
         dim: str = "n",
         axes: Mapping[str, int] | None = None,
+        group: str = "",
     ) -> Vector:
         """A trained vector, with the exponents of a bias.
 
@@ -355,9 +361,10 @@ class NetworkTracer(Tracer):
             start: 0: it starts at 0.
             dim: Its dimension class.
             axes: Finite axes of a block of them, ``{"p": 4}`` for one at each of 4 tokens.
+            group: A name by which settings of training are given.
         """
         label = name or f"b{len(self.parameters) + 1}"
-        made = self.parameter(label, layer=layer, start=start)
+        made = self.parameter(label, layer=layer, start=start, group=group)
         return made.vector(dim, axes_of(axes, label))
 
     def noise(
@@ -381,14 +388,15 @@ class NetworkTracer(Tracer):
         vector: Vector = self.at(self.recorder.add(Input(family)))
         return vector
 
-    def gain(self, name: str = "", *, layer: int | None = None) -> Vector:
+    def gain(self, name: str = "", *, layer: int | None = None, group: str = "") -> Vector:
         """A trained vector of factors that start at 1.
 
         Args:
             name: Its name.
             layer: Whose exponents of biases it has.
+            group: A name by which settings of training are given.
         """
-        return 1 + self.vector(name, layer=layer, start=Fraction(0))
+        return 1 + self.vector(name, layer=layer, start=Fraction(0), group=group)
 
     def watch(self, what: str, label: str | int, value: Value) -> None:
         """Report a value of a run as ``what[label,t,i]``, and its gradient as ``dwhat``.

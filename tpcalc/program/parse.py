@@ -120,7 +120,8 @@ class Reader:
         self.parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
             "dim": (_DIM, "dim NAME RATIO", self._dim),
             "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...] "
-                       "[param LABEL ROLE LAYER [rate NUMBER] [start NUMBER]]", self._family),
+                       "[param LABEL ROLE LAYER [rate NUMBER] [start NUMBER] [group NAME]]",
+                       self._family),
             "output": (_OUTPUT, "output NAME %REF", self._output),
         }  # fmt: skip
 
@@ -174,9 +175,10 @@ class Reader:
         means = _numbers(mean) if mean else ()
         mark = None
         if param is not None:
-            role, layer, *given = of
-            rate, start = (Fraction(1) if text is None else parse_number(text) for text in given)
-            mark = Mark(quoted(param), role, int(layer), rate, start)
+            role, layer, *numbers, group = of
+            rate, start = (Fraction(1) if text is None else parse_number(text) for text in numbers)
+            group = "" if group is None else quoted(group)
+            mark = Mark(quoted(param), role, int(layer), rate, start, group)
         family = Family(
             quoted(name), found.width, found.axes, law or "gaussian", means, rows, mark=mark
         )
@@ -219,7 +221,7 @@ _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
     r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
     rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?"
-    r"(?: start ([0-9eE+./-]+))?)?"
+    rf"(?: start ([0-9eE+./-]+))?(?: group ({NAME}))?)?"
 )
 _OUTPUT = re.compile(rf"({NAME}) %([0-9]+)")
 _WORDS = {form_of(kind).word: kind for kind in NODE_TYPES}

@@ -121,4 +121,5 @@ def _family(family: Family) -> str:
         line += f" param {name_text(mark.label)} {mark.role} {mark.layer}"
         line += f" rate {number_text(mark.rate)}" if mark.rate != 1 else ""
         line += f" start {number_text(mark.start)}" if mark.start != 1 else ""
+        line += f" group {name_text(mark.group)}" if mark.group else ""
     return line
