@@ -1,7 +1,7 @@
 """Programs of a batch of inputs as programs of one of them, which averages over the others.
 
 All inputs of a batch are alike, so that their layers need no copies: an axis of inputs is dropped,
-and an average over it becomes a matrix of its own, which the walk of ``stretches`` knows by name.
+and an average over it becomes a matrix of its own, which readings know (``Family.averages``).
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from tpcalc.errors import StudyError
 from tpcalc.functions.numbers import Number
 from tpcalc.program.base import Table, references, renumbered
-from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
+from tpcalc.program.family import AVERAGE, Family
+from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
 from tpcalc.program.program import Builder, Program
 
-__all__ = ["AVERAGE", "of_one_input"]
-
-AVERAGE = "the average over the batch"
+__all__ = ["of_one_input"]
 
 
 def of_one_input(program: Program, axis: str, refused: Callable[[str], StudyError]) -> Program:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
-from tpcalc.networks.network import INPUT, Architecture, traced
+from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
 from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import celled
@@ -31,21 +31,23 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Scale,
 )
+from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.signal import operations
-from tpcalc.signal.batch import AVERAGE, of_one_input
+from tpcalc.signal.batch import of_one_input
 from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
 from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, holds, linear, squared
 
-__all__ = ["STRETCH_RULES", "stretches"]
+__all__ = ["STRETCH_RULES", "alone", "stretches"]
 
 HALF = as_ex(Fraction(1, 2))
 POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
-FEATURES = 2  # enough to see whether every number of an input is read alike
+NUMBERS = 2  # enough to see whether every number of an input is read alike
+ALIKE = (FEATURES, OUT)  # axes whose cells are one layer: numbers of an input, outputs of a readout
 Value = Part | Expr | None
 Nodes = dict[int, tuple[Ref, tuple[int, ...], float]]  # of layers: node, cell, factor
 
@@ -71,7 +73,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'layer norm', 'tanh', 'dense', 'layer norm', 'tanh', 'dense']
     """
-    whole = traced(network, FEATURES * network.tokens, 1)
+    whole = alone(network, traced(network, NUMBERS * network.tokens, 1))
     outs = [(name, ref) for name, ref in whole.outputs if name.partition("[")[0] == "f"]
     if len(outs) > 1:
         raise StudyError(
@@ -81,12 +83,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             hint="Leave one readout; all outputs of one readout are alike.",
         )
     outputs = dict(whole.types[outs[0][1]].axes).get(OUT)
-    batch = _batch(network)
-    if batch is None:
-        program = celled(whole)
-    else:
-        one = of_one_input(whole, batch[0], lambda place: _joined(network, place))
-        program = celled(one)
+    program = celled(whole)
     out = next(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
     needed = cone(program.nodes, [out])
 
@@ -95,15 +92,32 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             raise error
         return None
 
-    features = tuple(f"{INPUT}[{index}]" for index in range(FEATURES))
-    size = None if batch is None else batch[1]
-    state = _Stretches(program, start, size, features=features, outputs=outputs)
+    features = tuple(f"{INPUT}[{index}]" for index in range(NUMBERS))
+    batch = _batch(network)
+    state = _Stretches(program, start, None if batch is None else batch[1], features=features, outputs=outputs)
     values = interpret(program, replace(STRETCH_RULES, lost=lost), state)
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
         raise state.refused(out, "at its start the output of the network is a constant")
-    nodes = {} if batch else _nodes(state, values) | {0: (whole.inputs[INPUT], (), 1.0)}
-    return _graph(state, values, state.layer(out, state.settled(out, found)), nodes)
+    end = state.layer(out, state.settled(out, found))
+    nodes = _nodes(state, values, whole) | {0: (whole.inputs[INPUT], (), 1.0)}
+    return _graph(state, values, end, nodes)
+
+
+def alone(network: Architecture, program: Program) -> Program:
+    """The program of one input of a batch; where inputs are no batches, the program.
+
+    Args:
+        network: The network.
+        program: What it writes.
+
+    Raises:
+        StudyError: An input has several axes, or its cells are joined otherwise than by averages.
+    """
+    batch = _batch(network)
+    if batch is None:
+        return program
+    return of_one_input(program, batch[0], lambda place: _joined(network, place))
 
 
 def _batch(network: Architecture) -> tuple[str, int | None] | None:
@@ -201,7 +215,7 @@ def _input(node: Input, ref: Ref, values: list[Value], state: _Stretches) -> Val
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> Value:
     read = state.vector(ref, values[node.vector])
     family = matrix_of(state.program.nodes, node).family
-    if family.name.startswith(AVERAGE):
+    if family.averages:
         return state.batched(ref, read)
     if values[node.matrix] is not None or (read.head is None and read.expr == const(0)):
         return Part(None, const(0))
@@ -382,7 +396,9 @@ def _graph(
     """
     last, weight = end
     if weight != 1:
-        last = state.add(Made(Addition((weight,)), (last,), frozenset(), False))
+        below, last = last, state.add(Made(Addition((weight,)), (last,), frozenset(), False))
+        if below in nodes:
+            nodes[last] = (*nodes[below][:2], nodes[below][2] * float(weight))
     made, names = state.made, list(_names(state, values))
     kept = {head for _, head in names}
     readers = _readers(made, last)
@@ -454,20 +470,29 @@ def _names(state: _Stretches, values: list[Value]) -> Iterator[tuple[str, int]]:
             yield name, head
 
 
-def _nodes(state: _Stretches, values: list[Value]) -> Nodes:
+def _nodes(state: _Stretches, values: list[Value], whole: Program) -> Nodes:
     """For layers the first node that is a multiple of it, the cell, and what the layer is of it."""
     found: Nodes = {}
     for name, ref in state.program.outputs:
         head, factor = _multiple(state, values[ref])
         if name.startswith("%") and head is not None:
             node, _, cells = name[1:].rstrip("]").partition("[")
-            cell = tuple(map(int, cells.split(","))) if cells else ()
+            places = tuple(map(int, cells.split(","))) if cells else ()
+            axes = whole.types[int(node)].axes
+            cell = tuple(
+                place for place, (axis, _) in zip(places, axes, strict=True) if axis not in ALIKE
+            )
             found.setdefault(head, (int(node), cell, 1 / float(factor)))
     return found
 
 
 def _multiple(state: _Stretches, value: Value) -> tuple[int | None, Number]:
     """The layer that a vector is a multiple of, and the multiple."""
+    if isinstance(value, Expr):
+        for own in state.numbers:
+            number, function = _numbered(substitute(value, {own: Var(0)}))
+            if (0, function) in state.bent:
+                return state.bent[0, function], number
     if not isinstance(value, Part) or value.head is None or value.power != ZERO:
         return None, 0
     known = state.bent.get((value.head, value.expr))

@@ -11,7 +11,7 @@ from tpcalc.results import Method
 from tpcalc.signal.answer import nonlinearity
 from tpcalc.signal.architectures import Design, mlp, resnet
 from tpcalc.signal.measured import Sampling
-from tpcalc.signal.network import network_of, steps_of
+from tpcalc.signal.network import network_of
 from tpcalc.signal.nonlinearity import nlc
 from tpcalc.signal.reading import propagate
 
