@@ -11,6 +11,7 @@ from tpcalc.networks.network import Architecture, traced
 from tpcalc.networks.own import as_network
 from tpcalc.program.base import references
 from tpcalc.program.program import Program
+from tpcalc.signal.batch import alone
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import (
     Activation,
@@ -26,7 +27,7 @@ from tpcalc.signal.operations import (
     SharedBias,
 )
 from tpcalc.signal.reading import Layers, layers
-from tpcalc.signal.stretches import NUMBERS, POWERS, alone
+from tpcalc.signal.stretches import NUMBERS, POWERS
 
 if TYPE_CHECKING:
     from tpcalc.finite.networks.network import DrawnNetwork
@@ -71,7 +72,8 @@ def network_of(
         dtype: ``"float64"``, ``"float32"`` or ``"bfloat16"``.
 
     Raises:
-        UsageError: A rank or a width that no whole number of neurons has.
+        UsageError: A rank or a width that no whole number of neurons has; layers that are no
+            network.
         StudyError: Features that the axes of an input cannot share, an infinite batch whose inputs
             are joined otherwise than by averages.
         MissingBackend: No torch, or no such device.
@@ -111,9 +113,7 @@ def _followed(network: Architecture) -> LayerGraph | None:
         return None
 
 
-def _written(
-    network: Architecture, graph: LayerGraph | None, inputs: int, outputs: int
-) -> Program:
+def _written(network: Architecture, graph: LayerGraph | None, inputs: int, outputs: int) -> Program:
     """The program: of one input where the cells of an axis are a batch."""
     if network.infinite or (network.axes and graph is not None):
         return alone(network, traced(network, network.tokens * inputs, outputs))

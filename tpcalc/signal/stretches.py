@@ -36,13 +36,13 @@ from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.signal import operations
-from tpcalc.signal.batch import of_one_input
+from tpcalc.signal.batch import alone, batch_of
 from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
 from tpcalc.signal.parts import NOTHING, ZERO, Made, Part, holds, linear, squared
 
-__all__ = ["STRETCH_RULES", "alone", "stretches"]
+__all__ = ["STRETCH_RULES", "stretches"]
 
 HALF = as_ex(Fraction(1, 2))
 POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
@@ -93,8 +93,8 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         return None
 
     features = tuple(f"{INPUT}[{index}]" for index in range(NUMBERS))
-    batch = _batch(network)
-    state = _Stretches(program, start, None if batch is None else batch[1], features=features, outputs=outputs)
+    _, size = batch_of(network)
+    state = _Stretches(program, start, size, features=features, outputs=outputs)
     values = interpret(program, replace(STRETCH_RULES, lost=lost), state)
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
@@ -102,44 +102,6 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
     end = state.layer(out, state.settled(out, found))
     nodes = _nodes(state, values, whole) | {0: (whole.inputs[INPUT], (), 1.0)}
     return _graph(state, values, end, nodes)
-
-
-def alone(network: Architecture, program: Program) -> Program:
-    """The program of one input of a batch; where inputs are no batches, the program.
-
-    Args:
-        network: The network.
-        program: What it writes.
-
-    Raises:
-        StudyError: An input has several axes, or its cells are joined otherwise than by averages.
-    """
-    batch = _batch(network)
-    if batch is None:
-        return program
-    return of_one_input(program, batch[0], lambda place: _joined(network, place))
-
-
-def _batch(network: Architecture) -> tuple[str, int | None] | None:
-    """The axis of an input that is a batch, and its size; None: infinite.
-
-    Raises:
-        StudyError: Inputs have several axes.
-    """
-    if len(network.axes) > 1:
-        raise _joined(network, network.name)
-    for axis, size in network.axes.items():
-        return axis, None if axis in network.infinite else size
-    return None
-
-
-def _joined(network: Architecture, place: str) -> StudyError:
-    return StudyError(
-        f"the recursion does not hold: an input of {network.words} is {network.tokens} vectors, "
-        "whose layers are not independent where they are joined otherwise than by batch norm.",
-        where=place,
-        hint="tp.kernel takes such networks.",
-    )
 
 
 @dataclass
@@ -396,9 +358,9 @@ def _graph(
     """
     last, weight = end
     if weight != 1:
-        below, last = last, state.add(Made(Addition((weight,)), (last,), frozenset(), False))
-        if below in nodes:
-            nodes[last] = (*nodes[below][:2], nodes[below][2] * float(weight))
+        made_of, last = last, state.add(Made(Addition((weight,)), (last,), frozenset(), False))
+        if made_of in nodes:
+            nodes[last] = (*nodes[made_of][:2], nodes[made_of][2] * float(weight))
     made, names = state.made, list(_names(state, values))
     kept = {head for _, head in names}
     readers = _readers(made, last)

@@ -74,7 +74,9 @@ def test_second_moment_and_rank_of_weights(family: Any, rank: float) -> None:
     ("rows", "columns", "rank"),
     [(8, 8, 0.5), (8, 8, 1), (8, 20, 0.25), (20, 8, Fraction(2, 5)), (20, 8, 1)],
 )
-def test_singular_values_of_orthogonal_weights(rows: int, columns: int, rank: float | Fraction) -> None:
+def test_singular_values_of_orthogonal_weights(
+    rows: int, columns: int, rank: float | Fraction
+) -> None:
     word = Dense(4.0, "orthogonal", rank if rank < 1 else None)
     values = np.linalg.svd(matrix(word, rows, columns).numpy(), compute_uv=False)
     # A full rank that the fan-in does not allow keeps the second moment instead.
