@@ -136,9 +136,9 @@ def _network(
     network = network_of(source, width, width, seed, sampling.device, sampling.dtype)
     if len(network.taps) <= graph.last:
         raise StudyError(
-            "its layers are written otherwise for other numbers of features.",
+            "the layers of the recursion are no values of the forward pass.",
             where="networks of finite width",
-            hint="Write a forward pass that does not depend on the size of its data.",
+            hint="Write a forward pass whose lines do not depend on the size of its data.",
         )
     network.taps = network.taps[: last + 1]
     x = gaussian_inputs(

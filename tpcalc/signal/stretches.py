@@ -8,7 +8,8 @@ is one error that names the node and the user's line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -19,7 +20,7 @@ from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
 from tpcalc.networks.tracer import OUT
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import celled
-from tpcalc.program.base import cone
+from tpcalc.program.base import cone, references
 from tpcalc.program.family import Family
 from tpcalc.program.nodes import (
     Data,
@@ -388,7 +389,9 @@ def _graph(
                     number = Fraction(1)
                 weights.append(number)
             if weights == [1]:
-                place[index] = place[parents[0]]
+                place[index] = at = place[parents[0]]
+                if layers[at].node is None:
+                    layers[at] = replace(layers[at], node=nodes.get(index))
                 continue
             operation = Addition(tuple(weights))
         place[index] = len(layers)
@@ -426,39 +429,55 @@ def _terms(
 
 def _names(state: _Stretches, values: list[Value]) -> Iterator[tuple[str, int]]:
     """What the network reports, where it is a layer."""
+    multiples = _multiples(state)
     for name, ref in state.program.outputs:
-        head, factor = _multiple(state, values[ref])
-        if head is not None and factor == 1 and not name.startswith("%"):
-            yield name, head
+        for head, factor in multiples(values[ref]):
+            if factor == 1 and not name.startswith("%"):
+                yield name, head
+                break
 
 
 def _nodes(state: _Stretches, values: list[Value], whole: Program) -> Nodes:
-    """For layers the first node that is a multiple of it, the cell, and what the layer is of it."""
+    """For layers the first node that is a multiple of it, the cell, and what the layer is of it.
+
+    The layer itself stands for a multiple that nothing else reads.
+    """
     found: Nodes = {}
+    readers = Counter(own for node in whole.nodes for own in references(node))
+    multiples = _multiples(state)
     for name, ref in state.program.outputs:
-        head, factor = _multiple(state, values[ref])
-        if name.startswith("%") and head is not None:
-            node, _, cells = name[1:].rstrip("]").partition("[")
-            places = tuple(map(int, cells.split(","))) if cells else ()
-            axes = whole.types[int(node)].axes
-            cell = tuple(
-                place for place, (axis, _) in zip(places, axes, strict=True) if axis not in ALIKE
-            )
-            found.setdefault(head, (int(node), cell, 1 / float(factor)))
+        if not name.startswith("%"):
+            continue
+        number, _, cells = name[1:].rstrip("]").partition("[")
+        node, places = int(number), map(int, cells.split(",") if cells else ())
+        axes = zip(places, (axis for axis, _ in whole.types[node].axes), strict=True)
+        cell = tuple(place for place, axis in axes if axis not in ALIKE)
+        for head, factor in multiples(values[ref]):
+            first = found.setdefault(head, (node, cell, 1 / float(factor)))[0]
+            if factor == 1 and readers[first] == 1 and first in references(whole.nodes[node]):
+                found[head] = node, cell, 1.0
     return found
 
 
-def _multiple(state: _Stretches, value: Value) -> tuple[int | None, Number]:
-    """The layer that a vector is a multiple of, and the multiple."""
-    if isinstance(value, Expr):
-        for own in state.numbers:
-            number, function = _numbered(substitute(value, {own: Var(0)}))
-            if (0, function) in state.bent:
-                return state.bent[0, function], number
-    if not isinstance(value, Part) or value.head is None or value.power != ZERO:
-        return None, 0
-    known = state.bent.get((value.head, value.expr))
-    if known is not None:
-        return known, 1
-    pair = linear(value.expr)
-    return (value.head, pair[0]) if pair is not None and pair[1] == 0 else (None, 0)
+def _multiples(state: _Stretches) -> Callable[[Value], Iterator[tuple[int, Number]]]:
+    """A function that gives the layers that a value is a multiple of, and the multiples."""
+    bent: dict[tuple[int | None, Expr], list[tuple[Number, int]]] = {}
+    for (head, expr), layer in state.bent.items():
+        number, rest = _numbered(expr)
+        bent.setdefault((head, rest), []).append((number, layer))
+
+    def found(value: Value) -> Iterator[tuple[int, Number]]:
+        parts: list[Part] = []
+        if isinstance(value, Expr):
+            parts = [Part(0, substitute(value, {own: Var(0)})) for own in state.numbers]
+        elif value is not None and value.head is not None and value.power == ZERO:
+            parts = list(dict.fromkeys((value, state.based(value))))
+            pair = linear(value.expr)
+            if pair is not None and pair[1] == 0:
+                yield value.head, pair[0]
+        for part in parts:
+            number, rest = _numbered(part.expr)
+            for own, layer in bent.get((part.head, rest), ()):
+                yield layer, number / own
+
+    return found
