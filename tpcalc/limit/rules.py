@@ -50,7 +50,11 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
     if len(family.width) == 2:
         return None  # its products have the rules
     if family.width:
-        return Series(((ZERO, context.add(Start(family.name, node.index), family.dim)),))
+        start = Start(family.name, node.index)
+        item = context.add(start, family.dim)  # also of a vector that is 0, for its dimension
+        if family.means[node.index] == 0 and not context.varies(start):
+            return Series(())
+        return Series(((ZERO, item),))
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))

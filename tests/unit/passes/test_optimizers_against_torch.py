@@ -29,7 +29,12 @@ NETWORKS = {
     "layer norm": lambda: tp.MLP(2, "tanh", norm="layer"),
 }
 SETTINGS: dict[str, tuple[str, dict[str, Any], Callable[..., Any], dict[str, Any]]] = {
-    "momentum": ("momentum", {"decay": "0.05"}, torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.05}),
+    "momentum": (
+        "momentum",
+        {"decay": "0.05"},
+        torch.optim.SGD,
+        {"momentum": 0.9, "weight_decay": 0.05},
+    ),
     "nesterov": (
         "nesterov",
         {"decay": "0.05"},
