@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions.atoms import Atom, Facts
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, mul
+from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, mul, walk
+from tpcalc.functions.fn import Fn
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
 
-__all__ = ["RECIPROCAL", "Quotient", "quotient", "reciprocal"]
+__all__ = ["RECIPROCAL", "Quotient", "divides", "quotient", "reciprocal"]
 
 RECIPROCAL = "reciprocal"
 
@@ -24,6 +26,7 @@ def reciprocal(power: Fraction) -> Atom:
         power: The power, above 0.
 
     Example:
+        >>> from tpcalc.functions import Var
         >>> reciprocal(Fraction(1, 2))(Var(0)).text
         'reciprocal[1/2](x0)'
     """
@@ -43,6 +46,16 @@ def reciprocal(power: Fraction) -> Atom:
 
     facts = Facts(homogeneity=-power, kinks=(0.0,), growth=None, least=0.0)
     return Atom(RECIPROCAL, evaluate, derivative, facts, (power,), display)
+
+
+@lru_cache(maxsize=4096)
+def divides(fn: Fn) -> bool:
+    """Whether a function holds a reciprocal.
+
+    Args:
+        fn: The function.
+    """
+    return any(isinstance(part, Call) and part.atom.name == RECIPROCAL for part in walk(fn.expr))
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,7 @@ def quotient(expr: Expr) -> Quotient | None:
         expr: A product.
 
     Example:
+        >>> from tpcalc.functions import Var
         >>> first, second = Var(0) + Var(1), Var(0) ** 2 + Var(1) ** 2
         >>> quotient(2 * first * reciprocal(Fraction(1, 2))(second)).squares.text
         'x0**2 + x1**2'

@@ -7,17 +7,19 @@ that average 0, z is a fluctuation of n^(-1/2), of which a bound is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
+from tpcalc.functions.reciprocal import divides
 from tpcalc.limit.algebra import DENSE, Asked, Setting
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
+from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, OuterExpect
 from tpcalc.limit.law import Density
 from tpcalc.limit.pieces import Value
@@ -63,7 +65,10 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         return _answer(asked, slots, context, ref)
 
     place = context.program.place(ref)
-    setting = Setting(context.ranking, ask, frozenset(), place, context.exploded, context.fresh)
+    gated = frozenset(Var(form) for form in _gated(node, values, context))
+    setting = Setting(
+        context.ranking, ask, frozenset(), place, context.exploded, context.fresh, gated
+    )
     try:
         found = expand(node.fn.expr, arguments, setting)
     except ScaleError:
@@ -96,6 +101,23 @@ def _forms(node: OuterNonlin, values: Sequence[Any], context: Context) -> list[S
         keep = context.ranking.keep(terms, rests, softs, drifts, _joined)
         found.append(keep)
     return found
+
+
+def _gated(node: OuterNonlin, values: Sequence[Any], context: Context) -> Iterator[int]:
+    """The forms that are exactly 0 where their terms are: both sides of all their products are."""
+    if not divides(node.fn):
+        return
+    known = {ref: vanishes_exactly(ref, values, context) for ref in (*node.rows, *node.cols)}
+    for form in range(node.fn.vectors):
+        pairs = [
+            (row, col)
+            for row, col, own in zip(node.rows, node.cols, node.forms, strict=True)
+            if own == form
+        ]
+        sizes = {plus(values[r].lead, values[c].lead) for r, c in pairs if values[r].terms}
+        several = len(pairs) == 1 or (len(sizes) == 1 and context.ranking.depth > 0)
+        if several and all(known[row] and known[col] for row, col in pairs):
+            yield form
 
 
 def _joined(items: list[Pairs]) -> tuple[Pairs, bool]:

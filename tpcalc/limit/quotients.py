@@ -7,7 +7,7 @@ is large. Together they are of degree 0 and bounded, and vary as a jump does whe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.functions.expr import Const, Expr, Var, add, const, mul, walk
@@ -25,11 +25,21 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An argument: its series, and the numbers in front of it and of its square."""
+    """An argument: its series, the numbers in front of it and of its square, and its gate.
+
+    One that is gated is exactly 0 where its terms are.
+    """
 
     series: Terms
     linear: Expr
     square: Expr
+    gated: bool
+
+    def after(self, leading: bool) -> _Part:
+        """What is left of it where the leading term is 0."""
+        terms = self.series.terms[1:] if leading else self.series.terms
+        rest = None if self.gated else self.series.rest
+        return replace(self, series=Series(terms, rest))
 
 
 def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) -> Terms | None:
@@ -40,7 +50,9 @@ def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) 
         expand: The series of an expression.
         setting: Comparisons and facts about the arguments.
     """
-    parts = [_Part(expand(root), const(b), const(a)) for root, b, a in found.parts]
+    parts = [
+        _Part(expand(root), const(b), const(a), root in setting.gated) for root, b, a in found.parts
+    ]
     sizes = [part.series.lead for part in parts if not part.series.is_zero]
     if found.shift == const(0):
         return _ratio(parts, None, setting)
@@ -65,20 +77,18 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
     for part in parts[1:]:
         power = part.series.terms[0][0]
         size = power if sign(minus(power, size)) > 0 else size
-    scaled = [part.series.shift(minus(ZERO, size)) for part in parts]
-    first = [series.terms[0][1] if sign(series.terms[0][0]) == 0 else None for series in scaled]
-    later = [
-        Series(series.terms if own is None else series.terms[1:], series.rest)
-        for series, own in zip(scaled, first, strict=True)
-    ]
-    hard, moved = None, None if beside is None else beside.shift(minus(ZERO, size))
+    parts = [replace(part, series=part.series.shift(minus(ZERO, size))) for part in parts]
+    first = [part for part in parts if sign(part.series.terms[0][0]) == 0]
+    later = [part.after(part in first) for part in parts]
+    hard: Rest | None = None
     drift: Rest | None = None
-    for series, rest in zip(scaled, later, strict=True):
-        hard = ranking.larger(hard, ranking.bound(rest))
-        moved = ranking.larger(moved, series.soft)
-        drift = ranking.larger(drift, series.drift)
-    moved = ranking.larger(moved, hard)
-    leading = [(part, own) for part, own in zip(parts, first, strict=True) if own is not None]
+    moved = None if beside is None else beside.shift(minus(ZERO, size))
+    for part, left in zip(parts, later, strict=True):
+        rest = Series(left.series.terms, part.series.rest)  # of a gate it moves what is open
+        hard = ranking.larger(hard, ranking.bound(left.series))
+        moved = ranking.larger(moved, ranking.larger(ranking.bound(rest), part.series.soft))
+        drift = ranking.larger(drift, part.series.drift)
+    leading = [(part, part.series.terms[0][1]) for part in first]
     clear = _clear([own for _, own in leading], setting)
     soft, drift = (None if b is None else flips(b, clear or 1, setting) for b in (moved, drift))
     squares = add(mul((part.square, own, own)) for part, own in leading)
@@ -88,16 +98,12 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
     whole: Terms = Series(terms, None, soft, drift)
     if clear or hard is None:
         return whole
-    setting.ask(Asked("told", squares))  # there the next order decides
-    if not ranking.depth or not any(series.terms for series in later):
+    for _, own in leading:  # where all are 0 the next order decides
+        setting.ask(Asked("told", own))
+    if not ranking.depth or not any(part.series.terms for part in later):
         gate = mul((AT_ZERO(squares), hidden(next(setting.fresh))(squares)))
         return summed([whole, Series(((ZERO, gate),))], setting)
-    on_zero = _ratio(
-        [_Part(own, part.linear, part.square) for own, part in zip(later, parts, strict=True)],
-        None,
-        setting,
-    )
-    gated = multiplied(Series(((ZERO, AT_ZERO(squares)),)), on_zero, setting)
+    gated = multiplied(Series(((ZERO, AT_ZERO(squares)),)), _ratio(later, None, setting), setting)
     return summed([whole, *([] if is_null(gated) else [gated])], setting)
 
 

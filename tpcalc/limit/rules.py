@@ -8,9 +8,11 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
+from tpcalc.functions.reciprocal import divides
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
+from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, Product, Start
 from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
@@ -135,6 +137,7 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
         [values[r] for r in vectors],
         [context.ranking.as_factor(values[r]) for r in scalars],
         ref,
+        tuple(vanishes_exactly(r, values, context) for r in vectors) if divides(fn) else (),
     )
     dim = context.dim(ref)
     total: dict[Power, LRef] = {}
