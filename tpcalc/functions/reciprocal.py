@@ -50,12 +50,12 @@ def reciprocal(power: Fraction) -> Atom:
 
 @lru_cache(maxsize=4096)
 def divides(fn: Fn) -> bool:
-    """Whether a function holds a reciprocal.
+    """Whether a function holds a quotient.
 
     Args:
         fn: The function.
     """
-    return any(isinstance(part, Call) and part.atom.name == RECIPROCAL for part in walk(fn.expr))
+    return any(quotient(part) is not None for part in walk(fn.expr))
 
 
 @dataclass(frozen=True)

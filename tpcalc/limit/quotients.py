@@ -100,7 +100,8 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
         return whole
     for _, own in leading:  # where all are 0 the next order decides
         setting.ask(Asked("told", own))
-    if not ranking.depth or not any(part.series.terms for part in later):
+    deep = ranking.depth and any(part.series.terms for part in later)
+    if not deep or beside is not None:  # there what is added to the root counts
         gate = mul((AT_ZERO(squares), hidden(next(setting.fresh))(squares)))
         return summed([whole, Series(((ZERO, gate),))], setting)
     gated = multiplied(Series(((ZERO, AT_ZERO(squares)),)), _ratio(later, None, setting), setting)
