@@ -10,7 +10,7 @@ Networks:
     MLP, ResNet, RNN; network, Network (one's own); layers: attention, convolutions, recurrent
     cells, norms and more to write networks with; layer_norm, rms_norm
 Programs of training runs:
-    train, Samples, digits, csv; images (labelled, for classification)
+    Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
     dependencies, corrections, initial_weights (what limits are functions of),
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from tpcalc.catalog.layers.norms import layer_norm as layer_norm
     from tpcalc.catalog.layers.norms import rms_norm as rms_norm
     from tpcalc.catalog.public import function as function
+    from tpcalc.catalog.training import Training as Training
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
     from tpcalc.data import digits as digits
@@ -101,6 +102,7 @@ _HOMES = {
     "ResNet": "tpcalc.catalog.architectures.resnet",
     "Samples": "tpcalc.results",
     "Tracer": "tpcalc.dsl",
+    "Training": "tpcalc.catalog.training",
     "card": "tpcalc.theorems.card",
     "check": "tpcalc.analyses.check",
     "closed_form": "tpcalc.evaluate.expect",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from agreements.own_networks import NETWORKS
+from layered import Activation, Addition, BatchNorm, Dense, Input, chain
 
 import tpcalc as tp
 from tpcalc import layers as L
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.networks.network import written
+from tpcalc.networks.network import traced, written
 from tpcalc.networks.own import as_network
 from tpcalc.passes.split import split
 from tpcalc.program.nodes import Data
@@ -178,6 +183,76 @@ def test_layers_are_those_of_the_recursion() -> None:
     torch.testing.assert_close(layers[-1], network(x))
     assert network.is_bottleneck(1, len(layers) - 1) and not network.is_bottleneck(2, 4)
     torch.testing.assert_close(network.between(1, len(layers) - 1)(layers[1]), layers[-1])
+
+
+TABLE = json.loads(
+    (Path(__file__).parents[1] / "unit" / "signal" / "lines.json").read_text(encoding="utf-8")
+)
+WRITTEN = {
+    "batch norm": tp.signal.mlp(2, tp.signal.Design("tanh", 1.5, 0.1, "batch")),
+    "residual batch norm": tp.signal.resnet(2, tp.signal.Design("relu", 1.5, 0.1, "batch")),
+    "low rank": tp.signal.mlp(2, tp.signal.Design("tanh", 4, 0.1, rank=0.25, bias="span")),
+    "masks": chain(
+        Input(), [Dense(2), Activation("tanh"), Dense(4, "padded", 0.25), Activation("relu")]
+    ),
+    "activation of the inputs": chain(Input(), [Activation("tanh"), Dense(1.5), BatchNorm()]),
+    "multiple of a layer": chain(Input(), [Dense(2)]).then(Addition((2.0,))),
+    "outputs": chain(Input(), [Dense(2), Activation("tanh"), Dense(3, outputs=4)]),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_layers_are_what_the_network_reports(name: str) -> None:
+    """Every layer of the recursion is shown, and is the value of its name."""
+    network, graph = tp.signal.network_of(WRITTEN[name], 16, 6), tp.signal.layers(WRITTEN[name])
+    x = tp.signal.gaussian_inputs(7, 6)
+    layers, values = network.layers(x), network.values(x)
+    assert [tap.parents for tap in network.taps] == [layer.parents for layer in graph.layers]
+    reported = {key: index for key, index in graph.names if key.startswith("h[")}
+    assert reported or name in ("multiple of a layer", "activation of the inputs")
+    for key, index in reported.items():
+        torch.testing.assert_close(layers[index], values[key], rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(layers[-1], network(x), rtol=1e-12, atol=1e-12)
+    for index, tap in list(enumerate(network.taps))[1:]:
+        alone = network.layer(index, [layers[parent] for parent in tap.parents])
+        torch.testing.assert_close(alone, layers[index], rtol=1e-12, atol=1e-12)
+
+
+def recorded() -> Iterator[Any]:
+    for kind, act, norm, family, rank, bias, batch, _ in TABLE["designs"]:
+        share = Fraction(rank) if isinstance(rank, str) else rank
+        design = tp.signal.Design(act, Fraction(3, 2), 0.1, norm, family, share, bias, batch)
+        yield (tp.signal.mlp if kind == "mlp" else tp.signal.resnet)(2, design)
+    for seed, batch, _ in TABLE["macro_layers"]:
+        yield tp.signal.drawn_macro_layers(seed).network(batch)
+    for _, lines, _ in TABLE["texts"]:
+        yield tp.signal.parse_graph("\n".join(lines))
+
+
+def test_every_layer_of_recorded_networks_is_shown() -> None:
+    """Also of random macro-layers: each is what it is computed from, put through its part."""
+    x = tp.signal.gaussian_inputs(9, 6)
+    for net in recorded():
+        network, graph = tp.signal.network_of(net, 16, 6), tp.signal.layers(net)
+        layers = network.layers(x)
+        assert [tap.parents for tap in network.taps] == [layer.parents for layer in graph.layers]
+        for index, tap in list(enumerate(network.taps))[1:]:
+            alone = network.layer(index, [layers[parent] for parent in tap.parents])
+            torch.testing.assert_close(alone, layers[index], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [tp.signal.mlp, tp.signal.resnet])
+def test_the_batch_at_hand_is_the_axis_of_the_program(kind: Any) -> None:
+    """The program of one input that averages over its batch, beside the one of all inputs."""
+    net = kind(2, tp.signal.Design("tanh", 1.5, 0.1, "batch", batch=8))
+    x = tp.signal.gaussian_inputs(8, 5)
+    network = tp.signal.network_of(net, 12, 5, seed=SEED)
+    whole = DrawnNetwork(traced(net, 8 * 5, 12), 12, seed=SEED)
+    assert whole.parameters.keys() == network.parameters.keys()
+    for name, parameter in whole.parameters.items():
+        parameter.copy_(network.parameters[name])
+    found = whole(x.reshape(1, -1)).reshape(8, 12)
+    torch.testing.assert_close(network(x), found, rtol=1e-12, atol=1e-12)
 
 
 def test_measured_networks_are_the_network_itself() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from layered import Activation, Dense, drawn
 
-from tpcalc.catalog.activations import lookup
-from tpcalc.finite.layered.network import Layered
-from tpcalc.finite.layered.steps import Dense, Elementwise, Input
+from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
 from tpcalc.finite.surrogates import gaussian_inputs
@@ -20,21 +19,21 @@ GROUP = "20 layers of width 1000, 1000 inputs"
 
 
 @pytest.fixture(scope="module")
-def network() -> Layered:
-    relu = Elementwise(lookup("relu").fn)
-    return Layered([Input(), *[Dense(2.0), relu] * DEPTH, Dense(size=10)], WIDTH, WIDTH)
+def network() -> DrawnNetwork:
+    words = [*[Dense(2.0), Activation("relu")] * DEPTH, Dense(outputs=10)]
+    return drawn(words, WIDTH, WIDTH)
 
 
 @pytest.mark.benchmark(group=GROUP)
 @pytest.mark.parametrize("estimator", ["backward", "forward"])
-def test_coefficient(benchmark: Any, network: Layered, estimator: Any) -> None:
+def test_coefficient(benchmark: Any, network: DrawnNetwork, estimator: Any) -> None:
     x = gaussian_inputs(INPUTS, WIDTH)
     found = benchmark.pedantic(lambda: nlc(network, x, estimator=estimator), rounds=1)
     assert found.nlc.stderr < 0.03 * found.nlc.value
 
 
 @pytest.mark.benchmark(group=GROUP)
-def test_all_layers(benchmark: Any, network: Layered) -> None:
+def test_all_layers(benchmark: Any, network: DrawnNetwork) -> None:
     x = gaussian_inputs(INPUTS, WIDTH)
     rows = benchmark.pedantic(lambda: layer_metrics(network, x), rounds=1)
     assert len(rows) == 2 * DEPTH + 2

@@ -19,7 +19,7 @@ SHAPES = ((6, 3), (6, 6), (12, 6), (24, 6), (6, 10))
 
 
 def written(depth: int, steps: int, param: str) -> tp.Program:
-    return probe(tp.MLP(depth, "relu", "first"), param, steps=steps).program
+    return probe(tp.Training(tp.MLP(depth, "relu", "first"), param, steps=steps)).program
 
 
 def derived(program: tp.Program) -> Scales:

@@ -22,7 +22,7 @@ Run = Callable[..., Any]
 @pytest.fixture(scope="module")
 def program() -> Any:
     network = tp.MLP(2, "tanh")
-    return tp.train(network, "mup", tp.digits(samples=2), steps=1, lr=1.0, watch=["h"])
+    return tp.train(network, "mup", tp.digits(samples=2), steps=1, watch=["h"])
 
 
 def parts(name: str) -> dict[str, Any]:

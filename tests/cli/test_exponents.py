@@ -17,7 +17,6 @@ import pytest
 from golden.exponents import DIAGRAM, MEASURED, ORDERS, SOLUTION, VERDICT
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.program.program import Program
 from tpcalc.report import phase_svg
 from tpcalc.results import Samples
@@ -136,8 +135,8 @@ def test_check_asks_with_what_was_given(tpcalc: Run, asked: Asked) -> None:
     ran = tpcalc("check", "mlp", "--depth", 2, "--act", "tanh", "--param", "ntk", "--lr", 0.5)
     assert ran.code == 1
     args, named = asked.only("check")
-    assert args == (tp.MLP(2, "tanh"), lookup("ntk"), None)
-    assert named == {"lr": 0.5, "at": None, "verify": True, "seed": 0}
+    assert args == (tp.Training(tp.MLP(2, "tanh"), "ntk", steps=3, lr=0.5),)
+    assert named == {"at": None, "verify": True, "seed": 0}
     lines = ran.out.splitlines()
     assert lines[0] == "tanh network of 2 hidden layers, ntk"
     assert lines[1] == "Trivial: no output moves, for all t"
@@ -150,9 +149,9 @@ def test_check_takes_data(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     words = ("--data", data, "--loss", "linear", "--steps", 2, "--batch", 2, "--no-verify")
     tpcalc("check", "mlp", *words)
     args, named = asked.only("check")
-    assert args[2] == Samples(((1.0, 0.0), (0.0, 1.0)), ((1.0,), (-1.0,)), str(data))
-    given = {"loss": "linear", "steps": 2, "batch": 2}
-    assert named == {**given, "at": None, "verify": False, "seed": 0}
+    samples = Samples(((1.0, 0.0), (0.0, 1.0)), ((1.0,), (-1.0,)), str(data))
+    assert args == (tp.Training(tp.MLP(3), "mup", samples, steps=2, loss="linear", batch=2),)
+    assert named == {"at": None, "verify": False, "seed": 0}
 
 
 def test_check_as_json(tpcalc: Run) -> None:
@@ -217,13 +216,8 @@ def test_solve(tpcalc: Run, asked: Asked) -> None:
     ran = tpcalc("solve", "mlp", "--act", "relu^2", "--param", "naive-ip", *words)
     assert ran.code == 0
     args, named = asked.only("solve")
-    assert args == (tp.MLP(3, "relu^2"), lookup("naive-ip"), None)
-    assert named == {
-        "steps": 2,
-        "symbolic": ("p", "L"),
-        "multipliers": True,
-        "at": {"p": Fraction(2)},
-    }
+    assert args == (tp.Training(tp.MLP(3, "relu^2"), "naive-ip", steps=2),)
+    assert named == {"symbolic": ("p", "L"), "multipliers": True, "at": {"p": Fraction(2)}}
     for text in ("-5/2", "-(L + 1)/2", "Holds where p > 0."):
         assert text in ran.out
 
@@ -246,10 +240,8 @@ def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     ran = tpcalc("phases", "mlp", *BOX, "--svg", out)
     assert (ran.code, ran.err) == (0, "")
     args, named = asked.only("phases")
-    assert args[0] == tp.MLP(3)
-    assert args[1].name == "ac" and args[3] is None
-    assert args[2] == {"a": (0, 1), "c": (-2, 1)}
-    assert named == {}
+    assert args == (tp.Training(tp.MLP(3), BOX[1], steps=2),)
+    assert named == {"box": {"a": (0, 1), "c": (-2, 1)}}
     assert "feature-learning" in ran.out and ran.out.splitlines()[-1] == str(out)
     assert out.read_text(encoding="utf-8") == phase_svg(DIAGRAM)
 
@@ -274,10 +266,8 @@ def test_study_files(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text('[model]\ndepth = 2\n[training]\nsteps = 4\nloss = "linear"\nlr = 0.1\n')
     assert tpcalc("solve", study).code == 0
-    args, named = asked.only("solve")
-    assert args[0] == tp.MLP(2)
-    assert (named["steps"], named["loss"]) == (4, "linear")
-    assert "lr" not in named  # a factor changes no exponent
+    args, _ = asked.only("solve")
+    assert args == (tp.Training(tp.MLP(2), "mup", steps=4, loss="linear", lr=0.1),)
 
 
 @pytest.mark.parametrize(

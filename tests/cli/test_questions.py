@@ -80,3 +80,55 @@ def test_a_program_file_has_no_network(command: str, tmp_path: Path) -> None:
     box = ["--box", "a=0:1", "--box", "c=0:1"] if command == "phases" else []
     found = CliRunner().invoke(app, [command, f"{file}:p", *box])
     assert found.exit_code == 2
+
+
+NET = ("mlp", "--depth", "2", "--act", "relu", "--bias", "first")
+
+
+def test_a_schedule_and_groups_are_one_flag_each() -> None:
+    run = ("--steps", "2", "--schedule", "warmup:1", "--optimizer", "sgd")
+    groups = ("--group", "hidden: lr=1/2 power=-1/2", "--group", "bias: lr=0")
+    found = answer("check", *NET, *run, *groups)
+    assert "the schedule is 0 at step 0: nothing is updated there" in found["notes"]
+    rows = {(row["layer"], row["step"], row["name"][:2]): row["n"] for row in found["updates"]}
+    assert rows[1, 1, "dW"] == rows[1, 2, "dB"] == "-oo"  # rate 0
+    assert (rows[1, 2, "dW"], rows[2, 2, "dW"]) == ("0", "-1/2")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--group", "hidden"), "--group: 'hidden' does not say which parameters have which"),
+        (("--group", "hidden: lr"), "does not say which parameters have which settings"),
+        (("--group", "blocks.*: lr=1"), "fits no parameter"),
+        (("--schedule", "cosin"), "Did you mean 'cosine'"),
+    ],
+)
+def test_schedules_and_groups_that_are_none(flags: tuple[str, ...], words: str) -> None:
+    found = CliRunner().invoke(app, ["check", *NET, *flags])
+    assert found.exit_code == 2 and words in " ".join(found.output.split())
+
+
+def test_a_study_has_a_schedule_and_groups(tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text(
+        """[model]
+depth = 2
+[training]
+steps = 2
+schedule = [1.0, 0.5]
+[training.groups]
+hidden = {power = "-1/2"}
+"""
+    )
+    found = answer("check", str(study))
+    rows = {(row["layer"], row["step"]): row["n"] for row in found["updates"]}
+    assert (rows[1, 1], rows[2, 1]) == ("0", "-1/2")
+    rows = {
+        (row["layer"], row["step"]): row["n"]
+        for row in answer("check", str(study), "--group", "input: power=-1")["updates"]
+    }
+    assert (rows[1, 1], rows[2, 1]) == ("-1", "0")
+    study.write_text('[training]\nschedule = [1.0, "x"]\n')
+    found_text = CliRunner().invoke(app, ["check", str(study)])
+    assert found_text.exit_code == 3 and "training.schedule" in found_text.output

@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from layered import Activation, Dense, SpanBias, drawn
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.functions import Expr
@@ -41,35 +42,28 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
     """The mean squared singular value of one layer at the fixed point, its edge over 8 networks."""
     from agree import agree
 
-    from tpcalc.finite.layered.network import Layered
-    from tpcalc.finite.layered.steps import Bias, Dense, Elementwise, Input, Step
     from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
     from tpcalc.finite.statistics import summary
     from tpcalc.finite.surrogates import sphere_inputs
 
     layer = LayerMap(act("tanh"), 7, 0.2, rank=QUARTER)
-    steps: list[Step] = [
-        *(Input(), Dense(7.0, rank=QUARTER), Bias(0.2, "directions")),
-        Elementwise(lookup("tanh").fn),
-    ]
+    words = [Dense(7.0, rank=QUARTER), SpanBias(0.2, QUARTER), Activation("tanh")]
     squares = []
     for seed in range(8):
         x = sphere_inputs(1, 200, layer.start.value, seed)[0]
-        squares.append(float((jacobian(Layered(steps, 200, 200, seed), x) ** 2).sum()) / 200)
+        squares.append(float((jacobian(drawn(words, 200, 200, seed), x) ** 2).sum()) / 200)
     agree(summary(squares), layer.chi.value, rounding=0.01)
 
 
 @pytest.mark.torch
 def test_S3_16_preactivations_are_gaussian_on_the_span() -> None:
     """h = C z with z ~ N(0, q / gamma): the covariance of h is (q / gamma) C C^T, a projector."""
-    from tpcalc.finite.layered.network import Layered
-    from tpcalc.finite.layered.steps import Dense, Input
     from tpcalc.finite.surrogates import gaussian_inputs
 
     width, fan_in, count, variance = 16, 1000, 2000, 3.0
-    network = Layered([Input(), Dense(variance, rank=QUARTER)], width, fan_in, seed=1)
+    network = drawn([Dense(variance, rank=QUARTER)], width, fan_in, seed=1)
     h = network(gaussian_inputs(count, fan_in, seed=2)).numpy()
-    columns = network.weights[1].span.numpy()
+    columns = network.parameters["h1.left"].numpy()
     z = h @ columns
     assert columns.T @ columns == pytest.approx(np.eye(4), abs=1e-12)
     assert h == pytest.approx(z @ columns.T, abs=1e-12)

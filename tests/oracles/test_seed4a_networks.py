@@ -6,29 +6,33 @@ differ from the limit by a part of order 1 / width besides their scatter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from math import erf, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from agree import agree
-from layered import Dense as Map
-from layered import Lines, chain
-
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.finite.layered.network import Layered
-from tpcalc.finite.layered.steps import (
+from layered import (
+    Activation,
     Addition,
     BatchNorm,
     Bias,
     Dense,
-    Elementwise,
     Input,
     LayerNorm,
-    Step,
+    Line,
+    Lines,
+    Word,
+    chain,
+    drawn,
+    inside,
 )
+
+from tpcalc.catalog.activations import lookup
+from tpcalc.evaluate.bounded import Bounded
+from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
 from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
@@ -45,8 +49,8 @@ from tpcalc.finite.surrogates import (
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.results import Estimate
-from tpcalc.signal import operations
 from tpcalc.signal.kernels import Kernels
+from tpcalc.signal.network import network_of
 from tpcalc.signal.nonlinearity import nlc as mean_field_nlc
 from tpcalc.signal.reading import propagate
 
@@ -70,63 +74,40 @@ def debiased(expr: Expr) -> Expr:
     return const(scale) * expr + const(-scale * mean)
 
 
-def graph_of(steps: Sequence[Step], comean: float = 0.0) -> Lines:
-    """The layers as the recursion has them."""
-    graph = chain(operations.Input(1.0, comean), [])
-    for index, step in enumerate(steps[1:], start=1):
-        own: Any
-        if isinstance(step, Dense):
-            own = Map(step.variance)
-        elif isinstance(step, Bias):
-            own = operations.Bias(step.variance)
-        elif isinstance(step, Elementwise):
-            own = operations.Activation(step.function.expr)
-        elif isinstance(step, Addition):
-            own = operations.Addition(step.weights)
-        else:
-            own = operations.LayerNorm() if isinstance(step, LayerNorm) else operations.BatchNorm()
-        graph = graph.then(own, *(step.parents or (index - 1,)))
-    return graph
+def at(network: Lines, comean: float) -> Lines:
+    """The network of inputs with another co-mean."""
+    return replace(network, lines=(Line(Input(1.0, comean), ()), *network.lines[1:]))
 
 
 def measured(
-    steps: Sequence[Step], width: int, value: Callable[[Layered, Any], float], count: int = 250
+    network: Lines, width: int, value: Callable[[DrawnNetwork, Any], float], count: int = 250
 ) -> Estimate:
     """The mean over networks, each with inputs of its own."""
     return summary(
         [
-            value(Layered(steps, width, width, seed), sphere_inputs(count, width, seed=seed))
+            value(network_of(network, width, width, seed), sphere_inputs(count, width, seed=seed))
             for seed in SEEDS
         ]
     )
 
 
-TANH_STEPS: list[Step] = [
-    Input(),
-    *[
-        Dense(0.95),
-        Bias(0.05),
-        Elementwise(
-            normalized(substitute(act("tanh"), {Var(0): const(1.2) * Var(0) + const(0.2)}))
-        ),
-    ]
-    * 6,
-    Dense(),
-]
+START = Input(1.0, 0.0)
+SHIFTED = Activation(
+    normalized(substitute(act("tanh"), {Var(0): const(1.2) * Var(0) + const(0.2)}))
+)
+TANH_NET = chain(START, [*[Dense(0.95), Bias(0.05), SHIFTED] * 6, Dense()])
 
 
-def relu_steps(norm: Step, depth: int = 6) -> list[Step]:
-    relu = Elementwise(act("relu"))
-    return [Input(), *[Dense(1.7), Bias(0.3), norm, relu] * depth, Dense()]
+def relu_net(norm: Word, depth: int = 6) -> Lines:
+    return chain(START, [*[Dense(1.7), Bias(0.3), norm, Activation("relu")] * depth, Dense()])
 
 
 def test_S4_4_25_41_case28_tanh_with_biases() -> None:
-    graph = graph_of(TANH_STEPS)
-    assert mean_field_nlc(graph).value == pytest.approx(1.8698, abs=5e-5)
-    bias = propagate(graph)[-1].bias
+    assert mean_field_nlc(TANH_NET).value == pytest.approx(1.8698, abs=5e-5)
+    bias = propagate(TANH_NET)[-1].bias
     assert bias == pytest.approx(1.1802, abs=5e-5)
     found = [
-        nlc(Layered(TANH_STEPS, 250, 250, seed), sphere_inputs(250, 250, seed=seed), draws=4)
+        nlc(network_of(TANH_NET, 250, 250, seed), sphere_inputs(250, 250, seed=seed), draws=4)
         for seed in SEEDS
     ]
     agree(summary([one.nlc.value for one in found]), 1.8698, rounding=0.02)
@@ -136,9 +117,9 @@ def test_S4_4_25_41_case28_tanh_with_biases() -> None:
 
 def test_S4_21_25_case28_metrics_of_layers() -> None:
     """At the output; thesis at width 1000: NKURT -.02, NGHI .975, CVNSTD .049, LCV .024."""
-    states = propagate(graph_of(TANH_STEPS))
-    network = Layered(TANH_STEPS, 300, 300, seed=3)
-    rows = layer_metrics(network, sphere_inputs(500, 300, seed=3), draws=2)
+    states = propagate(TANH_NET)
+    network = network_of(TANH_NET, 300, 300, seed=0)
+    rows = layer_metrics(network, sphere_inputs(500, 300, seed=0), draws=2)
     for index in (3, 12, len(states) - 1):
         row, state = rows[index], states[index]
         q, v, g = state.square.value, state.gap.value, state.gradient
@@ -166,54 +147,54 @@ def test_S4_21_25_case28_metrics_of_layers() -> None:
 
 
 def test_S4_25_case29_relu_with_layer_norm() -> None:
-    steps = relu_steps(LayerNorm())
-    limit = mean_field_nlc(graph_of(steps)).value
+    network = relu_net(LayerNorm())
+    limit = mean_field_nlc(network).value
     assert limit == pytest.approx(1.6984, abs=5e-5)
-    assert propagate(graph_of(steps))[-1].bias == pytest.approx(3.9222, abs=5e-5)
-    agree(measured(steps, 200, lambda f, x: nlc(f, x, draws=4).nlc.value), limit, rounding=0.03)
-    agree(measured(steps, 200, lambda f, x: nlc(f, x, draws=2).bias), 3.9222, rounding=0.15)
+    assert propagate(network)[-1].bias == pytest.approx(3.9222, abs=5e-5)
+    agree(measured(network, 200, lambda f, x: nlc(f, x, draws=4).nlc.value), limit, rounding=0.03)
+    agree(measured(network, 200, lambda f, x: nlc(f, x, draws=2).bias), 3.9222, rounding=0.15)
 
 
 def test_S4_6_case29_batch_norm_of_finite_batches() -> None:
     """The factor (B - 2) / (B - 3) of each layer: 3.157 to 3.195 at 250, and far more at 16."""
-    steps = relu_steps(BatchNorm())
-    limit = mean_field_nlc(graph_of(steps)).value
+    network = relu_net(BatchNorm())
+    limit = mean_field_nlc(network).value
     assert limit == pytest.approx(3.1567, abs=5e-5)
     assert limit * (248 / 247) ** 3 == pytest.approx(3.195, abs=5e-4)
-    found = measured(steps, 250, lambda f, x: nlc(f, x, batch=250, draws=4).frobenius.value)
+    found = measured(network, 250, lambda f, x: nlc(f, x, batch=250, draws=4).frobenius.value)
     agree(found, 3.195, rounding=0.03)
     small = measured(
-        steps, 150, lambda f, x: nlc(f, x, batch=16, draws=20).frobenius.value, count=320
+        network, 150, lambda f, x: nlc(f, x, batch=16, draws=20).frobenius.value, count=320
     )
     agree(small, limit * (14 / 13) ** 3, rounding=0.15)
     assert small.value > 1.2 * limit
 
 
-def residual_steps() -> list[Step]:
-    steps: list[Step] = [Input(), Dense(1.3)]
-    curve = Elementwise(debiased(act("softplus")))
+def residual_net() -> Lines:
+    network = chain(START, [Dense(1.3)])
+    curve = Activation(debiased(act("softplus")))
     for _ in range(4):
-        start = len(steps) - 1
-        steps += [LayerNorm(), curve, Dense(2.0), Addition((0.8, 0.6), (start, start + 3))]
-    return [*steps, Dense()]
+        start = network.last
+        network = network.chain([LayerNorm(), curve, Dense(2.0)])
+        network = network.then(Addition((0.8, 0.6)), start, start + 3)
+    return network.then(Dense())
 
 
 def test_S4_12_25_case30_residual_layer_norm() -> None:
-    steps = residual_steps()
-    graph = graph_of(steps)
-    limit, q = mean_field_nlc(graph).value, propagate(graph)[-1].square.value
+    network = residual_net()
+    limit, q = mean_field_nlc(network).value, propagate(network)[-1].square.value
     assert [limit, sqrt(q)] == pytest.approx([1.0681, 1.3721], abs=5e-5)
-    agree(measured(steps, 200, lambda f, x: nlc(f, x, draws=4).nlc.value), limit, rounding=0.01)
-    scale = measured(steps, 250, lambda f, x: float((f(x) ** 2).mean().sqrt()))
+    agree(measured(network, 200, lambda f, x: nlc(f, x, draws=4).nlc.value), limit, rounding=0.01)
+    scale = measured(network, 250, lambda f, x: float((f(x) ** 2).mean().sqrt()))
     agree(scale, sqrt(q), rounding=0.01)
-    layerwise = measured(steps, 250, lambda f, x: layerwise_nlc(f, x).value)
+    layerwise = measured(network, 250, lambda f, x: layerwise_nlc(f, x).value)
     agree(layerwise, limit, rounding=0.01)
 
 
 def test_S4_21_37_42_case31_gaussian_instability_raises_the_alarm() -> None:
     """Five normalized squares; at width 1000 NKURT 33, LCV 1.11, NGHI .67, LSCALE 2.09, not 1."""
-    steps: list[Step] = [Input(), *[Dense(), Elementwise(normalized(act("square")))] * 5, Dense()]
-    network = Layered(steps, 600, 600, seed=1)
+    words = [*[Dense(), Activation(normalized(act("square")))] * 5, Dense()]
+    network = drawn(words, 600, 600, seed=1)
     last = layer_metrics(network, sphere_inputs(250, 600), batch=125, draws=2)[-1]
     assert last.gaussianity.kurtosis.value > 10
     assert 0.5 < last.gaussianity.length_spread.value < 2.5
@@ -228,7 +209,7 @@ def test_S4_6_case32_factor_of_batch_norm(batch: int, tolerance: float) -> None:
     import torch
 
     x = gaussian_inputs(batch, 200_000, 3.0, seed=1).requires_grad_()
-    y = Layered([Input(), BatchNorm()], 1, 200_000)(x)
+    y = inside([BatchNorm()], 200_000)(x)
     (g,) = torch.autograd.grad(y[0].sum(), x)
     assert float((g**2).sum(0).mean()) * 3 == pytest.approx(
         (batch - 2) / (batch - 3), rel=tolerance
@@ -240,10 +221,9 @@ def test_S4_6_case32_factor_of_batch_norm(batch: int, tolerance: float) -> None:
 
 def test_S4_4_7_case33_backward_estimator() -> None:
     """Three tanh layers; thesis 1.1996 with a scatter of .034 over 4 batches, limit 1.19636."""
-    tanh = Elementwise(act("tanh"))
-    steps: list[Step] = [Input(), *[Dense(1.3), tanh] * 3, Dense(size=10)]
-    assert mean_field_nlc(graph_of(steps)).value == pytest.approx(1.19636, abs=5e-6)
-    network, x = Layered(steps, 300, 200, seed=1), sphere_inputs(500, 200)
+    words = [*[Dense(1.3), Activation("tanh")] * 3, Dense(outputs=10)]
+    assert mean_field_nlc(chain(START, words)).value == pytest.approx(1.19636, abs=5e-6)
+    network, x = drawn(words, 300, 200, seed=1), sphere_inputs(500, 200)
     found = nlc(network, x, draws=4)
     direct = [jacobian(network, row) for row in x[:60]]
     squares = [float((j**2).sum()) for j in direct]
@@ -297,34 +277,28 @@ def test_S4_3_9_case6_linear_part_of_a_polynomial() -> None:
 
 def test_S4_26_variances_of_concrete_parameters_give_the_recursion() -> None:
     """Orthogonal weights have the variance itself, so that the limit from parameters is exact."""
-    tanh = Elementwise(act("tanh"))
-    steps: list[Step] = [Input(), *[Dense(1.5, "orthogonal"), Bias(0.05), tanh] * 3, Dense(1.0)]
-    rows = layer_variances(Layered(steps, 200, 200))
-    variances = {row.layer: row.value for row in rows}
-    assert [variances[k] for k in (1, 4, 7)] == pytest.approx([1.5] * 3)
-    assert variances[2] == pytest.approx(0.05, rel=5 * sqrt(2 / 200))
-    concrete: list[Step] = [
-        Dense(variances[k])
-        if isinstance(step, Dense)
-        else Bias(variances[k])
-        if isinstance(step, Bias)
-        else step
-        for k, step in enumerate(steps)
+    words = [*[Dense(1.5, "orthogonal"), Bias(0.05), Activation("tanh")] * 3, Dense(1.0)]
+    # Maps from the inputs have independent entries: the words read what a first layer wrote.
+    rows = layer_variances(drawn([Dense(), *words], 200, 200))[1:]
+    assert [rows[k].value for k in (0, 2, 4)] == pytest.approx([1.5] * 3)
+    assert rows[1].value == pytest.approx(0.05, rel=5 * sqrt(2 / 200))
+    values = iter(row.value for row in rows)
+    concrete = [
+        word if isinstance(word, Activation) else type(word)(next(values)) for word in words
     ]
-    near = mean_field_nlc(graph_of(concrete, 0.3)).value
+    near = mean_field_nlc(at(chain(START, concrete), 0.3)).value
     assert near == pytest.approx(1.20275129, rel=0.01)  # case 11
     x = elementlike_inputs(150, 200, 1.0, 0.3)
-    found = summary([nlc(Layered(steps, 200, 200, s), x, draws=4).nlc.value for s in SEEDS])
+    found = summary([nlc(inside(words, 200, seed=s), x, draws=4).nlc.value for s in SEEDS])
     agree(found, 1.20275129, rounding=0.01)
 
 
 def test_S4_20_25_elementlike_inputs_stay_elementlike() -> None:
     """Square means and co-means of case 11 at every layer, for inputs with exact ones."""
-    tanh = Elementwise(act("tanh"))
-    steps: list[Step] = [Input(), *[Dense(1.5), Bias(0.05), tanh] * 3, Dense(1.0)]
-    network = Layered(steps, 1000, 300, seed=1)
+    words = [*[Dense(1.5), Bias(0.05), Activation("tanh")] * 3, Dense(1.0)]
+    network = drawn(words, 1000, 300, seed=2)
     layers = network.layers(elementlike_inputs(20, 300, 1.0, 0.3))
-    for layer, state in zip(layers, propagate(graph_of(steps, 0.3)), strict=True):
+    for layer, state in zip(layers, propagate(at(chain(START, words), 0.3)), strict=True):
         gram = (layer @ layer.T / layer.shape[1]).numpy()
         off = gram[np.triu_indices(20, 1)]
         assert np.diag(gram).mean() == pytest.approx(state.square.value, rel=0.06)

@@ -19,6 +19,7 @@ from layered import (
     Lines,
     Word,
     chain,
+    drawn,
 )
 
 import tpcalc as tp
@@ -176,20 +177,15 @@ def test_S4_18_readouts_are_gaussian_with_the_kernel_of_the_graph() -> None:
     """Outputs of one finite network at three inputs: their covariance, and no kurtosis."""
     import torch
 
-    from tpcalc.finite.layered.network import Layered
-    from tpcalc.finite.layered.steps import Dense as Weights
-    from tpcalc.finite.layered.steps import Elementwise
-    from tpcalc.finite.layered.steps import Input as Start
-
     gram = np.array([[1.0, 0.3, -0.2], [0.3, 1.5, 0.0], [-0.2, 0.0, 0.7]])
     width, outputs, seeds = 300, 500, 6
     rows = np.linalg.cholesky(gram) @ np.eye(3, width) * sqrt(width)
-    tanh = Elementwise(lookup("tanh").fn)
-    steps = [Start(), Weights(2.0), tanh, Weights(1.5), tanh, Weights(1.0, size=outputs)]
-    drawn = [
-        Layered(steps, width, width, seed)(torch.from_numpy(rows)).numpy() for seed in range(seeds)
+    tanh = named("tanh")
+    words = [Dense(2.0), tanh, Dense(1.5), tanh, Dense(1.0, outputs=outputs)]
+    found = [
+        drawn(words, width, width, seed)(torch.from_numpy(rows)).numpy() for seed in range(seeds)
     ]
-    whole = np.concatenate(drawn, axis=1)
+    whole = np.concatenate(found, axis=1)
     wanted = covariance(
         chain(Input(), [Dense(2), named("tanh"), Dense(1.5), named("tanh"), Dense(1)]), gram
     ).values
@@ -205,16 +201,13 @@ def test_S4_18_readouts_are_gaussian_with_the_kernel_of_the_graph() -> None:
 def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
     from agree import agree
 
-    from tpcalc.finite.layered import steps
-    from tpcalc.finite.layered.network import Layered
     from tpcalc.finite.nonlinearity.coefficient import nlc as measured
     from tpcalc.finite.statistics import summary
     from tpcalc.finite.surrogates import sphere_inputs
 
-    relu = steps.Elementwise(const(sqrt(2)) * act("relu"))
-    layers = [steps.Input(), steps.Dense(1.0), relu, steps.LayerNorm()]
+    words = [Dense(1.0), Activation(const(sqrt(2)) * act("relu")), LayerNorm()]
     found = [
-        measured(Layered(layers, 300, 300, seed), sphere_inputs(250, 300, seed=seed), draws=2)
+        measured(drawn(words, 300, 300, seed), sphere_inputs(250, 300, seed=seed), draws=2)
         for seed in range(4)
     ]
     limit = sqrt(pi / (pi - 1))

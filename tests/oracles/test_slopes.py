@@ -33,9 +33,8 @@ def derived(
     """Orders of a run with chi = -1 on xi_0, xi_1, xi_2, at the input xi_o (number 1)."""
     net = tp.MLP(depth, act, bias=bias)
     watch = ("h", "x", "dh", "dW_x")
-    run = probe(
-        net, parameterization, DATA, steps=steps, lr=eta, loss="linear", query=QUERY, watch=watch
-    )
+    trained = tp.Training(net, parameterization, DATA, steps=steps, lr=eta, loss="linear")
+    run = probe(trained, query=QUERY, watch=watch)
     return orders(run.program)
 
 
@@ -300,7 +299,7 @@ def test_S0_27_case12(word: str, displacement: Fraction) -> None:
 
     |Delta W|_F = n^(-2a-c) |dh| |x| with norms n^(1/2) times a coordinate, |W|_F = n^(1-a).
     """
-    run = probe(tp.MLP(3, "relu", "first"), word, steps=1, watch=("x", "dh"))
+    run = probe(tp.Training(tp.MLP(3, "relu", "first"), word), watch=("x", "dh"))
     found = orders(run.program)
     table = lookup(word).exponents(3, 0)
     sizes = found["dh[2,0,0]"], found["x[1,0,0]"]
@@ -312,7 +311,7 @@ def test_S0_27_case12(word: str, displacement: Fraction) -> None:
 @pytest.mark.parametrize(("depth", "act", "p"), [(4, "relu", 1), (3, "relu^2", 2)])
 def test_S0_15_case6(depth: int, act: str, p: int) -> None:
     """Every first update of IP-LLR contributes Theta(1)."""
-    run = probe(tp.MLP(depth, act, "first"), lookup("ip-llr", p=p), steps=1, watch=("dW_x",))
+    run = probe(tp.Training(tp.MLP(depth, act, "first"), lookup("ip-llr", p=p)), watch=("dW_x",))
     found = orders(run.program)
     for layer in range(1, depth + 2):
         size = found[f"dW_x[{layer},1,{run.query}]"]

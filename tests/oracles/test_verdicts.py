@@ -17,6 +17,7 @@ from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.training import Training
 from tpcalc.results import Verdict
 
 
@@ -164,7 +165,9 @@ POINTS = [
 def test_orders_case10(a: Fraction, c: Fraction) -> None:
     """The slice (a_hidden, c): one point learns, and the answer holds on a region around it."""
     found = decide(
-        probe(MLP(3, "tanh"), "ac:0,a,1;c,c,c", DATA, query=QUERY, steps=2, watch=("h", "x")),
+        probe(
+            Training(MLP(3, "tanh"), "ac:0,a,1;c,c,c", DATA, steps=2), query=QUERY, watch=("h", "x")
+        ),
         at={"a": a, "c": c},
     )
     expected = "trivial"
@@ -188,7 +191,9 @@ def test_orders_case11() -> None:
     for number in range(200):
         depth, act = 2 + number % 4, ("tanh", "relu")[number // 4 % 2]
         abc = drawn(rng, depth)
-        run = probe(MLP(depth, act), abc.word, DATA, query=QUERY, steps=2, watch=("h", "x"))
+        run = probe(
+            Training(MLP(depth, act), abc.word, DATA, steps=2), query=QUERY, watch=("h", "x")
+        )
         assert decide(run).verdict == abc.verdict, (act, abc.word)
         classes[abc.verdict] += 1
     assert min(classes.values()) >= 25 and len(classes) == 4

@@ -10,11 +10,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.analyses.fused import parts_of_run
 from tpcalc.analyses.gauge import known_as
-from tpcalc.analyses.generic import FEATURES, far_query, generic, same_targets
+from tpcalc.analyses.generic import far_query, generic_data, same_targets
 from tpcalc.analyses.meant import meant_for
 from tpcalc.analyses.probe import not_followed, probe
 from tpcalc.analyses.settled import Settled
@@ -24,12 +25,10 @@ from tpcalc.analyses.verdict.ledger import particle_tests
 from tpcalc.analyses.verdict.sizes import ASSUMED
 from tpcalc.analyses.watched import watched
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import symbols
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.own import as_network
 from tpcalc.orders.chamber import joined
 from tpcalc.results import OrderRow, Samples, Verdict, checks
 from tpcalc.results.provenance import provenance
@@ -41,22 +40,20 @@ RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"
 GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
+GENERIC = "the data are generic: no two inputs are orthogonal"
+STILL = "the schedule is 0 at step {}: nothing is updated there"
 SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
 
 
 def check(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    steps: int = 3,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    optimizer: str = "sgd",
     at: Mapping[str, object] | None = None,
     verify: bool = True,
     seed: int = 0,
+    **settings: Unpack[Routine],
 ) -> Verdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
 
@@ -67,20 +64,17 @@ def check(
     no longer change, or where no later step can change the verdict.
 
     Args:
-        architecture: The network.
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data, no two inputs orthogonal.
-        steps: Number of updates that are followed.
-        lr: The factor of the learning rate, as in ``train``. Where it leaves the verdict open, as
-            samples of large updates are wild, a quarter of it is tried, and a note says so.
-        loss: Catalogue name.
-        batch: Samples in a step.
-        optimizer: Catalogue name.
         at: A sample point for symbols in the exponents: the verdict holds on a region around it.
         verify: Whether leading coefficients are tested with the particle engine where their form
             does not show that they are not 0; else the verdict assumes that they are not, and
             says so.
         seed: Of that test.
+        settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
+            optimizer. Where the rate leaves the verdict open, as samples of large updates are
+            wild, a quarter of it is tried, and a note says so.
 
     Returns:
         The verdict with the facts that decide it, layer by layer.
@@ -104,23 +98,13 @@ def check(
 layer 3; without this the first updates would not vanish
     """
     started = time.perf_counter()
-    steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
-    batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-    chosen = find_parameterization(parameterization)
-    architecture = as_network(architecture)
+    training = as_training(architecture, parameterization, data, settings, steps=3)
+    steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
+    network, chosen = training.network, training.parameterization
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
-    run = watched(
-        architecture,
-        chosen,
-        data,
-        steps=steps,
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        optimizer=optimizer,
-    )
+    run = watched(training)
     point = {} if at is None else checks.powers(at, symbols(run.program))
     settled = Settled(run, point, particle_tests(seed) if verify else None)
     if point:
@@ -129,28 +113,13 @@ layer 3; without this the first updates would not vanish
     else:
         decided = judge(Stages.of(run.probe), settled)
     wild = decided.verdict == "undecided" and verify
+    lr = training.lr
     if wild and not callable(lr) and lr > GENTLE:
-        gentler = check(
-            architecture,
-            parameterization,
-            data,
-            steps=steps,
-            lr=lr * GENTLE,
-            loss=loss,
-            batch=batch,
-            optimizer=optimizer,
-            at=at,
-            seed=seed,
-        )
+        gentler = check(training.replace(lr=lr * GENTLE), at=at, seed=seed)
         if gentler.verdict != "undecided":
             note = GENTLER.format(rate=lr * GENTLE, lr=lr)
             return replace(gentler, notes=(*gentler.notes, note))
-    given = data
-    if given is None:
-        given = generic(
-            loss, (steps + 1) * batch, architecture.tokens, architecture.targets(FEATURES)
-        )
-    bound = _lasting(decided, architecture, chosen, given, batch, loss, point)
+    bound = _lasting(decided, training, point)
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
@@ -160,7 +129,7 @@ layer 3; without this the first updates would not vanish
     maps = run.probe.maps
     updates = [name for t in run.steps for label in maps for name in run.probe.updates(label, t)]
     used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
-    settings = {"verify": str(verify), "depth": str(settled.ledger.depth)}
+    asked_with = {"verify": str(verify), "depth": str(settled.ledger.depth)}
     return Verdict(
         decided.verdict,
         _status(decided),
@@ -173,54 +142,43 @@ layer 3; without this the first updates would not vanish
         ALL if bound and not point else f"t<={steps}",
         steps,
         joined((decided.region, settled.ledger.region, sizes.chamber.region)).lines,
-        provenance(run.program.digest, seed, settings, time.perf_counter() - started),
+        provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
         (
-            *meant_for(chosen, architecture),
-            *_names_of(chosen, architecture),
-            *not_followed(architecture, run.probe.maps),
-            *parts_of_run(architecture, run, sizes),
+            *meant_for(chosen, network),
+            *(() if training.groups else _names_of(chosen, network)),
+            *not_followed(network, run.probe.maps),
+            *parts_of_run(network, run, sizes),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),
             *(f"{name}: {ASSUMED}" for name in decided.assumed),
-            *(("the data are generic: no two inputs are orthogonal",) if data is None else ()),
+            *((GENERIC,) if training.data is None else ()),
+            *(STILL.format(step) for step, factor in enumerate(training.factors) if not factor),
             *settled.ledger.explosions,
         ),
         exploded,
     )
 
 
-def _lasting(
-    decided: Judgement,
-    architecture: Architecture,
-    parameterization: Parameterization,
-    data: Samples,
-    batch: int,
-    loss: str,
-    point: Mapping[str, Fraction],
-) -> bool:
+def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fraction]) -> bool:
     """Whether the verdict is known for all steps."""
     if decided.verdict == "unstable":  # what has exploded stays so
         return True
-    if decided.verdict == "undecided":
-        return False
-    rows = [parameterization.exponents(architecture.hidden, step) for step in range(RATES)]
+    optimizers = {training.optimizer_of(mark).is_plain for mark in training.network.marks}
+    if decided.verdict == "undecided" or optimizers != {True}:
+        return False  # bounds for all steps are those of w - lr g
+    hidden, tokens = training.network.hidden, training.network.tokens
+    rows = [training.parameterization.exponents(hidden, step) for step in range(RATES)]
     rates = [(row.c, row.bias_c) for row in rows]
+    data = generic_data(training)
     for length in LENGTHS:
         later_rows = range(length - 1, RATES)
         if any((rates[t], rows[t].kept) != (rates[length], rows[length].kept) for t in later_rows):
             continue
-        samples = same_targets(data, (length + 1) * batch, architecture.tokens)
-        run = probe(
-            architecture,
-            parameterization,
-            samples,
-            steps=length,
-            loss=loss,
-            batch=batch,
-            query=far_query(samples),
-            watch=("h", "x", "dh", "dx"),
-        )
+        samples = same_targets(data, (length + 1) * training.batch, tokens)
+        # Factors in front of rates are left out: a bound does not feel them.
+        longer = training.replace(data=samples, steps=length, lr=Fraction(1), schedule=None)
+        run = probe(longer, query=far_query(samples), watch=("h", "x", "dh", "dx"))
         if any(role != "readout" and label not in run.features for label, role in run.maps.items()):
             return False  # bounds repeat where the vectors that updates are made of are among them
         bound = later(run, point, (rates[length - 1], rates[length]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -144,7 +144,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
         provenance(
             layer.program.digest,
             None,
-            {"steps": str(run.steps), "loss": run.loss, "batch": str(run.batch)},
+            run.settings,
             time.perf_counter() - started,
         ),
         tuple(notes),
@@ -383,7 +383,7 @@ def _at_depth(run: Run, chain: Chain, depth: int) -> Run:
         lambda z: substitute(function, {Var(0): z}),
         "first" if chain.biased else "none",
     )
-    return replace(run, network=network)
+    return run.of(network)
 
 
 def _derived(run: Run, depth: int, point: Mapping[str, Fraction]) -> Rates:

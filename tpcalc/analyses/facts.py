@@ -117,7 +117,7 @@ def is_stationary(sizes: Sizes, run: Run) -> bool:
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
     """
     names = [name for _, name in _first_updates(run)]
-    return all(sizes.vanishes(name) for name in (*names, *run.probe.changes(1)))
+    return all(sizes.vanishes(name) for name in (*names, *run.probe.changes(run.first)))
 
 
 def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Run) -> tuple[str, ...]:
@@ -202,7 +202,8 @@ def _features(run: Probe, one: str, many: str) -> str:
 
 
 def _first_updates(run: Run) -> Named:
-    return [(label, name) for label in run.probe.maps for name in run.probe.updates(label, 1)]
+    probe = run.probe
+    return [(label, name) for label in probe.maps for name in probe.updates(label, run.first)]
 
 
 def _place(run: Run, label: str) -> tuple[str, str]:
@@ -248,7 +249,7 @@ def _caused(sizes: Sizes, run: Run) -> bool:
     one if no layer made them smaller.
     """
     probe = run.probe
-    if not all(label.isdigit() for label in probe.maps):
+    if not all(label.isdigit() for label in probe.maps) or run.first > 1:
         return False  # which vectors an update is made of is known of chains of layers
     depth, query = len(probe.features), probe.query
 

@@ -7,11 +7,13 @@ from contextlib import suppress
 
 import numpy as np
 
+from tpcalc.catalog.loss import Loss
 from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.training import Training
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
-__all__ = ["FEATURES", "far_query", "generic", "query", "same_targets"]
+__all__ = ["FEATURES", "far_query", "generic", "generic_data", "query", "same_targets"]
 
 # Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
 INPUTS = (
@@ -28,17 +30,8 @@ QUERY = (0.5, 0.3, 0.2, 0.4)
 CANDIDATES = 64
 
 
-def generic(loss: str, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
+def generic(loss: str | Loss, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
     """Data without accidents, with targets that fit the loss: exponents do not depend on them.
-
-    Args:
-        loss: Catalogue name.
-        rows: Number of samples.
-        tokens: The number of vectors that an input is made of.
-        outputs: The number of targets, of networks that say it; classes have two at least.
-
-    Raises:
-        UnknownName: No such loss.
 
     Example:
         >>> generic("logistic", 2).targets
@@ -56,13 +49,16 @@ def generic(loss: str, rows: int, tokens: int = 1, outputs: int = 1) -> Samples:
     return Samples(inputs, classes)
 
 
+def generic_data(run: Training) -> Samples:
+    """The data of a training run; where it has none, generic ones for all its steps."""
+    if run.data is not None:
+        return run.data
+    rows, network = (run.steps + 1) * run.batch, run.network
+    return generic(run.loss, rows, network.tokens, network.targets(FEATURES))
+
+
 def same_targets(data: Samples, rows: int, tokens: int = 1) -> Samples:
     """Data without accidents, with the targets of other data, one after the other.
-
-    Args:
-        data: Gives the targets.
-        rows: Number of samples.
-        tokens: The number of vectors that an input is made of.
 
     Example:
         >>> same_targets(Samples(((1.0,),), ((2.0,),)), 2).targets
@@ -77,9 +73,6 @@ def query(tokens: int = 1) -> tuple[float, ...]:
 
     It is the same however many samples are used, so that a longer run asks its questions at the
     input of a shorter one.
-
-    Args:
-        tokens: The number of vectors that it is made of.
     """
     return tuple(x for token in range(tokens) for x in _token(QUERY, INPUTS, token))
 
@@ -102,9 +95,6 @@ def _token(
 
 def far_query(data: Samples) -> tuple[float, ...]:
     """An input at acute angles to all samples, if there is one, and collinear to none.
-
-    Args:
-        data: The samples.
 
     Example:
         >>> len(far_query(generic("mse", 3)))

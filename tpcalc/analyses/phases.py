@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
+from typing import Unpack
 
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
@@ -14,6 +15,7 @@ from tpcalc.analyses.verdict.judge import Stage, Stages, judge, restricted
 from tpcalc.analyses.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.analyses.verdict.sizes import Question
 from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.witness import Finding, nonzero
@@ -40,18 +42,16 @@ Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
 
 
 def phases(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
-    box: Box,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
+    box: Box | None = None,
     data: Samples | None = None,
     *,
-    steps: int = 2,
-    loss: str = "mse",
-    batch: int = 1,
     values: Mapping[str, object] | None = None,
     verify: bool = True,
     seed: int = 0,
     most: int = 1000,
+    **settings: Unpack[Routine],
 ) -> PhaseDiagram:
     """The phase diagram of a parameterization with symbols: every region, wall and point of a box.
 
@@ -60,20 +60,20 @@ def phases(
     regions cover the closed box, its walls and corners included.
 
     Args:
-        architecture: The network.
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides:
+            ``tp.phases(run, box=...)``.
         parameterization: A catalogue name or a parameterization, with symbols in its exponents:
             ``"ac:0,1/2,1/2,a;c"``.
         box: The two ends of the interval of each symbol; up to four symbols.
         data: Training data; None: generic data, on which exponents do not depend.
-        steps: The number of updates that are followed.
-        loss: Catalogue name.
-        batch: Samples in a step.
         values: Numbers for the symbols that the box leaves out.
         verify: Whether leading coefficients that a verdict rests on are tested with the particle
             engine where they are not provably different from 0; else they are assumed to be.
         seed: Of that test. Where samples are too wild to tell, a verdict is that at a rate 2^12
             times smaller, and its fact says so.
         most: The number of points to take at most.
+        settings: As ``tp.Training`` takes them: steps (2), lr, schedule, groups, loss, batch,
+            optimizer; the powers of groups may hold symbols as well.
 
     Returns:
         Cells with verdict, conditions, corners and a sample; disjoint, together the whole box.
@@ -95,7 +95,8 @@ def phases(
         [((('a', '1'), ('c', '-1')), 'feature-learning')]
     """
     started = time.perf_counter()
-    steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
+    training = as_training(architecture, parameterization, data, settings, steps=2)
+    steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     seed = checks.whole(seed, "seed", least=0)
     most = checks.whole(most, "most", least=1, hint="It counts sample points.")
     if not isinstance(verify, bool):
@@ -104,25 +105,16 @@ def phases(
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
         )
-    watched = partial(
-        probe,
-        architecture,
-        parameterization,
-        data,
-        steps=steps,
-        loss=loss,
-        batch=batch,
-        watch=("h", "x", "dW_x"),
-    )
-    run = watched()
+    watch = ("h", "x", "dW_x")
+    run = probe(training, watch=watch)
     given = _given(run.program, box, values)
-    asked = _Judge(run, given, verify, seed, partial(watched, lr=CALM))
+    asked = _Judge(run, given, verify, seed, partial(probe, training.replace(lr=CALM), watch=watch))
     cells = cover(asked, box, most)
     axes = Axes.of(box)
-    settings = {
+    asked_with = {
         "steps": str(steps),
-        "loss": loss,
-        "batch": str(batch),
+        "loss": training.loss.name,
+        "batch": str(training.batch),
         "values": ", ".join(f"{name}={value}" for name, value in given.items()),
         "verify": str(verify),
     }
@@ -135,7 +127,7 @@ def phases(
         tuple(_cell(cell, box) for cell in cells),
         True,
         asked.runs,
-        provenance(run.program.digest, seed, settings, time.perf_counter() - started),
+        provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
         asked.notes(steps),
     )
 

@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.analyses.generic import FEATURES, far_query, generic
+from tpcalc.analyses.generic import far_query, generic_data
 from tpcalc.analyses.generic import query as generic_query
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Training
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.own import as_network
 from tpcalc.program.nodes import Kind, LinComb, Nonlin
 from tpcalc.program.program import Builder, Program
-from tpcalc.results import Samples, checks
 
 __all__ = ["Probe", "not_followed", "probe"]
 
@@ -67,21 +64,11 @@ class Probe:
         return found
 
     def at(self, what: str, step: int, index: int | None = None) -> Mapping[str, tuple[str, ...]]:
-        """The outputs of a kind by label.
-
-        Args:
-            what: ``"h"``, ``"x"``, ``"dh"``, ...
-            step: The step t.
-            index: The input; None: the query.
-        """
+        """The outputs of a kind (``"h"``, ``"dx"``, ...) by label; by default at the query."""
         return self._places.get((what, step, self.query if index is None else index), {})
 
     def roles(self, step: int) -> Mapping[tuple[str, str], str]:
-        """The outputs of a step by what they are, whatever the step.
-
-        Args:
-            step: The step t.
-        """
+        """The outputs of a step by what they are, whatever the step."""
         found = {}
         for name, _ in self.program.outputs:
             parts = _PLACE.fullmatch(name) or _OUTPUT.fullmatch(name)
@@ -95,49 +82,28 @@ class Probe:
         return tuple(self.at("x", 0))
 
     def written(self, label: str, step: int) -> tuple[str, ...]:
-        """The features of a label, or what a map of this label writes where it has none.
-
-        Args:
-            label: A layer or a name.
-            step: The step t.
-        """
+        """The features of a label, or what a map of this label writes where it has none."""
         if label in self.features:
             return self.at("x", step)[label]
         uses = self.at("W_x", step).items()
         return tuple(n for use, names in uses if use.partition("@")[0] == label for n in names)
 
     def f(self, step: int) -> tuple[str, ...]:
-        """The names of the outputs at the query.
-
-        Args:
-            step: The step t.
-        """
+        """The names of the outputs at the query."""
         if self.outputs == 1:
             return (f"f[{step},{self.query}]",)
         return tuple(f"f[{step},{self.query},{k}]" for k in range(self.outputs))
 
     def read(self, label: str) -> str:
-        """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``.
-
-        Args:
-            label: Of the preactivations.
-        """
+        """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``."""
         return "hhat" if label in self.at("hhat", 0) else "h"
 
     def preactivations(self, step: int) -> Mapping[str, tuple[str, ...]]:
-        """What activations read at the query, by label.
-
-        Args:
-            step: The step t.
-        """
+        """What activations read at the query, by label."""
         return {label: self.at(self.read(label), step)[label] for label in self.at("h", step)}
 
     def levels(self, step: int) -> tuple[str, ...]:
-        """What must not grow: what activations and named readouts read, and the outputs.
-
-        Args:
-            step: The step t.
-        """
+        """What must not grow: what activations and named readouts read, and the outputs."""
         read = [name for names in self.preactivations(step).values() for name in names]
         for label, names in self.at("x", step).items():
             if self.maps.get(label) == "readout":
@@ -145,40 +111,22 @@ class Probe:
         return (*read, *self.f(step))
 
     def asked(self, step: int) -> tuple[str, ...]:
-        """All that a verdict asks of a step.
-
-        Args:
-            step: The step t.
-        """
+        """All that a verdict asks of a step."""
         if not step:
             return self.levels(0)
         return (*self.levels(step), *self.changes(step), *self.moved(self.features[-1], step))
 
     def changes(self, step: int) -> tuple[str, ...]:
-        """The names of the changes of the outputs since the start.
-
-        Args:
-            step: The step t, from 1.
-        """
+        """The names of the changes of the outputs since the start."""
         return tuple(f"{now}-{then}" for now, then in zip(self.f(step), self.f(0), strict=True))
 
     def moved(self, label: str, step: int) -> tuple[str, ...]:
-        """The names of the changes of some features since the start, or of what a map writes.
-
-        Args:
-            label: Of the features, or of the map.
-            step: The step t, from 1.
-        """
+        """The names of the changes of some features since the start, or of what a map writes."""
         pairs = zip(self.written(label, step), self.written(label, 0), strict=True)
         return tuple(f"{now}-{then}" for now, then in pairs)
 
     def updates(self, label: str, step: int) -> tuple[str, ...]:
-        """What update t - 1 of a map adds at the query, at each of its uses.
-
-        Args:
-            label: Of the map.
-            step: The step t.
-        """
+        """What update t - 1 of a map adds at the query, at each of its uses."""
         own = re.compile(rf"(dW_x\[{re.escape(label)}(@\d+)?,{step},{self.query}"
                          rf"|dB\[{re.escape(label)},{step})[,\]].*")  # fmt: skip
         # A map without a gradient has none.
@@ -186,58 +134,31 @@ class Probe:
 
 
 def probe(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
-    data: Samples | None = None,
+    run: Training,
     *,
-    steps: int = 3,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    optimizer: str = "sgd",
     query: Sequence[float] | None = None,
     watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB"),
 ) -> Probe:
     """Write out a training run with the changes of outputs and features.
 
-    Args:
-        architecture: The network.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        steps: Number of updates.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        batch: Samples in a step.
-        optimizer: Catalogue name.
-        query: The input that is watched; None: one that is no sample, whatever the number of steps.
-        watch: Which vectors are outputs.
-
-    Returns:
-        The program and the names in it.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UsageError: The data are no samples.
+    The run's own data (generic ones where it has none), watched at one more input: by default one
+    that is no sample, whatever the number of steps.
 
     Example:
         >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> found = probe(MLP(2, "relu"), "mup", steps=1)
+        >>> found = probe(Training(MLP(2, "relu"), "mup", steps=1))
         >>> found.changes(1), found.moved("2", 1)
         (('f[1,1]-f[0,1]',), ('x[2,1,1]-x[2,0,1]',))
     """
-    network = as_network(architecture)
-    if data is None:
-        steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
-        batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-        data = generic(loss, (steps + 1) * batch, network.tokens, network.targets(FEATURES))
-        query = generic_query(network.tokens) if query is None else query
-    if not isinstance(data, Samples):
+    network, steps = run.network, run.steps
+    if steps and not any(run.factors):
         raise UsageError(
-            f"the data are of type {type(data).__name__}, not Samples.",
-            hint="Give tp.Samples(inputs, targets), or none for generic data.",
+            f"the schedule is 0 at all of the {steps} steps that are followed: nothing is trained.",
+            hint="Ask for more steps.",
         )
     if query is None:
-        query = far_query(data)
+        query = generic_query(network.tokens) if run.data is None else far_query(run.data)
+    data = generic_data(run)
     reported = {name for name, _ in network.smallest.outputs}
     if "x" in watch and not any(name.startswith("x[") for name in reported):
         raise UsageError(
@@ -258,19 +179,8 @@ def probe(
     ]
     if "x" in watch and unnamed:
         watch = (*watch, "W_x")
-    program = train(
-        network,
-        parameterization,
-        data,
-        steps=steps,
-        optimizer=optimizer,
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        queries=[query],
-        watch=watch,
-    )
-    found = Probe(program, maps, steps, batch, data.outputs, network.counted)
+    program = run.replace(data=data, queries=[query], watch=watch).program
+    found = Probe(program, maps, steps, run.batch, data.outputs, network.counted)
     pairs = []
     for step in range(1, steps + 1):
         pairs += list(zip(found.f(step), found.f(0), strict=True))
@@ -281,12 +191,7 @@ def probe(
 
 
 def not_followed(network: Architecture, maps: Container[str]) -> tuple[str, ...]:
-    """Parameters of which no word is said: those that belong to no map.
-
-    Args:
-        network: The network.
-        maps: The labels of its linear maps.
-    """
+    """Parameters of which no word is said: those that belong to no map."""
     left = dict.fromkeys(mark.label for mark in network.marks if mark.label not in maps)
     if not left:
         return ()

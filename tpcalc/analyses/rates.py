@@ -14,6 +14,7 @@ from functools import cached_property
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Training
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
 from tpcalc.limit.series import NeedsMore
@@ -23,7 +24,6 @@ from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
-from tpcalc.results import Samples
 
 __all__ = [
     "ASSUMED",
@@ -99,22 +99,38 @@ class Run:
     """A training run whose powers are asked for.
 
     Args:
-        network: The network.
-        parameterization: The powers that are given: all a_l, or that of the output alone.
-        data: Training data; None: generic data.
-        steps: Number of updates T.
-        loss: Catalogue name.
-        batch: Samples in a step.
+        training: The run; of its powers all a_l are taken, or that of the output alone.
         solved_for: ``"rates"``, or ``"multipliers"`` for the powers a_1..a_L as well.
     """
 
-    network: Architecture
-    parameterization: Parameterization
-    data: Samples | None
-    steps: int
-    loss: str = "mse"
-    batch: int = 1
+    training: Training
     solved_for: str = "rates"
+
+    @property
+    def network(self) -> Architecture:
+        """The network."""
+        return self.training.network
+
+    @property
+    def parameterization(self) -> Parameterization:
+        """The powers that are given."""
+        return self.training.parameterization
+
+    @property
+    def steps(self) -> int:
+        """The number of updates T."""
+        return self.training.steps
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What it was asked with, for the record of the answer."""
+        training = self.training
+        batch = str(training.batch)
+        return {"steps": str(self.steps), "loss": training.loss.name, "batch": batch}
+
+    def of(self, network: Architecture) -> Run:
+        """The same run of another network."""
+        return replace(self, training=self.training.replace(network=network))
 
     @cached_property
     def maps(self) -> Mapping[str, Mark]:
@@ -132,7 +148,8 @@ class Run:
     def complete(self) -> bool:
         """Whether all weights are drawn at the start and trained."""
         marks = [mark for mark in self.network.marks if mark.label in self.maps]
-        return all(mark.rate != 0 and not mark.at_zero for mark in marks)
+        rates = [mark.rate * self.training.own(mark).lr for mark in marks]
+        return all(rates) and not any(mark.at_zero for mark in marks)
 
     @property
     def shared(self) -> bool:
@@ -207,27 +224,20 @@ class Run:
 
         given = self.parameterization.own
 
-        def own(kind: str, mark: Mark, step: int) -> Ex | None:
+        def own(kind: str, mark: Mark, step: int, degree: int) -> Ex | None:
             if mark.label not in self.maps:
-                return None if given is None else given(kind, mark, step)
+                return None if given is None else given(kind, mark, step, degree)
             if kind == "c":
                 letter = "e" if mark.bias and not shared else "c"
-                gauge = (None if given is None else given(kind, mark, step)) or Ex()
+                gauge = (None if given is None else given(kind, mark, step, degree)) or Ex()
                 return Ex.symbol(self._symbol(letter, mark.label, step)) + gauge + mark.speed
             fixed = self.maps[mark.label].role == "readout" and not self.with_readout
             if multipliers and not fixed:
                 return Ex.symbol(self._symbol("m", mark.label, 0))
-            return None if given is None else given(kind, mark, step)
+            return None if given is None else given(kind, mark, step, degree)
 
-        return probe(
-            self.network,
-            replace(self.parameterization, own=own),
-            self.data,
-            steps=self.steps,
-            loss=self.loss,
-            batch=self.batch,
-            watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())),
-        )
+        unknown = self.training.replace(parameterization=replace(self.parameterization, own=own))
+        return probe(unknown, watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())))
 
     def derive(
         self,
@@ -371,8 +381,7 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
 
     Example:
         >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> from tpcalc.catalog.parameterizations import lookup
-        >>> run = Run(MLP(2, "relu^p"), lookup("ac:0,a,1;0"), None, 1)
+        >>> run = Run(Training(MLP(2, "relu^p"), "ac:0,a,1;0"))
         >>> {name: str(value) for name, value in sample_point(run, run.program(), {}).items()}
         {'a': '3/4', 'p': '7/3'}
     """

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depths import in_depth
@@ -15,7 +16,7 @@ from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.parameterizations import lookup as parameterization_of
+from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.witness import nonzero
@@ -25,7 +26,6 @@ from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.activation import Replaced, function_of, power_of
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Samples, Solution, SolvedStep, checks
 from tpcalc.results.provenance import provenance
@@ -40,18 +40,16 @@ DEGREES = "relu^p is followed for p >= 1: below that it has no gradient at 0"
 
 
 def solve(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    steps: int = 3,
     symbolic: Sequence[str] = (),
     multipliers: bool = False,
     at: Mapping[str, object] | None = None,
-    loss: str = "mse",
-    batch: int = 1,
     verify: bool = True,
     seed: int = 0,
+    **settings: Unpack[Routine],
 ) -> Solution:
     """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
 
@@ -63,21 +61,20 @@ def solve(
     biases take the rate of their weights where it gives both the same powers.
 
     Args:
-        architecture: The network.
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
         parameterization: A catalogue name or a parameterization; its a_l may hold symbols.
         data: Training data; None: generic data.
-        steps: Number of updates T; exponents are found for the steps 0..T-1.
         symbolic: What to keep as a symbol: ``"p"``, the power of ReLU; ``"L"``, the depth.
         multipliers: Whether the a_l are solved for as well: those of layers 1..L so that h^l is
             Theta(1) at the start; a_{L+1}, unless it holds symbols, is the smallest at which the
             output stays bounded although every update contributes at order one.
         at: A sample point for the symbols, at which comparisons are decided. By default p = 7/3,
             a_1 = 1/10, a_l = 3/4, a_{L+1} = 14/13, with small differences between them.
-        loss: Catalogue name.
-        batch: Samples in a step.
         verify: Whether leading coefficients that are not provably different from 0 are tested at
             the sample point with the particle engine.
         seed: Of that test.
+        settings: As ``tp.Training`` takes them: steps (3; exponents are found for the steps
+            0..T-1), loss, batch, optimizer, and factors of rates: lr, schedule, groups.
 
     Returns:
         The exponents with the region of the symbols where they hold.
@@ -102,20 +99,18 @@ contribute order one, the output would grow like n^(1/2) at the next step
         ('-1 - 1/2*p', ('1 + p > 0',))
     """
     started = time.perf_counter()
-    network = as_network(architecture)
+    training = as_training(architecture, parameterization, data, settings, steps=3)
+    checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     kept = _kept(symbolic)
     for name, value in (("multipliers", multipliers), ("verify", verify)):
         if not isinstance(value, bool):
             raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
-    run = Run(
-        _with_power(network) if "p" in kept else network,
-        parameterization_of(parameterization),
-        data,
-        checks.whole(steps, "steps", least=1, hint="It counts updates."),
-        loss,
-        checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."),
-        "multipliers" if multipliers else "rates",
-    )
+    network = training.network
+    _check_open(training)
+    training = training.replace(lr=Fraction(1), schedule=None)  # factors change no power
+    run = Run(training, "multipliers" if multipliers else "rates")
+    if "p" in kept:
+        run = run.of(_with_power(network))
     if not run.complete:
         raise UsageError(
             f"learning rates are solved for weights that are drawn and trained, not for those of "
@@ -139,7 +134,6 @@ contribute order one, the output would grow like n^(1/2) at the next step
     notes.append(_tested(stable, point, seed) if verify else ASSUMED)
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
     notes += [*not_followed(network, run.maps), *parts_of_rates(network, found)]
-    settings = {"steps": str(run.steps), "loss": loss, "batch": str(run.batch)}
     depth = str(found.found.context.ranking.depth)
     return Solution(
         tuple(
@@ -152,7 +146,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
         provenance(
             program.digest,
             seed if verify else None,
-            {**settings, "depth": depth, "verify": str(verify)},
+            {**run.settings, "depth": depth, "verify": str(verify)},
             time.perf_counter() - started,
         ),
         tuple(note for note in notes if note),
@@ -171,6 +165,23 @@ def _kept(symbolic: Sequence[str]) -> tuple[str, ...]:
                 "are symbols where the parameterization has them: 'ac:0,a,1;0'.",
             )
     return names
+
+
+def _check_open(training: Training) -> None:
+    """Check that the powers of all learning rates are free, and no rate is 0."""
+    if 0 in training.factors:
+        raise UsageError(
+            f"the schedule is 0 at step {training.factors.index(0)}, where no power of the rate "
+            "makes an update contribute.",
+            hint="Leave the schedule out: its factors change no power of n.",
+        )
+    for group in training.groups:
+        if "power" in dict(group.settings):
+            raise UsageError(
+                f"the powers of learning rates are solved for, and the group {group.pattern!r} "
+                "has one.",
+                hint="Leave it out; tp.check takes it.",
+            )
 
 
 def _texts(powers: Sequence[Ex]) -> tuple[str, ...]:
@@ -217,14 +228,16 @@ def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
         return tuple(as_ex(power.at(point)) for power in powers)
 
     def table(depth: int, step: int) -> Exponents:
-        found = run.parameterization.rule(depth, step)
+        found = run.parameterization.exponents(depth, step)
         return replace(found, a=number(found.a), bias_a=number(found.bias_a))
 
     power = power_of(run.network)
     network = run.network
     if power is not None and power.symbols:
         network = _with_power(network, str(power.at(point)))
-    return replace(run, network=network, parameterization=replace(run.parameterization, rule=table))
+    exponents = replace(run.parameterization, rule=table, entrywise=table)
+    training = run.training.replace(network=network, parameterization=exponents)
+    return replace(run, training=training)
 
 
 def _tested(stable: Bounded, point: Mapping[str, Fraction], seed: int) -> str:

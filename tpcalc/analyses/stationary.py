@@ -159,8 +159,9 @@ def later(
 
     Example:
         >>> from tpcalc.analyses.probe import probe
+        >>> from tpcalc.catalog.training import Training
         >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> run = probe(MLP(2, "relu"), "ntk", watch=("h", "x", "dh", "dx"))
+        >>> run = probe(Training(MLP(2, "relu"), "ntk", steps=3), watch=("h", "x", "dh", "dx"))
         >>> bound = later(run, {}, (0, 0))
         >>> bound.largest, bound.output, bound.features
         (Fraction(0, 1), Fraction(0, 1), Fraction(-1, 2))

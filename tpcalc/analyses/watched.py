@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import restricted
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Training
 from tpcalc.functions import Fn, Var
-from tpcalc.networks.network import Architecture
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program
-from tpcalc.results import Samples
 
 __all__ = ["Run", "watched"]
 
@@ -29,11 +25,13 @@ class Run:
         probe: The run with everything that it watches.
         program: The same with the outputs that are asked.
         last: The last step that is followed; None: all are.
+        first: The first step that an update comes before; those of a schedule's zeros are none.
     """
 
     probe: Probe
     program: Program
     last: int | None = None
+    first: int = 1
 
     @property
     def steps(self) -> range:
@@ -41,11 +39,7 @@ class Run:
         return range(1, (self.probe.steps if self.last is None else self.last) + 1)
 
     def subjects(self, step: int) -> dict[str, tuple[str, ...]]:
-        """The outputs of a step by what they tell: what moves, and which of its sizes say so.
-
-        Args:
-            step: The step t; at the start nothing has moved.
-        """
+        """The outputs of a step by what they tell: what moves, and which of its sizes say so."""
         if not step:
             return {}
         run = self.probe
@@ -64,9 +58,6 @@ class Run:
 
         Besides what moves, the vectors that first updates are made of: x and dh of the first
         sample, x at step 1.
-
-        Args:
-            step: The step t, from 0.
         """
         run = self.probe
         names = [*run.asked(step), *(name for own in self.subjects(step).values() for name in own)]
@@ -88,12 +79,7 @@ class Run:
         return restricted(self.program, [name for step in steps for name in self.names(step)])
 
     def kernel(self, label: str, step: int) -> tuple[str, ...]:
-        """The change of the kernel of some features at the query.
-
-        Args:
-            label: Of the features.
-            step: The step t.
-        """
+        """The change of the kernel of some features at the query."""
         pairs = zip(self.probe.at("x", step)[label], self.probe.at("x", 0)[label], strict=True)
         return tuple(f"|{now}|^2-|{then}|^2" for now, then in pairs)
 
@@ -107,45 +93,12 @@ class Run:
         return tuple(names)
 
 
-def watched(
-    architecture: Architecture,
-    parameterization: Parameterization,
-    data: Samples | None,
-    *,
-    steps: int,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    optimizer: str = "sgd",
-) -> Run:
+def watched(run: Training) -> Run:
     """Write out a training run with the outputs that facts about its layers are read from.
-
-    Args:
-        architecture: The network.
-        parameterization: Its exponents.
-        data: Training data; None: generic data.
-        steps: Number of updates.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        batch: Samples in a step.
-        optimizer: Catalogue name.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UsageError: The data are no samples.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
-    found = probe(
-        architecture,
-        parameterization,
-        data,
-        steps=steps,
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        optimizer=optimizer,
-    )
+    found = probe(run)
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:
@@ -154,4 +107,5 @@ def watched(
             for name, change, start in zip(names.kernel(label, step), moved, starts, strict=True):
                 refs = found.program.ref(change), found.program.ref(start)
                 builder.output(name, builder.add(Moment(KERNEL, refs)))
-    return Run(found, builder.finish())
+    first = next(step for step, factor in enumerate(run.factors, 1) if factor)
+    return Run(found, builder.finish(), first=first)

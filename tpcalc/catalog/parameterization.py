@@ -55,7 +55,7 @@ class Exponents:
 
 Rule = Callable[[int, int], Exponents]
 RateExponent = Callable[[int, int], Ex]
-Own = Callable[[str, Mark, int], Ex | None]
+Own = Callable[[str, Mark, int, int], Ex | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,11 @@ class Parameterization:
         values: The parameters as given, for messages and reports.
         rates: The functions that give its learning rates, where they are not its own
             (``with_rates``).
-        own: ``own(kind, mark, step)``: of some parameters the exponent ``"a"`` or ``"c"`` that
-            stands in place of that of their layer; None: that of the layer.
+        entrywise: The exponents under optimizers whose updates are of degree 0 in the gradient
+            (Adam, sign); None: it is not defined for them.
+        degree: The degree that it is taken for (``under``).
+        own: ``own(kind, mark, step, degree)``: of some parameters the exponent ``"a"`` or ``"c"``
+            that stands in place of that of their layer; None: that of the layer.
 
     Example:
         >>> from tpcalc.catalog.parameterizations import lookup
@@ -100,7 +103,33 @@ class Parameterization:
     source: Source
     values: tuple[tuple[str, str], ...] = ()
     rates: tuple[RateExponent | None, RateExponent | None] = field(default=(None, None), repr=False)
+    entrywise: Rule | None = field(default=None, compare=False, repr=False)
+    degree: int = 1
     own: Own | None = field(default=None, compare=False, repr=False)
+
+    def under(self, degree: int) -> Parameterization:
+        """The parameterization with the learning rates that an optimizer needs.
+
+        Args:
+            degree: The degree of an update in the gradient: 1 (sums of gradients), 0 (entrywise
+                optimizers such as Adam, whose steps do not grow with the gradient).
+
+        Raises:
+            StudyError: It is not defined for such optimizers.
+
+        Example:
+            >>> from tpcalc.catalog.parameterizations import lookup
+            >>> [str(c) for c in lookup("mup").under(0).exponents(3).c]
+            ['0', '1/2', '1/2', '0']
+        """
+        if degree == 0 and self.entrywise is None:
+            raise StudyError(
+                f"{self.text} has learning rates for gradient descent alone; the steps of an "
+                "entrywise optimizer (Adam, sign) do not grow with the gradient.",
+                hint="Use mup, ntk or standard, or give the rates as they are meant, as in "
+                "'ac:0,1/2,1;0,1/2,0'.",
+            )
+        return self if degree == self.degree else replace(self, degree=degree)
 
     @property
     def text(self) -> str:
@@ -157,7 +186,7 @@ class Parameterization:
         return found - mark.speed if mark.speed.terms else found
 
     def _own(self, kind: str, mark: Mark, step: int) -> Ex | None:
-        return None if self.own is None else self.own(kind, mark, step)
+        return None if self.own is None else self.own(kind, mark, step, self.degree)
 
     def exponents(self, depth: int, step: int = 0) -> Exponents:
         """The exponents a_l and c_l.
@@ -174,7 +203,8 @@ class Parameterization:
                 raise StudyError(
                     f"{what} must be a whole number from {least}, not {value!r}.", where=self.name
                 )
-        return self.rule(depth, step)
+        entrywise = self.entrywise if self.degree == 0 else None
+        return (entrywise or self.rule)(depth, step)
 
 
 @dataclass(frozen=True)
@@ -188,6 +218,8 @@ class ParameterizationFamily:
         source: Where it is defined.
         biases: The layers that have biases where it was defined: "none", "first" or "all".
         parameters: What ``make`` takes.
+        entrywise: As ``make``, for optimizers whose updates are of degree 0 in the gradient; None:
+            it is not defined for them.
         aliases: Other names.
         own: Of its members: the exponents of single parameters.
     """
@@ -198,6 +230,7 @@ class ParameterizationFamily:
     source: Source
     biases: str = "all"
     parameters: tuple[Argument, ...] = ()
+    entrywise: Callable[..., Rule] | None = None
     aliases: tuple[str, ...] = ()
     own: Own | None = None
 
@@ -231,8 +264,16 @@ class ParameterizationFamily:
                     f"it needs its parameter {argument.name!r}: {argument.text}.", where=self.name
                 )
         shown = tuple((name, _shown(given[name])) for name in names if name in given)
-        rule = self.make(**given)
-        return Parameterization(self.name, rule, self.biases, self.source, shown, own=self.own)
+        entrywise = None if self.entrywise is None else self.entrywise(**given)
+        return Parameterization(
+            self.name,
+            self.make(**given),
+            self.biases,
+            self.source,
+            shown,
+            entrywise=entrywise,
+            own=self.own,
+        )
 
 
 def _first(own: Ex | None, other: Ex) -> Ex:
@@ -332,14 +373,21 @@ def with_rates(
                 hint="Write it as lambda layer, step: Ex.symbol(f'c_{layer}_{step}').",
             )
 
-    def exponents(depth: int, step: int) -> Exponents:
-        found = parameterization.rule(depth, step)
-        rates = _rates(rate, depth, step, "rate")
-        if bias_rate is None:
-            return replace(found, c=rates)
-        return replace(found, c=rates, bias_c=_rates(bias_rate, depth, step, "bias_rate"))
+    def with_own(rule: Rule) -> Rule:
+        def exponents(depth: int, step: int) -> Exponents:
+            found, rates = rule(depth, step), _rates(rate, depth, step, "rate")
+            if bias_rate is None:
+                return replace(found, c=rates)
+            return replace(found, c=rates, bias_c=_rates(bias_rate, depth, step, "bias_rate"))
 
-    return replace(parameterization, rule=exponents, rates=(rate, bias_rate))
+        return exponents
+
+    return replace(
+        parameterization,
+        rule=with_own(parameterization.rule),
+        entrywise=with_own(parameterization.entrywise or parameterization.rule),
+        rates=(rate, bias_rate),
+    )
 
 
 def _rates(rate: RateExponent, depth: int, step: int, what: str) -> tuple[Ex, ...]:

@@ -1,24 +1,31 @@
-"""``train``: architecture, parameterization, data, loss and rates -> a program."""
+"""``Training``: a network, its parameterization, data and the updates; ``train``: its program."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from inspect import signature
 from math import prod
-from typing import Any
+from typing import Any, Self, TypedDict, Unpack
 
+from tpcalc.catalog.groups import Group, Groups, Own, own, read_groups
 from tpcalc.catalog.loss import Loss
 from tpcalc.catalog.losses import lookup as find_loss
+from tpcalc.catalog.optimizer import Optimizer
 from tpcalc.catalog.optimizers import lookup as find_optimizer
-from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.catalog.schedules import Factors, factors
+from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.functions import Expr, Par
+from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import INPUT, Architecture, slots, written
 from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.course import Path
+from tpcalc.passes.course import Rate as UpdateRate
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.passes.template import Template
@@ -27,7 +34,15 @@ from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, checks
 
-__all__ = ["network_program", "template_of", "train"]
+__all__ = [
+    "Routine",
+    "Settings",
+    "Training",
+    "as_training",
+    "network_program",
+    "template_of",
+    "train",
+]
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 NAMES = ("h", "x", "dh", "dx")
@@ -36,40 +51,270 @@ WRITTEN = ("W_x",)
 CONTRIBUTIONS = ("dW_x", "dB")
 
 
-def train(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
-    data: Samples,
-    *,
-    steps: int = 1,
-    optimizer: str = "sgd",
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    queries: Sequence[Sequence[float]] = (),
-    watch: Sequence[str] = NAMES,
-) -> Program:
-    """The program of ``steps`` training steps.
+class Routine(TypedDict, total=False):
+    """How a network is trained, as ``Training`` takes it."""
+
+    steps: int
+    optimizer: str | Optimizer
+    lr: Rate
+    schedule: Factors | None
+    groups: Groups | Sequence[Group]
+    loss: str | Loss
+    batch: int
+
+
+class Settings(Routine, total=False):
+    """The same, with what is looked at besides."""
+
+    queries: Sequence[Sequence[float]]
+    watch: Sequence[str]
+
+
+@dataclass(frozen=True, init=False)
+class Training:
+    """A training run: what is trained, on what, and how. All questions about training take one.
 
     Step t trains on rows t*batch, t*batch + 1, ... of the data, starting again at the end; the
-    gradient is that of the mean loss over the batch.
+    gradient is that of the mean loss over the batch. The rate of a parameter at step t is
+    lr * schedule[t] * (the lr of its groups) * n^(-c + the power of its groups), with c as the
+    parameterization has it.
 
     Args:
-        architecture: The network: ``MLP``, ``ResNet``, ``RNN``, or your own that follows the
-            protocol ``tpcalc.catalog.architecture.Architecture``.
+        network: The network: ``MLP``, ``ResNet``, ``RNN``, or your own.
         parameterization: A catalogue name or a parameterization: the exponents a_l and c_l(t).
         data: Inputs and targets; for a network that is read off at every token of a sequence the
-            targets of all tokens, token by token (the loss is the sum over the tokens).
+            targets of all tokens, token by token (the loss is the sum over the tokens). None:
+            questions about exponents take generic data; there is no program then.
         steps: Number of updates T; outputs are reported at t = 0..T.
-        optimizer: Catalogue name; ``"sgd"``.
+        optimizer: A catalogue name, or an optimizer.
         lr: The factor eta of the learning rate eta n^(-c_l): a number, or a function of (layer,
             step) for rates per layer and step.
+        schedule: Factors of the learning rate step by step: a text (``"warmup:2,cosine"``;
+            ``"linear"`` and ``"constant"`` are there too), a number for each step, or a function
+            of the step. A factor may be 0.
+        groups: Settings of some parameters by pattern: a role (``"input"``, ``"hidden"``,
+            ``"readout"``, ``"bias"``, ``"finite"``), the ``group`` that a parameter was declared
+            with, a label, or a glob over labels (``"blocks.*.up"``). Settings are ``lr``, a
+            factor of the rate, ``power``, the p of a factor n^p of it, ``optimizer``, and numbers
+            of the optimizer by name.
         loss: Catalogue name.
         batch: Samples in a step.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
             ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes,
             and of the contributions ``dW_x``, ``dB`` of updates (a plain text is one of them).
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UsageError: A schedule shorter than the run, groups that contradict each other, a pattern
+            that fits no parameter.
+        UnknownName: No such parameterization, loss, optimizer or schedule.
+
+    Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> data = Samples(((1.0, 2.0),), ((1.0,),))
+        >>> groups = {"bias": {"lr": 0}, "1": {"power": "1/2"}}
+        >>> run = Training(
+        ...     MLP(2, bias="first"), "mup", data, steps=3, schedule="warmup:2", groups=groups
+        ... )
+        >>> [str(factor) for factor in run.factors], run.replace(steps=1).steps
+        (['0', '1/2', '1'], 1)
+    """
+
+    network: Architecture
+    parameterization: Parameterization
+    data: Samples | None
+    steps: int
+    optimizer: Optimizer
+    lr: Rate
+    schedule: Factors | None
+    groups: tuple[Group, ...]
+    loss: Loss
+    batch: int
+    queries: tuple[tuple[float, ...], ...]
+    watch: tuple[str, ...]
+    factors: tuple[Number, ...] = field(init=False, repr=False, compare=False)
+
+    def __init__(
+        self,
+        network: Architecture,
+        parameterization: Parameterization | str,
+        data: Samples | None = None,
+        *,
+        steps: int = 1,
+        optimizer: str | Optimizer = "sgd",
+        lr: Rate = Fraction(1),
+        schedule: Factors | None = None,
+        groups: Groups | Sequence[Group] = (),
+        loss: str | Loss = "mse",
+        batch: int = 1,
+        queries: Sequence[Sequence[float]] = (),
+        watch: Sequence[str] = NAMES,
+    ) -> None:
+        put = self.__dict__.update  # frozen for everyone else
+        put(optimizer=find_optimizer(optimizer))
+        found = find_parameterization(parameterization).under(self.optimizer.degree)
+        put(parameterization=found, loss=find_loss(loss))
+        put(network=as_network(network), data=data)
+        if data is not None:
+            _check_data(self.network, data, self.loss)
+        put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
+        put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
+        put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
+        put(factors=factors(schedule, self.steps))
+        words = schedule is None or isinstance(schedule, str) or callable(schedule)
+        put(schedule=schedule if words else tuple(schedule))  # type: ignore[arg-type]
+        put(groups=read_groups(groups, self.network.marks) if groups else ())
+        for mark in self.network.marks if groups else ():
+            self.own(mark)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is SGD at the rates of its parameterization, the same for all in front."""
+        sgd = self.optimizer == find_optimizer("sgd")
+        return sgd and self.schedule is None and not self.groups
+
+    @cached_property
+    def tables(self) -> tuple[Exponents, ...]:
+        """The exponents of its parameterization at the steps 0..T."""
+        table = self.parameterization.exponents
+        return tuple(table(self.network.hidden, step) for step in range(self.steps + 1))
+
+    def own(self, mark: Mark) -> Own:
+        """What a parameter has of its own, by its groups."""
+        return own(self.groups, mark, self.optimizer)
+
+    def optimizer_of(self, mark: Mark) -> Optimizer:
+        """The optimizer of a parameter, with the numbers of its groups."""
+        return self.own(mark).optimizer
+
+    def factor(self, layer: int, step: int) -> Number:
+        """The number in front of the learning rate of a layer at a step, groups aside.
+
+        Raises:
+            UsageError: A function of layer and step that gives no number.
+        """
+        lr = self.lr
+        if callable(lr):
+            what = f"the learning rate of layer {layer} at step {step}"
+            lr = checks.real(lr(layer, step), what)
+        return lr * self.factors[step]
+
+    def rate(self, mark: Mark, step: int) -> tuple[Number, Ex]:
+        """The learning rate of a parameter at a step: a number, and the c of its n^(-c)."""
+        group = self.own(mark)
+        rule, table, degree = self.parameterization, self.tables[step], group.optimizer.degree
+        if degree != rule.degree:
+            rule = rule.under(degree)
+            table = rule.exponents(self.network.hidden, step)
+        factor = self.factor(mark.layer, step) * group.lr
+        if degree == 0 and mark.start:  # steps of W, not of w: a factor of its start alone
+            factor = factor * mark.start
+        return factor, rule.rate(mark, table, step) - group.power
+
+    def _path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:
+        optimizer = self.optimizer_of(mark)
+        return None if optimizer.is_plain else optimizer.path
+
+    def kept(self, mark: Mark, step: int) -> Ex | None:
+        """The power p of the n^(-p) in front of the start of a parameter; None: it is dropped."""
+        powers = self.tables[step].kept
+        return powers[mark.layer - 1] if powers else as_ex(0)
+
+    def replace(self, **changes: Any) -> Self:
+        """The same run with other arguments."""
+        return replace(self, **changes)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program of all its steps, which is written once.
+
+        Raises:
+            UsageError: It has no data.
+            StudyError: Data with another number of targets than the network has outputs, or
+                vectors to watch that there are not.
+        """
+        data, network = self.data, self.network
+        if data is None:
+            raise _no_samples(data)
+        outputs = data.outputs // network.positions
+        written = network_program(network, self.parameterization, data.dimension, outputs)
+        model = Template(written, (INPUT,))
+        count = sum(
+            prod(size for _, size in model.program.types[ref].axes) for ref in model.outputs
+        )
+        if count != data.outputs:
+            raise StudyError(
+                f"a sample has {data.outputs} targets, and the network has {count} outputs.",
+                where=data.origin,
+                hint="A readout of t.linear(t.outputs, t.n) has as many outputs as there are "
+                "targets.",
+            )
+        if self.watch is not NAMES:  # what is reported by default need not be there
+            _check_watched(set(self.watch), model)
+        rows = [
+            [(step * self.batch + i) % len(data) for i in range(self.batch)]
+            for step in range(self.steps + 1)
+        ]
+        schedule = Schedule(
+            batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
+            targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
+            queries=self.queries,
+            chi=_slopes(self.loss, data.outputs, network.positions),
+            rate=self.rate,
+            kept=self.kept,
+            path=self._path,
+        )
+        return unroll(model, schedule, keep=self.watch.__contains__)
+
+
+def as_training(
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None,
+    data: Samples | None,
+    settings: Routine,
+    steps: int,
+) -> Training:
+    """The run that a question is about: a record as it is, or one of the question's arguments.
+
+    Raises:
+        UsageError: Arguments beside a record, or no parameterization.
+        UnknownName: An argument that no question takes.
+    """
+    for name in settings:
+        if name not in Routine.__annotations__:
+            raise UnknownName("argument of this question", name, Routine.__annotations__)
+    if not isinstance(architecture, Training):
+        if parameterization is None:
+            raise UsageError("no parameterization is given.", hint="Name one: 'mup', 'ntk'.")
+        given: Routine = {"steps": steps, **settings}
+        return Training(architecture, parameterization, data, **given)
+    beside = [*settings]
+    beside += ["parameterization"] * (parameterization is not None) + ["data"] * (data is not None)
+    if beside:
+        raise UsageError(
+            f"{', '.join(beside)} given beside a training run, which has its own.",
+            hint=f"Write run.replace({beside[0]}=...).",
+        )
+    return architecture
+
+
+def train(
+    architecture: Architecture,
+    parameterization: Parameterization | str,
+    data: Samples,
+    **settings: Unpack[Settings],
+) -> Program:
+    """The program of a training run: ``tp.Training(...).program``.
+
+    Args:
+        architecture: The network, as in ``tp.Training``.
+        parameterization: A catalogue name or a parameterization.
+        data: Inputs and targets.
+        settings: The other arguments of ``tp.Training``: steps, optimizer, lr, schedule, groups,
+            loss, batch, queries, watch.
 
     Returns:
         A program with outputs ``f[t,i]``, ``h[l,t,i]``, ...; powers of n as the parameterization
@@ -79,52 +324,11 @@ def train(
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization, loss or optimizer.
+        UnknownName: No such parameterization, loss, optimizer or schedule.
 
     Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
     """
-    find_optimizer(optimizer)
-    found = find_parameterization(parameterization)
-    chosen = find_loss(loss)
-    architecture = as_network(architecture)
-    _check_data(architecture, data, chosen)
-    steps = checks.whole(steps, "steps", least=0, hint="It counts updates.")
-    batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-    lr = checked_rate(lr)
-    asked = _queries(queries, data)
-    watched = _watched(watch)
-    depth = architecture.hidden
-    outputs = data.outputs // architecture.positions
-    model = _training_template(architecture, found, data.dimension, outputs)
-    count = sum(prod(size for _, size in model.program.types[ref].axes) for ref in model.outputs)
-    if count != data.outputs:
-        raise StudyError(
-            f"a sample has {data.outputs} targets, and the network has {count} outputs.",
-            where=data.origin,
-            hint="A readout of t.linear(t.outputs, t.n) has as many outputs as there are targets.",
-        )
-    if watch is not NAMES:  # what is reported by default need not be there
-        _check_watched(watched, model)
-    rows = [[(t * batch + i) % len(data) for i in range(batch)] for t in range(steps + 1)]
-
-    tables = [found.exponents(depth, step) for step in range(steps + 1)]
-
-    def rate(mark: Mark, step: int) -> tuple[Fraction | float, Ex]:
-        return rate_at(lr, mark.layer, step), found.rate(mark, tables[step], step)
-
-    def kept(mark: Mark, step: int) -> Ex | None:
-        powers = tables[step].kept
-        return powers[mark.layer - 1] if powers else as_ex(0)
-
-    schedule = Schedule(
-        batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
-        targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
-        queries=asked,
-        chi=_slopes(chosen, data.outputs, architecture.positions),
-        rate=rate,
-        kept=kept,
-    )
-    return unroll(model, schedule, keep=watched.__contains__)
+    return Training(architecture, parameterization, data, **settings).program
 
 
 def template_of(
@@ -136,13 +340,6 @@ def template_of(
     """A network with its parameterization written out, as a template of training and kernels."""
     program = network_program(architecture, parameterization, dimension, outputs)
     return Template(split(program), slots(architecture, dimension))
-
-
-def _training_template(
-    architecture: Architecture, parameterization: Parameterization, dimension: int, outputs: int
-) -> Template:
-    """The network as blocks."""
-    return Template(network_program(architecture, parameterization, dimension, outputs), (INPUT,))
 
 
 def network_program(
@@ -205,28 +402,9 @@ def checked_rate(lr: Rate) -> Rate:
     return lr
 
 
-def rate_at(lr: Rate, layer: int, step: int) -> Fraction | float:
-    """The factor of the learning rate of a layer at a step.
-
-    Args:
-        lr: As ``checked_rate`` gives it.
-        layer: The layer.
-        step: The step t.
-
-    Raises:
-        UsageError: The function of layer and step gives no number.
-    """
-    if not callable(lr):
-        return lr
-    return checks.real(lr(layer, step), f"the learning rate of layer {layer} at step {step}")
-
-
 def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:
     if not isinstance(data, Samples):
-        raise UsageError(
-            f"the data are of type {type(data).__name__}, not Samples.",
-            hint="Give tp.Samples(inputs, targets), tp.digits(...) or tp.csv(path).",
-        )
+        raise _no_samples(data)
     positions = architecture.positions
     if data.outputs % positions:
         raise StudyError(
@@ -237,6 +415,13 @@ def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:
         )
     for part in _parts(data.outputs, positions):
         loss.check(replace(data, targets=tuple(row[part] for row in data.targets)))
+
+
+def _no_samples(data: object) -> UsageError:
+    return UsageError(
+        f"the data are of type {type(data).__name__}, not Samples.",
+        hint="Give tp.Samples(inputs, targets), tp.digits(...) or tp.csv(path).",
+    )
 
 
 def _parts(outputs: int, positions: int) -> list[slice]:
@@ -255,9 +440,9 @@ def _slopes(loss: Loss, outputs: int, positions: int) -> tuple[Expr, ...]:
     return tuple(slopes)
 
 
-def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
+def _queries(queries: Any, data: Samples | None) -> tuple[tuple[float, ...], ...]:
     found = checks.rows(queries, "query", "queries")
-    if found and len(found[0]) != data.dimension:
+    if found and data is not None and len(found[0]) != data.dimension:
         raise StudyError(
             f"query row 0 has {len(found[0])} numbers, the data have {data.dimension} features.",
             where=data.origin,
@@ -266,10 +451,10 @@ def _queries(queries: Any, data: Samples) -> tuple[tuple[float, ...], ...]:
     return found
 
 
-def _watched(watch: Any) -> frozenset[str]:
-    found = frozenset(checks.names(watch, "watch"))
+def _watched(watch: Any) -> tuple[str, ...]:
+    found = checks.names(watch, "watch")
     known = (*NAMES, *CONTRIBUTIONS, *NORMALISED, *WRITTEN)
-    unknown = found - set(known)
+    unknown = set(found) - set(known)
     if unknown:
         raise StudyError(
             f"watch names {', '.join(sorted(unknown))}.",
@@ -278,7 +463,7 @@ def _watched(watch: Any) -> frozenset[str]:
     return found
 
 
-def _check_watched(watched: frozenset[str], model: Template) -> None:
+def _check_watched(watched: set[str], model: Template) -> None:
     """Contributions that do not exist are left out; vectors that do not exist are a mistake."""
     there = {name for item in model.watch for name in (item.what, f"d{item.what}")}
     missing = watched - there - set(CONTRIBUTIONS)

@@ -108,8 +108,8 @@ class Option:
     Args:
         name: As typed.
         keys: The keys that it sets.
-        type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, or ``tuple``
-            for words with commas.
+        type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, ``tuple`` for
+            words with commas, or ``dict`` for settings by pattern, a flag for each pattern.
         help: One line.
         panel: The heading under which ``--help`` lists it.
         metavar: What stands for the value in ``--help``.
@@ -125,7 +125,8 @@ class Option:
     @property
     def parameter(self) -> inspect.Parameter:
         """The parameter of the command that typer reads."""
-        kind = str if self.type in (list, tuple) else self.type
+        kind: Any = str if self.type in (list, tuple) else self.type
+        kind = list[str] if self.type is dict else kind
         option = typer.Option(
             self.name,
             help=self.help,
@@ -148,6 +149,8 @@ class Option:
             value = _whole_numbers(self.name, value)
         elif self.type is tuple:
             value = [word for word in value.split(",") if word]
+        elif self.type is dict:
+            value = dict(_settings(self.name, text) for text in value)
         return [Flag(self.name, key, value) for key in self.keys]
 
 
@@ -158,6 +161,17 @@ def _whole_numbers(name: str, text: str) -> list[int]:
         raise UsageError(
             f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
         ) from error
+
+
+def _settings(name: str, text: str) -> tuple[str, dict[str, str]]:
+    pattern, colon, given = text.partition(":")
+    pairs = [word.partition("=") for word in given.split()]
+    if not colon or not pairs or not all(key and value for key, _, value in pairs):
+        raise UsageError(
+            f"{name}: {text!r} does not say which parameters have which settings.",
+            hint="Write it as 'hidden: lr=0.5 power=-1/2'.",
+        )
+    return pattern.strip(), {key: value for key, _, value in pairs}
 
 
 def _options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
@@ -271,6 +285,22 @@ DATA = _options(
     [
         ("--optimizer", "training.optimizer", str, "Optimizer (sgd by default).", "NAME"),
         ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),
+        (
+            "--schedule",
+            "training.schedule",
+            str,
+            "Factors of the learning rate by step: warmup:2, linear, cosine, warmup:2,cosine, "
+            "constant (constant by default).",
+            "NAME",
+        ),
+        (
+            "--group",
+            "training.groups",
+            dict,
+            "Settings of some parameters: 'PATTERN: lr=0.5 power=-1/2 optimizer=sgd'; the pattern "
+            "is a role (hidden, bias, ...), a group, a label or a glob. Once for each group.",
+            "PATTERN: NAME=VALUE ...",
+        ),
         (
             "--loss",
             "training.loss",
@@ -401,7 +431,7 @@ TRAINING = tuple(
     if option.name not in ("--query", "--watch")
 )
 # Where the learning rates are what is asked for.
-RATES_OPEN = tuple(option for option in TRAINING if option.name not in ("--lr", "--optimizer"))
+RATES_OPEN = tuple(option for option in TRAINING if option.name != "--lr")
 MEASURE = tuple(
     replace(option, help=text, panel="With --measure")
     for option in SIMULATE
@@ -451,7 +481,7 @@ def takes(
             typed = [
                 flag
                 for name, option in options.items()
-                if (value := values.pop(name)) is not None
+                if (value := values.pop(name)) not in (None, [])
                 for flag in option.given(value)
             ]
             call(values.pop(first.name), typed, **values)

@@ -106,15 +106,8 @@ def checked(network: Network, at: Point, verify: bool) -> Verdict:
     """What becomes of the training of a network."""
     from tpcalc.analyses.check import check
 
-    return check(
-        network.architecture,
-        network.parameterization,
-        network.data,
-        **network.settings("steps", "lr", "loss", "batch", "optimizer"),
-        at=at or None,
-        verify=verify,
-        seed=network.study.limit.seed,
-    )
+    seed = network.study.limit.seed
+    return check(network.training, at=at or None, verify=verify, seed=seed)
 
 
 def theorems_of(network: Network, found: Verdict) -> Theorems:
@@ -122,58 +115,30 @@ def theorems_of(network: Network, found: Verdict) -> Theorems:
     from tpcalc.results import Theorems
     from tpcalc.theorems.integrable.predicates.registry import applicable
 
-    rows = applicable(
-        network.architecture,
-        network.parameterization,
-        network.data,
-        **network.settings("steps", "lr", "loss", "batch"),
-        verdict=found,
-    )
-    return Theorems(rows, found.provenance)
+    return Theorems(applicable(network.training, verdict=found), found.provenance)
 
 
 def card_of(network: Network, limits: LimitTable) -> Card:
     """Everything about the parameterization of a network whose limits are known."""
     from tpcalc.theorems.card import card
 
-    assert network.data is not None
     with progress_bar("orders"):
-        return card(
-            network.architecture,
-            network.parameterization,
-            network.data,
-            **network.settings("steps", "lr", "loss", "batch"),
-            seed=network.study.limit.seed,
-            limits=limits,
-        )
+        return card(network.training, seed=network.study.limit.seed, limits=limits)
 
 
 def solved(network: Network, symbolic: Sequence[str], multipliers: bool, at: Point) -> Solution:
     """The learning rates at which every layer of a network learns."""
     from tpcalc.analyses.solve import solve
 
-    return solve(
-        network.architecture,
-        network.parameterization,
-        network.data,
-        **network.settings("steps", "loss", "batch"),
-        symbolic=tuple(symbolic),
-        multipliers=multipliers,
-        at=at or None,
-    )
+    names = tuple(symbolic)
+    return solve(network.training, symbolic=names, multipliers=multipliers, at=at or None)
 
 
 def mapped(network: Network, box: Mapping[str, tuple[Fraction, Fraction]]) -> PhaseDiagram:
     """The verdicts over a box of the symbols of a network's parameterization."""
     from tpcalc.analyses.phases import phases
 
-    return phases(
-        network.architecture,
-        network.parameterization,
-        box,
-        network.data,
-        **network.settings("steps", "loss", "batch"),
-    )
+    return phases(network.run(steps=2), box=box)
 
 
 def check_measured(flags: Flags, measured: bool) -> None:

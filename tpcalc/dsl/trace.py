@@ -222,7 +222,8 @@ def as_program(source: object) -> Program:
     """A program from whatever a user hands over for one.
 
     Args:
-        source: A ``Program``, or a traced function that needs no parameters.
+        source: A ``Program``, a traced function that needs no parameters, or what has one as its
+            ``program``, such as a training run.
 
     Raises:
         TraceError: It is something else, or needs parameters.
@@ -238,6 +239,9 @@ def as_program(source: object) -> Program:
         return source
     if isinstance(source, Traced):
         return source.build()
+    own = getattr(source, "program", None)
+    if isinstance(own, Program):
+        return own
     if hasattr(source, "forward") or is_forward_pass(source):
         name = getattr(source, "name", None) or getattr(source, "__name__", "net")
         raise misuse(

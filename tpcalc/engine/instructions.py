@@ -121,7 +121,12 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """out_a = (1/N) sum_b psi(rows_a; cols_b; scalars) x_b."""
+    """out_a = (1/N) sum_b psi(a, b) x_b, psi of rows_a, cols_b and scalars.
+
+    With ``forms`` psi is a function of sums of products: argument s is the sum of row_k(a) col_k(b)
+    over the k with forms[k] = s. With ``columns`` the average is over the first of them, so many
+    (or a share of more); 0 takes all.
+    """
 
     fn: Fn
     rows: tuple[int, ...]
@@ -129,6 +134,8 @@ class Outer:
     scalars: tuple[int, ...]
     vector: int
     out: int
+    forms: tuple[int, ...] = ()
+    columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,7 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[int], state: _State) -> int
             _refs(values, node.scalars),
             values[node.vector],
             out,
+            node.forms,
         )
     )
     return out

@@ -78,7 +78,8 @@ def outer_rows(node: OuterNonlin, cols: int, itemsize: int) -> int:
 
 def _outer_bytes(node: OuterNonlin, cols: int, itemsize: int) -> int:
     """Bytes of temporaries for one row: the registers of the function, and the product."""
-    return cols * itemsize * (len(lower(node.fn).steps) + 2)
+    forms = node.fn.vectors + 1 if node.forms else 0
+    return cols * itemsize * (len(lower(node.fn).steps) + forms + 2)
 
 
 def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> DensePlan:

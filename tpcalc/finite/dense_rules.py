@@ -18,6 +18,7 @@ from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, 
 from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, tape
+from tpcalc.functions.forms import forms_of
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -236,7 +237,7 @@ def moments(run: DenseRun, vector: Any) -> tuple[Any, Any]:
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    """(1/d) sum_b psi(rows_a; cols_b) x_b, some rows at a time: the full matrix is never kept."""
+    """(1/d) sum_b psi(a, b) x_b, some rows at a time: the full matrix is never kept."""
     size, inner = run.size(ref), run.size(node.vector)
     columns = [values[other][:, None, :] for other in node.cols]
     scalars = [values[other].to(run.dtype)[:, None, None] for other in node.scalars]
@@ -246,7 +247,10 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any
     for start in range(0, size, height):
         rows = [values[other][:, start : start + height, None] for other in node.rows]
         count = min(height, size - start)
-        found = _apply(node.fn, [*rows, *columns, *scalars], run.space)
+        arguments = [*rows, *columns]
+        if node.forms:
+            arguments = forms_of(rows, columns, node.forms)
+        found = _apply(node.fn, [*arguments, *scalars], run.space)
         shape = (len(run.networks), count, inner)
         if isinstance(found, float | int):
             found = run.torch.full((), float(found), dtype=run.dtype, device=run.device)

@@ -74,6 +74,7 @@ class Setting:
         where: The node, for messages.
         exploded: Collects what was asked of arguments that explode.
         fresh: Numbers for values that are not followed.
+        gated: Arguments that are exactly 0 where all of their terms are, whatever their rest.
     """
 
     ranking: Ranking
@@ -82,6 +83,7 @@ class Setting:
     where: str
     exploded: list[Explosion]
     fresh: Iterator[int]
+    gated: frozenset[Expr] = frozenset()
 
 
 def summed(parts: list[Terms], setting: Setting) -> Terms:

@@ -18,6 +18,7 @@ from tpcalc.limit.graph import (
     LRef,
     Noise,
     Number,
+    OuterExpect,
     Product,
     Root,
     Rows,
@@ -184,7 +185,7 @@ def _of_product(node: Product, building: Building) -> _Own:
     return _Own(building.root(node.matrix), building.side(node.matrix, node.transpose))
 
 
-def _of_function(node: Nonlin | Expect, building: Building) -> _Own:
+def _of_function(node: Nonlin | Expect | OuterExpect, building: Building) -> _Own:
     return _HIDDEN if is_hidden(node.fn) else _NOTHING
 
 
@@ -199,6 +200,7 @@ _OWN: Table[_Own] = Table(
         Product: _of_product,
         Nonlin: _of_function,
         Expect: _of_function,
+        OuterExpect: _of_function,
         Fluctuation: _of_fluctuation,
         Noise: lambda node, building: _HIDDEN if is_hidden(node.fn) else _NOISE,
         Input: lambda node, building: _Own(building.bit(f"scalar {node.name}"), drawn=True),

@@ -10,10 +10,11 @@ from fractions import Fraction
 
 from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.functions.reciprocal import quotient
 from tpcalc.limit.expand import is_positive
 from tpcalc.orders import Ex
 
-__all__ = ["Degree", "degree_of", "degree_sum", "largest_degree"]
+__all__ = ["Degree", "degree_of", "degree_sum", "largest_degree", "of_forms"]
 
 Degree = Fraction | None  # None: no polynomial bound is known
 ZERO = Fraction(0)
@@ -44,6 +45,9 @@ def degree_of(
     if isinstance(expr, Add):
         return largest_degree(degree_of(term, vectors, scalars, number) for term in expr.terms)
     if isinstance(expr, Mul):
+        bounded = quotient(expr)
+        if bounded is not None:
+            return degree_sum(degree_of(p, vectors, scalars, number) for p in bounded.others)
         return degree_sum(degree_of(part, vectors, scalars, number) for part in expr.factors)
     assert isinstance(expr, Pow | Call)
     inside = expr.base if isinstance(expr, Pow) else expr.arg
@@ -70,6 +74,23 @@ def _decays(expr: Call) -> bool:
     powers = [f for f in expr.arg.factors if isinstance(f, Pow) and f.exponent % 2 == 0]
     negative = len(numbers) == 1 and numbers[0].value < 0
     return negative and len(powers) + 1 == len(expr.arg.factors)
+
+
+def of_forms(rows: Sequence[Degree], cols: Sequence[Degree], forms: Sequence[int]) -> list[Degree]:
+    """The degrees of the arguments of an outer function: of rows and columns, or of forms.
+
+    Args:
+        rows: The degrees of its rows.
+        cols: Of its columns.
+        forms: For each pair the form; () where rows and columns are the arguments themselves.
+    """
+    if not forms:
+        return [*rows, *cols]
+    pairs = [degree_sum(pair) for pair in zip(rows, cols, strict=True)]
+    return [
+        largest_degree(degree for degree, own in zip(pairs, forms, strict=True) if own == form)
+        for form in range(max(forms) + 1)
+    ]
 
 
 def largest_degree(degrees: Iterable[Degree]) -> Degree:

@@ -30,8 +30,10 @@ from tpcalc.functions.expr import (
 )
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.least import least
+from tpcalc.functions.reciprocal import quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multiplied, summed
+from tpcalc.limit.quotients import divided
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.taylor import HERE, MOST, at_zero, homogeneous, of_degree, plain, taylor
 from tpcalc.orders.chamber import Power, minus, plus, times
@@ -61,7 +63,13 @@ def expand(expr: Expr, arguments: Mapping[Expr, Terms], setting: Setting) -> Ter
         return summed([expand(term, arguments, setting) for term in expr.terms], setting)
     if isinstance(expr, Mul):
         out: Terms = Series(((ZERO, const(1)),))
-        for factor in expr.factors:
+        factors = expr.factors
+        found = quotient(expr)
+        if found is not None:
+            whole = divided(found, lambda own: expand(own, arguments, setting), setting)
+            if whole is not None:
+                out, factors = whole, found.others
+        for factor in factors:
             out = multiplied(out, expand(factor, arguments, setting), setting)
         return out
     if isinstance(expr, Pow):

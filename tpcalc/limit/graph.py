@@ -67,15 +67,19 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class OuterExpect:
-    """E over an independent copy of the column variables of psi(rows; cols) x."""
+    """E over an independent copy of the column variables of psi(rows; cols) x.
+
+    With ``forms`` psi is a function of sums of products of a row and a column each.
+    """
 
     fn: Fn
     rows: tuple[LRef, ...]
     cols: tuple[LRef, ...]
     scalars: tuple[LRef, ...]
     vector: LRef
+    forms: tuple[int, ...] = ()
 
-    grammar: ClassVar[str] = "outer <fn> (<rows>; <cols><scalars?; >) <vector>"
+    grammar: ClassVar[str] = "outer <fn> (<rows>; <cols><scalars?; >)<forms? forms |> <vector>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
@@ -27,6 +28,7 @@ from tpcalc.program.nodes import Family, LinComb, Nonlin
 __all__ = ["Parity"]
 
 OWN = 32  # products with a side of a matrix that each have a sign of their own
+FORMS = 8  # pairs of rows and columns whose powers are looked at one by one
 LARGEST = 64  # members of a group up to which the exact factor is computed
 
 
@@ -91,10 +93,33 @@ class Parity:
         self.depends[ref] = self._all(node.vectors)
 
     def _add_outer(self, node: OuterExpect, ref: LRef) -> None:
-        """Any function of the rows."""
-        rows = [self._of[row] for row in node.rows] or [EVEN]
-        self._of[ref] = self.lattice.span(self._hull(rows))
+        self._of[ref] = self.outer(node) or EVEN
         self.depends[ref] = self._all(node.rows)
+
+    def outer(self, node: OuterExpect) -> Coset | None:
+        """The coset of an average over the columns; None where it is certainly 0.
+
+        A function of forms is a sum of products of powers of rows and columns: each row stands
+        there as often as its column does.
+
+        Args:
+            node: The average.
+        """
+        lattice, rows = self.lattice, [self._of[row] for row in node.rows]
+        if not node.forms or len(rows) > FORMS:
+            return lattice.span(self._hull(rows or [EVEN]))
+        odd = self._expr(node.fn.expr, [lattice.single(0)] * node.fn.vectors)
+        cols, kept = [self._of[col] for col in node.cols], list[Coset]()
+        for powers in product((0, 1), repeat=len(rows)):
+            if odd is not None and odd[1] == 0 and sum(powers) % 2 != (odd != EVEN):
+                continue
+            above, below = EVEN, self._of[node.vector]
+            for power, row, col in zip(powers, rows, cols, strict=True):
+                if power:
+                    above, below = lattice.product(above, row), lattice.product(below, col)
+            if lattice.has_zero(below):
+                kept.append(above)
+        return self._hull(kept) if kept else None
 
     def _all(self, vectors: Sequence[LRef]) -> int:
         bits = 0

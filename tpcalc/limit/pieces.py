@@ -24,7 +24,12 @@ Value = Series[LRef]
 
 
 def expanded(
-    context: Context, fn: Fn, vectors: Sequence[Value], scalars: Sequence[Value], ref: Ref
+    context: Context,
+    fn: Fn,
+    vectors: Sequence[Value],
+    scalars: Sequence[Value],
+    ref: Ref,
+    gated: Sequence[bool] = (),
 ) -> tuple[list[Piece], Template]:
     """Substitute series into a function; one template serves all arguments of the same shape.
 
@@ -34,6 +39,7 @@ def expanded(
         vectors: The series of its vector arguments.
         scalars: Those of its scalar arguments.
         ref: The node, for messages.
+        gated: Of the vector arguments, whether they are exactly 0 where their terms are.
 
     Returns:
         The terms of the result, and a template that holds the bounds on the rest.
@@ -43,7 +49,7 @@ def expanded(
     # Equal nodes are one argument, so that what they share cancels before anything is concluded.
     same = tuple(map(all_vectors.index, all_vectors)), tuple(map(all_scalars.index, all_scalars))
     positive = tuple(map(context.is_positive, all_vectors))
-    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), positive, same)
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), positive, same, gated)
 
     def answered(asked: Asked) -> int:
         return _answer(context, asked, all_vectors, all_scalars, ref)
@@ -54,7 +60,7 @@ def expanded(
             break
     else:
         before = len(context.exploded)
-        found = _template(context, fn, vectors, scalars, ref, same, answered)
+        found = _template(context, fn, vectors, scalars, ref, same, answered, gated)
         hidden = any(is_hidden(part.fn) for part in found.parts)  # each of those is its own
         if not hidden and len(context.exploded) == before:
             known.append(found)
@@ -123,6 +129,7 @@ def _template(
     ref: Ref,
     same: tuple[tuple[int, ...], tuple[int, ...]],
     answered: Callable[[Asked], int],
+    gated: Sequence[bool],
 ) -> Template:
     """The expansion of a function, over numbered terms of its arguments' series."""
     arguments: dict[Expr, Series[Expr]] = {}
@@ -145,6 +152,7 @@ def _template(
         context.program.place(ref),
         context.exploded,
         context.fresh,
+        frozenset(Var(i) for i, own in enumerate(gated) if own),
     )
     found = expand(fn.expr, arguments, setting)
     parts = []

@@ -8,12 +8,15 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
+from tpcalc.functions.reciprocal import divides
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import LRef, OuterExpect, Product, Start
+from tpcalc.limit.gates import vanishes_exactly
+from tpcalc.limit.graph import LRef, Product, Start
 from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
+from tpcalc.limit.outer import outer
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
@@ -49,7 +52,11 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
     if len(family.width) == 2:
         return None  # its products have the rules
     if family.width:
-        return Series(((ZERO, context.add(Start(family.name, node.index), family.dim)),))
+        start = Start(family.name, node.index)
+        item = context.add(start, family.dim)  # also of a vector that is 0, for its dimension
+        if family.means[node.index] == 0 and not context.varies(start):
+            return Series(())
+        return Series(((ZERO, item),))
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))
@@ -130,6 +137,7 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
         [values[r] for r in vectors],
         [context.ranking.as_factor(values[r]) for r in scalars],
         ref,
+        tuple(vanishes_exactly(r, values, context) for r in vectors) if divides(fn) else (),
     )
     dim = context.dim(ref)
     total: dict[Power, LRef] = {}
@@ -273,38 +281,6 @@ def _combined(
     )
 
 
-def _outer(node: OuterNonlin, ref: Ref, values: list[Any], context: Context) -> Value:
-    refs = (*node.rows, *node.cols)
-    plain = [values[r] for r in refs] + [values[r] for r in node.scalars]
-    x: Value = values[node.vector]
-    if x.is_zero:
-        return x
-    if any(not value.terms or value.lead != 0 for value in plain) or not x.terms:
-        raise ScaleError(
-            f"an outer function {node.fn.text} of what is not of order one as written.",
-            where=context.program.place(ref),
-            hint="Write the powers of n so that its arguments are of order one.",
-        )
-    dropped = [Rest(power) for power, _ in x.terms[1:2]]  # only leading terms are followed
-    dropped += [Rest(plus(x.terms[0][0], power)) for v in plain for power, _ in v.terms[1:2]]
-    rests = [x.rest, *(x.bounded_by(value.rest) for value in plain), *dropped]
-    softs = [x.soft, *(x.bounded_by(value.soft) for value in plain)]
-    drifts = [x.drift, *(x.bounded_by(value.drift) for value in plain)]
-    rows, cols = len(node.rows), len(node.cols)
-    items = [value.terms[0][1] for value in plain]
-    made = OuterExpect(
-        node.fn,
-        tuple(items[:rows]),
-        tuple(items[rows : rows + cols]),
-        tuple(items[rows + cols :]),
-        x.terms[0][1],
-    )
-    power, _ = x.terms[0]
-    item = context.add(made, context.dim(ref))
-    kept = {power: item}
-    return context.ranking.keep(kept, rests, softs, drifts, lambda items: (items[0], False))
-
-
 def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
     if node.depth_power.terms:
         raise ScaleError(
@@ -325,7 +301,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Nonlin: _nonlin,
     LinComb: _lincomb,
     Moment: moment,
-    OuterNonlin: _outer,
+    OuterNonlin: outer,
     Scale: _scale,
 }
 

@@ -40,7 +40,7 @@ from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import Power, minus, plus, times
 
-__all__ = ["HERE", "MOST", "at_zero", "homogeneous", "of_degree", "plain", "taylor"]
+__all__ = ["HERE", "MOST", "at_zero", "flips", "homogeneous", "of_degree", "plain", "taylor"]
 
 TINY = 1e-12
 HERE = Var(-1)  # the argument, in templates of a function of one variable
@@ -62,7 +62,7 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
     clear = _misses_kinks(function, first, setting)
     if clear == BELOW and _is_shut(function):  # it is 0, but for what may be across the kink
         moved = _size(Series(scaled.terms[1:], scaled.rest), scaled.soft, setting)
-        crossing = _flips(moved, FAR, setting)
+        crossing = flips(moved, FAR, setting)
         if crossing is not None and degree != 0:
             crossing = of_degree(moved, degree)
         shut: Terms = Series((), None, crossing)
@@ -103,7 +103,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
     soft, drift = inner.soft, inner.drift
     if slope is None:
-        soft, drift = (_flips(bound, 1, setting) for bound in (soft, drift))
+        soft, drift = (flips(bound, 1, setting) for bound in (soft, drift))
     pieces: list[Terms] = []
     there = [homogeneous(function, degree, moved, setting)]
     step: Terms = Series(((ZERO, const(1)),))
@@ -134,7 +134,7 @@ def _hidden(function: Expr, inner: Terms, size: Rest, setting: Setting) -> Terms
     setting.ask(Asked("told", leading))
     gate = mul((AT_ZERO(leading), hidden(next(setting.fresh))(leading)))
     value = add((substitute(function, {HERE: leading}), gate))
-    soft, drift = (_flips(bound, 1, setting) for bound in (size, inner.drift))
+    soft, drift = (flips(bound, 1, setting) for bound in (size, inner.drift))
     return Series(((ZERO, value),), None, soft, drift)
 
 
@@ -165,7 +165,7 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
     jumps = slope is None and is_flat(function)
     soft, drift = inner.soft, inner.drift
     if jumps or (slope is None and clear < FAR):
-        soft, drift = (_flips(bound, clear, setting) for bound in (soft, drift))
+        soft, drift = (flips(bound, clear, setting) for bound in (soft, drift))
     first: Terms = Series(((ZERO, value),), None, soft, drift)
     if moved.is_zero:
         return first
@@ -178,8 +178,8 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
         rest = Rest(ZERO) if slope is None else ranking.bound(moved)
         return summed([first, Series((), rest)], setting)
     if jumps or (slope is None and clear < FAR):
-        flips = _flips(ranking.bound(moved), clear, setting)
-        return first if flips is None else summed([first, Series((), None, flips)], setting)
+        crossing = flips(ranking.bound(moved), clear, setting)
+        return first if crossing is None else summed([first, Series((), None, crossing)], setting)
     if slope is None or not ranking.depth or not moved.terms:
         return summed([first, Series((), ranking.bound(moved))], setting)
     return _higher(function, slope, at, first, moved, setting, clear)
@@ -200,8 +200,13 @@ def _unrounded(function: Expr, leading: Expr, value: Expr, setting: Setting) -> 
     return value
 
 
-def _flips(bound: Rest | None, clear: int, setting: Setting) -> Rest | None:
+def flips(bound: Rest | None, clear: int, setting: Setting) -> Rest | None:
     """How far a jump moves that is read where ``clear`` says, for a bound on what moves it.
+
+    Args:
+        bound: The bound.
+        clear: What is known of its argument.
+        setting: How powers are compared.
 
     On an argument of unknown density it flips on a vanishing share. Far from all jumps nothing of
     order below one flips it (all moments are finite), but for what is large on few coordinates:
@@ -293,7 +298,7 @@ def _remainder(
     for _ in range(order):
         if last is not None:
             before, last = last, _slope(last)
-    if clear == FAR and _flips(moved, FAR, setting) is not None:
+    if clear == FAR and flips(moved, FAR, setting) is not None:
         return Series((), None, moved)  # it may be across a kink
     if last is None and clear == FAR and is_flat(before):
         return Series(())

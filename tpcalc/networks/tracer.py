@@ -62,6 +62,7 @@ class NetworkTracer(MapTracer):
         rates: tuple[Scaled, Scaled] = (ONE, ONE),
         starts: tuple[Number, Number] = (ONE, ONE),
         law: str = "gaussian",
+        group: str = "",
     ) -> Linear:
         """A linear map with trained weights; the parameterization scales them by what they are.
 
@@ -86,6 +87,7 @@ class NetworkTracer(MapTracer):
                 start at 0.
             law: The law of the entries at the start of a map between widths: ``"gaussian"``,
                 ``"orthogonal"``, ``"uniform"``, ``"rademacher"``, ``"laplace"``.
+            group: A name by which settings of training are given to both (``tp.Training``).
 
         Raises:
             TraceError: A side that is none, axes that are none, a law that there is not or that
@@ -103,12 +105,13 @@ class NetworkTracer(MapTracer):
             raise misuse(
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
             )
-        mark, factor = _marked(Mark(label or name, role, layer, start=starts[0]), init, rates[0])
+        mark = Mark(label or name, role, layer, start=starts[0], group=group)
+        mark, factor = _marked(mark, init, rates[0])
         weights, shift = self._declared(name, mark, law), None
         moved: Number = ONE
         if bias is not False:
             begins = None if bias is True else "0" if bias == "zero" else bias
-            own = Mark(label or name, "bias", layer, start=starts[1])
+            own = Mark(label or name, "bias", layer, start=starts[1], group=group)
             own, moved = _marked(own, begins, rates[1], "bias")
             shift = self._declared(bias_name or (f"{name}.bias" if name else ""), own)
         factors = factors[0] * factor, factors[1] * moved
@@ -125,6 +128,7 @@ class NetworkTracer(MapTracer):
         factors: tuple[Number, Number] = (ONE, ONE),
         init: Scaled | None = None,
         rates: tuple[Scaled, Scaled] = (ONE, ONE),
+        group: str = "",
     ) -> Fused:
         """One trained parameter whose parts have roles of their own: fused q, k and v, gates.
 
@@ -141,6 +145,7 @@ class NetworkTracer(MapTracer):
             factors: In front of all weights and of all biases.
             init: As in ``linear``, of all weights.
             rates: Factors of their learning rates, as in ``linear``.
+            group: A name by which settings of training are given to all.
 
         Raises:
             TraceError: Less than two parts, parts without a common side, sides that are none, or a
@@ -178,6 +183,7 @@ class NetworkTracer(MapTracer):
                 factors=factors,
                 init=init,
                 rates=rates,
+                group=group,
             )
             made.parts[part].whole = made
         if name:
@@ -185,7 +191,7 @@ class NetworkTracer(MapTracer):
         return made
 
     def parameter(
-        self, name: str = "", *, layer: int | None = None, start: Number = ONE
+        self, name: str = "", *, layer: int | None = None, start: Number = ONE, group: str = ""
     ) -> Parameter:
         """A trained vector for later, with the exponents of a bias: what uses it says where.
 
@@ -194,9 +200,11 @@ class NetworkTracer(MapTracer):
             layer: Whose exponents of biases it has; by default those of the last map between
                 widths.
             start: 0: it starts at 0.
+            group: A name by which settings of training are given.
         """
         layer = self._hidden if layer is None else layer
-        return self._declared(name, Mark(name, "bias", layer, start=start))
+        mark = Mark(name, "bias", layer, start=start, group=group)
+        return self._declared(name, mark)
 
     def vector(
         self,
@@ -208,6 +216,7 @@ class NetworkTracer(MapTracer):
         rate: Scaled = ONE,
         dim: str = "n",
         axes: Mapping[str, int] | None = None,
+        group: str = "",
     ) -> Vector:
         """A trained vector, with the exponents of a bias.
 
@@ -220,9 +229,10 @@ class NetworkTracer(MapTracer):
             rate: A factor of its learning rate, a number or a power of n.
             dim: Its dimension class.
             axes: Finite axes of a block of them, ``{"p": 4}`` for one at each of 4 tokens.
+            group: A name by which settings of training are given.
         """
         label = name or f"b{len(self.parameters) + 1}"
-        made = self.parameter(label, layer=layer, start=start)
+        made = self.parameter(label, layer=layer, start=start, group=group)
         made.mark, factor = _marked(made.mark, init, rate)
         vector = made.vector(dim, axes_of(axes, label))
         return vector if factor == 1 else factor * vector
@@ -248,14 +258,15 @@ class NetworkTracer(MapTracer):
         vector: Vector = self.at(self.recorder.add(Input(family)))
         return vector
 
-    def gain(self, name: str = "", *, layer: int | None = None) -> Vector:
+    def gain(self, name: str = "", *, layer: int | None = None, group: str = "") -> Vector:
         """A trained vector of factors that start at 1.
 
         Args:
             name: Its name.
             layer: Whose exponents of biases it has.
+            group: A name by which settings of training are given.
         """
-        return 1 + self.vector(name, layer=layer, start=Fraction(0))
+        return 1 + self.vector(name, layer=layer, start=Fraction(0), group=group)
 
     def watch(self, what: str, label: str | int, value: Value) -> None:
         """Report a value of a run as ``what[label,t,i]``, and its gradient as ``dwhat``.

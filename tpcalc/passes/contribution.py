@@ -16,8 +16,8 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, mul, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.passes.step import Step
+from tpcalc.passes.sums import Term, total
 from tpcalc.passes.template import Contribution
-from tpcalc.passes.weights import Term, total
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder

@@ -19,8 +19,10 @@ from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
-from tpcalc.passes.split import Report, split_reports
+from tpcalc.passes.course import Course, Path, Rate
+from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
@@ -49,6 +51,8 @@ class Schedule:
             the K targets).
         rate: ``rate(mark, step)``: of a parameter (learning-rate factor, exponent c): the update is
             -factor * n**(-c) times the gradient of the mean loss of the batch, times its own rate.
+        path: ``path(mark)``: what the optimizer of a parameter makes of it; None: the rate times
+            the gradient is taken off at every step.
         kept: ``kept(mark, step)``: the power p of the n^(-p) in front of the initial part of a
             matrix at this step, None where that part is dropped.
     """
@@ -59,6 +63,7 @@ class Schedule:
     chi: tuple[Expr, ...]
     rate: Callable[[Mark, int], tuple[Fraction | float, Ex]]
     kept: Callable[[Mark, int], Ex | None] = lambda mark, step: as_ex(0)
+    path: Callable[[Mark], Callable[[Sequence[Rate]], Path] | None] = lambda mark: None
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,7 @@ def unroll(
     whole = _differentiated(template)
     out = Builder(template.program.dims)
     run = _Run(whole, Weights(out, whole.builder, _axis(template), _read(whole)))
+    run.weights.courses.update(_courses(whole, schedule))
     added = Contributions(
         whole.builder, whole.forward, [c for c in template.contributions if keep(c.kind)]
     )
@@ -159,6 +165,17 @@ def unroll(
             run.update(batch, schedule, step, chi, number)
     program = split_reports(out.finish(), groups, run.weights.closed)
     return started_at_zero(program, template.zeros)
+
+
+def _courses(whole: _Differentiated, schedule: Schedule) -> Iterator[tuple[Ref, Course]]:
+    """The parameters that have a gradient, and an optimizer that takes more than the last one."""
+    for ref, mark in whole.template.parameters.items():
+        path = schedule.path(mark)
+        if path is not None and (
+            ref in whole.gradients.matrices or ref in whole.gradients.adjoints
+        ):
+            family = frozenset(name for name, _ in whole.builder.type(ref).axes)
+            yield ref, Course(path, family)
 
 
 def _axis(template: Template) -> str:
@@ -270,13 +287,17 @@ class _Run:
         gradients, count = self.whole.gradients, len(copy.rows)
         for ref, mark in self.whole.template.parameters.items():
             factor, exponent = schedule.rate(mark, step)
-            rate = -factor * mark.rate * number * Fraction(1, count)
-            if ref in gradients.matrices:
-                pairs = [(copy.made[r], copy.made[c]) for r, c in gradients.matrices[ref]]
-                self.weights.update_matrix(ref, pairs, rate, chi, exponent, count)
-            elif ref in gradients.adjoints:
-                gradient = copy.made[gradients.adjoints[ref]]
-                self.weights.update(ref, gradient, rate, chi, exponent, count)
+            share, rate = number * Fraction(1, count), factor * mark.rate
+            pairs = [(copy.made[r], copy.made[c]) for r, c in gradients.matrices.get(ref, ())]
+            adjoint = gradients.adjoints.get(ref)
+            gradient = None if adjoint is None else copy.made[adjoint]
+            if ref in self.weights.courses:
+                moved = pairs if gradient is None else gradient
+                self.weights.follow(ref, moved, share, chi, (rate, exponent), count)
+            elif ref in gradients.matrices:
+                self.weights.update_matrix(ref, pairs, -rate * share, chi, exponent, count)
+            elif gradient is not None:
+                self.weights.update(ref, gradient, -rate * share, chi, exponent, count)
 
 
 def _watched(watch: Watch, step: int, before: str, index: int, cell: tuple[int, ...]) -> str:

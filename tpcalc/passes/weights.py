@@ -7,16 +7,15 @@ that W_t x = W_0 x + sum R moment(C x); transposed R and C change places.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import prod
 
-from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
-from tpcalc.program.base import references
+from tpcalc.passes.course import Course, Rate
+from tpcalc.passes.sums import Term, fresh, is_known, padded, ratio, renamed, total
 from tpcalc.program.nodes import (
     Data,
     Kind,
@@ -25,20 +24,18 @@ from tpcalc.program.nodes import (
     Moment,
     Nonlin,
     Ref,
-    Rename,
     Scale,
     Stack,
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
-from tpcalc.program.views import data_of, lincomb_of
+from tpcalc.program.views import lincomb_of
 
-__all__ = ["Term", "Weights", "total"]
+__all__ = ["Weights"]
 
 INNER = Fn(Var(0) * Var(1), 2)
 PRODUCT = Fn(Par(0) * Par(1), 0, 2)
 ONE, ZERO = as_ex(1), as_ex(0)
-Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a LinComb, with its sums
 
 
 @dataclass
@@ -50,6 +47,7 @@ class Weights:
         network: The forward and backward program of one input.
         sample: The axis of the inputs of a step.
         kept: For matrices the powers p of the n^(-p) in front of their start; None: it is gone.
+        courses: The parameters whose updates are not multiples of one gradient each.
         history: For matrices the rows and columns of their updates, each with its number; those
             with other axes (uses at every token, and at one vector) are apart.
         count: For matrices how many updates there were.
@@ -66,6 +64,7 @@ class Weights:
     sample: str
     read: Collection[Ref] = ()
     kept: Mapping[Ref, Ex | None] = field(default_factory=dict)
+    courses: dict[Ref, Course] = field(default_factory=dict)
     history: dict[Ref, dict[Axes, list[tuple[int, Ref, Ref]]]] = field(default_factory=dict)
     count: dict[Ref, int] = field(default_factory=dict)
     stacks: dict[tuple[Ref, Axes], tuple[Ref, Ref]] = field(default_factory=dict)
@@ -80,7 +79,10 @@ class Weights:
             self.now[ref] = self.out.add(self.network.node(ref))
         if ref in self.moved:
             self.moved.remove(ref)
-            terms: list[Term] = [(Fraction(1), None, self.now[ref], ()), *self.last[ref]]
+            terms: list[Term] = [(Fraction(1), None, self.now[ref], ()), *self.last.get(ref, ())]
+            if ref in self.courses:
+                course, start = self.courses[ref], self.out.add(self.network.node(ref))
+                terms = course.value(self.out, start, course.now)
             self.now[ref] = total(self.out, terms)
             if ref in self.read:
                 self.closed.add(self.now[ref])
@@ -90,6 +92,10 @@ class Weights:
         """W_t x or W_t^T x: what is left of the start, and a term for every update."""
         start, power = self._start(node, x), self.kept.get(node.matrix, ZERO)
         terms: list[Term] = []
+        if node.matrix in self.courses:
+            course = self.courses[node.matrix]
+            terms = course.product(self.out, node, x, start, course.now, power)
+            return total(self.out, terms or [(Fraction(0), None, start, ())])
         if power is not None:
             left = start if power == ZERO else self.out.add(Scale(start, -power))
             terms.append((Fraction(1), None, left, ()))
@@ -101,6 +107,10 @@ class Weights:
     def last_product(self, node: MatMul, x: Ref) -> Ref | None:
         """The last update of a matrix (or of its transpose) times a vector; None without one."""
         last, terms = self.count.get(node.matrix), list[Term]()
+        if node.matrix in self.courses:
+            course, power = self.courses[node.matrix], self.kept.get(node.matrix, ZERO)
+            terms = course.product(self.out, node, x, self._start(node, x), course.last, power)
+            return total(self.out, terms) if terms else None
         if last is None:
             return None
         if self.kept.get(node.matrix, ZERO) is not None:
@@ -117,9 +127,13 @@ class Weights:
 
     def last_change(self, ref: Ref) -> Ref | None:
         """The last update of a vector or scalar; None where there was none."""
-        if ref not in self.last:
+        terms = self.last.get(ref)
+        if ref in self.courses:
+            course, start = self.courses[ref], self.out.add(self.network.node(ref))
+            terms = course.value(self.out, start, course.last)
+        if not terms:
             return None
-        found = total(self.out, self.last[ref])
+        found = total(self.out, terms)
         if ref in self.read:
             self.closed.add(found)
         return found
@@ -134,21 +148,49 @@ class Weights:
         count: int,
     ) -> None:
         """Add rate * chi * n^(-exponent) times outer products, summed over ``count`` samples."""
-        out, family = self.out, dict(self.network.type(ref).axes)
         self.count[ref] = self.count.get(ref, 0) + 1
         history = self.history.setdefault(ref, {})
         for row, col in pairs:
-            parts = [row, col] if chi is None else [row, col, chi]
-            both = {name: size for part in parts for name, size in out.type(part).axes}
-            both[self.sample] = count
-            axes = tuple(sorted(pair for pair in both.items() if pair[0] not in family))
-            whole = _padded(out, row, axes)
-            item = out.add(LinComb((rate * _ratio(out, col),), (chi,), (whole,)))
+            item, axes = self._row(ref, row, col, chi, rate * ratio(self.out, col), count)
             if exponent != ONE:
-                item = out.add(Scale(item, 1 - exponent))
-            made = self.count[ref], item, _padded(out, col, axes)
+                item = self.out.add(Scale(item, 1 - exponent))
+            made = self.count[ref], item, padded(self.out, col, axes)
             history.setdefault(axes, []).append(made)
             self.stacks.pop((ref, axes), None)
+
+    def _row(
+        self, ref: Ref, row: Ref, col: Ref, chi: Ref | None, number: Number, count: int
+    ) -> tuple[Ref, Axes]:
+        """The rows of a gradient with the loss derivative, along all axes it is summed over."""
+        out, family = self.out, dict(self.network.type(ref).axes)
+        parts = [row, col] if chi is None else [row, col, chi]
+        both = {name: size for part in parts for name, size in out.type(part).axes}
+        both[self.sample] = count
+        axes = tuple(sorted(pair for pair in both.items() if pair[0] not in family))
+        return out.add(LinComb((number,), (chi,), (padded(out, row, axes),))), axes
+
+    def follow(
+        self,
+        ref: Ref,
+        gradient: Ref | Iterable[tuple[Ref, Ref]],
+        number: Number,
+        chi: Ref | None,
+        rate: Rate,
+        count: int,
+    ) -> None:
+        """Add a step to the course of a parameter: number * chi * gradient, summed over samples."""
+        course = self.courses[ref]
+        if isinstance(gradient, Ref):
+            self.current(ref)
+            terms = self._changed(ref, gradient, number, chi, ZERO, count)
+            course.gradients.append(total(self.out, terms))
+            self.moved.add(ref)
+        else:
+            pairs = (
+                (self._row(ref, row, col, chi, number, count)[0], col) for row, col in gradient
+            )
+            course.gradients.append(tuple(pairs))
+        course.rates.append(rate)
 
     def update(
         self,
@@ -161,11 +203,24 @@ class Weights:
     ) -> None:
         """Add rate * chi * n^(-exponent) * gradient, summed over the axes that ``ref`` lacks."""
         self.current(ref)  # with the update before
+        self.last[ref] = self._changed(ref, gradient, rate, chi, exponent, count)
+        self.moved.add(ref)
+
+    def _changed(
+        self,
+        ref: Ref,
+        gradient: Ref,
+        rate: Number,
+        chi: Ref | None,
+        exponent: Ex,
+        count: int,
+    ) -> list[Term]:
+        """The terms of an update."""
         out = self.out
         kept = {name for name, _ in self.network.type(ref).axes}
         changed: list[Term] = []
         for number, scalar, item in self._opened(gradient, kept):
-            if scalar is not None and not _known(out, scalar):
+            if scalar is not None and not is_known(out, scalar):
                 item, scalar = out.add(LinComb((Fraction(1),), (scalar,), (item,))), None
             if exponent != ZERO:
                 item = out.add(Scale(item, -exponent))
@@ -178,8 +233,7 @@ class Weights:
             if self.sample not in names:  # what is the same for all of them
                 number = number * count
             changed.append((rate * number, scalar, item, tuple(sorted(names - kept))))
-        self.last[ref] = changed
-        self.moved.add(ref)
+        return changed
 
     def _opened(self, gradient: Ref, kept: set[str]) -> Iterator[tuple[Number, Ref | None, Ref]]:
         """The terms of a gradient that is a sum of vectors, and of sums in it; else itself."""
@@ -214,7 +268,7 @@ class Weights:
         """A part of a sum along axes that the sum is summed over and the part lacks."""
         held = self.out.type(part).axes
         more = (pair for pair in sorted(axes) if pair[0] not in {*kept, self.sample})
-        return _padded(self.out, part, (*held, *more))
+        return padded(self.out, part, (*held, *more))
 
     def _start(self, node: MatMul, x: Ref) -> Ref:
         matrix = self.out.add(self.network.node(node.matrix))
@@ -225,7 +279,7 @@ class Weights:
         if (matrix, axes) not in self.stacks:
             _, *pair = zip(*self.history[matrix][axes], strict=True)
             taken = (*self.network.type(matrix).axes, *axes)
-            axis = _fresh("s", {name for name, _ in taken})
+            axis = fresh("s", {name for name, _ in taken})
             rows, cols = (self.out.add(Stack(part, axis)) for part in pair)
             self.stacks[matrix, axes] = rows, cols
         return self.stacks[matrix, axes]
@@ -238,66 +292,13 @@ class Weights:
         pair = self._stacked(node.matrix, axes)
         result, into = pair[::-1] if node.transpose else pair
         names = {
-            name: _fresh(f"{name}'", taken)
+            name: fresh(f"{name}'", taken)
             for name, _ in out.type(result).axes
             if name not in family
         }
-        result, into = (_renamed(out, ref, names) for ref in (result, into))
+        result, into = (renamed(out, ref, names) for ref in (result, into))
         # The rows carry the size of the class of the columns, also transposed.
-        share = _ratio(out, into) / _ratio(out, result) if node.transpose else Fraction(1)
+        share = ratio(out, into) / ratio(out, result) if node.transpose else Fraction(1)
         gram = out.add(Moment(INNER, (into, x)))
         updates = names.pop(out.type(pair[0]).axes[0][0])
         return share, gram, result, (*names.values(), updates)
-
-
-def total(out: Builder, terms: Sequence[Term]) -> Ref:
-    """The sum of terms; of scalars none of which is summed a function of them."""
-    numbers, scalars, vectors, over = zip(*terms, strict=True)
-    if (numbers, scalars) == ((1,), (None,)) and not over[0]:
-        only: Ref = vectors[0]
-        return only
-    if out.type(vectors[0]).kind is not Kind.SCALAR or any(over):
-        return out.add(LinComb(numbers, scalars, vectors, over if any(over) else ()))
-    refs = list(dict.fromkeys(ref for ref in (*vectors, *scalars) if ref is not None))
-    parts: list[Expr] = []
-    for number, *factors in zip(numbers, vectors, scalars, strict=True):
-        own = [Par(refs.index(ref)) for ref in factors if ref is not None]
-        parts.append(mul((const(number), *own)))
-    return out.add(Nonlin(Fn(add(parts), 0, len(refs)), (), tuple(refs)))
-
-
-def _known(out: Builder, scalar: Ref) -> bool:
-    """Whether a block of scalars is known from the data alone."""
-    node = out.node(scalar)
-    below = references(node)
-    if not below:
-        return data_of(node) is not None
-    return all(out.type(ref).kind is Kind.SCALAR and _known(out, ref) for ref in below)
-
-
-def _renamed(out: Builder, ref: Ref, names: Mapping[str, str]) -> Ref:
-    held = {name for name, _ in out.type(ref).axes}
-    pairs = tuple(pair for pair in names.items() if pair[0] in held)
-    return out.add(Rename(ref, pairs)) if pairs else ref
-
-
-def _padded(out: Builder, ref: Ref, axes: Axes) -> Ref:
-    """A vector that is the same along the axes that it lacks."""
-    held = {name for name, _ in out.type(ref).axes}
-    lost = tuple(pair for pair in axes if pair[0] not in held)
-    if not lost:
-        return ref
-    cells = prod(size for _, size in lost)
-    name = f"1[{','.join(f'{axis}:{size}' for axis, size in lost)}]"
-    ones = out.add(Data(name, (Fraction(1),) * cells, lost))
-    return out.add(LinComb((Fraction(1),), (ones,), (ref,)))
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "'"
-    return name
-
-
-def _ratio(out: Builder, ref: Ref) -> Fraction:
-    return out.dim_of(out.type(ref).width[0]).ratio

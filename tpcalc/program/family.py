@@ -14,7 +14,9 @@ from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import Mark, check_mark
 from tpcalc.program.types import Axes, Type, check_axes
 
-__all__ = ["Family", "check_family"]
+__all__ = ["AVERAGE", "Family", "check_family"]
+
+AVERAGE = "the average over the batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,11 @@ class Family:
             if root * root == exact:
                 return root
         return sqrt(variance)
+
+    @property
+    def averages(self) -> bool:
+        """Whether it stands for the average over a batch, of which a program has one input."""
+        return self.name.startswith(AVERAGE)
 
     def part(self, index: int) -> Family:
         """One of several matrices or random numbers, as a family of its own.

@@ -147,6 +147,8 @@ _FIELDS = {
         lambda text, _: _items(text, parse_number),
     ),
     "Axes": Field(rf"(?:{AXES})?", axes_text, lambda text, _: read_axes(text)),
+    "tuple[int, ...]": Field(r"[0-9]+(?:, *[0-9]+)*", listed, lambda text, _: _items(text, int)),
+    "tuple[str, ...]": Field(rf"{AXIS}(?:, *{AXIS})*", listed, lambda text, _: _items(text, str)),
     "tuple[tuple[str, str], ...]": Field(
         rf"{AXIS}>{AXIS}(?:, *{AXIS}>{AXIS})*",
         lambda pairs: listed(pairs, ">".join),
@@ -262,8 +264,9 @@ class Form:
             }
         if "fn" in found:
             arguments = {name: len(found[name]) for name in self._counted}
-            scalars = arguments.pop("scalars")
-            found["fn"] = names.fn(found["fn"], sum(arguments.values()), scalars)
+            scalars, forms = arguments.pop("scalars"), found.get("forms")
+            vectors = max(forms) + 1 if forms else sum(arguments.values())
+            found["fn"] = names.fn(found["fn"], vectors, scalars)
         return self.kind(**found)
 
     def _match(self, text: str, names: Names) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Mark:
         rate: A factor of its learning rate.
         start: The standard deviation of its entries at the start where that is written as a factor
             in front of it; 0: it starts at 0.
+        group: A name that it shares with others, for settings of their training.
         init: The power of n of these entries as the user writes it; None: the parameterization
             says it.
         speed: A power of n that multiplies its learning rate.
@@ -48,6 +49,7 @@ class Mark:
     layer: int
     rate: Number = Fraction(1)
     start: Number = Fraction(1)
+    group: str = ""
     init: Ex | None = None
     speed: Ex = Ex()
     whole: str = ""
@@ -77,14 +79,20 @@ def check_mark(mark: Mark, widths: int, where: str) -> None:
         where: For messages.
 
     Raises:
-        ProgramError: No label, no such role, one of another type, no layer, or a rate that is no
-            number.
+        ProgramError: No label, no such role, one of another type, no layer, a rate that is no
+            number, or a group that is called like a role.
     """
     if mark.role not in ROLES:
         raise ProgramError(f"a parameter is {', '.join(ROLES)}, not {mark.role!r}.", where=where)
     if widths not in ROLES[mark.role]:
         kinds = " or ".join(("a number", "a vector", "a matrix")[axes] for axes in ROLES[mark.role])
         raise ProgramError(f"a parameter that is {mark.role!r} is {kinds}.", where=where)
+    if mark.group in ROLES:
+        raise ProgramError(
+            f"the group of {mark.label!r} is called {mark.group!r}, as a role is.",
+            where=where,
+            hint=f"Take a name other than {', '.join(ROLES)}.",
+        )
     numbers = is_finite(mark.rate) and is_finite(mark.start) and mark.start >= 0
     if not mark.label or mark.layer < 1 or not numbers:
         raise ProgramError(

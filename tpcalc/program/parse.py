@@ -121,7 +121,7 @@ class Reader:
             "dim": (_DIM, "dim NAME RATIO", self._dim),
             "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...] "
                        "[param LABEL ROLE LAYER [rate NUMBER] [speed n^(EXPONENT)] "
-                       "[start NUMBER] [init n^(EXPONENT)] [of NAME]]",
+                       "[start NUMBER] [init n^(EXPONENT)] [group NAME] [of NAME]]",
                        self._family),
             "output": (_OUTPUT, "output NAME %REF", self._output),
         }  # fmt: skip
@@ -176,16 +176,17 @@ class Reader:
         means = _numbers(mean) if mean else ()
         mark = None
         if param is not None:
-            role, layer, rate, speed, start, init, whole = of
+            role, layer, rate, speed, start, init, group, whole = of
             mark = Mark(
                 quoted(param),
                 role,
                 int(layer),
                 Fraction(1) if rate is None else parse_number(rate),
                 Fraction(1) if start is None else parse_number(start),
+                "" if group is None else quoted(group),
                 None if init is None else parse_ex(init),
                 Ex() if speed is None else parse_ex(speed),
-                quoted(whole) if whole else "",
+                "" if whole is None else quoted(whole),
             )
         family = Family(
             quoted(name), found.width, found.axes, law or "gaussian", means, rows, mark=mark
@@ -229,7 +230,8 @@ _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
     r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
     rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?(?: speed n\^\(([^()]+)\))?"
-    rf"(?: start ([0-9eE+./-]+))?(?: init n\^\(([^()]+)\))?(?: of ({NAME}))?)?"
+    rf"(?: start ([0-9eE+./-]+))?(?: init n\^\(([^()]+)\))?(?: group ({NAME}))?"
+    rf"(?: of ({NAME}))?)?"
 )
 _OUTPUT = re.compile(rf"({NAME}) %([0-9]+)")
 _WORDS = {form_of(kind).word: kind for kind in NODE_TYPES}

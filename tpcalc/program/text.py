@@ -124,5 +124,6 @@ def _family(family: Family) -> str:
         line += f" speed n^({mark.speed})" if mark.speed != Ex() else ""
         line += f" start {number_text(mark.start)}" if mark.start != 1 else ""
         line += f" init n^({mark.init})" if mark.init is not None else ""
+        line += f" group {name_text(mark.group)}" if mark.group else ""
         line += f" of {name_text(mark.whole)}" if mark.whole else ""
     return line

@@ -1,37 +1,55 @@
 """Programs of a batch of inputs as programs of one of them, which averages over the others.
 
 All inputs of a batch are alike, so that their layers need no copies: an axis of inputs is dropped,
-and an average over it becomes a matrix of its own, which the walk of ``stretches`` knows by name.
+and an average over it becomes a matrix of its own, which readings know (``Family.averages``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tpcalc.errors import StudyError
 from tpcalc.functions.numbers import Number
+from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, references, renumbered
-from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
+from tpcalc.program.family import AVERAGE, Family
+from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
 from tpcalc.program.program import Builder, Program
 
-__all__ = ["AVERAGE", "of_one_input"]
-
-AVERAGE = "the average over the batch"
+__all__ = ["alone", "batch_of"]
 
 
-def of_one_input(program: Program, axis: str, refused: Callable[[str], StudyError]) -> Program:
-    """The program with an axis of inputs dropped.
+def batch_of(network: Architecture) -> tuple[str, int | None]:
+    """The axis of an input that is a batch (empty: none), and its size (None: infinite).
 
     Args:
-        program: A network of inputs along this axis.
-        axis: The axis.
-        refused: The error of a node that joins inputs in another way than sums of vectors do.
+        network: The network.
 
     Raises:
-        StudyError: A node joins them in another way.
+        StudyError: An input has several axes.
     """
-    state = _State(program, axis, refused, Builder(program.dims))
+    if len(network.axes) > 1:
+        raise _joined(network, network.name)
+    for axis, size in network.axes.items():
+        return axis, None if axis in network.infinite else size
+    return "", None
+
+
+def alone(network: Architecture, program: Program) -> Program:
+    """The program with the axis of a batch dropped, if there is one.
+
+    Args:
+        network: The network.
+        program: What it writes.
+
+    Raises:
+        StudyError: An input has several axes, or a node joins its cells otherwise than in sums of
+            vectors.
+    """
+    axis, _ = batch_of(network)
+    if not axis:
+        return program
+    state = _State(program, axis, network, Builder(program.dims))
     for ref, node in enumerate(program.nodes):
         state.line = program.where[ref] if ref < len(program.where) else None
         state.refs.append(_RULES(node, ref, state))
@@ -40,11 +58,20 @@ def of_one_input(program: Program, axis: str, refused: Callable[[str], StudyErro
     return state.out.finish(keep_unused=False)
 
 
+def _joined(network: Architecture, place: str) -> StudyError:
+    return StudyError(
+        f"the recursion does not hold: an input of {network.words} is {network.tokens} vectors, "
+        "whose layers are not independent where they are joined otherwise than by batch norm.",
+        where=place,
+        hint="tp.kernel takes such networks.",
+    )
+
+
 @dataclass
 class _State:
     program: Program
     axis: str
-    refused: Callable[[str], StudyError]
+    network: Architecture
     out: Builder
     refs: list[Ref] = field(default_factory=list)
     line: str | None = None
@@ -57,7 +84,7 @@ class _State:
         return ref is not None and self.axis in dict(self.program.types[ref].axes)
 
     def joined(self, ref: Ref) -> StudyError:
-        return self.refused(self.program.place(ref))
+        return _joined(self.network, self.program.place(ref))
 
 
 def _copy(node: Node, ref: Ref, state: _State) -> Ref:

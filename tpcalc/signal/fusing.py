@@ -111,7 +111,7 @@ class Fusing:
                 given[Var(index)] = part.expr
         heads = {part.head for part in parts if part.head is not None}
         if len(heads) > 1:
-            parts = [self._based(part) for part in parts]
+            parts = [self.based(part) for part in parts]
             heads = {part.head for part in parts if part.head is not None}
         if len(heads) > 1:
             return self._of_several(ref, substitute(expr, given), parts)
@@ -232,14 +232,14 @@ class Fusing:
             multiples[pair[0]] = self.add(made)
         return Part(multiples[pair[0]], add((Var(0), const(pair[1]))), power)
 
-    def _based(self, part: Part) -> Part:
+    def based(self, part: Part) -> Part:
         """The same function of the layer that its own layer is a multiple of."""
         terms = () if part.head is None else self.made[part.head].terms
         if len(terms) != 1:
             return part
         ((weight, head),) = terms
         expr = substitute(part.expr, {Var(0): mul((const(weight), Var(0)))})
-        return self._based(Part(head, expr, part.power))
+        return self.based(Part(head, expr, part.power))
 
     # ------------------------------------------------------------------------------------- sums
 
@@ -365,7 +365,7 @@ class Fusing:
         own: dict[int, Expr] = {}
         sums: dict[int, Expr] = {}
         for head, expr in found.items():
-            based = self._based(Part(head, expr))
+            based = self.based(Part(head, expr))
             assert based.head is not None
             pair = linear(based.expr)
             parts = [(based.head, based.expr)]

@@ -8,7 +8,7 @@ from math import exp, isfinite, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, UsageError
+from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, StudyError, UsageError
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, MeasuredValue
 from tpcalc.signal.graph import LayerGraph
@@ -87,56 +87,60 @@ def measure_layers(
     ends: list[MeasuredEnd] = []
     for place, width in enumerate(sampling.widths):
         networks: list[tuple[LayerMetrics, ...]] = []
-        part, why = graph, ""
+        last, why = graph.last, ""
         while len(networks) < sampling.seeds:
             seed = sampling.seed + len(networks)
             try:
-                networks.append(_network(source, part, width, seed, sampling))
+                networks.append(_network(source, graph, last, width, seed, sampling))
             except (MissingBackend, OutOfMemory):
                 raise
             except EvaluationError as error:
                 why = why or f"{error.where or 'a layer'}: {error.message}"
-                part = _measurable(source, part, width, seed, sampling)
+                last = _measurable(source, graph, last, width, seed, sampling)
             if progress is not None:
                 done = place + len(networks) / sampling.seeds
                 progress(done / len(sampling.widths), f"width {width}")
         if why:
-            ends.append(MeasuredEnd(width, part.last, why))
-        for row in rows[: part.last + 1]:
+            ends.append(MeasuredEnd(width, last, why))
+        for row in rows[: last + 1]:
             layers = [metrics[row.index] for metrics in networks]
             found.append(MeasuredRow(width, row.index, _values(layers, row, sampling.seed)))
     return tuple(found), tuple(ends)
 
 
 def _measurable(
-    source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling
-) -> LayerGraph:
-    """The longest beginning of a graph whose numbers stay in range, by halving."""
-    low, high = 0, graph.last
+    source: Layers, graph: LayerGraph, last: int, width: int, seed: int, sampling: Sampling
+) -> int:
+    """The last layer of the longest beginning whose numbers stay in range, by halving."""
+    low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _network(source, _beginning(graph, middle), width, seed, sampling)
+            _network(source, graph, middle, width, seed, sampling)
         except EvaluationError:
             high = middle
         else:
             low = middle
-    return _beginning(graph, low)
-
-
-def _beginning(graph: LayerGraph, last: int) -> LayerGraph:
-    return LayerGraph(graph.layers[: last + 1])
+    return low
 
 
 def _network(
-    source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling
+    source: Layers, graph: LayerGraph, last: int, width: int, seed: int, sampling: Sampling
 ) -> tuple[LayerMetrics, ...]:
+    """The metrics of the layers of one network, up to a last one."""
     from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
     from tpcalc.finite.surrogates import gaussian_inputs
 
     start = graph.layers[0].operation
     assert isinstance(start, Input)
-    network = _drawn(source, graph, width, seed, sampling)
+    network = network_of(source, width, width, seed, sampling.device, sampling.dtype)
+    if len(network.taps) <= graph.last:
+        raise StudyError(
+            "the layers of the recursion are no values of the forward pass.",
+            where="networks of finite width",
+            hint="Write a forward pass whose lines do not depend on the size of its data.",
+        )
+    network.taps = network.taps[: last + 1]
     x = gaussian_inputs(
         sampling.inputs,
         width,
@@ -154,19 +158,6 @@ def _network(
                 where=f"layer {own.layer}",
             )
     return found
-
-
-def _drawn(source: Layers, graph: LayerGraph, width: int, seed: int, sampling: Sampling) -> Any:
-    """A network that shows these layers: the one that was asked about, cut where they end."""
-    from tpcalc.finite.networks.network import DrawnNetwork
-
-    place = width, width, seed, sampling.device, sampling.dtype
-    if all(layer.node is not None for layer in graph.layers):
-        network = network_of(source, *place)
-        if isinstance(network, DrawnNetwork) and len(network.taps) > graph.last:
-            network.taps = network.taps[: graph.last + 1]
-            return network
-    return network_of(graph, *place)
 
 
 def _batch(graph: LayerGraph) -> int | None:

@@ -8,7 +8,8 @@ is one error that names the node and the user's line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -17,10 +18,10 @@ from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, mul, substitute, walk
 from tpcalc.networks.maps import OUT
-from tpcalc.networks.network import INPUT, Architecture, traced
+from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import celled
-from tpcalc.program.base import cone
+from tpcalc.program.base import cone, references
 from tpcalc.program.family import Family
 from tpcalc.program.nodes import (
     Data,
@@ -32,11 +33,12 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Scale,
 )
+from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.signal import operations
-from tpcalc.signal.batch import AVERAGE, of_one_input
+from tpcalc.signal.batch import alone, batch_of
 from tpcalc.signal.fusing import Fusing
 from tpcalc.signal.graph import Layer, LayerGraph
 from tpcalc.signal.operations import Addition, Dense, Number
@@ -46,7 +48,8 @@ __all__ = ["STRETCH_RULES", "stretches"]
 
 HALF = as_ex(Fraction(1, 2))
 POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
-FEATURES = 2  # enough to see whether every number of an input is read alike
+NUMBERS = 2  # enough to see whether every number of an input is read alike
+ALIKE = (FEATURES, OUT)  # axes whose cells are one layer: numbers of an input, outputs of a readout
 Value = Part | Expr | None
 Nodes = dict[int, tuple[Ref, tuple[int, ...], float]]  # of layers: node, cell, factor
 
@@ -72,7 +75,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'layer norm', 'tanh', 'dense', 'layer norm', 'tanh', 'dense']
     """
-    whole = traced(network, FEATURES * network.tokens, 1)
+    whole = alone(network, traced(network, NUMBERS * network.tokens, 1))
     outs = [(name, ref) for name, ref in whole.outputs if name.partition("[")[0] == "f"]
     if len(outs) > 1:
         raise StudyError(
@@ -82,12 +85,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             hint="Leave one readout; all outputs of one readout are alike.",
         )
     outputs = dict(whole.types[outs[0][1]].axes).get(OUT)
-    batch = _batch(network)
-    if batch is None:
-        program = celled(whole)
-    else:
-        one = of_one_input(whole, batch[0], lambda place: _joined(network, place))
-        program = celled(one)
+    program = celled(whole)
     out = next(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
     needed = cone(program.nodes, [out])
 
@@ -96,37 +94,16 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
             raise error
         return None
 
-    features = tuple(f"{INPUT}[{index}]" for index in range(FEATURES))
-    size = None if batch is None else batch[1]
+    features = tuple(f"{INPUT}[{index}]" for index in range(NUMBERS))
+    _, size = batch_of(network)
     state = _Stretches(program, start, size, features=features, outputs=outputs)
     values = interpret(program, replace(STRETCH_RULES, lost=lost), state)
     found = values[out]
     if not isinstance(found, Part) or found.head is None:
         raise state.refused(out, "at its start the output of the network is a constant")
-    nodes = {} if batch else _nodes(state, values) | {0: (whole.inputs[INPUT], (), 1.0)}
-    return _graph(state, values, state.layer(out, state.settled(out, found)), nodes)
-
-
-def _batch(network: Architecture) -> tuple[str, int | None] | None:
-    """The axis of an input that is a batch, and its size; None: infinite.
-
-    Raises:
-        StudyError: Inputs have several axes.
-    """
-    if len(network.axes) > 1:
-        raise _joined(network, network.name)
-    for axis, size in network.axes.items():
-        return axis, None if axis in network.infinite else size
-    return None
-
-
-def _joined(network: Architecture, place: str) -> StudyError:
-    return StudyError(
-        f"the recursion does not hold: an input of {network.words} is {network.tokens} vectors, "
-        "whose layers are not independent where they are joined otherwise than by batch norm.",
-        where=place,
-        hint="tp.kernel takes such networks.",
-    )
+    end = state.layer(out, state.settled(out, found))
+    nodes = _nodes(state, values, whole) | {0: (whole.inputs[INPUT], (), 1.0)}
+    return _graph(state, values, end, nodes)
 
 
 @dataclass
@@ -202,7 +179,7 @@ def _input(node: Input, ref: Ref, values: list[Value], state: _Stretches) -> Val
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> Value:
     read = state.vector(ref, values[node.vector])
     family = matrix_of(state.program.nodes, node).family
-    if family.name.startswith(AVERAGE):
+    if family.averages:
         return state.batched(ref, read)
     if values[node.matrix] is not None or (read.head is None and read.expr == const(0)):
         return Part(None, const(0))
@@ -386,7 +363,9 @@ def _graph(
     """
     last, weight = end
     if weight != 1:
-        last = state.add(Made(Addition((weight,)), (last,), frozenset(), False))
+        made_of, last = last, state.add(Made(Addition((weight,)), (last,), frozenset(), False))
+        if made_of in nodes:
+            nodes[last] = (*nodes[made_of][:2], nodes[made_of][2] * float(weight))
     made, names = state.made, list(_names(state, values))
     kept = {head for _, head in names}
     readers = _readers(made, last)
@@ -414,7 +393,9 @@ def _graph(
                     number = Fraction(1)
                 weights.append(number)
             if weights == [1]:
-                place[index] = place[parents[0]]
+                place[index] = at = place[parents[0]]
+                if layers[at].node is None:
+                    layers[at] = replace(layers[at], node=nodes.get(index))
                 continue
             operation = Addition(tuple(weights))
         place[index] = len(layers)
@@ -452,30 +433,55 @@ def _terms(
 
 def _names(state: _Stretches, values: list[Value]) -> Iterator[tuple[str, int]]:
     """What the network reports, where it is a layer."""
+    multiples = _multiples(state)
     for name, ref in state.program.outputs:
-        head, factor = _multiple(state, values[ref])
-        if head is not None and factor == 1 and not name.startswith("%"):
-            yield name, head
+        for head, factor in multiples(values[ref]):
+            if factor == 1 and not name.startswith("%"):
+                yield name, head
+                break
 
 
-def _nodes(state: _Stretches, values: list[Value]) -> Nodes:
-    """For layers the first node that is a multiple of it, the cell, and what the layer is of it."""
+def _nodes(state: _Stretches, values: list[Value], whole: Program) -> Nodes:
+    """For layers the first node that is a multiple of it, the cell, and what the layer is of it.
+
+    The layer itself stands for a multiple that nothing else reads.
+    """
     found: Nodes = {}
+    readers = Counter(own for node in whole.nodes for own in references(node))
+    multiples = _multiples(state)
     for name, ref in state.program.outputs:
-        head, factor = _multiple(state, values[ref])
-        if name.startswith("%") and head is not None:
-            node, _, cells = name[1:].rstrip("]").partition("[")
-            cell = tuple(map(int, cells.split(","))) if cells else ()
-            found.setdefault(head, (int(node), cell, 1 / float(factor)))
+        if not name.startswith("%"):
+            continue
+        number, _, cells = name[1:].rstrip("]").partition("[")
+        node, places = int(number), map(int, cells.split(",") if cells else ())
+        axes = zip(places, (axis for axis, _ in whole.types[node].axes), strict=True)
+        cell = tuple(place for place, axis in axes if axis not in ALIKE)
+        for head, factor in multiples(values[ref]):
+            first = found.setdefault(head, (node, cell, 1 / float(factor)))[0]
+            if factor == 1 and readers[first] == 1 and first in references(whole.nodes[node]):
+                found[head] = node, cell, 1.0
     return found
 
 
-def _multiple(state: _Stretches, value: Value) -> tuple[int | None, Number]:
-    """The layer that a vector is a multiple of, and the multiple."""
-    if not isinstance(value, Part) or value.head is None or value.power != ZERO:
-        return None, 0
-    known = state.bent.get((value.head, value.expr))
-    if known is not None:
-        return known, 1
-    pair = linear(value.expr)
-    return (value.head, pair[0]) if pair is not None and pair[1] == 0 else (None, 0)
+def _multiples(state: _Stretches) -> Callable[[Value], Iterator[tuple[int, Number]]]:
+    """A function that gives the layers that a value is a multiple of, and the multiples."""
+    bent: dict[tuple[int | None, Expr], list[tuple[Number, int]]] = {}
+    for (head, expr), layer in state.bent.items():
+        number, rest = _numbered(expr)
+        bent.setdefault((head, rest), []).append((number, layer))
+
+    def found(value: Value) -> Iterator[tuple[int, Number]]:
+        parts: list[Part] = []
+        if isinstance(value, Expr):
+            parts = [Part(0, substitute(value, {own: Var(0)})) for own in state.numbers]
+        elif value is not None and value.head is not None and value.power == ZERO:
+            parts = list(dict.fromkeys((value, state.based(value))))
+            pair = linear(value.expr)
+            if pair is not None and pair[1] == 0:
+                yield value.head, pair[0]
+        for part in parts:
+            number, rest = _numbered(part.expr)
+            for own, layer in bent.get((part.head, rest), ()):
+                yield layer, number / own
+
+    return found

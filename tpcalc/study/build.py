@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tpcalc.catalog.losses import lookup as find_loss
-from tpcalc.catalog.training import train
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
 from tpcalc.networks.network import Architecture
@@ -48,33 +48,22 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
     """
     part = study.training
     data = _data(part)
-    asked = queries(part.query, data.dimension) if part.query is not None else ()
-    network = architecture(study.model)
-    exponents = parameterization(study.model)
-    program = train(
-        network,
-        exponents,
-        data,
-        steps=part.steps,
-        optimizer=part.optimizer,
-        lr=part.lr,
-        loss=part.loss,
-        batch=part.batch,
-        queries=asked,
+    run = _training(study, data).replace(
+        queries=queries(part.query, data.dimension) if part.query is not None else (),
         watch=watch if watch and "watch" not in part.model_fields_set else part.watch,
     )
-    formulas = network_formulas(network, exponents, part.steps)
-    named, described = title(study, network, exponents), _description(study, network, data)
+    formulas = network_formulas(run.network, run.parameterization, run.steps)
+    named, described = title(run), _description(study, run.network, data)
     return Model(
-        program=program,
+        program=run.program,
         study=study,
         title=named,
-        facts=facts(study, network, exponents, data, asked),
-        words=program_words(study, network, formulas, data.outputs),
+        facts=facts(run, data, part.query),
+        words=program_words(run, formulas, data.outputs),
         formulas=formulas,
-        input_names=_input_names(part, len(asked)),
+        input_names=_input_names(run),
         description=described,
-        network=Network(network, exponents, data, study, named, described),
+        network=Network(run, study, named, described),
     )
 
 
@@ -93,23 +82,22 @@ def network_of(study: Study) -> Network:
     Example:
         >>> from tpcalc.study.load import study_of
         >>> found = network_of(study_of({"model": {"depth": 2}, "training": {"steps": 5}}))
-        >>> found.title, found.data, found.settings("steps", "loss")
-        ('relu network of 2 hidden layers, mup', None, {'steps': 5})
+        >>> found.title, found.training.data, found.training.steps
+        ('relu network of 2 hidden layers, mup', None, 5)
     """
-    exponents = parameterization(study.model)
     data = None
     if study.training.model_fields_set & {"data", "inputs", "samples", "classes", "seed"}:
         data = _data(study.training)
-        find_loss(study.training.loss).check(data)
-    network = architecture(study.model)
-    return Network(
-        architecture=network,
-        parameterization=exponents,
-        data=data,
-        study=study,
-        title=heading(network, exponents),
-        description=_description(study, network, data),
-    )
+    run = _training(study, data)
+    return Network(run, study, heading(run), _description(study, run.network, data))
+
+
+def _training(study: Study, data: Samples | None) -> Training:
+    """The training run of a study; what the study leaves open is as everywhere."""
+    part = study.training
+    given = part.model_fields_set & Routine.__annotations__.keys()
+    settings = {name: getattr(part, name) for name in given | {"steps"}}
+    return Training(architecture(study.model), parameterization(study.model), data, **settings)
 
 
 def _data(part: TrainingPart) -> Samples:
@@ -147,11 +135,11 @@ def _first(data: Samples, count: int | None) -> Samples:
     return Samples(data.inputs[:count], data.targets[:count], f"{data.origin}, first {count}")
 
 
-def _input_names(part: TrainingPart, asked: int) -> tuple[str, ...]:
+def _input_names(run: Training) -> tuple[str, ...]:
     batch = ["sample of the step"]
-    if part.batch > 1:
-        batch = [f"sample {index + 1} of the batch" for index in range(part.batch)]
-    return (*batch, *(f"query {index + 1}" for index in range(asked)))
+    if run.batch > 1:
+        batch = [f"sample {index + 1} of the batch" for index in range(run.batch)]
+    return (*batch, *(f"query {index + 1}" for index in range(len(run.queries))))
 
 
 def _description(study: Study, network: Architecture, data: Samples | None) -> dict[str, Any]:
@@ -164,7 +152,8 @@ def _description(study: Study, network: Architecture, data: Samples | None) -> d
     training = study.training.model_dump(
         mode="json",
         exclude_none=True,
-        exclude={"inputs", "targets", "data", "classes", "seed"},
+        exclude={"inputs", "targets", "data", "classes", "seed"}
+        | ({"groups"} if not study.training.groups else set()),
         exclude_unset=data is None,
     )
     if data is None:

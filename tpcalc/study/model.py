@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.errors import UsageError
+from tpcalc.catalog.training import Training
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
-from tpcalc.results import Formula, Samples
+from tpcalc.results import Formula
 from tpcalc.study.schema import Study
 
 __all__ = ["Model", "Network"]
@@ -49,39 +49,28 @@ class Network:
     """What a question about training itself is asked of, before any program is made.
 
     Args:
-        architecture: The network.
-        parameterization: The powers of its width.
-        data: The data, or None where none were given and the question chooses its own.
+        training: The run; without data where none were given and the question chooses its own.
         study: The study it was made from.
         title: One line.
         description: The same for JSON.
     """
 
-    architecture: Architecture
-    parameterization: Parameterization
-    data: Samples | None
+    training: Training
     study: Study
     title: str
     description: Mapping[str, Any]
 
-    def settings(self, *names: str) -> dict[str, Any]:
-        """The keys of ``[training]`` that were given, as arguments of a function that takes them.
+    @property
+    def architecture(self) -> Architecture:
+        """The network itself."""
+        return self.training.network
 
-        Args:
-            names: The keys that the function takes; it has its own defaults for them.
+    @property
+    def parameterization(self) -> Parameterization:
+        """The powers of its width."""
+        return self.training.parameterization
 
-        Raises:
-            UsageError: A key that it does not take was given, and would change the answer.
-        """
-        training = self.study.training
-        # A factor of the learning rate changes no power of n, so it may stand anywhere.
-        for name in ("optimizer", "loss", "batch"):
-            if name in names or name not in training.model_fields_set:
-                continue
-            if getattr(training, name) != type(training).model_fields[name].default:
-                raise UsageError(
-                    f"training.{name} has no part in this question.", hint="Leave it out."
-                )
-        return {
-            name: getattr(training, name) for name in names if name in training.model_fields_set
-        }
+    def run(self, steps: int) -> Training:
+        """The run; of so many steps where the study does not say it."""
+        given = "steps" in self.study.training.model_fields_set
+        return self.training if given else self.training.replace(steps=steps)

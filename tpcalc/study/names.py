@@ -15,6 +15,8 @@ from tpcalc.catalog.optimizers import REGISTRY as OPTIMIZERS
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import REGISTRY as PARAMETERIZATIONS
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
+from tpcalc.catalog.schedules import REGISTRY as SCHEDULES
+from tpcalc.catalog.schedules import checked as checked_schedule
 from tpcalc.errors import StudyError
 from tpcalc.networks.own import Own
 from tpcalc.sources import Source
@@ -23,6 +25,7 @@ from tpcalc.study.program_file import load_named, split_model
 __all__ = [
     "architecture_names",
     "catalogue",
+    "checked_schedule",
     "find_activation",
     "find_architecture",
     "find_loss",
@@ -72,6 +75,7 @@ def catalogue() -> dict[str, list[dict[str, Any]]]:
         "architectures": [_listed(name, entry) for name, entry in ARCHITECTURES.items()],
         "parameterizations": [_listed(name, entry) for name, entry in PARAMETERIZATIONS.items()],
         "optimizers": [_listed(name, entry) for name, entry in OPTIMIZERS.items()],
+        "schedules": [_listed(name, entry) for name, entry in SCHEDULES.items()],
         "losses": [_listed(name, entry) for name, entry in LOSSES.items()],
     }
 

@@ -129,6 +129,8 @@ class TrainingPart(_Part):
     Args:
         optimizer: A catalogue name.
         lr: The factor of the learning rate in front of its power of n.
+        schedule: Factors of it step by step: ``"warmup:2,cosine"``, or a list.
+        groups: Settings of some parameters by pattern: a role, a group, a label or a glob.
         loss: A catalogue name.
         steps: Number of updates T; results are for t = 0..T.
         data: ``digits``, or the path of a CSV file.
@@ -145,6 +147,8 @@ class TrainingPart(_Part):
 
     optimizer: Annotated[str, known(names.find_optimizer)] = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
+    schedule: Annotated[str | list[_Finite], known(names.checked_schedule)] | None = None
+    groups: dict[str, dict[str, Any]] = Field(default_factory=dict)
     loss: Annotated[str, known(names.find_loss)] = "mse"
     steps: Annotated[int, Field(ge=0)] = 3
     data: str | None = None

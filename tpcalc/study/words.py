@@ -5,77 +5,82 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tpcalc.catalog.exponent_words import exponent_words
-from tpcalc.catalog.losses import lookup as find_loss
-from tpcalc.catalog.optimizers import lookup as find_optimizer
-from tpcalc.catalog.parameterizations import Parameterization
+from tpcalc.catalog.training import Training
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import Architecture
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Formula, Samples
 from tpcalc.study.formulas import drawn
 from tpcalc.study.notation import number, placed
-from tpcalc.study.schema import Study
 
 __all__ = ["count", "facts", "heading", "program_words", "title"]
 
 
-def title(study: Study, network: Architecture, exponents: Parameterization) -> str:
+def title(run: Training) -> str:
     """The heading of a report."""
-    steps = study.training.steps
-    trained = f"{count(steps, 'step')} of training" if steps else "at initialization"
-    return f"{heading(network, exponents)}, {trained}"
+    trained = f"{count(run.steps, 'step')} of training" if run.steps else "at initialization"
+    return f"{heading(run)}, {trained}"
 
 
-def heading(network: Architecture, exponents: Parameterization) -> str:
+def heading(run: Training) -> str:
     """The network alone."""
-    return f"{network.heading}, {exponents.text}"
+    return f"{run.network.heading}, {run.parameterization.text}"
 
 
-def facts(
-    study: Study,
-    network: Architecture,
-    exponents: Parameterization,
-    data: Samples,
-    queries: Sequence[Sequence[float]],
-) -> dict[str, str]:
-    """What is trained, how and on what."""
-    training = study.training
-    loss = find_loss(training.loss)
+def facts(run: Training, data: Samples, query: str | None) -> dict[str, str]:
+    """What is trained, how and on what; ``query`` is the file of its queries."""
+    network, exponents, loss = run.network, run.parameterization, run.loss
     origin = data.origin[0].upper() + data.origin[1:] if data.origin == "inline" else data.origin
     made = {
         "Network": network.words[0].upper() + network.words[1:],
         "Parameterization": f"{exponents.text} ({exponents.source})",
-        **exponent_words(exponents, network.hidden, training.steps, network.biased),
-        "Optimizer": f"{find_optimizer(training.optimizer).name}, learning rate {training.lr:g}",
+        **exponent_words(exponents, network.hidden, run.steps, network.biased),
+        "Optimizer": f"{run.optimizer.name}, learning rate {_rate(run)}",
+        **({"Groups": "; ".join(map(str, run.groups))} if run.groups else {}),
         "Loss": f"{loss.name}: {loss.text}",
-        "Training": f"{count(training.steps, 'step')}, {_batches(training.batch)}",
+        "Training": f"{count(run.steps, 'step')}, {_batches(run.batch)}",
         "Data": f"{origin}: {count(data.dimension, 'feature')}, {count(data.outputs, 'output')}",
     }
-    if training.query is not None:
-        made["Queries"] = f"{count(len(queries), 'input')} of {training.query}"
+    if query is not None:
+        made["Queries"] = f"{count(len(run.queries), 'input')} of {query}"
     return made
 
 
 def program_words(
-    study: Study,
-    network: Architecture,
-    formulas: Sequence[tuple[str, Formula]],
-    outputs: int,
+    run: Training, formulas: Sequence[tuple[str, Formula]], outputs: int
 ) -> tuple[str, ...]:
     """What the program computes, a sentence for each part."""
-    training = study.training
-    lines = [*_starts(network), *(f"{_said(title, own)}." for title, own in formulas)]
-    if training.steps:
+    lines = [*_starts(run.network), *(f"{_said(title, own)}." for title, own in formulas)]
+    if run.steps:
         lines.pop()  # the formula of an update, which the optimizer says in its own words
-        rule = find_optimizer(training.optimizer).rule.replace("w^l", "W[l]")
+        made = "one multiple of a gradient for each step and sample"
+        if run.optimizer.degree == 0:
+            made = "a function of its gradients, entry by entry"
         lines += [
             f"Backward: dh[l] and dx[l] are the gradients of {'f' if outputs == 1 else 'the loss'} "
             "by h[l] and x[l], found by reverse differentiation of the forward program.",
-            f"Update, {count(training.steps, 'time')}: {rule}, with eta = {training.lr:g}.",
+            f"Update, {count(run.steps, 'time')}: {run.optimizer.rule}, for every entry w of a "
+            "parameter of layer l with its gradient g of the mean loss of the batch; "
+            f"lr = eta n^(-c_l) with eta = {_rate(run)}.",
             "Trained weights are never formed: W[l] x after t steps is its value at the start plus "
-            "one multiple of a gradient for each step and sample.",
+            f"{made}.",
         ]
+        if run.groups:
+            lines.append(
+                f"Parameters with settings of their own: {'; '.join(map(str, run.groups))}."
+            )
     return tuple(lines)
+
+
+def _rate(run: Training) -> str:
+    """The factor of the learning rate in words, with its schedule."""
+    assert not callable(run.lr)  # a study has a number
+    rate = f"{float(run.lr):g}"
+    if run.schedule is None:
+        return rate
+    factors = ", ".join(f"{float(factor):.4g}" for factor in run.factors)
+    schedule = run.schedule if isinstance(run.schedule, str) else f"({factors})"
+    return f"{rate} times the schedule {schedule}"
 
 
 def _said(title: str, formula: Formula) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.analyses.check import check
 from tpcalc.analyses.orders import orders
 from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Card, LimitTable, Samples, Theorems
@@ -20,32 +19,27 @@ __all__ = ["card"]
 
 
 def card(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
-    data: Samples,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
+    data: Samples | None = None,
     *,
-    steps: int = 3,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    batch: int = 1,
-    queries: Sequence[Sequence[float]] = (),
     seed: int = 0,
     limits: LimitTable | None = None,
+    queries: Sequence[Sequence[float]] = (),
+    **settings: Unpack[Routine],
 ) -> Card:
     """Class, exponents over the steps, what moves, limits and theorems of a parameterization.
 
     Args:
-        architecture: The network.
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data.
-        steps: Number of updates that are followed.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        batch: Samples in a step.
-        queries: Inputs evaluated at every step without training on them.
         seed: Of particles.
         limits: Limits of this training run that are known already; None: those of the outputs
             are computed.
+        queries: Inputs evaluated at every step without training on them.
+        settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
+            optimizer.
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
@@ -60,39 +54,15 @@ def card(
         >>> found.check.verdict, found.exponents[0]
         ('trivial', ('Powers of the weights', 'a = (0, 1, 1, 1)'))
     """
-    chosen = find_parameterization(parameterization)
-    program = train(
-        architecture,
-        chosen,
-        data,
-        steps=steps,
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        queries=queries,
-    )
-    verdict = check(
-        architecture,
-        chosen,
-        data,
-        steps=max(steps, 1),
-        lr=lr,
-        loss=loss,
-        batch=batch,
-        seed=seed,
-    )
-    theorems = applicable(
-        architecture,
-        chosen,
-        data,
-        lr=lr,
-        loss=loss,
-        steps=max(steps, 1),
-        batch=batch,
-        verdict=verdict,
-    )
+    run = as_training(architecture, parameterization, data, settings, steps=3)
+    if queries:
+        run = run.replace(queries=queries)
+    program, chosen = run.program, run.parameterization
+    trained = run if run.steps else run.replace(steps=1)
+    verdict = check(trained, seed=seed)
+    theorems = applicable(trained, verdict=verdict)
     outputs = [name for name, _ in program.outputs if name.startswith("f[")]
-    words = exponent_words(chosen, architecture.hidden, max(steps, 1), architecture.biased)
+    words = exponent_words(chosen, run.network.hidden, trained.steps, run.network.biased)
     return Card(
         chosen.text,
         tuple(words.items()),

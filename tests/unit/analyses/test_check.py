@@ -12,6 +12,7 @@ from tpcalc.analyses.probe import probe
 from tpcalc.analyses.verdict.judge import decide
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.training import Training
 from tpcalc.errors import ScaleError, StudyError, UnknownName, UsageError
 from tpcalc.evaluate.witness import Finding
 from tpcalc.limit.context import Context
@@ -109,7 +110,7 @@ def test_what_no_test_shows_is_no_lower_bound(
     assert (found.verdict, found.status, found.valid_for) == ("undecided", "bounds only", "t<=1")
     assert found.facts[0].startswith("whether the output moves is open: f[1,1]-f[0,1] is at most")
     assert "no value" in found.facts[0]
-    run = probe(MLP(2, "tanh"), "mup", steps=1)
+    run = probe(Training(MLP(2, "tanh"), "mup", steps=1))
     assert [decide(run).verdict, decide(run, verify=False).verdict] == [
         "undecided",
         "feature-learning",
@@ -179,7 +180,7 @@ def test_biases_batches_and_outputs() -> None:
 
 def test_a_lean_derivation_gives_the_same_verdict() -> None:
     for parameterization in ("mup", "ntk", "naive-ip", "ip-llr", "standard"):
-        lean = decide(probe(TANH, parameterization, steps=2))
+        lean = decide(probe(Training(TANH, parameterization, steps=2)))
         assert lean.verdict == check(TANH, parameterization, steps=2).verdict
 
 

@@ -13,7 +13,6 @@ from tpcalc.analyses.bounded import _calm
 from tpcalc.analyses.rates import Run
 from tpcalc.analyses.solve import solve
 from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.witness import Finding
 from tpcalc.limit.context import Context
@@ -28,7 +27,7 @@ HALF = Fraction(1, 2)
 
 
 def unknown_rates(act: str, depth: int, steps: int = 1) -> Run:
-    return Run(MLP(depth, act), lookup("naive-ip"), None, steps)
+    return Run(tp.Training(MLP(depth, act), "naive-ip", steps=steps))
 
 
 def test_an_update_that_fluctuates_only_is_refused_by_name() -> None:

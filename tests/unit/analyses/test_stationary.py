@@ -15,6 +15,7 @@ from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.stationary import Later, later
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.architectures.mlp import MLP
+from tpcalc.catalog.training import Training
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import const, power
 from tpcalc.functions.fn import derivative
@@ -30,7 +31,7 @@ def run(depth: int, act: str, parameterization: str, steps: int, bias: str = "no
     data = generic("mse", steps + 1)
     query = far_query(generic("mse", 5))
     net = MLP(depth, act, bias=bias)
-    return probe(net, parameterization, data, steps=steps, query=query, watch=WATCH)
+    return probe(Training(net, parameterization, data, steps=steps), query=query, watch=WATCH)
 
 
 def settled(depth: int, act: str, parameterization: str) -> Later:

@@ -103,7 +103,7 @@ def test_only_what_is_needed_is_compared() -> None:
 
 @pytest.fixture(scope="module")
 def run() -> Probe:
-    return probe(tp.MLP(1, "tanh"), "mup", steps=2)
+    return probe(tp.Training(tp.MLP(1, "tanh"), "mup", steps=2))
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
+from layered import Activation, BatchNorm, Bias, Dense, drawn
 
-from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, UnknownName, UsageError
-from tpcalc.finite.layered.network import Layered
-from tpcalc.finite.layered.steps import BatchNorm, Bias, Dense, Elementwise, Input
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_nlc
 from tpcalc.finite.nonlinearity.noise import backward, forward
@@ -24,9 +22,9 @@ from tpcalc.finite.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 
-TANH = Elementwise(lookup("tanh").fn)
-PLAIN = [Input(), Dense(2.0), TANH, Dense(3.0, size=2)]
-NORMED = [Input(), Dense(2.0), BatchNorm(), TANH, Bias(0.5), Dense(3.0, size=2)]
+TANH = Activation("tanh")
+PLAIN = [Dense(2.0), TANH, Dense(3.0, outputs=2)]
+NORMED = [Dense(2.0), BatchNorm(), TANH, Bias(0.5), Dense(3.0, outputs=2)]
 
 
 def definition(f: Any, x: Any) -> tuple[float, float, float]:
@@ -61,7 +59,7 @@ def unit_noise(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def test_S4_4_backward_is_exact_over_all_pairs(unit_noise: Callable[[int], None]) -> None:
     """All inputs make a batch, every input meets every other, noise runs over both outputs."""
     x = gaussian_inputs(7, 3, seed=4)
-    f, shard = Layered(PLAIN, 5, 3), shard_of(x, 7)
+    f, shard = drawn(PLAIN, 5, 3), shard_of(x, 7)
     unit_noise(2)
     found = backward(f, shard, 2)
     numerator, frobenius, _ = definition(f, x)
@@ -75,7 +73,7 @@ def test_S4_4_6_backward_of_a_batch_function_is_exact(
 ) -> None:
     monkeypatch.setattr(Shard, "places", lambda self, what, draw: np.arange(len(self)))
     x = gaussian_inputs(6, 3, seed=4)
-    f, shard = Layered(NORMED, 5, 3), shard_of(x, 6)
+    f, shard = drawn(NORMED, 5, 3), shard_of(x, 6)
     unit_noise(12)
     found = backward(f, shard, 12)
     numerator, frobenius, spread = definition(f, x)
@@ -89,16 +87,16 @@ def test_S4_4_forward_is_exact_over_all_pairs(monkeypatch: pytest.MonkeyPatch) -
     x = gaussian_inputs(7, 3, seed=4)
     monkeypatch.setattr(Shard, "places", lambda self, what, draw: np.arange(7))
     monkeypatch.setattr(Shard, "repeatable_places", lambda self, what, k: np.roll(np.arange(7), k))
-    f = Layered(PLAIN, 5, 3)
+    f = drawn(PLAIN, 5, 3)
     (found,) = forward(lambda part: [f(part)], shard_of(x, 7), 7)
     assert found.numerator.value == pytest.approx(definition(f, x)[0], rel=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["backward", "forward"])
-@pytest.mark.parametrize("steps", [PLAIN, NORMED], ids=["plain", "batch norm"])
-def test_both_estimators_agree_with_the_definition(estimator: Any, steps: Any) -> None:
+@pytest.mark.parametrize("words", [PLAIN, NORMED], ids=["plain", "batch norm"])
+def test_both_estimators_agree_with_the_definition(estimator: Any, words: Any) -> None:
     x = gaussian_inputs(8, 4, 1.0, 0.3, seed=1)
-    f = Layered(steps, 5, 4)
+    f = drawn(words, 5, 4)
     found = nlc(f, x, batch=8, draws=80, estimator=estimator)
     numerator, frobenius, spread = definition(f, x)
     # The spread of a batch that holds all inputs is exact; the scatter over draws alone remains.
@@ -194,7 +192,7 @@ def test_S4_6_batch_norm_of_torch_uses_the_batch_in_either_mode() -> None:
 def test_S4_7_gradients_of_a_loss_tell_the_frobenius_variant() -> None:
     import torch
 
-    x, f = gaussian_inputs(500, 6, seed=1), Layered(PLAIN, 5, 6)
+    x, f = gaussian_inputs(500, 6, seed=1), drawn(PLAIN, 5, 6)
     agree(gradient_nlc(f, x), nlc(f, x, draws=40).frobenius)
     weights = torch.tensor([2.0, 0.5], dtype=torch.float64)
     found = gradient_nlc(f, x, torch.zeros(500), lambda y, t: y @ weights + 0 * t)
@@ -212,7 +210,7 @@ def test_inputs_beyond_whole_batches_are_noted() -> None:
 
 
 def test_answers_depend_on_the_seed_alone() -> None:
-    x, f = gaussian_inputs(60, 4), Layered(PLAIN, 5, 4)
+    x, f = gaussian_inputs(60, 4), drawn(PLAIN, 5, 4)
     one, again, other = (nlc(f, x, batch=20, seed=seed) for seed in (1, 1, 2))
     assert one == again and one.nlc.value != other.nlc.value
     assert nlc(f, x.numpy(), batch=20, seed=1) == one

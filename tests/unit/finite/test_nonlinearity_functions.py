@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
+from layered import Activation, BatchNorm, Bias, Dense, drawn
 
-from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.finite.layered.network import Layered
-from tpcalc.finite.layered.steps import BatchNorm, Bias, Dense, Elementwise, Input
 from tpcalc.finite.nonlinearity.directions import Directions
 from tpcalc.finite.nonlinearity.jacobian_spectra import (
     jacobian,
@@ -29,7 +27,7 @@ from tpcalc.finite.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 
-TANH = Elementwise(lookup("tanh").fn)
+TANH = Activation("tanh")
 
 
 @pytest.mark.parametrize("count", [200, 12])
@@ -40,12 +38,12 @@ def test_directions_have_the_covariance_of_inputs(count: int) -> None:
     x = gaussian_inputs(count, 20, 1.0, 0.3, seed=1) * torch.arange(1, 21)
     directions, generator = Directions(shard_of(x)), np.random.default_rng(0)
     cov = torch.cov(x.T)
-    for drawn in (directions.gaussian(generator, 20000), directions.sphere(generator, 20000)):
-        near = drawn.T @ drawn / 20000
+    for rows in (directions.gaussian(generator, 20000), directions.sphere(generator, 20000)):
+        near = rows.T @ rows / 20000
         scale = torch.outer(cov.diagonal(), cov.diagonal()).sqrt()
         assert float(((near - cov) / scale).abs().max()) < 5 * sqrt(2 / 20000)
     if count > 20:  # on the sphere |d Cov^(-1/2)| is the root of the features
-        root = torch.linalg.solve(torch.linalg.cholesky(cov), drawn[:5].T)
+        root = torch.linalg.solve(torch.linalg.cholesky(cov), rows[:5].T)
         assert root.norm(dim=0).numpy() == pytest.approx(sqrt(20) * np.ones(5))
 
 
@@ -68,7 +66,7 @@ def test_regions_shrink_with_the_frequency() -> None:
 
 def test_batches_are_seen_one_by_one() -> None:
     """The sum over a batch: with batch norm each sample has the moments of its own batch."""
-    network = Layered([Input(), Dense(1.0), BatchNorm(), TANH], 5, 4)
+    network = drawn([Dense(1.0), BatchNorm(), TANH], 5, 4)
     x = gaussian_inputs(60, 4)
     found = local_linearity(network, x, batch=6, samples=7, per_decade=4, smallest=1e-3)
     again = local_linearity(network, x, batch=6, samples=3, per_decade=4, smallest=1e-3)
@@ -113,8 +111,8 @@ def test_S4_11_transfer_of_a_step() -> None:
     import torch
 
     torch.manual_seed(0)
-    network = Layered([Input(), Dense(1.0), TANH, Dense(size=1)], 8, 3)
-    parameters = network.parameters
+    network = drawn([Dense(1.0), TANH, Dense(outputs=1)], 8, 3)
+    parameters = tuple(network.parameters.values())
     x, y = gaussian_inputs(30, 3), torch.randn(30, 1, dtype=torch.float64)
     there = gaussian_inputs(20, 3, seed=1), torch.randn(20, 1, dtype=torch.float64)
     mse = torch.nn.functional.mse_loss
@@ -148,15 +146,18 @@ def test_S4_27_growth_of_parameters() -> None:
 def test_S4_26_variances_of_layers() -> None:
     import torch
 
-    steps = [Input(), Dense(2.0, "orthogonal"), Bias(0.5), TANH, Dense(3.0, rank=0.5)]
-    found = layer_variances(Layered(steps, 400, 400))
+    words = [Dense(), Dense(2.0, "orthogonal"), Bias(0.5), TANH, Dense(3.0, rank=0.5)]
+    found = layer_variances(drawn(words, 400, 400))
     assert [(row.layer, row.kind) for row in found] == [
         (1, "weights"),
-        (2, "biases"),
-        (4, "weights"),
+        (2, "weights"),
+        (3, "biases"),
+        (5, "weights"),
+        (6, "weights"),
     ]
-    assert found[0].value == pytest.approx(2.0, rel=1e-9)
-    assert [row.value for row in found[1:]] == pytest.approx([0.5, 1.5], rel=0.4)
+    assert found[1].value == pytest.approx(2.0, rel=1e-9)
+    assert [found[2].value, found[3].value] == pytest.approx([0.5, 3.0], rel=0.4)
+    assert found[4].value == pytest.approx(0.5, rel=1e-9)  # columns of length 1, half as many
     module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(), torch.nn.LayerNorm(2))
     with pytest.raises(UsageError, match="'2' has parameters and is not linear"):
         layer_variances(module)
@@ -170,7 +171,7 @@ def test_S4_26_variances_of_layers() -> None:
 
 def test_linear_fits_are_those_of_numpy() -> None:
     x = gaussian_inputs(300, 4, 1.0, 0.3, seed=2)
-    network = Layered([Input(), Dense(2.0), TANH, Dense(size=3)], 10, 4)
+    network = drawn([Dense(2.0), TANH, Dense(outputs=3)], 10, 4)
     found = linear_part(network, x, batch=100)
     design = np.column_stack([x.numpy(), np.ones(300)])
     fit, *_ = np.linalg.lstsq(design, network(x).numpy(), rcond=None)
@@ -201,20 +202,23 @@ def test_shares_of_a_fit_to_few_inputs_are_unbiased() -> None:
 
 
 def test_jacobians_and_their_moments() -> None:
-    networks = [Layered([Input(), Dense(2.0), TANH, Dense(1.0)], 12, 12, s) for s in range(3)]
+    import torch
+
+    networks = [drawn([Dense(2.0), TANH, Dense(1.0)], 12, 12, s) for s in range(3)]
     x = gaussian_inputs(1, 12)[0]
     values = [singular_values(f, x) for f in networks]
     found = jacobian_moments(networks, x)
-    first = [float((v**2).mean()) for v in values]
-    second = [float((v**4).mean()) for v in values]
-    assert found.first.value == pytest.approx(np.mean(first))
-    assert found.second.value == pytest.approx(np.mean(second))
-    relative = [b / a**2 - 1 for a, b in zip(first, second, strict=True)]
+    squares = [float((v**2).mean()) for v in values]
+    fourths = [float((v**4).mean()) for v in values]
+    assert found.first.value == pytest.approx(np.mean(squares))
+    assert found.second.value == pytest.approx(np.mean(fourths))
+    relative = [b / a**2 - 1 for a, b in zip(squares, fourths, strict=True)]
     assert found.relative_variance.value == pytest.approx(np.mean(relative))
     h = networks[0].layers(x[None])[1][0]
-    weights = networks[0].weights
+    eye = torch.eye(12, dtype=torch.float64)
+    first, last = networks[0].layer(1, [eye]).T, networks[0].layer(3, [eye]).T
     slope = (1 - h.tanh() ** 2).diag()
-    product = weights[3].product @ slope @ weights[1].product
+    product = last @ slope @ first
     assert jacobian(networks[0], x).numpy() == pytest.approx(product.numpy())
     with pytest.raises(UsageError, match="1 networks"):
         jacobian_moments(networks[:1], x)

@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 from agree import agree
-from scipy.stats import kurtosis
-
-from tpcalc.catalog.activations import lookup
-from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.finite.layered.network import Layered
-from tpcalc.finite.layered.steps import (
+from layered import (
+    Activation,
     Addition,
     BatchNorm,
     Bias,
     Dense,
-    Elementwise,
     Input,
     LayerNorm,
+    Product,
+    chain,
+    drawn,
 )
+from scipy.stats import kurtosis
+
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.nonlinearity.between import between
 from tpcalc.finite.nonlinearity.coefficient import nlc
 from tpcalc.finite.nonlinearity.gaussianity import gaussianity
@@ -32,18 +34,18 @@ from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.nonlinearity.shard import shard_of
 from tpcalc.finite.nonlinearity.taps import Tapped, tapped
 from tpcalc.finite.surrogates import gaussian_inputs
+from tpcalc.signal.network import network_of
 
 pytestmark = pytest.mark.torch
 
-TANH = Elementwise(lookup("tanh").fn)
-RELU = Elementwise(lookup("relu").fn)
-STEPS = [Input(), Dense(1.5), Bias(0.2), TANH, Dense(2.0, size=4)]
+TANH, RELU = Activation("tanh"), Activation("relu")
+WORDS = [Dense(1.5), Bias(0.2), TANH, Dense(2.0, outputs=4)]
 EDGES = np.array([-np.inf, -1.8, -1.4, -1, -0.6, -0.2, 0.2, 0.6, 1, 1.4, 1.8, np.inf])
 
 
 @pytest.fixture(scope="module")
-def network() -> Layered:
-    return Layered(STEPS, 9, 6, seed=1)
+def network() -> DrawnNetwork:
+    return drawn(WORDS, 9, 6, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def x() -> Any:
     return gaussian_inputs(120, 6, 1.0, 0.2, seed=5)
 
 
-def test_scales_are_those_of_numpy(network: Layered, x: Any) -> None:
+def test_scales_are_those_of_numpy(network: DrawnNetwork, x: Any) -> None:
     rows = layer_metrics(network, x, batch=40)
     assert [row.size for row in rows] == [6, 9, 9, 9, 4]
     for row, layer in zip(rows, network.layers(x), strict=True):
@@ -64,7 +66,7 @@ def test_scales_are_those_of_numpy(network: Layered, x: Any) -> None:
         assert row.bias.value == pytest.approx(sqrt((f**2).mean() / variance))
 
 
-def test_diagnostics_are_those_of_numpy_and_scipy(network: Layered, x: Any) -> None:
+def test_diagnostics_are_those_of_numpy_and_scipy(network: DrawnNetwork, x: Any) -> None:
     from scipy.special import ndtr
 
     def overlap(z: Any) -> float:
@@ -90,7 +92,7 @@ def test_diagnostics_are_those_of_numpy_and_scipy(network: Layered, x: Any) -> N
         assert 0 < getattr(found, name).stderr < 3, name
 
 
-def test_derivatives_are_those_of_the_jacobian(network: Layered, x: Any) -> None:
+def test_derivatives_are_those_of_the_jacobian(network: DrawnNetwork, x: Any) -> None:
     import torch
 
     rows = layer_metrics(network, x, batch=40, draws=40)
@@ -106,7 +108,7 @@ def test_derivatives_are_those_of_the_jacobian(network: Layered, x: Any) -> None
         agree(rows[layer].nlc, sqrt(float(numerator) / spread))
 
 
-def test_S4_13_25_layers_in_between(network: Layered, x: Any) -> None:
+def test_S4_13_25_layers_in_between(network: DrawnNetwork, x: Any) -> None:
     pairs = [(2, 4), (0, 4), (2, 3), (3, 4)]
     rows = between(network, x, pairs, batch=40, draws=30)
     assert [(row.start, row.end) for row in rows] == pairs
@@ -119,9 +121,10 @@ def test_S4_13_25_layers_in_between(network: Layered, x: Any) -> None:
         agree(row.jacobian, frobenius, rounding=5 * direct.frobenius.stderr * scale)
     with pytest.raises(UsageError, match="no layers 4 and 2"):
         between(network, x, [(4, 2)])
-    skip = Layered([*STEPS[:4], Addition((1, 1), (1, 3))], 9, 6)
+    branch = chain(Input(), [*WORDS[:3], Dense()])
+    skip = network_of(branch.then(Addition((1, 1)), 1, 4), 9, 6)
     with pytest.raises(UsageError, match="path around it"):
-        between(skip, x, [(3, 4)])
+        between(skip, x, [(3, 5)])
     with pytest.raises(UsageError, match="not computed from the layer 1"):
         between(Tapped(lambda part: [2 * part, 4 * part]), x, [(1, 2)])
 
@@ -144,7 +147,7 @@ def test_layers_that_do_not_change_are_told() -> None:
         layer_metrics(Tapped(lambda part: [part / 0]), gaussian_inputs(50, 3))
 
 
-def test_gradients_of_every_layer(network: Layered, x: Any) -> None:
+def test_gradients_of_every_layer(network: DrawnNetwork, x: Any) -> None:
     import torch
 
     rows = gradient_lengths(network, x, x[:, 0], lambda y, t: (y[:, 0] - t) ** 2, batch=40)
@@ -162,8 +165,8 @@ def test_gradients_of_every_layer(network: Layered, x: Any) -> None:
 
 def test_layerwise_coefficient_of_a_residual_network(x: Any) -> None:
     """The formula of a residual unit, every factor measured by itself."""
-    steps = [Input(), Dense(2.0), RELU, Dense(1.5), TANH, Dense(1.0), Addition((0.7, 1.3), (1, 5))]
-    network = Layered(steps, 40, 6, seed=2)
+    branch = chain(Input(), [Dense(2.0), RELU, Dense(1.5), TANH, Dense(1.0)])
+    network = network_of(branch.then(Addition((0.7, 1.3)), 1, 5), 40, 6, seed=2)
     layers = network.layers(x)
     relu = nlc(lambda h: network.layer(2, [h]), layers[1], draws=60).nlc
     tanh = nlc(lambda h: network.layer(4, [h]), layers[3], draws=60).nlc
@@ -176,7 +179,7 @@ def test_layerwise_coefficient_of_a_residual_network(x: Any) -> None:
 @pytest.mark.parametrize("norm", [LayerNorm(), BatchNorm()])
 def test_layerwise_coefficients_count_normalizations(norm: Any) -> None:
     x = gaussian_inputs(500, 30)
-    network = Layered([Input(), Dense(2.0), norm, RELU, Dense(1.0)], 60, 30)
+    network = drawn([Dense(2.0), norm, RELU, Dense(1.0)], 60, 30)
     own = nlc(lambda h: network.layer(2, [h]), network.layers(x)[1], draws=8)
     relu = nlc(lambda h: network.layer(3, [h]), network.layers(x)[2], draws=8)
     agree(layerwise_nlc(network, x), own.nlc.value * relu.nlc.value, rounding=0.02)
@@ -200,8 +203,6 @@ def test_modules_as_chains(x: Any) -> None:
 
 
 def test_several_arguments_have_no_layerwise_coefficient(x: Any) -> None:
-    from tpcalc.functions import Fn, Var
-
-    product = Elementwise(Fn(Var(0) * Var(1), 2), (0, 0))
+    both = chain(Input(), [Dense()]).then(Dense(), 0).then(Product(), 1, 2)
     with pytest.raises(UsageError, match="a function of 2 layers"):
-        layerwise_nlc(Layered([Input(), product], 6, 6), x)
+        layerwise_nlc(network_of(both, 6, 6), x)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,6 +12,8 @@ from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import Exponents, lookup
+from tpcalc.catalog.schedule import Factors
+from tpcalc.catalog.training import Settings
 from tpcalc.functions.expr import const
 from tpcalc.orders import as_ex
 from tpcalc.passes.template import Template
@@ -23,6 +25,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 WIDTH = 12
+Own = Callable[[str, int], float]
 
 
 def _draw(program: tp.Program, seed: int) -> dict[str, np.ndarray]:
@@ -89,19 +92,29 @@ class Net:
             found.append(x)
         return found
 
-    def step(self, loss: torch.Tensor, lr: float, rule: Exponents) -> list[list[torch.Tensor]]:
-        """One step; returns the changes of the effective weights and of the effective biases."""
+    def step(
+        self, loss: torch.Tensor, lr: float, rule: Exponents, own: Own = lambda kind, layer: 1.0
+    ) -> list[list[torch.Tensor]]:
+        """One step; returns the changes of the effective weights and of the effective biases.
+
+        ``own(kind, layer)`` is what ``"weights"`` or ``"biases"`` of a layer have in front of it.
+        """
         loss.backward()
         changes: list[list[torch.Tensor]] = []
         with torch.no_grad():
-            for group, rates, scales in zip(
-                (self.weights, self.biases), (rule.c, rule.bias_c), self.scales(rule), strict=True
+            for kind, group, rates, scales in zip(
+                ("weights", "biases"),
+                (self.weights, self.biases),
+                (rule.c, rule.bias_c),
+                self.scales(rule),
+                strict=True,
             ):
                 changes.append([])
                 for layer, w in enumerate(group, start=1):
                     change = torch.zeros_like(w)
                     if w.grad is not None:
-                        change = -lr * WIDTH ** -float(rates[layer - 1].constant or 0) * w.grad
+                        rate = lr * own(kind, layer)
+                        change = -rate * WIDTH ** -float(rates[layer - 1].constant or 0) * w.grad
                         w += change
                         w.grad = None
                     changes[-1].append(scales[layer - 1] * change)
@@ -143,6 +156,53 @@ def _loss(name: str, f: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 def test_S0_1_4_training_equals_autograd(
     param: str, act: str, loss: str, outputs: int, bias: str, batch: int
 ) -> None:
+    _equals_autograd(param, act, loss, outputs, bias, batch)
+
+
+GROUPS = {
+    "hidden": {"lr": "1/4", "power": "1/2"},
+    "bias": {"lr": 3},
+    "[24]": {"power": "1/2"},
+    "1": {"lr": 3, "power": "-1/3"},
+}
+
+
+def own_rate(kind: str, layer: int) -> float:
+    """What GROUPS say, by hand: [24] fits layers 2 and 4, and agrees with hidden about layer 2."""
+    factor = 3.0 if kind == "biases" or layer == 1 else 0.25 if layer in (2, 3) else 1.0
+    powers = {1: -1 / 3, 2: 1 / 2, 3: 1 / 2 if kind == "weights" else 0, 4: 1 / 2}
+    return factor * WIDTH ** powers[layer]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "factors"),
+    [
+        ("warmup:2,cosine", (0, 1 / 2, 1)),
+        ("linear", (1, 2 / 3, 1 / 3)),
+        ([0.3, 0, "7/5", 9], (0.3, 0, 1.4)),
+        (lambda step: Fraction(1, step + 1), (1, 1 / 2, 1 / 3)),
+    ],
+    ids=["warmup", "linear", "list", "function"],
+)
+@pytest.mark.parametrize(("loss", "outputs", "batch"), [("mse", 1, 2), ("xent", 3, 1)])
+def test_schedules_and_groups_equal_autograd(
+    schedule: Factors, factors: tuple[float, ...], loss: str, outputs: int, batch: int
+) -> None:
+    settings = ("mup", "tanh", loss, outputs, "all", batch)
+    _equals_autograd(*settings, {"schedule": schedule, "groups": GROUPS}, factors, own_rate)
+
+
+def _equals_autograd(
+    param: str,
+    act: str,
+    loss: str,
+    outputs: int,
+    bias: str,
+    batch: int,
+    more: Settings | None = None,
+    factors: Sequence[float] = (1, 1, 1),
+    own: Own = lambda kind, layer: 1.0,
+) -> None:
     steps, depth, d = 3, 3, 4
     rng = np.random.default_rng(7)
     xs = rng.standard_normal((5, d))
@@ -162,6 +222,7 @@ def test_S0_1_4_training_equals_autograd(
         batch=batch,
         queries=[query],
         watch=("h", "dW_x", "dB"),
+        **(more or {}),
     )
     inputs = _draw(program, seed=3)
     found = run(program, WIDTH, inputs)
@@ -180,7 +241,8 @@ def test_S0_1_4_training_equals_autograd(
                 assert found[name] == pytest.approx(f[k].item(), rel=1e-9, abs=1e-12), name
             if i < batch:
                 total = total + _loss(loss, f, torch.tensor(ys[rows[i]])) / batch
-        changes = net.step(total, 0.5, rule.exponents(depth, t))
+        if t < steps:
+            changes = net.step(total, 0.5 * factors[t], rule.exponents(depth, t), own)
 
 
 def _check_contributions(

@@ -93,7 +93,7 @@ def test_blocks_are_trained_as_their_cells(
     program = tp.train(net, "ntk", data, **settings)
     whole = training.network_program(net, lookup("ntk"), data.dimension, 1)
     cells = Template(split(whole), slots(net, data.dimension))
-    monkeypatch.setattr(training, "_training_template", lambda *given: cells)
+    monkeypatch.setattr(training, "Template", lambda *given: cells)
     other = tp.train(net, "ntk", data, **settings)
     found, wanted = (
         {(row.name, row.statistic): row.values for row in finite.rows}

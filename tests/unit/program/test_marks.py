@@ -30,7 +30,7 @@ dim n 1
 family U : n[in:2] param "1" input 1 of "u v"
 family W : n*n orthogonal param "the map" hidden 2 rate 1/3 start 0
 family v : n[out:2] mean 1, 1 cov 2, 1; 1, 2 param v readout 3 rate 2 speed n^(1) init n^(-1/2)
-family b : () param v bias 3 start 1.5
+family b : () param v bias 3 start 1.5 group "my norms"
 family K : [out:2,in:2] param K finite 1
 %0 : [in:2] = data x[in:2]
 %1 : () = data y
@@ -56,7 +56,7 @@ def test_canonical_text() -> None:
     assert marks["U"] == Mark("1", "input", 1, whole="u v")
     half = as_ex(Fraction(-1, 2))
     assert marks["v"] == Mark("v", "readout", 3, Fraction(2), init=half, speed=as_ex(1))
-    assert marks["b"] == Mark("v", "bias", 3, start=1.5)
+    assert marks["b"] == Mark("v", "bias", 3, start=1.5, group="my norms")
     assert [name for name, mark in marks.items() if mark and mark.bias] == ["b"]
     assert [name for name, mark in marks.items() if mark and mark.at_zero] == ["W"]
     assert program.nodes[:2] == (Data("x", (), (("in", 2),)), Data("y", ()))
@@ -66,7 +66,7 @@ def test_canonical_text() -> None:
 def test_a_mark_is_a_part_of_the_program() -> None:
     """What is trained is another program than what is not; the digest tells them apart."""
     program = from_text(TEXT, atoms)
-    plain = from_text(TEXT.replace(" param v bias 3 start 1.5", ""), atoms)
+    plain = from_text(TEXT.replace(' param v bias 3 start 1.5 group "my norms"', ""), atoms)
     assert program != plain and program.digest != plain.digest
     filled = from_text(TEXT.replace("data y", "data y 2"), atoms)
     assert program != filled and program.digest != filled.digest
@@ -97,6 +97,7 @@ def networks(draw: st.DrawFn) -> Program:
             draw(st.integers(1, 10**6)),
             draw(NUMBERS),
             abs(draw(NUMBERS)),
+            draw(st.one_of(st.just(""), NAMES.filter(lambda name: name not in ROLES))),
             draw(st.none() | POWERS),
             draw(POWERS),
             draw(st.just("") | NAMES),
@@ -170,6 +171,7 @@ def test_errors_carry_the_line(text: str, line: int, message: str) -> None:
         (("n",), Mark("a", "input", 1, start=float("inf")), "a deviation from 0"),
         (("n",), Mark("a", "hidden", 1), "a parameter that is 'hidden' is a matrix"),
         (("n", "n"), Mark("a", "readout", 1), "a parameter that is 'readout' is a vector"),
+        (("n",), Mark("a", "input", 1, group="bias"), "is called 'bias', as a role is"),
         ((), Mark("a", "input", 1), "a parameter that is 'input' is a vector"),
         (("n", "n"), Mark("a", "gain", 1), "not 'gain'"),
     ],

@@ -11,7 +11,7 @@ from tpcalc.results import Method
 from tpcalc.signal.answer import nonlinearity
 from tpcalc.signal.architectures import Design, mlp, resnet
 from tpcalc.signal.measured import Sampling
-from tpcalc.signal.network import network_of, steps_of
+from tpcalc.signal.network import network_of
 from tpcalc.signal.nonlinearity import nlc
 from tpcalc.signal.reading import propagate
 
@@ -95,7 +95,7 @@ def test_low_rank_layers_keep_their_size() -> None:
         square = float((network(x) ** 2).mean())
         assert square == pytest.approx(propagate(graph)[-1].square.value, rel=0.1)
     wide = chain(Input(), [Dense(2.0, "orthogonal", width=2)])
-    assert [step.__class__.__name__ for step in steps_of(wide)] == ["Input", "Dense"]
+    assert [tap.kind for tap in network_of(wide, 50, 50).taps] == ["input", "weights"]
     assert float((network_of(wide, 50, 50)(x[:, :50]) ** 2).mean()) == pytest.approx(2, rel=0.1)
 
 

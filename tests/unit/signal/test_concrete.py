@@ -17,8 +17,8 @@ def test_S4_26_a_trained_network_has_other_variances() -> None:
     network = network_of(graph, 300, 300)
     before = propagate(graph)[-1].square.value
     assert propagate(concrete(graph, network))[-1].square.value == pytest.approx(before, rel=0.05)
-    network.weights[1].factors[0].mul_(3.0)
-    network.biases[5].zero_()
+    network.parameters["h1"].mul_(3.0)
+    network.parameters["h5"].zero_()
     after = concrete(graph, network)
     assert after.last == graph.last - 1
     assert propagate(after)[1].square.value == pytest.approx(9 * 1.5, rel=0.05)

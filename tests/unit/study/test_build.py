@@ -47,7 +47,7 @@ def test_inline_numbers_and_p() -> None:
     data = inline([[1, 2], [3, 4]], [1, -1])
     from tpcalc.catalog.parameterizations import lookup
 
-    expected = train(MLP(1, "relu^2"), lookup("ip-llr", p=2), data, steps=1, lr=1.0)
+    expected = train(MLP(1, "relu^2"), lookup("ip-llr", p=2), data, steps=1)
     assert model.program == expected
     assert "ip-llr(p=2)" in model.title
 
@@ -176,3 +176,15 @@ def test_a_choice_of_digits_is_for_digits(part: dict[str, Any], tmp_path: Path) 
     with pytest.raises(StudyError, match="chooses among the digits"):
         made(training={"inputs": [[1.0]], "targets": [1.0], **part})
     assert made(training={"data": "digits", "steps": 1, **part})
+
+
+def test_schedules_and_groups_in_words() -> None:
+    part = {"inputs": [[1, 2]], "targets": [1], "steps": 2, "groups": {"1": {"power": "-1/2"}}}
+    for schedule, shown in (("warmup:1", "warmup:1"), ([1.0, 0.25], "(1, 0.25)")):
+        model = made(model={"depth": 1}, training={**part, "schedule": schedule})
+        assert model.facts["Optimizer"] == f"sgd, learning rate 1 times the schedule {shown}"
+        assert model.facts["Groups"] == "1: power=-1/2"
+        text = " ".join(model.words)
+        assert f"with eta = 1 times the schedule {shown}." in text
+        assert "Parameters with settings of their own: 1: power=-1/2." in text
+        assert model.network is not None and model.network.training.program is model.program

@@ -183,6 +183,7 @@ def test_the_catalogue_lists_every_kind_with_sources() -> None:
         "architectures",
         "parameterizations",
         "optimizers",
+        "schedules",
         "losses",
     ]
     names = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def test_the_network_is_that_of_the_study() -> None:
     assert found.architecture == MLP(4, "relu^2", "first")
     assert found.parameterization == lookup("ip-llr", p=2)
     assert found.title == "relu^2 network of 4 hidden layers, ip-llr(p=2)"
-    assert found.data is None
+    assert found.training.data is None
     assert found.description == {
         "architecture": "mlp",
         "depth": 4,
@@ -40,14 +41,14 @@ def test_the_network_is_that_of_the_study() -> None:
 )
 def test_digits_that_are_asked_for_are_taken(part: dict[str, Any]) -> None:
     found = made(training={**part, "steps": 1})
-    assert found.data == digits((0, 1), 4, 0)
+    assert found.training.data == digits((0, 1), 4, 0)
     assert found.description["data"]["origin"] == "digits 0,1, 4 samples, seed 0"
     assert found.description["steps"] == 1
 
 
 def test_data_are_read_and_checked(tmp_path: Path) -> None:
     found = made(training={"inputs": [[1, 2], [3, 4]], "targets": [1, -1]})
-    assert found.data is not None and len(found.data) == 2
+    assert found.training.data is not None and len(found.training.data) == 2
     with pytest.raises(StudyError, match="there is no data set called 'mnist'"):
         made(training={"data": "mnist"})
     with pytest.raises(StudyError, match="takes -1 and 1"):
@@ -56,15 +57,18 @@ def test_data_are_read_and_checked(tmp_path: Path) -> None:
 
 def test_only_what_was_given_is_passed_on() -> None:
     found = made(training={"steps": 0, "lr": 0.5, "batch": 1})
-    assert found.settings("steps", "loss", "batch") == {"steps": 0, "batch": 1}
-    assert found.settings("lr") == {"lr": 0.5}
+    run = found.training
+    assert (run.steps, run.batch, run.lr, run.loss.name) == (0, 1, 0.5, "mse")
+    assert found.run(2) is run
+    assert made(training={"batch": 1}).run(2).steps == 2
 
 
-def test_what_a_question_does_not_take_is_refused() -> None:
-    found = made(training={"batch": 2, "loss": "linear"})
-    assert found.settings("loss", "batch") == {"loss": "linear", "batch": 2}
-    with pytest.raises(UsageError, match=r"training\.batch has no part in this question"):
-        found.settings("steps", "loss")
+def test_every_question_has_all_of_the_run() -> None:
+    part = {"batch": 2, "loss": "linear", "schedule": "warmup:2", "groups": {"1": {"lr": "1/2"}}}
+    run = made(training=part).training
+    assert (run.batch, run.loss.name) == (2, "linear")
+    assert run.factors == (0, Fraction(1, 2), 1)
+    assert [run.own(mark).lr for mark in run.network.marks] == [Fraction(1, 2), 1, 1, 1]
 
 
 def test_study_files_and_words(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_the_program_is_that_of_train(part: dict[str, Any], net: Architecture) -
     study = study_of({"model": {**part, "param": "ntk"}, "training": DATA})
     model = build(study)
     data = inline([[1, 2, 0, 1]], [1])
-    assert model.program == tp.train(net, "ntk", data, steps=1, lr=1.0, watch=("h",))
+    assert model.program == tp.train(net, "ntk", data, steps=1, watch=("h",))
     found = network_of(study)
     assert found.architecture == net
     assert model.title == f"{found.title}, 1 step of training"

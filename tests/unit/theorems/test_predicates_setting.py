@@ -30,10 +30,9 @@ def case(
     data: tp.Samples | None = None,
     **settings: object,
 ) -> Case:
-    given: dict[str, object] = {"lr": 1, "loss": "mse", "steps": 2, "batch": 1, "derive": False}
-    given |= settings
     net = tp.MLP(3, "tanh", bias="first") if network is None else network
-    return asked(net, parameterization, data, **given)  # type: ignore[arg-type]
+    derive = settings.pop("derive", False)
+    return asked(net, parameterization, data, settings, derive=derive)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.functions import Fn
-from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
+from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
 from tpcalc.limit.views import the_product
 from tpcalc.program.base import Table
@@ -47,7 +47,10 @@ class Growth:
         return largest_degree(degree_sum(pair) for pair in pairs)
 
     def _outer(self, node: OuterExpect) -> Degree:
-        kernel = self._function(node.fn, (*node.rows, *node.cols), node.scalars)
+        rows, cols = ([self.of[v] for v in side] for side in (node.rows, node.cols))
+        scalars = [self.of[s] for s in node.scalars]
+        at = self.sets.context.ranking.chamber.at
+        kernel = degree_of(node.fn.expr, of_forms(rows, cols, node.forms), scalars, at)
         return degree_sum((kernel, self.of[node.vector]))
 
     def _average(self, node: Expect, ref: LRef) -> Degree:

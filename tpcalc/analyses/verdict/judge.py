@@ -189,8 +189,9 @@ def decide(
 
     Example:
         >>> from tpcalc.analyses.probe import probe
+        >>> from tpcalc.catalog.training import Training
         >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> decide(probe(MLP(3, "relu"), "ntk", steps=1)).verdict
+        >>> decide(probe(Training(MLP(3, "relu"), "ntk"))).verdict
         'kernel'
     """
     tests = particle_tests(seed) if verify else None

@@ -7,12 +7,14 @@ at 0 is 0, as torch has it; ``sign(0) = 0``.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from tpcalc.catalog.activation import Activation, ActivationFamily
 from tpcalc.catalog.registry import Registry, discover
 from tpcalc.errors import StudyError, TraceError, UnknownName
 from tpcalc.functions import Atom
 from tpcalc.functions.numbers import Number
+from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 
 __all__ = ["REGISTRY", "atom", "lookup"]
 
@@ -83,6 +85,8 @@ def atom(name: str, params: tuple[Number, ...] = ()) -> Atom:
         >>> atom("relu_pow", (2,)).text
         'relu_pow[2]'
     """
+    if name == RECIPROCAL:  # what optimizers divide by, and no activation
+        return reciprocal(*(Fraction(value) for value in params))
     found = REGISTRY[name](*params).function
     if not isinstance(found, Atom):
         raise TraceError(

@@ -7,7 +7,7 @@ from tpcalc.sources import Source
 
 ENTRY = Optimizer(
     "sgd",
-    rule="w^l <- w^l - eta n^(-c_l) grad_{w^l} (mean loss of the batch)",
+    "w = w - lr g",
     text="stochastic gradient descent without momentum",
     source=Source(
         "Hajjar, Chizat, Giraud, Training integrable parameterizations",

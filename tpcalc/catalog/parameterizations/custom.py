@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tpcalc.catalog.parameterization import (
     Argument,
@@ -106,17 +107,19 @@ def make_ac(a: object, c: object, bias_a: object = None, bias_c: object = None) 
     return exponents
 
 
-def make_abc(a: object, b: object, c: object) -> Rule:
+def make_abc(a: object, b: object, c: object, *, gauge: int = 2) -> Rule:
     """The parameterization with multipliers n^(-a), initial entries N(0, n^(-2b)), rates n^(-c).
 
     With w' = n^b w of order-one entries the multiplier is n^(-a-b), and a step of w by
     -eta n^(-c) grad_w is one of w' by -eta n^(b-c) grad_w = -eta n^(2b-c) grad_{w'}: so a_l + b_l
-    and c_l - 2 b_l are the exponents of the ac form.
+    and c_l - 2 b_l are the exponents of the ac form; c_l - b_l where steps do not grow with the
+    gradient.
 
     Args:
         a: Multipliers.
         b: Initial scales.
         c: Learning rates; one number for all layers in the original definition.
+        gauge: How often n^b stands in the step of w'.
 
     Raises:
         StudyError: A table that is empty or holds something else than exponents.
@@ -128,7 +131,7 @@ def make_abc(a: object, b: object, c: object) -> Rule:
     def exponents(depth: int, step: int) -> Exponents:
         start = _row(scales, depth, "b")
         weights = tuple(x + y for x, y in zip(_row(multipliers, depth, "a"), start, strict=True))
-        moved = tuple(x - 2 * y for x, y in zip(rates(depth, step), start, strict=True))
+        moved = tuple(x - gauge * y for x, y in zip(rates(depth, step), start, strict=True))
         return Exponents(weights, moved, weights, moved)
 
     return exponents
@@ -146,6 +149,7 @@ ENTRIES = (
             Argument("bias_a", "powers of the biases; as the weights by default"),
             Argument("bias_c", "learning rates of the biases; as the weights by default"),
         ),
+        entrywise=make_ac,
     ),
     ParameterizationFamily(
         "abc",
@@ -157,5 +161,6 @@ ENTRIES = (
             Argument("b", f"initial scales: {ROW}", required=True),
             Argument("c", f"learning rates: {ROW}; rows by step", required=True),
         ),
+        entrywise=partial(make_abc, gauge=1),
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.catalog.parameterization import Exponents, ParameterizationFamily, layers
@@ -27,6 +28,19 @@ def exponents(depth: int, step: int) -> Exponents:
     )
 
 
+def entrywise(depth: int, step: int) -> Exponents:
+    """The same for Adam and sign: c = (0, 1/2, ..., 1/2, 0), biases 0.
+
+    A step of w changes W = n^(-a) w by n^(-a-c), which is n^-1 where a product sums over the width.
+
+    Source: Yang, Hu and others, Tensor Programs V (2203.03466), Table 3, in this gauge.
+    """
+    zero, half = as_ex(0), as_ex(Fraction(1, 2))
+    found = exponents(depth, step)
+    flat = layers(depth, zero, zero, zero)
+    return replace(found, c=layers(depth, zero, half, zero), bias_c=flat)
+
+
 ENTRY = ParameterizationFamily(
     "mup",
     make=lambda: exponents,
@@ -34,5 +48,6 @@ ENTRY = ParameterizationFamily(
     source=Source(
         "Yang, Hu, Feature learning in infinite-width neural networks", "Table 1", "2011.14522"
     ),
+    entrywise=lambda: entrywise,
     aliases=("maximal-update",),
 )

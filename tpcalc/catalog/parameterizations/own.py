@@ -15,10 +15,11 @@ def exponents(depth: int, step: int) -> Exponents:
     return shared(none, none)
 
 
-def own(kind: str, mark: Mark, step: int) -> Ex:
-    """The exponents of a parameter W of entries n^(-b) that moves by its gradient.
+def own(kind: str, mark: Mark, step: int, degree: int) -> Ex:
+    """The exponents of a parameter W of entries n^(-b) that moves by its gradient g, or by sign(g).
 
-    With W = n^(-b) w that is a step of w by n^(2 b) times the gradient by w.
+    With W = n^(-b) w a step of W by g is one of w by n^(2 b) times the gradient by w; one by what
+    does not grow with the gradient (degree 0) is one of w by n^b times the same.
 
     Raises:
         StudyError: Weights without an init.
@@ -32,7 +33,7 @@ def own(kind: str, mark: Mark, step: int) -> Ex:
             hint="Write t.linear(t.n, t.n, init='n^(-1/2)'), or take another parameterization.",
         )
     start = as_ex(0) if mark.init is None else mark.init
-    return -start if kind == "a" else 2 * start
+    return -start if kind == "a" else (1 + degree) * start
 
 
 ENTRY = ParameterizationFamily(
@@ -42,5 +43,6 @@ ENTRY = ParameterizationFamily(
     source=Source(
         "Hajjar, Chizat, Giraud, Training integrable parameterizations", "Remark 2.1", "2110.15596"
     ),
+    entrywise=lambda: exponents,
     own=own,
 )

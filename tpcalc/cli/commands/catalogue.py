@@ -18,7 +18,8 @@ Kind = Annotated[
     str | None,
     typer.Argument(
         metavar="[KIND]",
-        help="activations, architectures, parameterizations, optimizers or losses; all without it.",
+        help="activations, architectures, parameterizations, optimizers, schedules or losses; all "
+        "without it.",
         show_default=False,
     ),
 ]
@@ -26,7 +27,7 @@ Kind = Annotated[
 
 @clean
 def catalogue(kind: Kind = None, as_json: AsJson = False) -> None:
-    """Activations, architectures, parameterizations, optimizers and losses, with their sources."""
+    """Activations, networks, parameterizations, optimizers, schedules, losses, with sources."""
     from tpcalc.cli import payload
     from tpcalc.cli.show import put, put_table
     from tpcalc.errors import UnknownName

@@ -158,7 +158,7 @@ def _opened(model: str, flags: Flags) -> tuple[Network, Samples]:
     from tpcalc.study import open_network
 
     opened = open_network(model, [*flags, *_defaults(model, flags)])
-    data = opened.data
+    data = opened.training.data
     assert data is not None  # the study names some, or the defaults do
     return opened, data
 

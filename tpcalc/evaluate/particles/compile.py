@@ -44,6 +44,8 @@ from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["Compiled", "compile_graph"]
 
+COLUMNS = 2048  # that a function of forms is averaged over: the others change little
+
 FIRST = Fn(Var(0), 1)
 SECOND = Fn(Var(0) ** 2, 1)
 ZERO = Fn(const(0), 0)
@@ -279,6 +281,8 @@ def _outer(node: OuterExpect, state: _State, out: int) -> Instruction:
         state.scalars_of(node.scalars),
         state.vector[node.vector],
         out,
+        node.forms,
+        COLUMNS if node.forms else 0,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, substitute, walk
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree
+from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import Expect, Fluctuation, LimitGraph, OuterExpect, Product, Start
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
@@ -96,8 +96,8 @@ def _expect(node: Expect, own: _Owns) -> _Owns:
 
 
 def _outer_expect(node: OuterExpect, own: _Owns) -> _Owns:
-    refs = (*node.rows, *node.cols)
-    kernel = _seen(node.fn.expr, [own[r] for r in refs], [ZERO] * len(node.scalars))
+    given = of_forms([own[r] for r in node.rows], [own[c] for c in node.cols], node.forms)
+    kernel = _seen(node.fn.expr, given, [ZERO] * len(node.scalars))
     return [degree_sum([kernel, own[node.vector]])]
 
 
@@ -123,8 +123,8 @@ def _apply(node: Nonlin, own: _Owns, read: _Read) -> Degree:
 
 
 def _outer(node: OuterExpect, own: _Owns, read: _Read) -> Degree:
-    rows = [own[r] for r in node.rows] + [ZERO] * len(node.cols)
-    return _seen(node.fn.expr, rows, [ZERO] * len(node.scalars))
+    given = of_forms([own[r] for r in node.rows], [ZERO] * len(node.cols), node.forms)
+    return _seen(node.fn.expr, given, [ZERO] * len(node.scalars))
 
 
 # The degree of a variable; scalars count as numbers, also those that stay random.

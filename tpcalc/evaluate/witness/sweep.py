@@ -28,6 +28,9 @@ from tpcalc.evaluate.witness.dual import (
     mixed,
 )
 from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions.forms import forms_of
+from tpcalc.functions.tape import evaluate
+from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
@@ -65,6 +68,7 @@ LAWS = (
     Budget(3547, 256),
     Budget(14197, 512),
 )
+COLUMNS = 512  # of an outer function that are averaged over
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 SEEN = 1e-3  # of the terms: what scatters less may be their rounding
 MOST = 2**27  # numbers that directions may hold: 1 GiB
@@ -203,27 +207,22 @@ class Sweep:
 
     def _outer(self, node: OuterExpect, of: dict[LRef, Dual]) -> Dual:
         """An average over a copy of the columns; slopes are those of the rows."""
-        own = self.budget.own
-        pairs = 2 * self.budget.pairs
+        if is_hidden(node.fn):
+            raise Unvalued("gates that smaller terms decide")
+        own, count = self.budget.own, min(self.budget.own, COLUMNS)
         values, sizes = [], []
-        for r in range(pairs):
-            arguments: dict[Expr, Dual] = {}
-            for i, row in enumerate(node.rows):
-                column = of[row].value[r][:, None]
-                arguments[Var(i)] = Dual(column, np.abs(column))
-            for j, col in enumerate(node.cols):
-                line = of[col].value[r, :own][None, :]
-                arguments[Var(len(node.rows) + j)] = Dual(line, np.abs(line))
-            for k, scalar in enumerate(node.scalars):
-                arguments[Par(k)] = constant(of[scalar].value[min(r, len(of[scalar].value) - 1)])
-            x = of[node.vector].value[r, :own][None, :]
-            block = np.broadcast_to(
-                dual(node.fn.expr, arguments, 0).value, (own + self.budget.common, own)
-            )
-            values.append(np.mean(block * x, axis=1))
-            sizes.append(np.mean(np.abs(block[own:] * x), axis=1))
-        raise_slopes = Dual(np.array(values), np.array(sizes))
-        return raise_slopes
+        for r in range(2 * self.budget.pairs):
+            rows = [of[row].value[r][:, None] for row in node.rows]
+            cols = [of[col].value[r, :count][None, :] for col in node.cols]
+            given = forms_of(rows, cols, node.forms) if node.forms else [*rows, *cols]
+            scalars = [
+                of[scalar].value[min(r, len(of[scalar].value) - 1), 0] for scalar in node.scalars
+            ]
+            x = of[node.vector].value[r, :count][None, :]
+            block = evaluate(node.fn, given, scalars) * x
+            values.append(np.mean(block, axis=1))
+            sizes.append(np.mean(np.abs(block[own:]), axis=1))
+        return Dual(np.array(values), np.array(sizes))
 
     # -- Gaussians ---------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ class DrawnNetwork:
         network, found = Network(self.seed, self.width), {}
         noises = {family.name for family in self._noises.values()}
         for family in self.program.families.values():
-            if family.name in noises:
+            if family.name in noises or family.averages:
                 continue
             mark = family.mark
             array = entries.drawn(family, network, self._sizes)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from tpcalc.errors import UsageError
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.widths import scale_factor
@@ -139,6 +140,8 @@ def _data(node: Data, ref: Ref, values: Sequence[Tensor], reading: Reading) -> T
 
 
 def _input(node: Input, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
+    if node.family.averages:
+        return None
     found = reading.parameters[node.family.name]
     if node.cell is not None:
         found = found.flatten(0, len(node.family.axes) - 1)[node.cell]
@@ -157,6 +160,8 @@ def _stack(node: Stack, ref: Ref, values: Sequence[Tensor], reading: Reading) ->
 
 def _matmul(node: MatMul, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
     matrix, vector = values[node.matrix], values[node.vector]
+    if matrix is None:
+        return _average(vector, reading.program.place(ref))
     if matrix.ndim == 2:
         return vector @ (matrix if node.transpose else matrix.t())
     program = reading.program
@@ -164,6 +169,17 @@ def _matmul(node: MatMul, ref: Ref, values: Sequence[Tensor], reading: Reading) 
     names = (*names_of(program, node.matrix)[:-2], *sides)
     read = (*names_of(program, node.vector)[:-1], "taken")
     return contracted([(vector, read), (matrix, names)], names_of(program, ref))
+
+
+def _average(vector: Tensor, place: str) -> Tensor:
+    """The average over the batch at hand."""
+    if len(vector) < 2:
+        raise UsageError(
+            "a batch of a single input has no spread.",
+            where=place,
+            hint="Take batches of two inputs or more.",
+        )
+    return vector.mean(0, keepdim=True)
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:

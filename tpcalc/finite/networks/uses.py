@@ -144,7 +144,8 @@ def uses_of(program: Program, is_data: Callable[[Ref], bool]) -> Mapping[str, tu
         is_data: Whether a node depends on the input.
     """
     found: dict[str, list[Use | None]] = {}
-    refs = {ref: own for ref, own in enumerate(map(input_of, program.nodes)) if own is not None}
+    drawn = enumerate(map(input_of, program.nodes))
+    refs = {ref: own for ref, own in drawn if own is not None and not own.family.averages}
     for ref, node in enumerate(program.nodes):
         for parameter in {*references(node)} & refs.keys():
             own = refs[parameter]

@@ -50,12 +50,9 @@ def layerwise_nlc(network: HasTaps, x: Any, *, batch: int | None = None, seed: i
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
-        >>> from tpcalc.finite.layered.network import Layered
-        >>> from tpcalc.finite.layered.steps import Dense, Elementwise, Input
+        >>> import tpcalc as tp
         >>> from tpcalc.finite.surrogates import gaussian_inputs
-        >>> relu = Elementwise(lookup("relu").fn)
-        >>> network = Layered([Input(), Dense(2.0), relu, Dense(1.0)], 200, 100)
+        >>> network = tp.signal.network_of(tp.MLP(1, "relu"), 200, 100)
         >>> abs(layerwise_nlc(network, gaussian_inputs(500, 100)).value - 1.211) < 0.02
         True
     """

@@ -9,15 +9,12 @@ from functools import cached_property
 from tpcalc.analyses.check import check
 from tpcalc.analyses.generic import far_query, generic
 from tpcalc.catalog.architectures.mlp import MLP, biased_layers
-from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate, checked_rate, train
+from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.network import Architecture
-from tpcalc.networks.own import as_network
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, Verdict, checks
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
@@ -32,26 +29,34 @@ class Case:
     """A network with its training routine, as theorems are asked about it.
 
     Args:
-        architecture: The network.
-        parameterization: Its exponents.
-        data: Training data; None: generic data.
-        lr: The factor of the learning rate.
-        loss: Catalogue name.
-        steps: Updates that are followed where something is derived.
-        batch: Samples in a step.
+        run: The run; where something is derived its steps are followed.
         derive: Whether claims are derived from the program besides.
         given: What ``check`` has found already.
     """
 
-    architecture: Architecture
-    parameterization: Parameterization
-    data: Samples | None
-    lr: Rate
-    loss: str
-    steps: int
-    batch: int
+    run: Training
     derive: bool
     given: Verdict | None = None
+
+    @property
+    def architecture(self) -> Architecture:
+        """The network."""
+        return self.run.network
+
+    @property
+    def parameterization(self) -> Parameterization:
+        """Its exponents."""
+        return self.run.parameterization
+
+    @property
+    def steps(self) -> int:
+        """The number of updates that are followed."""
+        return self.run.steps
+
+    @property
+    def batch(self) -> int:
+        """The number of samples in a step."""
+        return self.run.batch
 
     @property
     def depth(self) -> int:
@@ -60,9 +65,10 @@ class Case:
 
     @property
     def plain(self) -> bool:
-        """Whether it is the fully connected network of equation (2.1)."""
+        """Whether it is the fully connected network of equation (2.1), trained by plain SGD."""
         net = self.architecture
-        return isinstance(net, MLP) and net.norm == "none" and net.complete
+        fully_connected = isinstance(net, MLP) and net.norm == "none" and net.complete
+        return fully_connected and self.run.plain
 
     @property
     def bias(self) -> str:
@@ -75,28 +81,20 @@ class Case:
         return biased_layers(self.bias, self.depth)
 
     def trained(self, steps: int, watch: Sequence[str] = ()) -> Program:
-        """The program of some of its steps, with a query that is far from the data.
+        """The program of some of its steps, with a query that is far from the data."""
+        return self.on_samples.replace(steps=steps, watch=watch).program
 
-        Args:
-            steps: How many updates.
-            watch: What becomes an output besides f.
-        """
-        return train(
-            self.architecture,
-            self.parameterization,
-            self.samples,
-            steps=steps,
-            lr=self.lr,
-            loss=self.loss,
-            queries=[far_query(self.samples)],
-            watch=watch,
-        )
+    @property
+    def on_samples(self) -> Training:
+        """The run on the data or generic ones, watched at an input that is far from them."""
+        samples = self.samples
+        return self.run.replace(data=samples, batch=1, queries=[far_query(samples)], watch=())
 
     @cached_property
     def samples(self) -> Samples:
         """The data, or generic ones."""
         rows = max(self.steps + 1, ASKED) * self.batch
-        return generic(self.loss, rows) if self.data is None else self.data
+        return generic(self.run.loss, rows) if self.run.data is None else self.run.data
 
     @cached_property
     def activation(self) -> Assumptions:
@@ -117,20 +115,8 @@ class Case:
             return None
 
     def checked(self) -> Verdict:
-        """What ``check`` finds of the network.
-
-        Raises:
-            ScaleError: An exponent that holds a symbol, or sizes that cannot be followed.
-        """
-        return check(
-            self.architecture,
-            self.parameterization,
-            self.data,
-            steps=self.steps,
-            lr=self.lr,
-            loss=self.loss,
-            batch=self.batch,
-        )
+        """What ``check`` finds of the network."""
+        return check(self.run)
 
     @property
     def limits(self) -> bool:
@@ -138,22 +124,13 @@ class Case:
         return self.derive and self.given is None and self.plain
 
     def exponents(self, step: int) -> Exponents:
-        """The exponents of a step.
-
-        Args:
-            step: The step t.
-        """
+        """The exponents of a step."""
         return self.parameterization.exponents(self.depth, step)
 
     def slope(self, output: float, step: int = 0) -> float:
-        """The derivative of the loss at an output, for the first sample of a step.
-
-        Args:
-            output: The output.
-            step: The step t.
-        """
+        """The derivative of the loss at an output, for the first sample of a step."""
         target = self.samples.targets[step * self.batch % len(self.samples)][0]
-        (chi,) = find_loss(self.loss).chi([Par(0)], [Par(1)])
+        (chi,) = self.run.loss.chi([Par(0)], [Par(1)])
         return float(evaluate(Fn(chi, 0, 2), [], [output, target]))
 
     @cached_property
@@ -174,52 +151,25 @@ class Case:
 
 
 def asked(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None,
     data: Samples | None,
+    settings: Routine,
     *,
-    lr: Rate,
-    loss: str,
-    steps: int,
-    batch: int,
-    derive: bool,
+    derive: bool = True,
     given: Verdict | None = None,
 ) -> Case:
     """The network that a theorem is asked about, its arguments checked.
 
-    Args:
-        architecture: The network.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where something is derived.
-        batch: Samples in a step.
-        derive: Whether claims are derived from the program besides.
-        given: What ``check`` has found already.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
     Example:
-        >>> case = asked(MLP(3), "mup", None, lr=1, loss="mse", steps=2, batch=1, derive=False)
+        >>> case = asked(MLP(3), "mup", None, {"steps": 2}, derive=False)
         >>> case.depth, case.verdict
         (3, None)
     """
     if not isinstance(derive, bool):
         raise UsageError(f"derive is {derive!r}.", hint="It is True or False.")
-    chosen = find_loss(loss)
-    steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
-    batch = checks.whole(batch, "batch", least=1, hint="It counts the samples of a step.")
-    lr = checked_rate(lr)
-    if data is not None:
-        if not isinstance(data, Samples):
-            raise UsageError(
-                f"the data are of type {type(data).__name__}, not Samples.",
-                hint="Give tp.Samples(inputs, targets), or none for generic data.",
-            )
-        chosen.check(data)
-    network = as_network(architecture)
-    found = find_parameterization(parameterization).layered()
-    return Case(network, found, data, lr, chosen.name, steps, batch, derive, given)
+    run = as_training(architecture, parameterization, data, settings, steps=2)
+    run.parameterization.layered()
+    steps = run.steps if given is None else given.steps
+    checks.whole(steps, "steps", least=1, hint="It counts updates.")
+    return Case(run if steps == run.steps else run.replace(steps=steps), derive, given)

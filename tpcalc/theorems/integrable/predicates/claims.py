@@ -68,11 +68,7 @@ class Size:
         return power(self.n) if self.exact else f"at most {power(self.n)}"
 
     def below(self, most: Fraction) -> bool | None:
-        """Whether it is certainly smaller than a power, or certainly not.
-
-        Args:
-            most: The power.
-        """
+        """Whether it is certainly smaller than a power, or certainly not."""
         if self.zero:
             return True
         if self.value is None:
@@ -82,11 +78,7 @@ class Size:
         return False if self.exact else None
 
     def equal(self, to: Fraction) -> bool | None:
-        """Whether it is certainly of a power, or certainly not.
-
-        Args:
-            to: The power.
-        """
+        """Whether it is certainly of a power, or certainly not."""
         if self.zero:
             return False
         if self.value is None:
@@ -103,35 +95,20 @@ def _size(row: OrderRow) -> Size:
 
 
 def rows(verdict: Verdict | None) -> Mapping[str, Size]:
-    """The orders of a verdict by name.
-
-    Args:
-        verdict: What ``check`` found; None: nothing.
-    """
+    """The orders of a verdict by name."""
     if verdict is None:
         return {}
     return {row.name: _size(row) for row in (*verdict.updates, *verdict.outputs)}
 
 
 def sizes(case: Case, names: Iterable[str]) -> dict[str, Size]:
-    """The orders that are known of some quantities.
-
-    Args:
-        case: The network.
-        names: The quantities.
-    """
+    """The orders that are known of some quantities."""
     known = rows(case.verdict)
     return {name: known[name] for name in names if name in known}
 
 
 def bounds(program: Program, names: Iterable[str], verify: bool = False) -> dict[str, Size]:
-    """The orders of some outputs of a program, and of nothing else.
-
-    Args:
-        program: The program.
-        names: The outputs.
-        verify: Whether leading coefficients are tested; without it most are bounds.
-    """
+    """The orders of some outputs of a program, and of nothing else."""
     wanted = set(names)
     outputs = tuple(output for output in program.outputs if output[0] in wanted)
     found = orders(prune(replace(program, outputs=outputs)), verify=verify)
@@ -173,11 +150,6 @@ def _claim(
 def vanishing(text: str, found: Mapping[str, Size], stated: str = "tends to 0") -> Claim:
     """A claim that quantities tend to 0.
 
-    Args:
-        text: What it is about.
-        found: Their derived orders.
-        stated: What the theorem says.
-
     Example:
         >>> vanishing("f_1", {"f[1,1]": Size(Ex.number(-0.5), False)}).agrees
         True
@@ -188,11 +160,6 @@ def vanishing(text: str, found: Mapping[str, Size], stated: str = "tends to 0") 
 def of_order_one(text: str, found: Mapping[str, Size], stated: str) -> Claim:
     """A claim that quantities neither vanish nor explode.
 
-    Args:
-        text: What it is about.
-        found: Their derived orders.
-        stated: What the theorem says.
-
     Example:
         >>> of_order_one("f_1", {"f[1,1]": Size(Ex(), False)}, "order one").agrees
     """
@@ -201,11 +168,6 @@ def of_order_one(text: str, found: Mapping[str, Size], stated: str) -> Claim:
 
 def finite(text: str, found: Mapping[str, Size], stated: str = "stays finite") -> Claim:
     """A claim that quantities do not explode.
-
-    Args:
-        text: What it is about.
-        found: Their derived orders.
-        stated: What the theorem says.
 
     Example:
         >>> finite("f_2", {"f[2,1]": Size(Ex(), False)}).agrees
@@ -222,11 +184,6 @@ def finite(text: str, found: Mapping[str, Size], stated: str = "stays finite") -
 
 def of_power(text: str, found: Mapping[str, Size], exponent: Ex) -> Claim:
     """A claim of an exact order, with its word: vanishing, order one, exploding.
-
-    Args:
-        text: What it is about.
-        found: Its derived order.
-        exponent: The growth exponent that the theorem states.
 
     Example:
         >>> of_power("the update", {"dW_x[2,1,1]": Size(Ex(), True)}, Ex.number(1)).agrees
@@ -256,19 +213,8 @@ def answered(
 ) -> Theorem:
     """The answer of a theorem: its conditions asked, its claims beside what is derived.
 
-    Args:
-        case: The network.
-        name: The name of the theorem as a function.
-        title: What it says, in one line.
-        item: Its place in the paper.
-        conditions: Its hypotheses.
-        claims: Its claims; asked where the hypotheses are met, or all but the smoothness of a
-            homogeneous activation.
-        setting: The hypothesis without which no other is asked.
-        holds: Whether what it states is so, where the hypotheses are met.
-        smoothness: A hypothesis that the proof needs, and the exponents do not.
-        spares: Whether they do not for this activation.
-        notes: What a reader should know besides.
+    Claims are asked where the hypotheses are met, or all but ``smoothness``, which the proof needs
+    and the exponents do not where ``spares`` says so. Nothing is asked without ``setting``.
     """
     hypotheses: tuple[Hypothesis, ...] = (setting(case),)
     if case.plain:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer, mean
@@ -43,15 +44,12 @@ SAMPLES = 2**12
 
 
 def collapse(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether hidden layers of IP-non-centered are constants: one number for all coordinates.
 
@@ -60,14 +58,11 @@ def collapse(
     entries are of size 1/n.)
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer; each claim is about a layer, beside what the limit gives.
@@ -86,26 +81,11 @@ def collapse(
         >>> [claim.text for claim in found.claims if "w^l" in claim.text]
         ['layer 3: entries of w^l(t) - w^l(0), t <= 2']
     """
-    return collapse_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return collapse_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def collapse_answer(case: Case) -> Theorem:
-    """The answer of ``collapse`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``collapse`` for a network."""
     return answered(
         case,
         "collapse",
@@ -122,9 +102,6 @@ def collapse_answer(case: Case) -> Theorem:
 
 def is_non_centered(case: Case) -> Hypothesis:
     """The tables of Naive-IP, with means of the initial weights above the first layer.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 5.1.
     """
@@ -206,11 +183,7 @@ class _Limits:
         return target.power == size and _is_constant(self.graph, target.node)
 
     def variances(self, names: Sequence[str]) -> dict[str, tuple[float, float]]:
-        """Variances relative to E Z^2, with their errors, from numbers; 0 for what is 0 itself.
-
-        Args:
-            names: Vectors whose form leaves it open.
-        """
+        """Variances relative to E Z^2, with their errors, from numbers; 0 for what is 0 itself."""
 
         def more(t: Tracer) -> None:
             for name in names:

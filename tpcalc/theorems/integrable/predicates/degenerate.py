@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.dsl import extend
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.networks.network import Architecture
@@ -33,27 +33,21 @@ __all__ = ["degenerate", "degenerate_answer"]
 
 
 def degenerate(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether learning in Naive-IP with sigma(0) != 0 is degenerate: f_1 does not feel its input.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer, with each hypothesis and each claim.
@@ -72,26 +66,11 @@ def degenerate(
         >>> found.claims[-1].stated, found.claims[-1].agrees
         ('tends to 0', True)
     """
-    return degenerate_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return degenerate_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def degenerate_answer(case: Case) -> Theorem:
-    """The answer of ``degenerate`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``degenerate`` for a network."""
     return answered(
         case,
         "degenerate",

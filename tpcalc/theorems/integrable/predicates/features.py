@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem, checks
@@ -19,29 +19,23 @@ ROUTINE = "of this training routine; the definition asks for one that moves the 
 
 
 def feature_learning(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
     layer: int | None = None,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether the features of a layer move: |x_t - x_0|^2 / n stays above a number at some step.
 
     It is a definition: the answer is what the program gives.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
         layer: The layer; None: all hidden layers.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed.
-        batch: Samples in a step.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         ``"holds"`` where they move in every layer asked, ``"outside"`` where that is not known.
@@ -60,16 +54,7 @@ def feature_learning(
         >>> feature_learning(MLP(2, "relu"), "ntk").answer
         'does not hold'
     """
-    case = asked(
-        architecture,
-        parameterization,
-        data,
-        lr=lr,
-        loss=loss,
-        steps=steps,
-        batch=batch,
-        derive=True,
-    )
+    case = asked(architecture, parameterization, data, settings)
     return _defined(
         case,
         layer,
@@ -81,15 +66,12 @@ def feature_learning(
 
 
 def kernel_evolution(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
     layer: int | None = None,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether the kernel of a layer moves: the change of x_t . x_t / n stays away from 0.
 
@@ -97,14 +79,11 @@ def kernel_evolution(
     the change is meant; the print leaves it out.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
         layer: The layer; None: all hidden layers.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed.
-        batch: Samples in a step.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         ``"holds"`` where it moves in every layer asked, ``"outside"`` where that is not known.
@@ -121,16 +100,7 @@ def kernel_evolution(
         >>> kernel_evolution(MLP(2, "relu"), "mup").answer
         'holds'
     """
-    case = asked(
-        architecture,
-        parameterization,
-        data,
-        lr=lr,
-        loss=loss,
-        steps=steps,
-        batch=batch,
-        derive=True,
-    )
+    case = asked(architecture, parameterization, data, settings)
     return _defined(
         case,
         layer,

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from typing import Unpack
 
 from tpcalc.analyses.equivalent import equivalent
-from tpcalc.analyses.generic import far_query
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Rate, Routine, Training
 from tpcalc.errors import TpcalcError, UsageError
 from tpcalc.finite.simulate import simulate
 from tpcalc.networks.network import Architecture
@@ -47,15 +47,12 @@ ROUGH = (
 
 
 def equiv_hp(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether IP-LLR and HP are one network at every width, with the first learning rate corrected.
 
@@ -63,14 +60,11 @@ def equiv_hp(
     network at hand; f_t are the same for t >= 1, f_0 are not.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer; its claims are networks of three widths with the same initial weights.
@@ -87,42 +81,25 @@ def equiv_hp(
         >>> found.answer, [claim.stated for claim in found.claims]
         ('holds', ['the same in both', 'the same in both'])
     """
-    return hp_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return hp_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def equiv_hpz(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether IP-LLR and HPZ have the same limits, with the same learning rates.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer; its claims are the limits of the two programs, compared as graphs.
@@ -139,18 +116,7 @@ def equiv_hpz(
         >>> found.answer, found.differs
         ('holds', False)
     """
-    return hpz_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return hpz_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def learning_rate_correction(
@@ -184,16 +150,9 @@ def learning_rate_correction(
         >>> learning_rate_correction(MLP(2), data, width=8, loss="linear")
         1.0
     """
-    case = asked(
-        architecture,
-        find_parameterization("ip-llr", p=p),
-        data,
-        lr=Fraction(1),
-        loss=loss,
-        steps=1,
-        batch=1,
-        derive=False,
-    )
+    settings: Routine = {"steps": 1, "loss": loss}
+    exponents = find_parameterization("ip-llr", p=p)
+    case = asked(architecture, exponents, data, settings, derive=False)
     if data.outputs != 1:
         raise UsageError(
             f"the data have {data.outputs} outputs.", hint="The correction is for one output."
@@ -204,11 +163,7 @@ def learning_rate_correction(
 
 
 def hp_answer(case: Case) -> Theorem:
-    """The answer of ``equiv_hp`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``equiv_hp`` for a network."""
     return answered(
         case,
         "equiv_hp",
@@ -226,9 +181,6 @@ def hpz_answer(case: Case) -> Theorem:
     """The answer of ``equiv_hpz`` for a network.
 
     For p = 1 nothing is stated, and what is derived is told all the same.
-
-    Args:
-        case: The network.
     """
     found = answered(
         case,
@@ -253,10 +205,6 @@ def _rough(case: Case) -> tuple[str, ...]:
 
 def is_llr_or(case: Case, hybrid: str) -> Hypothesis:
     """The tables of IP-LLR, or of a hybrid.
-
-    Args:
-        case: The network.
-        hybrid: ``"hp"`` or ``"hpz"``.
 
     Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2.
     """
@@ -286,24 +234,16 @@ def _pair(case: Case, other: str, correction: float = 1.0) -> tuple[Program, Pro
     """The programs of IP-LLR and a hybrid; the first rate of the hybrid is corrected."""
 
     def rate(layer: int, step: int) -> Fraction | float:
-        value = case.lr(layer, step) if callable(case.lr) else case.lr
+        value = case.run.factor(layer, step)
         return value * correction if step == 0 else value
 
-    return _program(case, "ip-llr", case.lr), _program(case, other, rate)
+    return _program(case, "ip-llr", case.run.lr), _program(case, other, rate)
 
 
 def _program(case: Case, name: str, lr: Rate) -> Program:
     parameters = {"p": degree_of(case)} if name == "ip-llr" else {}
-    return train(
-        case.architecture,
-        find_parameterization(name, **parameters),
-        case.samples,
-        steps=case.steps,
-        lr=lr,
-        loss=case.loss,
-        queries=[far_query(case.samples)],
-        watch=(),
-    )
+    exponents = find_parameterization(name, **parameters)
+    return case.on_samples.replace(parameterization=exponents, lr=lr).program
 
 
 def _correction(case: Case, width: int, seed: int) -> float:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -31,15 +32,12 @@ __all__ = ["linearizable", "linearizable_answer"]
 
 
 def linearizable(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether IP-LLR with p = 1 learns at the first step for an activation with sigma'(0) != 0.
 
@@ -47,14 +45,11 @@ def linearizable(
     adds nothing above layer 2.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         ``"holds"`` up to two hidden layers, ``"does not hold"`` beyond; the claims of the remark
@@ -76,26 +71,11 @@ def linearizable(
         >>> linearizable(MLP(5, "tanh", bias="first"), "ip-llr").claims[-1].derived
         'never'
     """
-    return linearizable_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return linearizable_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def linearizable_answer(case: Case) -> Theorem:
-    """The answer of ``linearizable`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``linearizable`` for a network."""
     return answered(
         case,
         "linearizable",

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.catalog.parameterizations.naive_ip import exponents as naive_ip
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.network import Architecture
@@ -42,15 +43,12 @@ Z = 5.0
 
 
 def llr_necessary(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether the first two updates neither vanish nor explode: the learning rates that they need.
 
@@ -58,14 +56,11 @@ def llr_necessary(
     hidden layers or more: no rates that are constant in time will do.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         ``"holds"`` for these rates; each claim is what an update adds to a layer, with its
@@ -85,26 +80,11 @@ def llr_necessary(
         >>> [claim.stated for claim in found.claims[:2]]
         ['n^(-3): vanishing', 'n^(-5/2): vanishing']
     """
-    return necessary_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return necessary_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def necessary_answer(case: Case) -> Theorem:
-    """The answer of ``llr_necessary`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``llr_necessary`` for a network."""
     return answered(
         case,
         "llr_necessary",
@@ -163,9 +143,6 @@ def _second_rates(case: Case) -> bool:
 def first_contributions(case: Case) -> list[Fraction]:
     """The exponents of what the first update adds to the layers 1..L+1, at any input.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4.
     """
     p = degree_of(case)
@@ -180,9 +157,6 @@ def first_contributions(case: Case) -> list[Fraction]:
 
 def second_contributions(case: Case) -> list[Fraction | None]:
     """The same of the second update, after a first one of order one; None behind an explosion.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, Lemma H.4.
     """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -83,16 +83,13 @@ PREDICATES: Mapping[str, Predicate] = {
 
 
 def applicable(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     verdict: Verdict | None = None,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> tuple[Theorem, ...]:
     """The theorems that are about the parameterization of a network, with their answers.
 
@@ -101,16 +98,13 @@ def applicable(
     ``feature_learning`` and ``kernel_evolution`` are left out: ``check`` answers them by layer.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         verdict: What ``check`` found of this network: nothing is derived besides, and claims about
             numbers stay without a derived side.
         derive: Whether claims are derived from the program.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answers: what holds first, what is outside last. None for a network that is not fully
@@ -131,17 +125,7 @@ def applicable(
         nontrivial_init does not hold
         llr_necessary outside
     """
-    case = asked(
-        architecture,
-        parameterization,
-        data,
-        lr=lr,
-        loss=loss,
-        steps=steps if verdict is None else verdict.steps,
-        batch=batch,
-        derive=derive,
-        given=verdict,
-    )
+    case = asked(architecture, parameterization, data, settings, derive=derive, given=verdict)
     if not case.plain:
         return ()
     found = [theorem for each in PREDICATES.values() if (theorem := _told(each, case)) is not None]

@@ -9,7 +9,6 @@ from math import isfinite
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Exponents
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import rate_at
 from tpcalc.orders import Ex, as_ex
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.predicates.case import Case
@@ -44,9 +43,6 @@ SUPPORTED = (
 def fully_connected(case: Case) -> Hypothesis:
     """The network is that of equation (2.1).
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, section 2.1.
     """
     found = "so it is" if case.plain else _shape(case)
@@ -54,6 +50,8 @@ def fully_connected(case: Case) -> Hypothesis:
 
 
 def _shape(case: Case) -> str:
+    if not case.run.plain:
+        return "it is not trained by SGD with one rate for all steps and parameters"
     if isinstance(case.architecture, MLP):
         return "its layers are normalised"
     return f"it is {case.architecture.words}"
@@ -62,14 +60,11 @@ def _shape(case: Case) -> str:
 def one_sample(case: Case) -> Hypothesis:
     """The setting of the paper: a fully connected network of one output, one sample in a step.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, section 2.1, Definition 2.2.
     """
     found = "so it is"
     layers = range(1, case.depth + 2)
-    rates = [rate_at(case.lr, layer, step) for step in range(case.steps) for layer in layers]
+    rates = [case.run.factor(layer, step) for step in range(case.steps) for layer in layers]
     met = False
     if not case.plain:
         found = _shape(case)
@@ -88,31 +83,20 @@ def one_sample(case: Case) -> Hypothesis:
 def continuous_loss(case: Case) -> Hypothesis:
     """Assumption 1.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Assumption 1.
     """
     text = "Assumption 1: the derivative of the loss is continuous in the output"
-    return Hypothesis(text, True, f"the loss is {case.loss}")
+    return Hypothesis(text, True, f"the loss is {case.run.loss.name}")
 
 
 def hidden_layers(case: Case, least: int) -> Hypothesis:
-    """Enough hidden layers.
-
-    Args:
-        case: The network.
-        least: The smallest number L.
-    """
+    """Enough hidden layers."""
     word = "layer" if least == 1 else "layers"
     return Hypothesis(f"at least {least} hidden {word}", case.depth >= least, f"L = {case.depth}")
 
 
 def bias_at_most_first(case: Case) -> Hypothesis:
     """No biases above the first layer.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, sections 3.2 and 4.
     """
@@ -129,9 +113,6 @@ def bias_at_most_first(case: Case) -> Hypothesis:
 def smooth(case: Case) -> Hypothesis:
     """Assumption 2: sigma and sigma' are pseudo-Lipschitz.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Assumption 2.
     """
     text = "Assumption 2: sigma and sigma' are there, pseudo-Lipschitz, and not identically 0"
@@ -142,9 +123,6 @@ def smooth(case: Case) -> Hypothesis:
 def homogeneous(case: Case) -> Hypothesis:
     """Assumption 3: sigma is p-homogeneous, p >= 2, not negative and larger on the right.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Assumption 3.
     """
     text = "Assumption 3: sigma is p-homogeneous with p >= 2 and alpha > beta >= 0"
@@ -152,20 +130,12 @@ def homogeneous(case: Case) -> Hypothesis:
 
 
 def zero_at_zero(case: Case) -> Hypothesis:
-    """The activation is 0 at 0.
-
-    Args:
-        case: The network.
-    """
+    """The activation is 0 at 0."""
     return case.activation.zero_at_zero
 
 
 def slope_at_zero(case: Case) -> Hypothesis:
-    """The activation has a slope at 0 other than 0.
-
-    Args:
-        case: The network.
-    """
+    """The activation has a slope at 0 other than 0."""
     return case.activation.slope_at_zero
 
 
@@ -179,10 +149,6 @@ def _all_of(text: str, parts: Iterable[Hypothesis]) -> Hypothesis:
 def first_slope(case: Case, output: float = 0.0) -> Hypothesis:
     """The derivative of the loss at the first output is not 0.
 
-    Args:
-        case: The network.
-        output: The limit of that output.
-
     Source: Hajjar, Chizat, Giraud, Theorems 3.2 and 4.1.
     """
     text = f"chi_0, the derivative of the loss at the limit {output:g} of f_0, is not 0"
@@ -195,9 +161,6 @@ def first_slope(case: Case, output: float = 0.0) -> Hypothesis:
 def first_input(case: Case) -> Hypothesis:
     """The first training input reaches the network, as it does wherever the first layer has a bias.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, section 2.1, which has a bias in the first layer.
     """
     text = "xi_0 is not 0, or the first layer has a bias"
@@ -209,14 +172,11 @@ def first_input(case: Case) -> Hypothesis:
 def non_orthogonal(case: Case) -> Hypothesis:
     """The first three training inputs are distinct, neighbours not orthogonal.
 
-    Args:
-        case: The network.
-
     Source: Hajjar, Chizat, Giraud, Theorem 3.2.
     """
     text = "xi_0, xi_1, xi_2 are distinct, xi_0 . xi_1 and xi_1 . xi_2 are not 0"
     rows = [case.samples.inputs[step * case.batch % len(case.samples)] for step in range(3)]
-    found = "generic data" if case.data is None else "so they are"
+    found = "generic data" if case.run.data is None else "so they are"
     met = len(set(rows)) == 3
     if not met:
         found = "some are the same"
@@ -228,31 +188,18 @@ def non_orthogonal(case: Case) -> Hypothesis:
 
 
 def degree_of(case: Case) -> Fraction:
-    """The degree p that IP-LLR is to have; 1 where the activation has none above 0.
-
-    Args:
-        case: The network.
-    """
+    """The degree p that IP-LLR is to have; 1 where the activation has none above 0."""
     degree = case.activation.degree
     return degree if degree is not None and degree > 0 else Fraction(1)
 
 
 def spared(case: Case) -> bool:
-    """Whether the exponents are those of Assumption 3, and only its p >= 2 is not met.
-
-    Args:
-        case: The network.
-    """
+    """Whether the exponents are those of Assumption 3, and only its p >= 2 is not met."""
     return case.activation.supported and not case.activation.high_degree.met
 
 
 def named(case: Case, name: str, **parameters: object) -> Hypothesis:
     """The exponents are those of a parameterization of the catalogue, whatever it is called here.
-
-    Args:
-        case: The network.
-        name: The catalogue name.
-        parameters: Its parameters.
 
     Source: Hajjar, Chizat, Giraud, section 2.2, for the tables.
     """
@@ -272,9 +219,6 @@ def named(case: Case, name: str, **parameters: object) -> Hypothesis:
 
 def integrable(case: Case) -> Hypothesis:
     """The scales are those of integrable parameterizations, the learning rates are free.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 2.2.
     """

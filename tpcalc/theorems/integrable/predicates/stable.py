@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from math import isfinite
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.network import Architecture
@@ -37,29 +37,23 @@ Z = 5.0
 
 
 def nontrivial_stable(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether IP-LLR leaves its start at the first step and stays finite.
 
     f_0 tends to 0, f_1 to a number of the sign of -chi_0, f_2 to a finite number.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer, with each hypothesis and each claim.
@@ -79,26 +73,11 @@ def nontrivial_stable(
         Hypothesis(text='no biases above the first layer', met=False, found='it has biases in all \
 layers')
     """
-    return nontrivial_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return nontrivial_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def nontrivial_answer(case: Case) -> Theorem:
-    """The answer of ``nontrivial_stable`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``nontrivial_stable`` for a network."""
     return answered(
         case,
         "nontrivial_stable",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -30,27 +31,21 @@ TWO_WORDS = "this is about the start; whether learning is trivial is another que
 
 
 def stable_init(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether the start is stable: neither h_0 nor f_0 explodes, by the exponents a alone.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer; its claim is what ``check`` derives of the start.
@@ -68,42 +63,25 @@ def stable_init(
         >>> stable_init(MLP(3, "relu"), "ac:0,0,1;0,0,0", derive=False).answer
         'does not hold'
     """
-    return stable_init_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return stable_init_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def nontrivial_init(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether the start is not trivial: h_0 tends to 0 in no layer, by the exponents a alone.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer; its claim is what ``check`` derives of the start.
@@ -122,25 +100,12 @@ def nontrivial_init(
         'does not hold'
     """
     return nontrivial_init_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
+        asked(architecture, parameterization, data, settings, derive=derive)
     )
 
 
 def stable_init_answer(case: Case) -> Theorem:
-    """The answer of ``stable_init`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``stable_init`` for a network."""
     return answered(
         case,
         "stable_init",
@@ -155,11 +120,7 @@ def stable_init_answer(case: Case) -> Theorem:
 
 
 def nontrivial_init_answer(case: Case) -> Theorem:
-    """The answer of ``nontrivial_init`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``nontrivial_init`` for a network."""
     return answered(
         case,
         "nontrivial_init",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -24,15 +24,12 @@ __all__ = ["trivial_answer", "trivial_naive_ip"]
 
 
 def trivial_naive_ip(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether Naive-IP is trivial: all outputs stay at 0.
 
@@ -40,14 +37,11 @@ def trivial_naive_ip(
     layer. Learning is trivial: f_t tends to the limit of f_0.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer, with each hypothesis and each claim; for two hidden layers what is derived.
@@ -67,26 +61,11 @@ def trivial_naive_ip(
         >>> found.answer, [each.found for each in found.missing]
         ('outside', ['L = 2'])
     """
-    return trivial_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return trivial_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def trivial_answer(case: Case) -> Theorem:
-    """The answer of ``trivial_naive_ip`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``trivial_naive_ip`` for a network."""
     found = answered(
         case,
         "trivial_naive_ip",

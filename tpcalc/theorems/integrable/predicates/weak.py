@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
+from typing import Unpack
 
 from tpcalc.analyses.generic import far_query
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Rate, train
+from tpcalc.catalog.training import Routine, Training
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
@@ -27,15 +27,12 @@ __all__ = ["weak_answer", "weak_data_dependence"]
 
 
 def weak_data_dependence(
-    architecture: Architecture,
-    parameterization: Parameterization | str,
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
     *,
-    lr: Rate = Fraction(1),
-    loss: str = "mse",
-    steps: int = 2,
-    batch: int = 1,
     derive: bool = True,
+    **settings: Unpack[Routine],
 ) -> Theorem:
     """Whether the start and first updates of IP-bias depend on the data, above its first layers.
 
@@ -44,14 +41,11 @@ def weak_data_dependence(
     training input, do not depend on it either.
 
     Args:
-        architecture: The network.
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
         parameterization: A catalogue name or a parameterization.
         data: Training data; None: generic data.
-        lr: The factor of the learning rate, as in ``train``.
-        loss: Catalogue name.
-        steps: Updates that are followed where claims are derived.
-        batch: Samples in a step.
         derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answer; each claim is the difference between two inputs of one network.
@@ -71,26 +65,11 @@ def weak_data_dependence(
         >>> found.answer, [each.text for each in found.missing]
         ('outside', ['biases in all layers'])
     """
-    return weak_answer(
-        asked(
-            architecture,
-            parameterization,
-            data,
-            lr=lr,
-            loss=loss,
-            steps=steps,
-            batch=batch,
-            derive=derive,
-        )
-    )
+    return weak_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def weak_answer(case: Case) -> Theorem:
-    """The answer of ``weak_data_dependence`` for a network.
-
-    Args:
-        case: The network.
-    """
+    """The answer of ``weak_data_dependence`` for a network."""
     return answered(
         case,
         "weak_data_dependence",
@@ -108,9 +87,6 @@ def weak_answer(case: Case) -> Theorem:
 
 def is_ip_bias(case: Case) -> Hypothesis:
     """The tables of IP-bias.
-
-    Args:
-        case: The network.
 
     Source: Hajjar, Chizat, Giraud, section 5.2.
     """
@@ -147,16 +123,8 @@ def _differences(case: Case) -> dict[str, Size]:
     row, depth = case.exponents(0), case.depth
     first, target = case.samples.inputs[0], case.samples.targets[0]
     both = Samples((first, far_query(Samples((first,), (target,)))), (target, target))
-    program = train(
-        case.architecture,
-        case.parameterization,
-        both,
-        steps=0,
-        loss=case.loss,
-        batch=2,
-        queries=[far_query(both)],
-        watch=("h", "x", "dh"),
-    )
+    run = case.run.replace(data=both, steps=0, batch=2, queries=[far_query(both)])
+    program = run.replace(watch=("h", "x", "dh")).program
     names = ["f", *(f"h{layer}" for layer in range(2, depth + 1))]
     names += [f"W{layer}" for layer in range(2, depth + 2)]
 

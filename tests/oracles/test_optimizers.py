@@ -1,0 +1,149 @@
+"""Limits and exponents of entrywise optimizers: the cases P and O, and a zero readout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from agree import agree
+
+import tpcalc as tp
+from tpcalc.results import Estimate, Method
+
+INPUTS = [
+    (1, 0.4), (-0.5, 1.1), (0.8, -0.9), (0.3, 1), (-0.9, -0.4), (1.2, 0.2),
+    (0.1, -1.3), (-0.7, 0.8), (0.5, 0.5), (-1.1, 0.3), (0.9, -0.2), (0.2, 0.6),
+]  # fmt: skip
+TARGETS = [1, -0.6, 0.5, -0.3, 0.8, 0.2, -0.7, 0.4, 0.6, -0.2, 0.3, -0.5]
+DATA = tp.Samples(INPUTS, TARGETS)
+QUERY = (0.6, 0.7)
+EPS = {
+    "input": {"eps": "0.1 n^-1"},
+    "hidden": {"eps": "0.1 n^(-3/2)"},
+    "readout": {"eps": "0.1 n^-1"},
+}
+DECAY = {
+    "input": {"decay": "1/3"},
+    "hidden": {"decay": "1/3 n^(1/2)"},
+    "readout": {"decay": "1/3"},
+}
+# Outputs at the query after 1, 2, 3 steps, with their errors: f = v x^L / n, rates eta, eta / n in
+# the units of hidden weights, eta; eta = .3 (tanh), .2 (ReLU).
+P = {
+    "P1": ("sign", 2, "tanh", 1, {}, (0.30896, 8e-5), (0.21078, 19e-5), (0.23318, 26e-5)),
+    "P2": ("adam", 2, "tanh", 1, {}, (0.30896, 8e-5), (0.36106, 11e-5), (0.38596, 16e-5)),
+    "P3": ("sign", 3, "tanh", 1, {}, (0.29681, 5e-5), (0.18584, 15e-5), (0.24707, 40e-5)),
+    "P4": ("adam", 3, "tanh", 1, {}, (0.29681, 5e-5), (0.31868, 13e-5), (0.32132, 22e-5)),
+    "P5": ("sign", 2, "relu", 1, {}, (0.12549, 7e-5), (0.06641, 13e-5), (0.10811, 14e-5)),
+    "P6": ("adam", 2, "relu", 1, {}, (0.12549, 7e-5), (0.16362, 12e-5), (0.19569, 16e-5)),
+    "P7": ("sign", 3, "relu", 1, {}, (0.09704, 6e-5), (0.04389, 13e-5), (0.08493, 17e-5)),
+    "P8": ("adam", 3, "relu", 1, {}, (0.09704, 6e-5), (0.12167, 11e-5), (0.14731, 12e-5)),
+    "P9": ("adam", 2, "tanh", 1, EPS, (0.25342, 5e-5), (0.32308, 6e-5), (0.36740, 8e-5)),
+    "P10": ("adamw", 2, "tanh", 1, DECAY, (0.27535, 7e-5), (0.26040, 9e-5), (0.22330, 11e-5)),
+    "P11": ("sign", 2, "tanh", 4, {}, (0.04559, 16e-5), (0.01366, 61e-5), (0.13335, 36e-5)),
+    "P12": ("adam", 3, "tanh", 4, {}, (0.05797, 39e-5), (0.03458, 41e-5), (0.06442, 42e-5)),
+}
+SLOW = {"P4", "P6", "P8", "P9", "P10", "P11", "P12"}
+
+
+def run(optimizer: str, depth: int, act: str, batch: int, groups: Any, **more: Any) -> tp.Training:
+    given = {"steps": 3, "lr": 0.3 if act == "tanh" else 0.2, "watch": (), "queries": [QUERY]}
+    net = tp.MLP(depth, act)
+    return tp.Training(
+        net, "mup", DATA, optimizer=optimizer, batch=batch, groups=groups, **{**given, **more}
+    )
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in P]
+)
+def test_limits_of_outputs(case: str) -> None:
+    optimizer, depth, act, batch, groups, *outputs = P[case]
+    samples = 2**11 if case in SLOW else 2**12
+    limit = tp.limit(
+        run(optimizer, depth, act, batch, groups).program, samples=samples, max_samples=samples
+    )
+    assert limit[f"f[0,{batch}]"].value == 0
+    for step, (value, error) in enumerate(outputs, start=1):
+        found = limit[f"f[{step},{batch}]"]
+        agree(found, Estimate(value, error, Method.PARTICLES))
+        assert found.stderr < 2e-3
+
+
+def exponents(orders: tp.Orders, depth: int, step: int) -> list[str]:
+    names = [f"dW_x[{layer},{step},1]" for layer in range(1, depth + 2)]
+    names += [f"dB[{layer},{step}]" for layer in range(1, depth + 2)]
+    return [str(orders[name]) for name in [*names, f"h[{depth},{step},1]", f"f[{step},1]"]]
+
+
+def powers(*values: str) -> list[str]:
+    return [f"n**({value})" for value in values]
+
+
+# For each recipe what updates of weights and biases contribute, features and output after a step:
+# the largest order, which is that of all orders in the learning rate (O21).
+RECIPES = {
+    "O3": ("mup", "sign", powers(*"00000000", "0", "0")),
+    "O4": ("mup", "lion", powers(*"00000000", "0", "0")),
+    "O5": ("mup", "adam", powers(*"00000000", "0", "0")),
+    "O6": ("mup", "rmsprop", powers(*"00000000", "0", "0")),
+    "O7": ("mup", "adagrad", powers(*"00000000", "0", "0")),
+    "O15": ("standard", "sign", powers(*"0123", *"0000", "2", "3")),
+    "O16": ("standard:1", "sign", powers("-1", *"000", *["-1"] * 4, "0", "1/2")),
+    "O17": ("standard", "adam", powers(*"0123", *"0000", "2", "3")),
+    "O18": ("standard:1", "adam", powers("-1", *"000", *["-1"] * 4, "0", "1/2")),
+    "O30": ("ntk", "adam", powers(*["-1/2"] * 3, "0", *["-1/2"] * 3, "0", "0", "0")),
+}
+
+
+@pytest.mark.parametrize("case", RECIPES)
+def test_exponents_after_a_step(case: str) -> None:
+    rule, optimizer, expected = RECIPES[case]
+    program = tp.train(
+        tp.MLP(3, "relu", bias="all"),
+        rule,
+        DATA,
+        steps=1,
+        optimizer=optimizer,
+        lr=0.1,
+        loss="linear",
+        queries=[QUERY],
+        watch=("h", "dW_x", "dB"),
+    )
+    assert exponents(tp.orders(program), 3, 1) == expected
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("optimizer", ["momentum", "nesterov"])
+def test_momentum_has_the_exponents_of_gradient_descent(optimizer: str, batch: int) -> None:
+    """O1, O2: nothing but numbers differs."""
+
+    def found(name: str) -> dict[str, object]:
+        record = run(name, 3, "relu", batch, {}, steps=2, watch=("h", "dW_x"))
+        orders = tp.orders(record.program)
+        return {name: orders[name].n for name, _ in record.program.outputs}
+
+    assert found(optimizer) == found("sgd")
+
+
+def test_a_readout_that_starts_at_zero() -> None:
+    """O29: nothing moves at first but the readout; Adam's second step is .74414 of a sign step."""
+
+    @tp.network
+    def net(t: tp.Tracer, x: Any) -> Any:
+        hidden = [t.linear(t.n, "in"), t.linear(t.n, t.n)]
+        for layer in hidden:
+            x = tp.tanh(layer(x))
+        return t.linear(t.outputs, t.n, starts=(0, 1))(x)
+
+    program = tp.train(
+        net, "mup", DATA, steps=2, optimizer="adam", lr=0.25, loss="linear", watch=("dW_x", "h")
+    )
+    orders = tp.orders(program)
+    assert [str(orders[f"dW_x[W{layer},1,0]"]) for layer in (1, 2)] == ["0", "0"]
+    assert [str(orders[f"dW_x[W{layer},2,0]"]) for layer in (1, 2)] == powers("0", "0")
+    xi = [(1, 0.4), (-0.5, 1.1), (0.8, -0.9)]
+    limit = tp.limit(program)
+    # Each entry of W^1 moved by .74414 lr sign(xi_j) sign(dh): times the inputs, squared.
+    moved = 0.25 * 0.744141 * sum(abs(a) / a * b for a, b in zip(xi[1], xi[2], strict=True))
+    agree(limit["dW_x[W1,2,0]"].second_moment, moved**2, rounding=1e-6)

@@ -1,0 +1,207 @@
+"""The limit rule of outer functions: an average over a copy of the columns, for every row.
+
+z_a = (1/d) sum_b psi(G(a, b)) x_b with bilinear forms G. The forms are expanded in the width as the
+arguments of any function; what is left is an average over the columns alone. Where symmetry makes
+that average 0, z is a fluctuation of n^(-1/2), of which a bound is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.errors import ScaleError
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions.expr import walk
+from tpcalc.functions.reciprocal import divides
+from tpcalc.limit.algebra import DENSE, Asked, Setting
+from tpcalc.limit.context import Context
+from tpcalc.limit.degrees import degree_of
+from tpcalc.limit.expand import expand
+from tpcalc.limit.gates import vanishes_exactly
+from tpcalc.limit.graph import LRef, OuterExpect
+from tpcalc.limit.law import Density
+from tpcalc.limit.pieces import Value
+from tpcalc.limit.series import Rest, Series
+from tpcalc.orders.chamber import Power, plus
+from tpcalc.program.nodes import LinComb, OuterNonlin, Ref
+
+__all__ = ["outer"]
+
+ZERO, HALF = Fraction(0), Fraction(1, 2)
+Pairs = tuple[tuple[LRef, LRef], ...]
+
+
+def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) -> Value:
+    """The value of an outer function.
+
+    Args:
+        node: The node.
+        ref: Its number.
+        values: Those of the nodes before it.
+        context: The derivation.
+
+    Raises:
+        ScaleError: Arguments that are not of order one, of a function of rows and columns that is
+            not one of forms.
+    """
+    x: Value = values[node.vector]
+    if x.is_zero:
+        return x
+    if not node.forms:
+        return _plain(node, ref, values, context)
+    forms = _forms(node, values, context)
+    slots: list[Pairs] = []
+    arguments: dict[Expr, Series[Expr]] = {}
+    for index, form in enumerate(forms):
+        terms: list[tuple[Power, Expr]] = []
+        for power, pairs in form.terms:
+            terms.append((power, Var(len(slots))))
+            slots.append(pairs)
+        arguments[Var(index)] = Series(tuple(terms), form.rest, form.soft, form.drift)
+
+    def ask(asked: Asked) -> int:
+        return _answer(asked, slots, context, ref)
+
+    place = context.program.place(ref)
+    gated = frozenset(Var(form) for form in _gated(node, values, context))
+    setting = Setting(
+        context.ranking, ask, frozenset(), place, context.exploded, context.fresh, gated
+    )
+    try:
+        found = expand(node.fn.expr, arguments, setting)
+    except ScaleError:
+        ones = [Fraction(1)] * node.fn.vectors
+        if degree_of(node.fn.expr, ones, []) != ZERO:
+            raise
+        found = Series((), Rest(ZERO))  # psi is bounded
+    return _averaged(found, slots, x, ref, context)
+
+
+def _forms(node: OuterNonlin, values: Sequence[Any], context: Context) -> list[Series[Pairs]]:
+    """The series of each form: for every power the pairs whose products are summed."""
+    found: list[Series[Pairs]] = []
+    for form in range(node.fn.vectors):
+        terms: dict[Power, Pairs] = {}
+        rests: list[Rest | None] = []
+        softs: list[Rest | None] = []
+        drifts: list[Rest | None] = []
+        for row, col, own in zip(node.rows, node.cols, node.forms, strict=True):
+            if own != form:
+                continue
+            a, b = values[row], values[col]
+            for p, left in a.terms:
+                for q, right in b.terms:
+                    power = plus(p, q)
+                    terms[power] = (*terms.get(power, ()), (left, right))
+            rests += [b.bounded_by(a.rest), a.bounded_by(b.rest)]
+            softs += [b.bounded_by(a.soft), a.bounded_by(b.soft)]
+            drifts += [b.bounded_by(a.drift), a.bounded_by(b.drift)]
+        keep = context.ranking.keep(terms, rests, softs, drifts, _joined)
+        found.append(keep)
+    return found
+
+
+def _gated(node: OuterNonlin, values: Sequence[Any], context: Context) -> Iterator[int]:
+    """The forms that are exactly 0 where their terms are: both sides of all their products are."""
+    if not divides(node.fn):
+        return
+    known = {ref: vanishes_exactly(ref, values, context) for ref in (*node.rows, *node.cols)}
+    for form in range(node.fn.vectors):
+        pairs = [
+            (row, col)
+            for row, col, own in zip(node.rows, node.cols, node.forms, strict=True)
+            if own == form
+        ]
+        sizes = {plus(values[r].lead, values[c].lead) for r, c in pairs if values[r].terms}
+        several = len(pairs) == 1 or (len(sizes) == 1 and context.ranking.depth > 0)
+        if several and all(known[row] and known[col] for row, col in pairs):
+            yield form
+
+
+def _joined(items: list[Pairs]) -> tuple[Pairs, bool]:
+    return tuple(pair for item in items for pair in item), False
+
+
+def _answer(asked: Asked, slots: Sequence[Pairs], context: Context, ref: Ref) -> int:
+    """What is known of forms: a product is 0 where its row is, and where its column is."""
+    used = [part.index for part in walk(asked.expr) if isinstance(part, Var)]
+    sides = list(dict.fromkeys(side for slot in used for pair in slots[slot] for side in pair))
+    doubtful = [side for side in sides if context.laws.density(side) is not Density.PROVED]
+    if asked.kind == "told":
+        for side in doubtful:
+            context.claim("told", side, ref, asked.expr.text, asked.points)
+        return 1
+    if asked.kind == "clear" and isinstance(asked.expr, Var) and len(sides) == 2:
+        if not doubtful:
+            return DENSE
+        return int(all(context.is_clear(side, asked.points) for side in doubtful))
+    return 0
+
+
+def _averaged(
+    found: Series[Expr], slots: Sequence[Pairs], x: Value, ref: Ref, context: Context
+) -> Value:
+    """The terms of psi times those of x, averaged over the columns."""
+    terms: dict[Power, LRef] = {}
+    # Averages over columns of what moves few entries are as small as its mean square says.
+    soft = None if found.soft is None else Rest(found.soft.power, found.soft.strict)
+    rests = [x.bounded_by(found.rest), x.bounded_by(soft), *map(found.bounded_by, (x.rest, x.soft))]
+    drifts = [x.bounded_by(found.drift), found.bounded_by(x.drift)]
+    for p, psi in found.terms:
+        fn, kept, _ = Fn(psi, len(slots)).compact()
+        pairs = [(pair, form) for form, slot in enumerate(kept) for pair in slots[slot]]
+        for q, vector in x.terms:
+            power = plus(p, q)
+            if not pairs:
+                continue
+            made = OuterExpect(
+                fn,
+                tuple(row for (row, _), _ in pairs),
+                tuple(col for (_, col), _ in pairs),
+                (),
+                vector,
+                tuple(form for _, form in pairs),
+            )
+            if context.parity.outer(made) is None:
+                rests.append(Rest(plus(power, -HALF)))
+                continue
+            item = context.add(made, context.dim(ref))
+            if power in terms:
+                both = LinComb((Fraction(1),) * 2, (None,) * 2, (terms[power], item))
+                item = context.add(both, context.dim(ref))
+            terms[power] = item
+    return context.ranking.keep(terms, rests, [], drifts, lambda items: (items[0], False))
+
+
+def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) -> Value:
+    """A function of rows and columns of order one: leading terms alone are followed."""
+    x: Value = values[node.vector]
+    refs = (*node.rows, *node.cols)
+    plain = [values[r] for r in refs] + [values[r] for r in node.scalars]
+    if any(not value.terms or value.lead != 0 for value in plain) or not x.terms:
+        raise ScaleError(
+            f"an outer function {node.fn.text} of what is not of order one as written.",
+            where=context.program.place(ref),
+            hint="Write the powers of n so that its arguments are of order one.",
+        )
+    dropped = [Rest(power) for power, _ in x.terms[1:2]]  # only leading terms are followed
+    dropped += [Rest(plus(x.terms[0][0], power)) for v in plain for power, _ in v.terms[1:2]]
+    rests = [x.rest, *(x.bounded_by(value.rest) for value in plain), *dropped]
+    softs = [x.soft, *(x.bounded_by(value.soft) for value in plain)]
+    drifts = [x.drift, *(x.bounded_by(value.drift) for value in plain)]
+    rows, cols = len(node.rows), len(node.cols)
+    items = [value.terms[0][1] for value in plain]
+    made = OuterExpect(
+        node.fn,
+        tuple(items[:rows]),
+        tuple(items[rows : rows + cols]),
+        tuple(items[rows + cols :]),
+        x.terms[0][1],
+    )
+    power, _ = x.terms[0]
+    item = context.add(made, context.dim(ref))
+    return context.ranking.keep(
+        {power: item}, rests, softs, drifts, lambda items: (items[0], False)
+    )

@@ -1,0 +1,207 @@
+"""``Cells``: a program of single vectors while the cells of blocks become its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from tpcalc.functions import Const, Expr, Fn, Par, Var, const
+from tpcalc.functions.atoms import Atom
+from tpcalc.functions.expr import mul, substitute
+from tpcalc.functions.numbers import Number
+from tpcalc.passes.forms import Form
+from tpcalc.passes.separate import signed
+from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import Axes, Type
+from tpcalc.program.views import input_of, leaf_of
+
+__all__ = ["INNER", "SQUARE", "Cell", "Cells", "Report", "Value", "Where"]
+
+INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
+Cell = tuple[int, ...]
+Value = Ref | Form | Fraction | float
+Where = Mapping[str, int]  # axis -> index
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A node of blocks that is reported for each of some inputs.
+
+    Args:
+        ref: The node.
+        axis: The axis of inputs.
+        first: The number of the first input.
+        count: How many inputs there are.
+        axes: The other axes, in the order in which names tell their cells.
+        name: The name of an input and of a cell.
+    """
+
+    ref: Ref
+    axis: str
+    first: int
+    count: int
+    axes: Axes
+    name: Callable[[int, Cell], str]
+
+
+@dataclass
+class Cells:
+    """The cells so far, and the program that they are nodes of."""
+
+    program: Program
+    out: Builder
+    values: list[dict[Cell, Any]] = field(default_factory=list)
+    line: str | None = None
+    apart: bool = False
+    given: set[Ref] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.named = frozenset(ref for _, ref in self.program.outputs)
+
+    def cells(self, type_: Type) -> Iterator[Cell]:
+        return product(*(range(size) for _, size in type_.axes))
+
+    def at(self, ref: Ref, where: Where) -> Value:
+        """The value of an operand at a cell."""
+        value: Value = self.values[ref][self.cell(ref, where)]
+        return value
+
+    def cell(self, ref: Ref, where: Where) -> Cell:
+        return tuple(where[name] for name, _ in self.program.types[ref].axes)
+
+    def ref(self, ref: Ref, where: Where) -> Ref:
+        """The node of an operand at a cell; a sum becomes one, and stays open for later sums."""
+        return self.node(self.at(ref, where))
+
+    def node(self, value: Value) -> Ref:
+        """The node of a value."""
+        if isinstance(value, Form):
+            return (self.parted(value) if self.apart else value).node(self.out, self.line)
+        if isinstance(value, Fraction | float):
+            return self.add(Nonlin(Fn(const(value), 0, 0), ()))
+        return value
+
+    def report(self, report: Report, index: int) -> None:
+        """Name the cells of a report at an input."""
+        names = [name for name, _ in report.axes]
+        for cell in product(*(range(size) for _, size in report.axes)):
+            where = {report.axis: index - report.first, **dict(zip(names, cell, strict=True))}
+            value = self.values[report.ref][self.cell(report.ref, where)]
+            self.out.output(report.name(index, cell), self.node(value))
+
+    def parted(self, form: Form) -> Form:
+        """A sum in which the part of start vectors alone is one vector, shared by all steps."""
+        items = {pair: number for pair, number in form.terms.items() if number != 0}
+        start = {
+            pair: number
+            for pair, number in items.items()
+            if pair[0] is None and input_of(self.out.node(pair[1])) is not None
+        }
+        if not 1 < len(start) < len(items):
+            return form
+        image = Form(start).node(self.out, self.line)
+        found = Form({pair: number for pair, number in items.items() if pair not in start})
+        found.add_term(None, image, Fraction(1))
+        return found
+
+    def add(self, node: Any) -> Ref:
+        return self.out.add(node, self.line)
+
+    def many(self, refs: Sequence[Ref], where: Where) -> list[Value]:
+        """The values of operands at a cell."""
+        return [self.at(ref, where) for ref in refs]
+
+    def function(
+        self, fn: Fn, lists: Sequence[Sequence[Value]], scalars: Sequence[Value]
+    ) -> tuple[Expr, list[list[Ref]], list[Ref]]:
+        """A function with its arguments: equal ones merged, numbers put in.
+
+        ``lists`` are the vectors, in lists that stay apart (rows and columns of an outer function).
+        """
+        merged: list[list[Ref]] = []
+        places: list[int] = []
+        before = 0
+        for values in lists:
+            nodes = [self.node(value) for value in values]
+            kept = sorted(set(nodes), key=self.place)  # one order: x y and y x are one
+            places += [before + kept.index(node) for node in nodes]
+            merged.append(kept)
+            before += len(kept)
+        numbers: list[Ref] = []
+        filled: list[tuple[int, Number]] = []  # the place of an argument, or -1 and a number
+        for value in scalars:
+            if isinstance(value, Fraction | float):
+                filled.append((-1, value))
+                continue
+            node = self.node(value)
+            if node not in numbers:
+                numbers.append(node)
+            filled.append((numbers.index(node), 0))
+        return _merged(fn, tuple(places), tuple(filled)), merged, numbers
+
+    def place(self, ref: Ref) -> tuple[bool, Ref]:
+        """What is given stands first, as in ``E[v x]`` for the weights v of a readout."""
+        return ref not in self.given and leaf_of(self.out.node(ref)) is None, ref
+
+    def applied(
+        self, kind: type, function: Fn, on: Sequence[Value], with_: Sequence[Value]
+    ) -> Value:
+        """A function of vectors and scalars, or its average."""
+        expr, (vectors,), scalars = self.function(function, [on], with_)
+        fn, kept, used = _compact(expr, len(vectors), len(scalars))
+        args = tuple(scalars[i] for i in used)
+        if not vectors:
+            return fn.expr.value if isinstance(fn.expr, Const) else self.scalar(fn, args)
+        if not kept:  # the dimension is that of any argument
+            fn, kept = Fn(fn.expr, 1, fn.scalars), (0,)
+        chosen = tuple(vectors[i] for i in kept)
+        if kind is Nonlin and fn.expr == Var(0):
+            return chosen[0]
+        return self.add(kind(fn, chosen, args))
+
+    def inner(self, left: Ref, right: Ref) -> Ref:
+        """The average of a product."""
+        if left == right:
+            return self.add(Moment(SQUARE, (left,)))
+        return self.add(Moment(INNER, tuple(sorted((left, right), key=self.place))))
+
+    def signed(self, form: Form, sign: Atom, ref: Ref, number: Number) -> None:
+        """Add a multiple of the sign of a vector to a sum."""
+        factor, scalars, own = signed(self.out, sign, ref, self.line)
+        parts = mul(sign(Par(k)) for k in range(len(scalars)))
+        coefficient = self.scalar(Fn(parts, 0, len(scalars)), scalars) if scalars else None
+        form.add_term(coefficient, own, number * factor)
+
+    def scalar(self, fn: Fn, args: tuple[Ref, ...]) -> Ref:
+        """A function of scalars; what is its argument is that."""
+        return args[0] if fn.expr == Par(0) else self.add(Nonlin(fn, (), args))
+
+    def terms(self, node: LinComb, where: Where) -> Iterator[tuple[Number, Ref | None, Ref, Where]]:
+        """Each term of a sum at a cell, for every cell that it is summed over."""
+        over = node.over or ((),) * len(node.numbers)
+        for number, scalar, vector, axes in zip(
+            node.numbers, node.scalars, node.vectors, over, strict=True
+        ):
+            types = [self.program.types[ref] for ref in (scalar, vector) if ref is not None]
+            sizes = {name: size for type_ in types for name, size in type_.axes}
+            for cell in product(*(range(sizes[name]) for name in axes)):
+                yield number, scalar, vector, {**where, **dict(zip(axes, cell, strict=True))}
+
+
+@lru_cache(maxsize=1024)
+def _merged(fn: Fn, places: tuple[int, ...], filled: tuple[tuple[int, Number], ...]) -> Expr:
+    """A function of arguments at their places, numbers put in; most cells ask for the same."""
+    given: dict[Expr, Expr] = {Var(k): Var(place) for k, place in enumerate(places)}
+    for k, (place, value) in enumerate(filled):
+        given[Par(k)] = const(value) if place < 0 else Par(place)
+    return substitute(fn.expr, given)
+
+
+@lru_cache(maxsize=1024)
+def _compact(expr: Expr, vectors: int, scalars: int) -> tuple[Fn, tuple[int, ...], tuple[int, ...]]:
+    return Fn(expr, vectors, scalars).compact()

@@ -1,0 +1,155 @@
+"""``Course``: a parameter under an optimizer whose updates are not multiples of one gradient each.
+
+Of every parameter the optimizer makes a function of its gradients, entry by entry. For vectors and
+numbers it is a ``Nonlin`` of them; a matrix is never formed: its gradient of step s is the sum of
+products of rows and columns, and the function of these forms times a vector is an ``OuterNonlin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from tpcalc.functions import Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import Add, substitute
+from tpcalc.functions.numbers import Number
+from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.separate import scaled
+from tpcalc.passes.sums import Term, fresh, ratio, renamed
+from tpcalc.program.nodes import Kind, MatMul, Nonlin, OuterNonlin, Ref, Scale
+from tpcalc.program.program import Builder
+
+__all__ = ["Course", "Path", "Rate"]
+
+T = TypeVar("T")
+Rate = tuple[Number, Ex]  # eta and c of eta n^(-c)
+ZERO, ONE = as_ex(0), as_ex(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """w(t) = (sum of number * n^power) w(0) + sum of n^power * psi(g_0, ..., g_{t-1}).
+
+    Args:
+        start: What is left of the initial value: powers of n with their numbers.
+        moves: Powers of n with their functions of the gradients, entry by entry: argument s is
+            n^shift times the gradient of step s.
+        shift: The power of n in front of the gradients.
+    """
+
+    start: tuple[tuple[Ex, Number], ...]
+    moves: tuple[tuple[Ex, Expr], ...]
+    shift: Ex
+
+    def since(self, before: Path) -> Path:
+        """The change from an earlier path."""
+        start = _less(self.start, before.start, lambda a, b: a - b, Fraction(0))
+        moves = _less(self.moves, before.moves, lambda a, b: a - b, const(0))
+        return Path(start, moves, self.shift)
+
+
+def _less(
+    now: Sequence[tuple[Ex, T]], then: Sequence[tuple[Ex, T]], less: Callable[[T, T], T], zero: T
+) -> tuple[tuple[Ex, T], ...]:
+    first, second = dict(now), dict(then)
+    powers = dict.fromkeys((*first, *second))
+    found = ((p, less(first.get(p, zero), second.get(p, zero))) for p in powers)
+    return tuple((power, value) for power, value in found if value != zero)
+
+
+@dataclass
+class Course:
+    """What a parameter goes through.
+
+    Args:
+        path: The path for the learning rates of the steps so far.
+        family: The names of the axes that the parameter has itself.
+        rates: These rates.
+        gradients: For each step the gradient; of a matrix the rows and columns whose products are
+            summed to it.
+    """
+
+    path: Callable[[Sequence[Rate]], Path]
+    family: frozenset[str]
+    rates: list[Rate] = field(default_factory=list)
+    gradients: list[tuple[tuple[Ref, Ref], ...] | Ref] = field(default_factory=list)
+
+    @property
+    def now(self) -> Path:
+        """From the start to now."""
+        return self.path(self.rates)
+
+    @property
+    def last(self) -> Path:
+        """The last step."""
+        return self.now.since(self.path(self.rates[:-1]))
+
+    def value(self, out: Builder, start: Ref, path: Path) -> list[Term]:
+        """A vector or number: terms of a sum."""
+        terms: list[Term] = [
+            (number, None, _scaled(out, start, power), ()) for power, number in path.start
+        ]
+        for power, psi in path.moves:
+            for part in psi.terms if isinstance(psi, Add) else (psi,):
+                number, rest = scaled(part)
+                terms.append((number, None, _scaled(out, self._applied(out, rest), power), ()))
+        return terms
+
+    def _applied(self, out: Builder, psi: Expr) -> Ref:
+        fn, steps, _ = Fn(psi, len(self.gradients)).compact()
+        refs = tuple(
+            _scaled(out, self._gradient(step), self.path(self.rates).shift) for step in steps
+        )
+        if out.type(refs[0]).kind is Kind.VECTOR:
+            return refs[0] if fn.expr == Var(0) else out.add(Nonlin(fn, refs))
+        numbers: Mapping[Expr, Expr] = {Var(k): Par(k) for k in range(len(refs))}
+        return out.add(Nonlin(Fn(substitute(fn.expr, numbers), 0, len(refs)), (), refs))
+
+    def _gradient(self, step: int) -> Ref:
+        found = self.gradients[step]
+        assert isinstance(found, Ref)
+        return found
+
+    def product(
+        self, out: Builder, node: MatMul, x: Ref, start: Ref, path: Path, kept: Ex | None
+    ) -> list[Term]:
+        """A matrix, or its transpose, times a vector: terms of a sum."""
+        terms: list[Term] = [
+            (number, None, _scaled(out, start, power - kept), ())
+            for power, number in path.start
+            if kept is not None
+        ]
+        taken = {name for name, _ in out.type(x).axes} | self.family
+        for power, psi in path.moves:
+            fn, steps, _ = Fn(psi, len(self.gradients)).compact()
+            rows: list[Ref] = []
+            cols: list[Ref] = []
+            forms: list[int] = []
+            summed: dict[str, str] = {}
+            for form, step in enumerate(steps):
+                pairs = self.gradients[step]
+                assert not isinstance(pairs, Ref)
+                for row, col in pairs:
+                    names = {
+                        name: summed.setdefault(name, fresh(f"{name}'", taken))
+                        for ref in (row, col)
+                        for name, _ in out.type(ref).axes
+                        if name not in self.family
+                    }
+                    row, col = (renamed(out, ref, names) for ref in (row, col))
+                    rows.append(_scaled(out, row, path.shift))
+                    cols.append(col)
+                    forms.append(form)
+            result, into = (cols, rows) if node.transpose else (rows, cols)
+            own = OuterNonlin(
+                fn, tuple(result), tuple(into), (), x, tuple(forms), tuple(summed.values())
+            )
+            moved = _scaled(out, out.add(own), power + ONE)
+            terms.append((ratio(out, x), None, moved, ()))
+        return terms
+
+
+def _scaled(out: Builder, ref: Ref, power: Ex) -> Ref:
+    return ref if power == ZERO else out.add(Scale(ref, power))
