@@ -96,21 +96,59 @@ RECIPES = {
 }
 
 
-@pytest.mark.parametrize("case", RECIPES)
+# Settings by parameter: eps in the units of W = n^(-a) w is n^(-a) eps in those of w.
+LARGE = {
+    "input": {"eps": 1000},
+    "hidden": {"eps": "1000 n^(-1/2)"},
+    "readout": {"eps": "1000 n^-1"},
+    "bias": {"eps": 1000},
+}
+OWN = {
+    "O22": ("mup", "adam", {**EPS, "bias": {"eps": "0.1 n^-1"}}, powers(*"00000000", "0", "0")),
+    "O23": ("mup", "adam", LARGE, powers(*["-1"] * 3, "0", *["-1"] * 3, "0", "0", "0")),
+    "O31": ("ac:0,1/2,1/2;0,1/2,1/2;0,0,0;0,0,0", "adam", (), powers(*"00000000", "0", "1/2")),
+    "O32": ("mup", "adam", {"bias": {"power": -1}}, powers(*"0000", *["-1"] * 4, "0", "0")),
+}
+
+
+@pytest.mark.parametrize("case", [*RECIPES, *OWN])
 def test_exponents_after_a_step(case: str) -> None:
-    rule, optimizer, expected = RECIPES[case]
+    rule, optimizer, expected = RECIPES[case] if case in RECIPES else (*OWN[case][:2], OWN[case][3])
     program = tp.train(
         tp.MLP(3, "relu", bias="all"),
         rule,
         DATA,
         steps=1,
         optimizer=optimizer,
+        groups=OWN[case][2] if case in OWN else (),
         lr=0.1,
         loss="linear",
         queries=[QUERY],
         watch=("h", "dW_x", "dB"),
     )
     assert exponents(tp.orders(program), 3, 1) == expected
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_orthogonal_inputs(batch: int) -> None:
+    """O36, O37: what an update adds at an input that is orthogonal to all that were trained on."""
+    rows = [(1, 0, 0), (0, 1, 0)][:batch] * 2
+    data = tp.Samples(rows, [1] * len(rows))
+    query = [(0, 0, 1)]
+    program = tp.train(
+        tp.MLP(2, "tanh"),
+        "mup",
+        data,
+        optimizer="sign",
+        loss="linear",
+        batch=batch,
+        queries=query,
+        watch="dW_x",
+    )
+    orders = tp.orders(program)
+    assert str(orders["dW_x[2,1,0]"]) == "n**(0)"
+    assert str(orders[f"dW_x[2,1,{batch}]"]) in ("n**(-1/2)", "O(n**(-1/2))")
+    assert str(orders[f"dW_x[1,1,{batch}]"]) == "0"
 
 
 @pytest.mark.parametrize("batch", [1, 4])

@@ -36,14 +36,13 @@ from tpcalc.engine.schedule import Plan
 from tpcalc.engine.vectors import Array, Buffer, Combination, Key, Pool, Rows, Table, Vector
 from tpcalc.errors import Exploded
 from tpcalc.functions import Fn
-from tpcalc.functions.forms import forms_of
+from tpcalc.functions.forms import tiles
 from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Outcome", "Setting", "Workspace"]
 
 Mode = Literal["limit", "finite"]
 CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
-OUTER_ENTRIES = 2**15  # entries of a two-dimensional function evaluated at once
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
 
@@ -415,21 +414,15 @@ class Workspace:
         self._scalars[step.out[0]] = self._number(value, what)
 
     def _outer(self, step: Outer) -> None:
-        rows = [self._dense(register) for register in step.rows]
-        size, inner = self._space_of(step.out).size, self._space_of(step.vector).size
+        size = self._space_of(step.out).size
+        rows = [self._dense(register)[:size] for register in step.rows]
+        inner = self._space_of(step.vector).size
         inner = min(inner, max(step.columns, inner // SHARE)) if step.columns else inner
-        cols = [self._dense(register)[None, :inner] for register in step.cols]
+        cols = [self._dense(register)[:inner] for register in step.cols]
         x = self._dense(step.vector)[:inner]
         numbers = [self._scalars[register] for register in step.scalars]
-        tape, space = lower(step.fn), numpy_space()
         buffer = self._new_buffer(step.out)
-        chunk = max(1, OUTER_ENTRIES // inner)
-        for start in range(0, size, chunk):
-            stop = min(start + chunk, size)
-            arguments = [*(r[start:stop, None] for r in rows), *cols]
-            if step.forms:
-                arguments = forms_of(arguments[: len(rows)], cols, step.forms)
-            block = run(tape, space, [*arguments, *numbers])
+        for start, stop, block in tiles(step.fn, rows, cols, numbers, step.forms):
             weights = np.broadcast_to(block, (stop - start, inner)) * x
             buffer.array[start:stop] = weights.sum(axis=1) / inner
         self._vectors[step.out] = Vector(dense=buffer)

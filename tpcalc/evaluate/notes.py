@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from tpcalc.evaluate.particles.compile import COLUMNS
 from tpcalc.evaluate.particles.estimate import Draws
 from tpcalc.functions import Call
-from tpcalc.functions.expr import walk
+from tpcalc.functions.reciprocal import loose
 from tpcalc.limit.graph import LimitGraph
-from tpcalc.limit.views import average_of, function_of
+from tpcalc.limit.views import average_of, function_of, outer_of
 from tpcalc.results import ScalarRow, Status
 
 __all__ = ["limit_notes"]
@@ -21,7 +22,7 @@ def _growing(graph: LimitGraph) -> list[str]:
         part.atom.name
         for node in graph.nodes
         if (own := function_of(node) or average_of(node)) is not None and own.vectors
-        for part in walk(own.fn.expr)
+        for part in loose(own.fn.expr)
         if isinstance(part, Call) and part.atom.facts.growth is None
     }
     if not fast:
@@ -78,6 +79,12 @@ def limit_notes(
             + ", ".join([row.name for row in scalars if row.estimate.random][:6])
         )
     notes.extend(_growing(graph))
+    outer = any((own := outer_of(node)) is not None and own.forms for node in graph.nodes)
+    if outer and draws is not None:
+        notes.append(
+            f"updates entry by entry are averaged over the first {COLUMNS} samples of the columns, "
+            "or an eighth of more"
+        )
     if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
         notes.append("the error target was not reached; raise max_samples")
     return (*notes, *_rare(rare))

@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions.atoms import Atom, Facts
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, mul, walk
+from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, children, mul, walk
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
 
-__all__ = ["RECIPROCAL", "Quotient", "divides", "quotient", "reciprocal"]
+__all__ = ["RECIPROCAL", "Quotient", "divides", "loose", "quotient", "reciprocal"]
 
 RECIPROCAL = "reciprocal"
 
@@ -46,6 +46,19 @@ def reciprocal(power: Fraction) -> Atom:
 
     facts = Facts(homogeneity=-power, kinks=(0.0,), growth=None, least=0.0)
     return Atom(RECIPROCAL, evaluate, derivative, facts, (power,), display)
+
+
+def loose(expr: Expr) -> Iterator[Expr]:
+    """The subexpressions that are in no quotient, which is bounded as a whole.
+
+    Args:
+        expr: The expression.
+    """
+    found = quotient(expr)
+    if found is None:
+        yield expr
+    for part in children(expr) if found is None else found.others:
+        yield from loose(part)
 
 
 @lru_cache(maxsize=4096)

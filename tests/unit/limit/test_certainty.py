@@ -84,7 +84,6 @@ OPEN: dict[str, Build] = {
     "multiples": lambda t, v, w: (lambda a, b: a - 2 * b)(
         *t.gaussians(["a", "b"], cov=[[4, 2], [2, 1]])
     ),
-    "variance zero": lambda t, v, w: t.gaussian("c", var=0),
     "moment": lambda t, v, w: t.inner(v, v) - 1,
     "moment of a cube": lambda t, v, w: t.moment(lambda z: z**3 + z, v - v**2),
 }
@@ -93,6 +92,11 @@ OPEN: dict[str, Build] = {
 @pytest.mark.parametrize("name", list(OPEN))
 def test_not_certain(name: str) -> None:
     assert not scale(OPEN[name]).certain
+
+
+def test_a_start_vector_without_variance_is_zero() -> None:
+    found = scale(lambda t, v, w: t.gaussian("c", var=0))
+    assert found.certain and found.power is None
 
 
 ZERO: dict[str, Build] = {

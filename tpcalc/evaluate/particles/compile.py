@@ -42,7 +42,7 @@ from tpcalc.limit.views import function_of, number_of, start_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 
-__all__ = ["Compiled", "compile_graph"]
+__all__ = ["COLUMNS", "Compiled", "compile_graph"]
 
 COLUMNS = 2048  # that a function of forms is averaged over: the others change little
 

@@ -16,7 +16,7 @@ from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Numeric, Work
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
-from tpcalc.evaluate.witness.sweep import BUDGETS, LAWS, Budget, Sweep
+from tpcalc.evaluate.witness.sweep import BUDGETS, COLUMNS, LAWS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
@@ -245,7 +245,7 @@ def _affordable(budget: Budget, cost: tuple[int, int]) -> bool:
     """Whether a budget is tried on what some nodes make, whatever else is asked."""
     nodes, tables = cost
     samples = 2 * budget.pairs * (budget.own + budget.common)
-    spent = samples * (nodes + tables * budget.own)
+    spent = samples * (nodes + tables * min(budget.own, COLUMNS))
     return budget in (BUDGETS[0], LAWS[0]) or spent <= MOST
 
 

@@ -28,8 +28,7 @@ from tpcalc.evaluate.witness.dual import (
     mixed,
 )
 from tpcalc.functions import Expr, Fn, Par, Var
-from tpcalc.functions.forms import forms_of
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.forms import tiles
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import check_fluctuations, cone
@@ -37,7 +36,7 @@ from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterEx
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 
-__all__ = ["BUDGETS", "LAWS", "Budget", "Sweep"]
+__all__ = ["BUDGETS", "COLUMNS", "LAWS", "Budget", "Sweep"]
 
 Array = NDArray[np.float64]
 
@@ -68,7 +67,7 @@ LAWS = (
     Budget(3547, 256),
     Budget(14197, 512),
 )
-COLUMNS = 512  # of an outer function that are averaged over
+COLUMNS = 256  # of an outer function that are averaged over
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 SEEN = 1e-3  # of the terms: what scatters less may be their rounding
 MOST = 2**27  # numbers that directions may hold: 1 GiB
@@ -210,19 +209,19 @@ class Sweep:
         if is_hidden(node.fn):
             raise Unvalued("gates that smaller terms decide")
         own, count = self.budget.own, min(self.budget.own, COLUMNS)
-        values, sizes = [], []
-        for r in range(2 * self.budget.pairs):
-            rows = [of[row].value[r][:, None] for row in node.rows]
-            cols = [of[col].value[r, :count][None, :] for col in node.cols]
-            given = forms_of(rows, cols, node.forms) if node.forms else [*rows, *cols]
+        pairs, whole = 2 * self.budget.pairs, own + self.budget.common
+        values, sizes = np.empty((pairs, whole)), np.empty((pairs, whole))
+        for r in range(pairs):
+            rows = [of[row].value[r] for row in node.rows]
+            cols = [of[col].value[r, :count] for col in node.cols]
             scalars = [
                 of[scalar].value[min(r, len(of[scalar].value) - 1), 0] for scalar in node.scalars
             ]
-            x = of[node.vector].value[r, :count][None, :]
-            block = evaluate(node.fn, given, scalars) * x
-            values.append(np.mean(block, axis=1))
-            sizes.append(np.mean(np.abs(block[own:]), axis=1))
-        return Dual(np.array(values), np.array(sizes))
+            x = of[node.vector].value[r, :count]
+            for start, stop, block in tiles(node.fn, rows, cols, scalars, node.forms):
+                values[r, start:stop] = np.mean(block * x, axis=-1)
+                sizes[r, start:stop] = np.mean(np.abs(block * x), axis=-1)
+        return Dual(values, sizes[:, own:])
 
     # -- Gaussians ---------------------------------------------------------------------------
 
