@@ -133,6 +133,30 @@ def test_parts_are_called_by_the_whole_and_have_their_roles() -> None:
     assert {mark.layer for mark in tp.network(Cell).marks if mark.whole} == {2}
 
 
+def test_a_group_is_one_of_all_parts() -> None:
+    """Also of vectors with an init, whose group stays."""
+
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in", name="u", init="0.5", group="slow")(x)
+        h = h + t.vector("b", init="0.5", rate="n", group="slow")
+        up, gate = t.fused(
+            {"up": (t.n, t.n), "gate": (1, t.n)}, bias=True, name="w", group="slow"
+        )(tp.tanh(h))
+        return t.linear(t.outputs, t.n, name="v")(tp.sigmoid(gate) * up)
+
+    marks = tp.network(net).marks
+    assert {(mark.label, mark.group) for mark in marks} == {
+        *((label, "slow") for label in ("u", "b", "w.up", "w.gate")),
+        ("v", ""),
+    }
+    data = tp.Samples(((1.0, 0.5),), ((1.0,),))
+    run = tp.Training(net, "mup", data, groups={"slow": {"lr": 0, "power": "1/2"}})
+    rates = {mark.label: run.rate(mark, 0) for mark in marks if not mark.bias}
+    assert [str(rates[label][1]) for label in ("u", "w.up", "v")] == ["-3/2", "-3/2", "-1"]
+    (vector,) = (mark for mark in marks if mark.label == "b")
+    assert str(run.rate(vector, 0)[1]) == "-5/2", "-1, less the power of its rate and of its group"
+
+
 def test_parts_that_read_inputs_or_write_outputs_alone() -> None:
     @tp.network
     def net(t: Any, x: Any) -> Any:

@@ -45,22 +45,38 @@ def test_a_table_in_the_gauge_without_multipliers_is_that_table(
     assert str(found) == str(tp.train(tp.network(net), name, DATA, steps=steps))
 
 
-def test_a_number_in_an_init_is_one_at_the_start_alone() -> None:
-    """W = s w with the rate of W: that of w is 1 / s^2 of it, as with variances='initial'."""
+ADAM_MUP = {"inits": ("n^0", "n^(-1/2)", "n^-1"), "rates": (1, "n^-1", "n^-1")}
+ADAM_STANDARD = {"inits": ("n^0", "n^(-1/2)", "n^(-1/2)"), "rates": (1, 1, 1)}
+
+
+@pytest.mark.parametrize(("name", "own"), [("mup", ADAM_MUP), ("standard:0", ADAM_STANDARD)])
+@pytest.mark.parametrize("optimizer", ["adam", "sign"])
+def test_a_table_for_entrywise_optimizers_is_that_of_the_weights_themselves(
+    name: str, own: dict[str, Any], optimizer: str
+) -> None:
+    """The steps of W are those of its own optimizer: c = -b for entries of n^b."""
+    found = tp.train(tp.network(net, **own), "own", DATA, steps=2, optimizer=optimizer)
+    assert str(found) == str(tp.train(tp.network(net), name, DATA, steps=2, optimizer=optimizer))
+
+
+@pytest.mark.parametrize(("optimizer", "rate"), [("sgd", 4), ("sign", 2)])
+def test_a_number_in_an_init_is_one_at_the_start_alone(optimizer: str, rate: int) -> None:
+    """W = s w with the rate of W: that of w is 1 / s^2 of it, and 1 / s for entrywise steps."""
     own = tp.network(net, **{**STANDARD, "number": "1/2"})
     marks = {mark.label: mark for mark in own.marks if not mark.bias}
     assert {(mark.start, mark.rate) for mark in marks.values()} == {(0.5, 4)}
 
     def same(t: Any, x: Any) -> Any:
         def linear(out: Any, into: Any, name: str, bias: Any = False) -> Any:
-            return t.linear(out, into, bias, name=name, factors=(Fraction(1, 2), 1), rates=(4, 1))
+            return t.linear(out, into, bias, name=name, factors=(Fraction(1, 2), 1), rates=(rate, 1))
 
         h = linear(t.n, "in", "u", "zero")(x)
         h = linear(t.n, t.n, "w")(tp.relu(h))
         return linear(t.outputs, t.n, "v")(tp.relu(h))
 
-    found = tp.train(own, "own", DATA, steps=2)
-    assert str(found) == str(tp.train(tp.network(same), "standard:0", DATA, steps=2))
+    found = tp.train(own, "own", DATA, steps=2, optimizer=optimizer)
+    wanted = tp.train(tp.network(same), "standard:0", DATA, steps=2, optimizer=optimizer)
+    assert str(found) == str(wanted)
 
 
 def test_it_is_gradient_descent_on_the_weights_themselves() -> None:
