@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -11,7 +11,7 @@ from typing import Any
 
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.atoms import Atom
-from tpcalc.functions.expr import mul, substitute
+from tpcalc.functions.expr import Add, Mul, mul, substitute
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
@@ -20,7 +20,7 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Type
 from tpcalc.program.views import input_of, leaf_of
 
-__all__ = ["INNER", "SQUARE", "Cell", "Cells", "Report", "Value", "Where"]
+__all__ = ["INNER", "SQUARE", "Cell", "Cells", "Report", "Value", "Where", "is_zero"]
 
 INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 Cell = tuple[int, ...]
@@ -152,6 +152,9 @@ class Cells:
         self, kind: type, function: Fn, on: Sequence[Value], with_: Sequence[Value]
     ) -> Value:
         """A function of vectors and scalars, or its average."""
+        zeros = {Var(k): value for k, value in enumerate(on) if is_zero(value)}
+        if zeros and _vanishes(function.expr, zeros):
+            return Fraction(0) if kind is Moment else next(iter(zeros.values()))
         expr, (vectors,), scalars = self.function(function, [on], with_)
         fn, kept, used = _compact(expr, len(vectors), len(scalars))
         args = tuple(scalars[i] for i in used)
@@ -163,6 +166,10 @@ class Cells:
         if kind is Nonlin and fn.expr == Var(0):
             return chosen[0]
         return self.add(kind(fn, chosen, args))
+
+    def zero(self, node: Any) -> Form:
+        """The 0 of the dimension of a node, which is not written unless it is asked for."""
+        return Form({(None, self.add(node)): Fraction(0)})
 
     def inner(self, left: Ref, right: Ref) -> Ref:
         """The average of a product."""
@@ -191,6 +198,22 @@ class Cells:
             sizes = {name: size for type_ in types for name, size in type_.axes}
             for cell in product(*(range(sizes[name]) for name in axes)):
                 yield number, scalar, vector, {**where, **dict(zip(axes, cell, strict=True))}
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a cell is known to be 0: adjoints of what nothing reads are."""
+    if isinstance(value, Form):
+        return value.is_zero
+    return isinstance(value, Fraction | float) and value == 0
+
+
+def _vanishes(expr: Expr, zeros: Collection[Expr]) -> bool:
+    """Whether every term has a factor that is 0."""
+    if isinstance(expr, Add):
+        return all(_vanishes(term, zeros) for term in expr.terms)
+    if isinstance(expr, Mul):
+        return any(_vanishes(factor, zeros) for factor in expr.factors)
+    return expr in zeros
 
 
 @lru_cache(maxsize=1024)

@@ -32,6 +32,11 @@ class Form:
         for (scalar, vector), number in other.terms.items():
             self.add_term(scalar, vector, factor * number)
 
+    @property
+    def is_zero(self) -> bool:
+        """Whether nothing is left of it but its dimension."""
+        return not any(self.terms.values())
+
     def simple(self) -> Form | Ref:
         """The form; where it is one vector, that vector."""
         items = [pair for pair, number in self.terms.items() if number != 0]

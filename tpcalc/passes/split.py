@@ -3,6 +3,7 @@
 What reads single vectors is fed by this pass. It is exact at every width:
 
 - numbers that are given are folded into functions and coefficients;
+- what has a factor that is 0, as adjoints of what nothing reads, is 0 and is not written;
 - sums stay open, so that a sum of sums is one linear combination with like terms collected;
 - an argument that stands in a function twice is one argument, and a function that is its argument
   is that argument;
@@ -21,7 +22,7 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.numbers import as_number
 from tpcalc.orders import Ex
-from tpcalc.passes.cells import INNER, Cell, Cells, Report, Value, Where
+from tpcalc.passes.cells import INNER, Cell, Cells, Report, Value, Where, is_zero
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
 from tpcalc.program.nodes import (
@@ -186,7 +187,8 @@ def _stack(node: Stack, state: Cells, where: Where) -> Value:
 
 def _matmul(node: MatMul, state: Cells, where: Where) -> Value:
     matrix, vector = state.ref(node.matrix, where), state.ref(node.vector, where)
-    return state.add(MatMul(matrix, vector, node.transpose))
+    found = MatMul(matrix, vector, node.transpose)
+    return state.zero(found) if is_zero(state.at(node.vector, where)) else state.add(found)
 
 
 def _nonlin(node: Nonlin, state: Cells, where: Where) -> Value:
@@ -212,6 +214,8 @@ def _rows(node: RowNonlin, state: Cells, where: Where) -> Value:
 
 def _moment(node: Moment, state: Cells, where: Where) -> Value:
     if node.fn == INNER:  # the one that there are most of
+        if any(is_zero(value) for value in state.many(node.vectors, where)):
+            return Fraction(0)
         return state.inner(*(state.ref(one, where) for one in node.vectors))
     vectors, scalars = state.many(node.vectors, where), state.many(node.scalars, where)
     return state.applied(Moment, node.fn, vectors, scalars)
@@ -276,7 +280,7 @@ def _lincomb(node: LinComb, state: Cells, where: Where) -> Value:
         item = state.at(vector, here)
         if number == 0:
             continue
-        if isinstance(item, Form) and coefficient is None:
+        if isinstance(item, Form) and (coefficient is None or item.is_zero):
             form.add(item, number)
         else:
             form.add_term(coefficient, state.node(item), number)
@@ -310,6 +314,8 @@ def _scalar_sum(node: LinComb, state: Cells, where: Where) -> Value:
 
 
 def _scale(node: Scale, state: Cells, where: Where) -> Value:
+    if is_zero(state.at(node.of, where)):
+        return state.at(node.of, where)
     of, n_power, depth_power = state.ref(node.of, where), node.n_power, node.depth_power
     inner = scale_of(state.out.node(of))
     if inner is not None:
