@@ -139,9 +139,9 @@ def test_a_group_is_one_of_all_parts() -> None:
     def net(t: Any, x: Any) -> Any:
         h = t.linear(t.n, "in", name="u", init="0.5", group="slow")(x)
         h = h + t.vector("b", init="0.5", rate="n", group="slow")
-        up, gate = t.fused(
-            {"up": (t.n, t.n), "gate": (1, t.n)}, bias=True, name="w", group="slow"
-        )(tp.tanh(h))
+        up, gate = t.fused({"up": (t.n, t.n), "gate": (1, t.n)}, bias=True, name="w", group="slow")(
+            tp.tanh(h)
+        )
         return t.linear(t.outputs, t.n, name="v")(tp.sigmoid(gate) * up)
 
     marks = tp.network(net).marks

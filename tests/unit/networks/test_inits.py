@@ -68,7 +68,9 @@ def test_a_number_in_an_init_is_one_at_the_start_alone(optimizer: str, rate: int
 
     def same(t: Any, x: Any) -> Any:
         def linear(out: Any, into: Any, name: str, bias: Any = False) -> Any:
-            return t.linear(out, into, bias, name=name, factors=(Fraction(1, 2), 1), rates=(rate, 1))
+            return t.linear(
+                out, into, bias, name=name, factors=(Fraction(1, 2), 1), rates=(rate, 1)
+            )
 
         h = linear(t.n, "in", "u", "zero")(x)
         h = linear(t.n, t.n, "w")(tp.relu(h))
