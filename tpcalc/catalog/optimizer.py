@@ -87,7 +87,7 @@ class Optimizer:
         >>> lion.degree
         0
         >>> [(str(power), psi.text) for power, psi in lion.path([(1, as_ex(0))]).moves]
-        [('0', '-sign(x0)')]
+        [('0', '-1*sign(1/10*x0)')]
     """
 
     name: str
