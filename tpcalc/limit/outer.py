@@ -15,7 +15,7 @@ from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.reciprocal import divides
-from tpcalc.limit.algebra import DENSE, Asked, Setting
+from tpcalc.limit.algebra import Asked, Setting
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
@@ -134,8 +134,7 @@ def _answer(asked: Asked, slots: Sequence[Pairs], context: Context, ref: Ref) ->
             context.claim("told", side, ref, asked.expr.text, asked.points)
         return 1
     if asked.kind == "clear" and isinstance(asked.expr, Var) and len(sides) == 2:
-        if not doubtful:
-            return DENSE
+        # Not more: near 0 the density of a product is larger than any number.
         return int(all(context.is_clear(side, asked.points) for side in doubtful))
     return 0
 
