@@ -75,16 +75,22 @@ class Course:
     family: frozenset[str]
     rates: list[Rate] = field(default_factory=list)
     gradients: list[tuple[tuple[Ref, Ref], ...] | Ref] = field(default_factory=list)
+    _paths: dict[int, Path] = field(default_factory=dict)
 
     @property
     def now(self) -> Path:
         """From the start to now."""
-        return self.path(self.rates)
+        return self._after(len(self.rates))
 
     @property
     def last(self) -> Path:
         """The last step."""
-        return self.now.since(self.path(self.rates[:-1]))
+        return self.now.since(self._after(len(self.rates) - 1))
+
+    def _after(self, steps: int) -> Path:
+        if steps not in self._paths:
+            self._paths[steps] = self.path(self.rates[:steps])
+        return self._paths[steps]
 
     def value(self, out: Builder, start: Ref, path: Path) -> list[Term]:
         """A vector or number: terms of a sum."""
@@ -99,9 +105,8 @@ class Course:
 
     def _applied(self, out: Builder, psi: Expr) -> Ref:
         fn, steps, _ = Fn(psi, len(self.gradients)).compact()
-        refs = tuple(
-            _scaled(out, self._gradient(step), self.path(self.rates).shift) for step in steps
-        )
+        shift = self.now.shift
+        refs = tuple(_scaled(out, self._gradient(step), shift) for step in steps)
         if out.type(refs[0]).kind is Kind.VECTOR:
             return refs[0] if fn.expr == Var(0) else out.add(Nonlin(fn, refs))
         numbers: Mapping[Expr, Expr] = {Var(k): Par(k) for k in range(len(refs))}
