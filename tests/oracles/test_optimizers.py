@@ -147,3 +147,54 @@ def test_a_readout_that_starts_at_zero() -> None:
     # Each entry of W^1 moved by .74414 lr sign(xi_j) sign(dh): times the inputs, squared.
     moved = 0.25 * 0.744141 * sum(abs(a) / a * b for a, b in zip(xi[1], xi[2], strict=True))
     agree(limit["dW_x[W1,2,0]"].second_moment, moved**2, rounding=1e-6)
+
+
+@tp.network
+def normed(t: tp.Tracer, x: Any) -> Any:
+    first, second = t.linear(t.n, "in", bias=True), t.linear(t.n, t.n, bias=True)
+    x = tp.tanh(tp.layers.layer_norm(second(tp.tanh(first(x)))))
+    return t.linear(t.outputs, t.n, bias=True)(x)
+
+
+# Exponents of the maximal recipe by role: b of W at the start, and c of its learning rates.
+TABLE = {
+    "input": ("0", "-1", "0"),
+    "hidden": ("1/2", "0", "1"),
+    "readout": ("1", "1", "1"),
+    "bias": ("0", "-1", "0"),
+    "bias of the output": ("0", "0", "0"),
+}
+NETWORKS = {
+    "mlp": tp.MLP(2, "relu", bias="all"),
+    "resnet": tp.ResNet(2, "relu"),
+    "rnn": tp.RNN(2, "tanh"),
+    "layer norm": normed,
+}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "sign", "lion", "adamw"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_solved_rates_are_the_maximal_recipe(name: str, optimizer: str) -> None:
+    """Table 3.1, in the gauge of the project and in that of stored weights."""
+    found = tp.solve(NETWORKS[name], "mup", steps=2, optimizer=optimizer, verify=False)
+    linear = optimizer in ("sgd", "momentum")
+    last = found.stored[-1].name
+    for own in found.stored:
+        output = own.role == "bias" and own.name == last
+        b, *c = TABLE["bias of the output" if output else own.role]
+        assert (own.b, own.c) == (b, (c[0 if linear else 1],) * 2)
+    hidden = ("1/2",) * (len(found.steps[0].c) - 2)
+    for step in found.steps:
+        assert step.c == (("-1",) * len(step.c) if linear else ("0", *hidden, "0"))
+        if step.bias_c:
+            assert step.bias_c == (("-1", "-1", "0") if linear else ("0", "0", "0"))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("name", ["mlp", "resnet", "rnn"])
+def test_solved_multipliers_are_the_maximal_recipe(name: str, optimizer: str) -> None:
+    net = tp.MLP(3, "tanh") if name == "mlp" else NETWORKS[name]
+    found = tp.solve(net, "ntk", steps=2, optimizer=optimizer, multipliers=True, verify=False)
+    for own in found.stored:
+        b, *c = TABLE[own.role]
+        assert (own.b, own.c) == (b, (c[optimizer == "adam"],) * 2)
