@@ -161,6 +161,7 @@ def check(found: Verdict) -> dict[str, Any]:
             "layer": layer.layer,
             **({"name": layer.name} if layer.name else {}),
             "moves": layer.moves,
+            **_present(weights=layer.weights or None, biases=layer.biases or None),
             "features": layer.features,
             "kernel": layer.kernel,
             "step": layer.step,

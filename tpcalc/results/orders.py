@@ -133,6 +133,13 @@ class LayerFacts:
         step: The first step at which it does.
         reason: What decided it.
         name: What it is called, where it has more than a number.
+        weights: What becomes of its weights. ``"moves"``: their update contributes order one;
+            ``"starts later"``: it does, but not at the first step that is followed. A contribution
+            that vanishes at all of them is ``"frozen"`` where the update is too small for its role,
+            however aligned; ``"cut off"`` where its size is right and what it acts on vanishes, is
+            not aligned with it, or does not reach the output; ``"0"`` where it is identically 0;
+            else ``"vanishes"``. ``"not known"``: bounds do not tell.
+        biases: The same of its bias; "" where it has none.
 
     Example:
         >>> LayerFacts(2, True, True, None, 1, "dW_x[2,1,0] is of size 1").kernel is None
@@ -146,11 +153,20 @@ class LayerFacts:
     step: int | None
     reason: str
     name: str = ""
+    weights: str = ""
+    biases: str = ""
 
     @property
     def label(self) -> str:
         """Its name, or its number."""
         return self.name or str(self.layer)
+
+    @property
+    def update(self) -> str:
+        """What becomes of its weights and its bias, in one word where it is the same."""
+        if self.biases in ("", self.weights):
+            return self.weights
+        return f"{self.weights}, its bias: {self.biases}"
 
 
 @dataclass(frozen=True, slots=True)
