@@ -178,7 +178,7 @@ class Contributions:
     def _product(
         self, factor: Ex, vectors: Sequence[Sequence[str]], outputs: Sequence[str]
     ) -> Order:
-        """n^factor times vectors and the slope of a loss: of order one where outputs are bounded."""
+        """n^factor times vectors and the slope of a loss: of order one if outputs are bounded."""
         self.settled.ledger.settle((), [*outputs, *(name for names in vectors for name in names)])
         sizes = self.settled.sizes
         largest = [name for names in vectors if (name := sizes.largest(names))]
