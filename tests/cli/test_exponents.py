@@ -165,6 +165,8 @@ def test_check_as_json(tpcalc: Run) -> None:
     assert result["layers"][0] == {
         "layer": 1,
         "moves": True,
+        "weights": "moves",
+        "biases": "frozen",
         "features": False,
         "kernel": None,
         "step": 1,
@@ -231,6 +233,10 @@ def test_solve_as_json(tpcalc: Run) -> None:
         "region": ["p > 0"],
         "point": {"p": "1"},
         "closed": {"c_1": "-(L + 1)/2", "c_l": "-(L + 2)/2"},
+        "stored": [
+            {"name": "1", "role": "input", "b": "0", "c": ["-2", "-1"]},
+            {"name": "1", "role": "bias", "b": "0", "c": ["-2", "-2"]},
+        ],
         "notes": [],
     }
 

@@ -10,6 +10,7 @@ from tpcalc.results import (
     PhaseDiagram,
     Provenance,
     Solution,
+    SolvedParameter,
     SolvedStep,
     Verdict,
 )
@@ -65,8 +66,8 @@ VERDICT = Verdict(
     "vanishes",
     (_FACT, "f[1,0]-f[0,0] is of size n^(-1/2)"),
     (
-        LayerFacts(1, True, False, None, 1, "dW_x[1,1,0] is of size 1"),
-        LayerFacts(2, False, False, False, None, ""),
+        LayerFacts(1, True, False, None, 1, "dW_x[1,1,0] is of size 1", "", "moves", "frozen"),
+        LayerFacts(2, False, False, False, None, "", "", "cut off"),
         LayerFacts(3, None, None, None, None, ""),
     ),
     tuple(
@@ -93,6 +94,10 @@ SOLUTION = Solution(
     (("p", "1"),),
     (("c_1", "-(L + 1)/2"), ("c_l", "-(L + 2)/2")),
     MADE,
+    stored=(
+        SolvedParameter("1", "input", "0", ("-2", "-1")),
+        SolvedParameter("1", "bias", "0", ("-2", "-2")),
+    ),
 )
 
 

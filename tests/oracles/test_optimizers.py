@@ -185,3 +185,169 @@ def test_a_readout_that_starts_at_zero() -> None:
     # Each entry of W^1 moved by .74414 lr sign(xi_j) sign(dh): times the inputs, squared.
     moved = 0.25 * 0.744141 * sum(abs(a) / a * b for a, b in zip(xi[1], xi[2], strict=True))
     agree(limit["dW_x[W1,2,0]"].second_moment, moved**2, rounding=1e-6)
+
+
+@tp.network
+def normed(t: tp.Tracer, x: Any) -> Any:
+    first, second = t.linear(t.n, "in", bias=True), t.linear(t.n, t.n, bias=True)
+    x = tp.tanh(tp.layers.layer_norm(second(tp.tanh(first(x)))))
+    return t.linear(t.outputs, t.n, bias=True)(x)
+
+
+# Exponents of the maximal recipe by role: b of W at the start, and c of its learning rates.
+TABLE = {
+    "input": ("0", "-1", "0"),
+    "hidden": ("1/2", "0", "1"),
+    "readout": ("1", "1", "1"),
+    "bias": ("0", "-1", "0"),
+    "bias of the output": ("0", "0", "0"),
+}
+NETWORKS = {
+    "mlp": tp.MLP(2, "relu", bias="all"),
+    "resnet": tp.ResNet(2, "relu"),
+    "rnn": tp.RNN(2, "tanh"),
+    "layer norm": normed,
+}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "sign", "lion", "adamw"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_solved_rates_are_the_maximal_recipe(name: str, optimizer: str) -> None:
+    """Table 3.1, in the gauge of the project and in that of stored weights."""
+    found = tp.solve(NETWORKS[name], "mup", steps=2, optimizer=optimizer, verify=False)
+    linear = optimizer in ("sgd", "momentum")
+    last = found.stored[-1].name
+    for own in found.stored:
+        output = own.role == "bias" and own.name == last
+        b, *c = TABLE["bias of the output" if output else own.role]
+        assert (own.b, own.c) == (b, (c[0 if linear else 1],) * 2)
+    hidden = ("1/2",) * (len(found.steps[0].c) - 2)
+    for step in found.steps:
+        assert step.c == (("-1",) * len(step.c) if linear else ("0", *hidden, "0"))
+        if step.bias_c:
+            assert step.bias_c == (("-1", "-1", "0") if linear else ("0", "0", "0"))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("name", ["mlp", "resnet", "rnn"])
+def test_solved_multipliers_are_the_maximal_recipe(name: str, optimizer: str) -> None:
+    net = tp.MLP(3, "tanh") if name == "mlp" else NETWORKS[name]
+    found = tp.solve(net, "ntk", steps=2, optimizer=optimizer, multipliers=True, verify=False)
+    for own in found.stored:
+        b, *c = TABLE[own.role]
+        assert (own.b, own.c) == (b, (c[optimizer == "adam"],) * 2)
+
+
+def zero_readout(t: tp.Tracer, x: Any) -> Any:
+    for layer in [t.linear(t.n, "in"), t.linear(t.n, t.n)]:
+        x = tp.tanh(layer(x))
+    return t.linear(t.outputs, t.n, starts=(0, 1))(x)
+
+
+WIDE = tp.MLP(3, "relu", bias="all")
+FIXED_EPS = {  # one number beside gradients by W = n^(-a) w
+    "hidden": {"eps": "1000 n^(-1/2)"},
+    "readout": {"eps": "1000 n^-1"},
+}
+# The words of weights, and those of biases; "*" for all layers.
+WORDS: dict[str, tuple[Any, str, str, Any, str, str]] = {
+    "O1": (WIDE, "mup", "sgd", {}, "moves", "moves"),
+    "O5": (WIDE, "mup", "adam", {}, "moves", "moves"),
+    "O12": (WIDE, "standard:1", "sgd", {}, "frozen frozen frozen moves", "frozen"),
+    "O16": (WIDE, "standard:1", "sign", {}, "frozen moves moves moves", "frozen"),
+    "O23": (
+        WIDE,
+        "mup",
+        "adam(eps=1000)",
+        FIXED_EPS,
+        "frozen frozen frozen moves",
+        "frozen frozen frozen moves",
+    ),
+    "O29": (tp.network(zero_readout), "mup", "adam", {}, "later later moves", ""),
+    "O29, gradient descent": (tp.network(zero_readout), "mup", "sgd", {}, "later later moves", ""),
+    "O30": (WIDE, "ntk", "adam", {}, "frozen frozen frozen moves", "frozen frozen frozen moves"),
+    "O32": (WIDE, "mup", "adam", {"bias": {"power": -1}}, "moves", "frozen"),
+    "ntk": (WIDE, "ntk", "sgd", {}, "frozen frozen frozen moves", "frozen frozen frozen moves"),
+    "stationary": (tp.MLP(3, "relu"), "naive-ip", "sgd", {}, "frozen", ""),
+    "a small readout": (
+        tp.MLP(2, "relu"),
+        "ac:0,1/2,2;0,1/2,0",
+        "adam",
+        {},
+        "cut off,cut off,frozen",
+        "",
+    ),
+    "a small readout, gradient descent": (
+        tp.MLP(2, "relu"),
+        "ac:0,1/2,2;-1",
+        "sgd",
+        {},
+        "frozen",
+        "",
+    ),
+    "small features": (
+        tp.MLP(2, "tanh"),
+        "ac:1,1/2,1;0,1/2,0",
+        "adam",
+        {},
+        "frozen,cut off,cut off",
+        "",
+    ),
+    "no rate": (tp.MLP(2, "relu"), "mup", "sgd", {"hidden": {"lr": 0}}, "moves 0 moves", ""),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_what_becomes_of_each_parameter(case: str) -> None:
+    net, rule, optimizer, groups, weights, biases = WORDS[case]
+    found = tp.check(net, rule, optimizer=optimizer, groups=groups, lr=0.1)
+
+    def words(text: str) -> list[str]:
+        parts = text.split(",") if "," in text else text.split(" ")
+        parts = ["starts later" if part == "later" else part for part in parts]
+        return parts * len(found.layers) if len(parts) == 1 else parts
+
+    assert [layer.weights for layer in found.layers] == words(weights)
+    assert [layer.biases for layer in found.layers] == words(biases)
+
+
+def test_one_step_does_not_tell_why_a_contribution_vanishes() -> None:
+    found = tp.check(tp.network(zero_readout), "mup", optimizer="adam", lr=0.1, steps=1)
+    assert [layer.weights for layer in found.layers] == ["vanishes", "vanishes", "moves"]
+
+
+def test_decay_beside_updates() -> None:
+    """O10: n^-1 where the rates that decay is multiplied with are those of stored weights."""
+
+    def lines(optimizer: str, groups: Any) -> list[str]:
+        run = tp.Training(tp.MLP(3, "relu"), "mup", optimizer=optimizer, lr=0.1, groups=groups)
+        return [note for note in tp.check(run).notes if note.startswith("decay")]
+
+    beside = "in a step, beside first updates that contribute order one"
+    assert lines("adamw(decay=0.1)", {}) == [
+        f"decay takes a share of order one of w[1] and w[4] {beside}",
+        f"decay takes a share of n^(-1/2) of w[2] and w[3] {beside}",
+    ]
+    assert lines("adamw(decay=0.1)", {"hidden": {"decay": "0.1 n^(1/2)"}}) == [
+        f"decay takes a share of order one of w[1], w[2], w[3] and w[4] {beside}"
+    ]
+    stored = {"hidden": {"decay": "0.1 n^(-1/2)"}, "readout": {"decay": "0.1 n^-1"}}
+    assert lines("adamw(decay=0.1)", stored) == [
+        f"decay takes a share of order one of w[1] {beside}",
+        f"decay takes a share of n^(-1) of w[2], w[3] and w[4] {beside}",
+    ]
+    assert lines("momentum(decay=0.1 n^-1)", {}) == [
+        f"decay takes a share of order one of w[1], w[2], w[3] and w[4] {beside}"
+    ]
+    assert lines("adamw", {}) == []
+
+
+@pytest.mark.parametrize(
+    ("eps", "regime"),
+    [("1", "dominant"), ("n^-2", "negligible"), ("0.1 n^-1", "critical")],
+)
+def test_eps_beside_gradients(eps: str, regime: str) -> None:
+    """O22 to O24: gradients by w of input and readout weights are n^-1."""
+    found = tp.check(tp.MLP(2, "tanh"), "mup", optimizer=f"adam(eps={eps})", lr=0.1, steps=2)
+    (note,) = [note for note in found.notes if "w[1] and w[3]" in note]
+    assert note.startswith("eps beside the gradients by w[1] and w[3]: it is " + regime)

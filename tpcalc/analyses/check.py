@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
 
+from tpcalc.analyses.contributions import Contributions
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.analyses.fused import parts_of_run
 from tpcalc.analyses.gauge import known_as
@@ -124,7 +125,12 @@ layer 3; without this the first updates would not vanish
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
     facts = reasons(decided, settled.moves, sizes, run)
-    layers = tuple(layer_facts(settled.moves, sizes, run, label) for label in run.probe.maps)
+    of = Contributions(training, run, settled, sizes.chamber)
+    layers = tuple(
+        layer_facts(settled.moves, sizes, run, label, (of.word(label), of.word(label, bias=True)))
+        for label in run.probe.maps
+    )
+    optimizer = tuple(of.notes())
     rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
     maps = run.probe.maps
     updates = [name for t in run.steps for label in maps for name in run.probe.updates(label, t)]
@@ -152,6 +158,7 @@ layer 3; without this the first updates would not vanish
             *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),
             *(f"{name}: {ASSUMED}" for name in decided.assumed),
+            *optimizer,
             *((GENERIC,) if training.data is None else ()),
             *(STILL.format(step) for step, factor in enumerate(training.factors) if not factor),
             *settled.ledger.explosions,

@@ -47,7 +47,9 @@ def explosion(decided: Judgement, run: Probe) -> Explosion | None:
     return Explosion(level.step, f"{what} {grow} like {level.order.words}")
 
 
-def layer_facts(moves: Moves, sizes: Sizes, run: Run, label: str) -> LayerFacts:
+def layer_facts(
+    moves: Moves, sizes: Sizes, run: Run, label: str, words: tuple[str, str]
+) -> LayerFacts:
     """What training does to a layer; of a readout, f counts as its features.
 
     Args:
@@ -55,6 +57,7 @@ def layer_facts(moves: Moves, sizes: Sizes, run: Run, label: str) -> LayerFacts:
         sizes: Of the outputs of the run.
         run: The names of these outputs.
         label: Of the map.
+        words: What becomes of its weights and biases.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
@@ -82,6 +85,7 @@ def layer_facts(moves: Moves, sizes: Sizes, run: Run, label: str) -> LayerFacts:
         min(first, default=None),
         _why(updated, sizes, (name for names in updates.values() for name in names)),
         name,
+        *words,
     )
 
 

@@ -88,11 +88,12 @@ class Probe:
         uses = self.at("W_x", step).items()
         return tuple(n for use, names in uses if use.partition("@")[0] == label for n in names)
 
-    def f(self, step: int) -> tuple[str, ...]:
-        """The names of the outputs at the query."""
+    def f(self, step: int, index: int | None = None) -> tuple[str, ...]:
+        """The names of the outputs; by default at the query."""
+        place = f"{step},{self.query if index is None else index}"
         if self.outputs == 1:
-            return (f"f[{step},{self.query}]",)
-        return tuple(f"f[{step},{self.query},{k}]" for k in range(self.outputs))
+            return (f"f[{place}]",)
+        return tuple(f"f[{place},{k}]" for k in range(self.outputs))
 
     def read(self, label: str) -> str:
         """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``."""

@@ -167,9 +167,9 @@ class Run:
         if self.solved_for == "multipliers":
             for label, mark in self.maps.items():
                 if mark.role != "readout":
-                    starts = run.at("h", 0, 0).get(label) or run.at("W_x", 0, 0)[label]
                     symbol = self._symbol("m", label, 0)
-                    found.append(Unknown("a", label, 0, symbol, starts[0]))
+                    written = run.at("W_x", 0, 0)[label]  # h may have other terms
+                    found.append(Unknown("a", label, 0, symbol, written[0]))
         own = () if self.shared else self.biased
         for step in range(self.steps):
             for label in self.maps:
@@ -219,7 +219,8 @@ class Run:
             raise UsageError(
                 f"multipliers of {self.parameterization.text} with biases: their powers are their "
                 "own, so that no a_l is decided by the size of its layer.",
-                hint="Take a network without biases.",
+                hint="Take a network without biases, or a table that gives biases the powers of "
+                "their weights, as standard does.",
             )
 
         given = self.parameterization.own
@@ -359,10 +360,29 @@ class Rates:
             return self.weights(step)[: len(self.run.biased)]
         return tuple(self._chosen("bias_c", step))
 
-    @property
-    def multipliers(self) -> tuple[Ex, ...]:
-        """The powers a, where they were asked for: map by map, the readout last."""
-        return tuple(self._chosen("a", 0))
+    def stored(self) -> Iterator[tuple[Mark, Ex, tuple[Ex, ...]]]:
+        """Marks with the powers b and c of W = n^(-a) w, which is n^(-b) with rates eta n^(-c).
+
+        A step of w is one of W times n^(-a), and the gradient by w is n^(-a) times that by W, which
+        an update holds as often as the degree of the optimizer says: b = a, and c of W is c of w
+        plus (1 + degree) a.
+        """
+        run, training = self.run, self.run.training
+        solved = {u.label: self.value(u) for u in self.unknowns if u.kind == "a"}
+        rates = [
+            {
+                False: dict(zip(run.maps, self.weights(step), strict=True)),
+                True: dict(zip(run.biased, self.biases(step), strict=True)),
+            }
+            for step in range(run.steps)
+        ]
+        for mark in training.network.marks:
+            if mark.label in run.maps:
+                a = training.parameterization.power(mark, training.tables[0])
+                if run.shared or not mark.bias:
+                    a = solved.get(mark.label, a)
+                gauge = a * (1 + training.optimizer_of(mark).degree)
+                yield mark, a, tuple(row[mark.bias][mark.label] + gauge for row in rates)
 
 
 def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> dict[str, Fraction]:

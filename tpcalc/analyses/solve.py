@@ -27,7 +27,7 @@ from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.activation import Replaced, function_of, power_of
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
-from tpcalc.results import Samples, Solution, SolvedStep, checks
+from tpcalc.results import Samples, Solution, SolvedParameter, SolvedStep, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["solve"]
@@ -65,8 +65,8 @@ def solve(
         parameterization: A catalogue name or a parameterization; its a_l may hold symbols.
         data: Training data; None: generic data.
         symbolic: What to keep as a symbol: ``"p"``, the power of ReLU; ``"L"``, the depth.
-        multipliers: Whether the a_l are solved for as well: those of layers 1..L so that h^l is
-            Theta(1) at the start; a_{L+1}, unless it holds symbols, is the smallest at which the
+        multipliers: Whether the a_l are solved for as well: those of layers 1..L so that W^l x
+            is Theta(1) at the start; a_{L+1}, unless it holds symbols, is the smallest at which the
             output stays bounded although every update contributes at order one.
         at: A sample point for the symbols, at which comparisons are decided. By default p = 7/3,
             a_1 = 1/10, a_l = 3/4, a_{L+1} = 14/13, with small differences between them.
@@ -77,7 +77,8 @@ def solve(
             0..T-1), loss, batch, optimizer, and factors of rates: lr, schedule, groups.
 
     Returns:
-        The exponents with the region of the symbols where they hold.
+        The exponents with the region of the symbols where they hold; also those of the weights as
+        they are stored, W = n^(-a) w: their size at the start and their learning rates.
 
     Raises:
         UsageError: Arguments that make no sense together.
@@ -90,6 +91,9 @@ def solve(
         >>> found = tp.solve(tp.MLP(3, "relu"), "naive-ip", steps=2, verify=False)
         >>> found.steps[0].c, found.steps[1].c
         (('-2', '-5/2', '-5/2', '-2'), ('-1', '-2', '-2', '-1'))
+        >>> found = tp.solve(tp.MLP(2, "tanh"), "mup", steps=1, optimizer="adam", verify=False)
+        >>> found.steps[0].c, [(own.role, own.b, own.c[0]) for own in found.stored]
+        (('0', '1/2', '0'), [('input', '0', '0'), ('hidden', '1/2', '1'), ('readout', '1', '1')])
         >>> found = tp.solve(tp.MLP(2, "relu"), "ntk", steps=1, verify=False)
         >>> print(found.notes[1])
         layer 1 at step 0: its update contributes n^(-1/2); at c_1 = -1/2, where it would \
@@ -152,6 +156,10 @@ contribute order one, the output would grow like n^(1/2) at the next step
         tuple(note for note in notes if note),
         tuple(run.maps) if not all(label.isdigit() for label in run.maps) else (),
         run.biased if not all(label.isdigit() for label in run.maps) else (),
+        tuple(
+            SolvedParameter(mark.label, mark.role, str(b), _texts(c))
+            for mark, b, c in found.stored()
+        ),
     )
 
 

@@ -72,11 +72,21 @@ class Run:
             names += [name for own in run.at("x", 1).values() for name in own]
         return tuple(dict.fromkeys(names))
 
+    def gradients(self, step: int) -> tuple[str, ...]:
+        """What the gradients of a step are made of: f, x and dh of its samples."""
+        run, found = self.probe, []
+        for sample in range(run.query):
+            labels = (*run.at("x", step, sample).values(), *run.at("dh", step, sample).values())
+            found += [*run.f(step, sample), *(name for names in labels for name in names)]
+        return tuple(found)
+
     @property
     def asked(self) -> Program:
         """What the outputs that are asked of all steps need."""
         steps = range(self.probe.steps + 1)
-        return restricted(self.program, [name for step in steps for name in self.names(step)])
+        names = [name for step in steps for name in self.names(step)]
+        names += [name for step in steps[:-1] for name in self.gradients(step)]
+        return restricted(self.program, dict.fromkeys(names))
 
     def kernel(self, label: str, step: int) -> tuple[str, ...]:
         """The change of the kernel of some features at the query."""

@@ -283,7 +283,13 @@ NETWORK = _options(
 DATA = _options(
     "Training",
     [
-        ("--optimizer", "training.optimizer", str, "Optimizer (sgd by default).", "NAME"),
+        (
+            "--optimizer",
+            "training.optimizer",
+            str,
+            "Optimizer (sgd by default), such as adamw(decay=0.1).",
+            "NAME",
+        ),
         ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),
         (
             "--schedule",

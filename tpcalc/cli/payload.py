@@ -161,6 +161,7 @@ def check(found: Verdict) -> dict[str, Any]:
             "layer": layer.layer,
             **({"name": layer.name} if layer.name else {}),
             "moves": layer.moves,
+            **_present(weights=layer.weights or None, biases=layer.biases or None),
             "features": layer.features,
             "kernel": layer.kernel,
             "step": layer.step,
@@ -217,12 +218,14 @@ def solution(found: Solution) -> dict[str, Any]:
     steps = [
         {"step": one.step, "c": one.c, **_present(bias_c=one.bias_c or None)} for one in found.steps
     ]
+    stored = [{"name": p.name, "role": p.role, "b": p.b, "c": p.c} for p in found.stored]
     return {
         "steps": steps,
         **_present(names=found.names or None, bias_names=found.bias_names or None),
         "region": found.region,
         "point": dict(found.point),
         "closed": dict(found.closed),
+        **_present(stored=stored or None),
         "notes": found.notes,
     }
 

@@ -14,6 +14,7 @@ __all__ = ["order_lines", "order_tables", "region_lines", "row_tables", "size", 
 
 _LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
 _HIDDEN = ("h", "x", "dh", "dx")
+_STORED = "Weights as they are stored, W = n^(-a) w: standard deviation n^(-b), rates eta n^(-c)"
 _LEGEND = "1: neither grows nor vanishes with n. 0: identically 0."
 Place = tuple[int, int]  # input and output
 Cells = dict[int, OrderRow]  # by layer
@@ -224,6 +225,13 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
     if solution.closed:
         body = tuple((name(left), number(right)) for left, right in solution.closed)
         tables.append(Table("Formulas", (Cell("Name"), number("Exponent")), body))
+    if solution.stored:
+        head = (Cell("Parameter"), Cell("Role"), number("b"), number("c"))
+        lines = tuple(
+            (name(own.name), Cell(own.role), number(own.b), number(own.rate))
+            for own in solution.stored
+        )
+        tables.append(Table(_STORED, head, lines))
     return tuple(tables)
 
 

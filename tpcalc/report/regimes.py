@@ -32,6 +32,17 @@ _WORDS = {
 }
 
 
+_UPDATES = {
+    "moves": "updates add Θ(1) to what the map writes",
+    "starts later": "updates add Θ(1), but not the first",
+    "frozen": "updates are too small to add Θ(1), however aligned",
+    "cut off": "updates are of the right size, but what they act on vanishes or is not aligned "
+    "with them, or the output does not move",
+    "vanishes": "updates add o(1) at the steps that are followed",
+    "0": "updates add nothing",
+}
+
+
 def judged(found: Verdict) -> Judgement:
     """The headline of a verdict, with the facts that it rests on.
 
@@ -90,11 +101,11 @@ def _followed(found: Verdict) -> str:
 
 def _layers(layers: Sequence[LayerFacts]) -> Table:
     reasons = any(layer.reason for layer in layers)
-    head = [number("Layer"), Cell("Update is Θ(1)"), Cell("Features move"), Cell("Kernel evolves")]
+    head = [number("Layer"), Cell("Update"), Cell("Features move"), Cell("Kernel evolves")]
     head += [number("From step"), *([Cell("Why")] if reasons else [])]
     body = []
     for layer in layers:
-        line = [number(layer.label), _answer(layer.moves)]
+        line = [number(layer.label), Cell(layer.update) if layer.update else _answer(layer.moves)]
         known = layer.features is not None or layer.kernel is not None
         if layer is layers[-1] and layer.moves is not None and not known:
             line += [Cell("–"), Cell("–")]  # the output layer has no features
@@ -102,7 +113,9 @@ def _layers(layers: Sequence[LayerFacts]) -> Table:
             line += [_answer(layer.features), _answer(layer.kernel)]
         line.append(number("" if layer.step is None else str(layer.step)))
         body.append((*line, Cell(layer.reason)) if reasons else tuple(line))
-    return Table("Layer by layer", tuple(head), tuple(body))
+    used = {word for layer in layers for word in (layer.weights, layer.biases)}
+    legend = "; ".join(f"{word}: {means}" for word, means in _UPDATES.items() if word in used)
+    return Table("Layer by layer", tuple(head), tuple(body), legend + "." if legend else "")
 
 
 def _answer(value: bool | None) -> Cell:

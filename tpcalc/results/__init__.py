@@ -36,6 +36,7 @@ from tpcalc.results.orders import OrderTable as OrderTable
 from tpcalc.results.orders import PhaseCell as PhaseCell
 from tpcalc.results.orders import PhaseDiagram as PhaseDiagram
 from tpcalc.results.orders import Solution as Solution
+from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep
 from tpcalc.results.orders import Verdict as Verdict
 from tpcalc.results.samples import Samples as Samples

@@ -19,6 +19,7 @@ __all__ = [
     "PhaseCell",
     "PhaseDiagram",
     "Solution",
+    "SolvedParameter",
     "SolvedStep",
     "Verdict",
     "order_key",
@@ -132,6 +133,13 @@ class LayerFacts:
         step: The first step at which it does.
         reason: What decided it.
         name: What it is called, where it has more than a number.
+        weights: What becomes of its weights. ``"moves"``: their update contributes order one;
+            ``"starts later"``: it does, but not at the first step that is followed. A contribution
+            that vanishes at all of them is ``"frozen"`` where the update is too small for its role,
+            however aligned; ``"cut off"`` where its size is right and what it acts on vanishes, is
+            not aligned with it, or does not reach the output; ``"0"`` where it is identically 0;
+            else ``"vanishes"``. ``"not known"``: bounds do not tell.
+        biases: The same of its bias; "" where it has none.
 
     Example:
         >>> LayerFacts(2, True, True, None, 1, "dW_x[2,1,0] is of size 1").kernel is None
@@ -145,11 +153,20 @@ class LayerFacts:
     step: int | None
     reason: str
     name: str = ""
+    weights: str = ""
+    biases: str = ""
 
     @property
     def label(self) -> str:
         """Its name, or its number."""
         return self.name or str(self.layer)
+
+    @property
+    def update(self) -> str:
+        """What becomes of its weights and its bias, in one word where it is the same."""
+        if self.biases in ("", self.weights):
+            return self.weights
+        return f"{self.weights}, its bias: {self.biases}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +236,37 @@ class SolvedStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SolvedParameter:
+    """Exponents of a parameter W as it is stored, multiplied by nothing: what W = n^(-a) w is.
+
+    Args:
+        name: The label of its map.
+        role: ``"input"``, ``"hidden"``, ``"readout"``, ``"bias"``, ``"finite"``.
+        b: Of its standard deviation at the start, n^(-b).
+        c: Of its learning rates eta n^(-c), step by step.
+
+    Example:
+        >>> SolvedParameter("2", "hidden", "1/2", ("1", "1")).words
+        'hidden 2: b = 1/2, c = 1'
+    """
+
+    name: str
+    role: str
+    b: str
+    c: tuple[str, ...]
+
+    @property
+    def rate(self) -> str:
+        """The exponents c in print: one where they are the same at all steps."""
+        return ", ".join(self.c if len(set(self.c)) > 1 else self.c[:1])
+
+    @property
+    def words(self) -> str:
+        """All of it in a line."""
+        return f"{self.role} {self.name}: b = {self.b}, c = {self.rate}"
+
+
+@dataclass(frozen=True, slots=True)
 class Solution:
     """The learning-rate exponents at which every update contributes Theta(1).
 
@@ -231,6 +279,7 @@ class Solution:
         notes: What a reader should know besides.
         names: What the powers of a step belong to, where these are no layers 1..L+1.
         bias_names: The same of biases.
+        stored: The same exponents for parameters as they are stored.
 
     Example:
         >>> steps = (SolvedStep(0, ("-1", "-1")),)
@@ -246,6 +295,7 @@ class Solution:
     notes: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     bias_names: tuple[str, ...] = ()
+    stored: tuple[SolvedParameter, ...] = ()
 
     def __str__(self) -> str:
         lines = []
@@ -254,6 +304,9 @@ class Solution:
             if found.bias_c:
                 lines.append(f"  biases: c = {_row(found.bias_c, self.bias_names)}")
         lines += [f"{name} = {formula}" for name, formula in self.closed]
+        if self.stored:
+            lines.append("stored as W, n^(-b) at the start, rates eta n^(-c):")
+            lines += [f"  {own.words}" for own in self.stored]
         lines += [f"where {condition}" for condition in self.region]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 

@@ -322,3 +322,30 @@ def test_a_verdict_with_groups_names_no_parameterization() -> None:
 def test_errors_of_functions_are_those_of_rates() -> None:
     with pytest.raises(StudyError, match="learning rate of layer 1 at step 0"):
         _ = run(lr=lambda layer, step: "fast").program
+
+
+def test_hyperparameters_stand_in_brackets_behind_the_name_of_an_optimizer() -> None:
+    given = find_optimizer("AdamW( decay = 0.1, eps = 0.1 n^-1 )")
+    assert given == find_optimizer("adamw").with_settings(decay="0.1", eps="0.1 n^-1")
+    assert given.values == {**find_optimizer("adamw").values, "decay": "0.1", "eps": "0.1 n^-1"}
+    assert find_optimizer("sgd()") == find_optimizer("sgd")
+    groups = {"bias": {"optimizer": "adam(b1=1/2)"}}
+    run = tp.Training(tp.MLP(2, bias="all"), "mup", optimizer="adam", groups=groups)
+    found = {run.optimizer_of(mark).values["b1"] for mark in run.network.marks}
+    assert found == {"9/10", "1/2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("adamw(decay)", "no list of hyperparameters"),
+        ("adamw(decay=)", "no list of hyperparameters"),
+        ("adamw(decay=0.1, decay=0.2)", "no list of hyperparameters"),
+        ("adamw(dekay=0.1)", "'dekay'"),
+        ("adamx(decay=0.1)", "'adamx'"),
+        ("adamw(decay=much)", "decay"),
+    ],
+)
+def test_hyperparameters_that_cannot_be_read(name: str, message: str) -> None:
+    with pytest.raises(TpcalcError, match=message):
+        find_optimizer(name)

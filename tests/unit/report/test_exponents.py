@@ -149,7 +149,10 @@ def test_verdicts_have_a_headline_and_a_level(word: str) -> None:
 
 def test_what_is_not_known_is_said() -> None:
     layers = next(t for t in check_tables(VERDICT) if t.caption == "Layer by layer")
-    assert texts(layers)[1] == ["1", "yes", "no", "not known", "1", "dW_x[1,1,0] is of size 1"]
+    assert texts(layers)[1] == [
+        *("1", "moves, its bias: frozen", "no", "not known", "1"),
+        "dW_x[1,1,0] is of size 1",
+    ]
     assert texts(layers)[3][1:4] == ["not known"] * 3
 
 
