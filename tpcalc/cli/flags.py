@@ -283,7 +283,14 @@ NETWORK = _options(
 DATA = _options(
     "Training",
     [
-        ("--optimizer", "training.optimizer", str, "Optimizer (sgd by default).", "NAME"),
+        (
+            "--optimizer",
+            "training.optimizer",
+            str,
+            "Optimizer (sgd by default): a name, with settings as in 'adamw(decay=0.1)', or a file "
+            "of your own, my.opt.",
+            "NAME",
+        ),
         ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),
         (
             "--schedule",
