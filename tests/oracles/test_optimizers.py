@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from agree import agree
 
 import tpcalc as tp
-from agree import agree
 from tpcalc.results import Estimate, Method
 
 INPUTS = [

@@ -424,7 +424,8 @@ def _divides(expr: Expr) -> bool:
         factors = part.factors if isinstance(part, Mul) else (part,)
         for below in factors:
             if isinstance(below, Call) and below.atom.name == RECIPROCAL:
-                none = {own: const(0) for own in walk(below.arg) if isinstance(own, Var)}
+                used = (own for own in walk(below.arg) if isinstance(own, Var))
+                none: dict[Expr, Expr] = dict.fromkeys(used, const(0))
                 above = mul(factor for factor in factors if factor is not below)
                 if isinstance(part, Mul) and substitute(above, none) != const(0):
                     return True

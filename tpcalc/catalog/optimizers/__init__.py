@@ -20,7 +20,7 @@ _HEAD = re.compile(r"\s*optimizer\s+(\S.*)")
 
 
 def lookup(name: str | Optimizer) -> Optimizer:
-    """The optimizer of a name, of a text or of a file.
+    r"""The optimizer of a name, of a text or of a file.
 
     Args:
         name: A name, with settings in brackets where they are others (``"adamw(decay=0.1)"``); a
@@ -36,7 +36,7 @@ def lookup(name: str | Optimizer) -> Optimizer:
     Example:
         >>> lookup("SGD").name, lookup("adam(eps=0.1 n^-1)").values["eps"]
         ('sgd', '0.1 n^-1')
-        >>> lookup("optimizer slow(beta=1/2)\\nm = beta m + g\\nw = w - lr sign(m)").degree
+        >>> lookup("optimizer slow(beta=1/2)\nm = beta m + g\nw = w - lr sign(m)").degree
         0
     """
     if isinstance(name, Optimizer):
