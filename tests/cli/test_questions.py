@@ -102,11 +102,25 @@ def test_a_schedule_and_groups_are_one_flag_each() -> None:
         (("--group", "hidden: lr"), "does not say which parameters have which settings"),
         (("--group", "blocks.*: lr=1"), "fits no parameter"),
         (("--schedule", "cosin"), "Did you mean 'cosine'"),
+        (("--optimizer", "adamw(dekay=1)"), "--optimizer: there is no hyperparameter of adamw"),
+        (("--optimizer", "adam(decay=1)"), "--optimizer: an entrywise function of the initial"),
+        (("--optimizer", "none.opt"), "--optimizer: the file of an optimizer cannot be read"),
     ],
 )
 def test_schedules_and_groups_that_are_none(flags: tuple[str, ...], words: str) -> None:
     found = CliRunner().invoke(app, ["check", *NET, *flags])
     assert found.exit_code == 2 and words in " ".join(found.output.split())
+
+
+def test_optimizers_with_settings_and_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "my.opt"
+    own.write_text("optimizer slow(beta=1/2)\nm = beta m + g\nw = w - lr sign(m)\n")
+    group = ("--group", "hidden: optimizer=adamw(decay=0.1,eps=0.1*n^-1) lr=0.5")
+    for optimizer in ("adamw(decay=0.1)", str(own)):
+        found = answer("check", *NET, "--steps", "1", "--optimizer", optimizer, *group)
+        rows = {(row["layer"], row["name"][:2]): row["n"] for row in found["updates"]}
+        # Gradients of hidden weights are n^(-3/2), beside which eps is large.
+        assert [rows[layer, "dW"] for layer in (1, 2, 3)] == ["0", "-1/2", "0"]
 
 
 def test_a_study_has_a_schedule_and_groups(tmp_path: Path) -> None:

@@ -124,4 +124,4 @@ def _called(mark: Mark) -> str:
 
 
 def _shown(value: Any) -> str:
-    return value.name if isinstance(value, Optimizer) else str(value)
+    return value.label.replace(", ", ",") if isinstance(value, Optimizer) else str(value)

@@ -23,6 +23,7 @@ from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.passes.course import Path, Rate
+from tpcalc.passes.separate import sign_of
 from tpcalc.sources import Source
 
 __all__ = ["Optimizer", "Setting", "setting"]
@@ -32,6 +33,7 @@ START = Var(-2)  # the initial value, in expressions of gradients
 LONG = 10**15  # denominators beyond it are rounded
 Powers = dict[Ex, Expr]  # a sum of powers of n, each with its expression
 Setting = tuple[Number, Ex]  # a number times a power of n
+UNBOUNDED = "a division by what may be 0 where its numerator is not"
 _PRODUCT = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
 _SETTING = re.compile(r"(.*?)\*?\s*\bn(?:\s*(?:\^|\*\*)\s*(.+))?")
 
@@ -87,7 +89,7 @@ class Optimizer:
         >>> lion.degree
         0
         >>> [(str(power), psi.text) for power, psi in lion.path([(1, as_ex(0))]).moves]
-        [('0', '-1*sign(1/10*x0)')]
+        [('0', '-1*sign(x0)')]
     """
 
     name: str
@@ -99,7 +101,21 @@ class Optimizer:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", dict(self.values))
-        self.path([(Fraction(1), ZERO)])  # reads the whole text
+        for name in self.values:
+            if not name.isidentifier() or name in TAKEN:
+                raise self._broken(name, "a hyperparameter is a name that means nothing else")
+        self.path([(Fraction(1), ZERO)] * 2)  # reads the whole text, also with a state
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The hyperparameters with their values: ``decay=0``."""
+        values = self.values.items()
+        return tuple(f"{name}={str(value).replace(' ', '*')}" for name, value in values)
+
+    @property
+    def label(self) -> str:
+        """Its name with its hyperparameters, as ``lookup`` takes it."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.values else self.name
 
     @property
     def rule(self) -> str:
@@ -109,7 +125,10 @@ class Optimizer:
     @cached_property
     def settings(self) -> Mapping[str, Setting]:
         """The hyperparameters as numbers times powers of n."""
-        return {name: setting(value, name) for name, value in self.values.items()}
+        return {name: self._setting(name, value) for name, value in self.values.items()}
+
+    def _setting(self, name: str, value: object) -> Setting:
+        return setting(value, f"the hyperparameter {name} of {self.name}")
 
     def with_settings(self, **values: object) -> Optimizer:
         """The same optimizer with other hyperparameters.
@@ -124,7 +143,7 @@ class Optimizer:
         for name, value in values.items():
             if name not in self.values:
                 raise UnknownName(f"hyperparameter of {self.name}", name, list(self.values))
-            setting(value, name)
+            self._setting(name, value)
         return replace(self, values={**self.values, **values}) if values else self
 
     @cached_property
@@ -168,7 +187,9 @@ class Optimizer:
     def _lines(self) -> tuple[tuple[str, ast.expr], ...]:
         found = []
         for name, text in self._written:
-            if not name.isidentifier() or name in ("lr", "t", *self.values):
+            if name in ("lr", "t", *_FUNCTIONS, *self.values):
+                raise self._broken(name, "a line stands for w, g or a part of the state")
+            if not name.isidentifier():
                 raise self._broken(name, "a line is 'name = formula'")
             written = _PRODUCT.sub("*", text.strip()).replace("^", "**")
             try:
@@ -219,6 +240,8 @@ def _path(
         if kept.value != 0:
             start[exponent] = kept.value
         moved = _signed(substitute(expr, {START: const(0)}))
+        if _divides(moved):
+            raise optimizer._broken(moved.text, UNBOUNDED)
         if moved != const(0):
             moves[exponent] = moved
     return Path(tuple(start.items()), tuple(moves.items()), shift)
@@ -259,7 +282,7 @@ class _Reader:
     """Formulas of the text as sums of powers of n."""
 
     def __init__(self, optimizer: Optimizer, names: Mapping[str, Powers]) -> None:
-        self._of, self._names = optimizer, names
+        self._of, self._names, self._at = optimizer, names, ""
 
     def read(self, node: ast.expr) -> Powers:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
@@ -273,6 +296,7 @@ class _Reader:
             return _times(inner, -1) if isinstance(node.op, ast.USub) else inner
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
             left, right = self.read(node.left), self.read(node.right)
+            self._at = ast.unparse(node)
             return _OPERATIONS[type(node.op)](self, left, right)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
             if node.func.id not in _FUNCTIONS:
@@ -307,13 +331,13 @@ class _Reader:
 
     def over(self, left: Powers, right: Powers) -> Powers:
         if not right:
-            raise self._of._broken("/", "a division by 0")
+            raise self._of._broken(self._at, "a division by 0")
         return self.product(left, self._single(right, Fraction(-1), self._reciprocal))
 
     def raised(self, left: Powers, right: Powers) -> Powers:
         exponent = right.get(ZERO, const(0)) if len(right) <= 1 else START
         if not isinstance(exponent, Const) or set(right) - {ZERO}:
-            raise self._of._broken("^", "a power is a number")
+            raise self._of._broken(self._at, "a power is a number")
         number = Fraction(exponent.value)
         if number.denominator == 1 and number >= 0:
             found: Powers = _number(Fraction(1), ZERO)
@@ -338,7 +362,7 @@ class _Reader:
             and least(rest.base) >= 0
         ):
             return mul((power(number, Fraction(-1)), reciprocal(rest.exponent)(rest.base)))
-        raise self._of._broken(expr.text, "a division by what may be 0 where its numerator is not")
+        raise self._of._broken(self._at, UNBOUNDED)
 
 
 def _sum(parts: Iterable[Powers]) -> Powers:
@@ -364,9 +388,10 @@ _OPERATIONS: dict[type, Callable[[_Reader, Powers, Powers], Powers]] = {
 # Homogeneous functions: their degree, and what they make of an expression.
 _FUNCTIONS: dict[str, tuple[Fraction, Callable[[Expr], Expr]]] = {
     "sqrt": (Fraction(1, 2), lambda expr: _square_root(expr)),
-    "sign": (Fraction(0), SIGN),
+    "sign": (Fraction(0), lambda expr: sign_of(SIGN, expr)),
     "abs": (Fraction(1), ABS),
 }
+TAKEN = ("w", "g", "lr", "t", *_FUNCTIONS)  # names that every text has
 
 
 def _square_root(expr: Expr) -> Expr:
@@ -391,6 +416,20 @@ def _signed(expr: Expr) -> Expr:
         return expr
     size = root(Fraction(a.value) / 2, Fraction(-1, 2))
     return mul((b, const(size), SIGN(own)))
+
+
+def _divides(expr: Expr) -> bool:
+    """Whether something is divided by a root that may be 0 where it is not."""
+    for part in walk(expr):
+        factors = part.factors if isinstance(part, Mul) else (part,)
+        for below in factors:
+            if isinstance(below, Call) and below.atom.name == RECIPROCAL:
+                used = (own for own in walk(below.arg) if isinstance(own, Var))
+                none: dict[Expr, Expr] = dict.fromkeys(used, const(0))
+                above = mul(factor for factor in factors if factor is not below)
+                if isinstance(part, Mul) and substitute(above, none) != const(0):
+                    return True
+    return False
 
 
 def _rounded(expr: Expr) -> Expr:

@@ -86,7 +86,8 @@ class Training:
             targets of all tokens, token by token (the loss is the sum over the tokens). None:
             questions about exponents take generic data; there is no program then.
         steps: Number of updates T; outputs are reported at t = 0..T.
-        optimizer: A catalogue name, or an optimizer.
+        optimizer: A catalogue name, with settings as in ``"adamw(decay=0.1)"``, a text or file of
+            your own (``tpcalc.catalog.optimizers.lookup``), or an optimizer.
         lr: The factor eta of the learning rate eta n^(-c_l): a number, or a function of (layer,
             step) for rates per layer and step.
         schedule: Factors of the learning rate step by step: a text (``"warmup:2,cosine"``;
@@ -210,8 +211,6 @@ class Training:
             rule = rule.under(degree)
             table = rule.exponents(self.network.hidden, step)
         factor = self.factor(mark.layer, step) * group.lr
-        if degree == 0 and mark.start:  # steps of W, not of w: a factor of its start alone
-            factor = factor * mark.start
         return factor, rule.rate(mark, table, step) - group.power
 
     def _path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:

@@ -287,7 +287,8 @@ DATA = _options(
             "--optimizer",
             "training.optimizer",
             str,
-            "Optimizer (sgd by default), such as adamw(decay=0.1).",
+            "Optimizer (sgd by default): a name, with settings as in 'adamw(decay=0.1)', or a file "
+            "of your own, my.opt.",
             "NAME",
         ),
         ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),

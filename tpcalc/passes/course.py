@@ -66,6 +66,7 @@ class Course:
     Args:
         path: The path for the learning rates of the steps so far.
         family: The names of the axes that the parameter has itself.
+        unit: The s of a parameter s w whose w is written: steps are those of s w.
         rates: These rates.
         gradients: For each step the gradient; of a matrix the rows and columns whose products are
             summed to it.
@@ -73,6 +74,7 @@ class Course:
 
     path: Callable[[Sequence[Rate]], Path]
     family: frozenset[str]
+    unit: Number = Fraction(1)
     rates: list[Rate] = field(default_factory=list)
     gradients: list[tuple[tuple[Ref, Ref], ...] | Ref] = field(default_factory=list)
     _paths: dict[int, Path] = field(default_factory=dict)
@@ -100,7 +102,8 @@ class Course:
         for power, psi in path.moves:
             for part in psi.terms if isinstance(psi, Add) else (psi,):
                 number, rest = scaled(part)
-                terms.append((number, None, _scaled(out, self._applied(out, rest), power), ()))
+                moved = _scaled(out, self._applied(out, rest), power)
+                terms.append((number / self.unit, None, moved, ()))
         return terms
 
     def _applied(self, out: Builder, psi: Expr) -> Ref:
@@ -152,7 +155,7 @@ class Course:
                 fn, tuple(result), tuple(into), (), x, tuple(forms), tuple(summed.values())
             )
             moved = _scaled(out, out.add(own), power + ONE)
-            terms.append((ratio(out, x), None, moved, ()))
+            terms.append((ratio(out, x) / self.unit, None, moved, ()))
         return terms
 
 

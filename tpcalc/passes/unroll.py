@@ -175,7 +175,7 @@ def _courses(whole: _Differentiated, schedule: Schedule) -> Iterator[tuple[Ref, 
             ref in whole.gradients.matrices or ref in whole.gradients.adjoints
         ):
             family = frozenset(name for name, _ in whole.builder.type(ref).axes)
-            yield ref, Course(path, family)
+            yield ref, Course(path, family, mark.start or Fraction(1))
 
 
 def _axis(template: Template) -> str:

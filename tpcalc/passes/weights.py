@@ -109,8 +109,10 @@ class Weights:
         last, terms = self.count.get(node.matrix), list[Term]()
         if node.matrix in self.courses:
             course, power = self.courses[node.matrix], self.kept.get(node.matrix, ZERO)
-            terms = course.product(self.out, node, x, self._start(node, x), course.last, power)
-            return total(self.out, terms) if terms else None
+            start = self._start(node, x)
+            terms = course.product(self.out, node, x, start, course.last, power)
+            nothing: list[Term] = [(Fraction(0), None, start, ())]  # after a step of rate 0
+            return total(self.out, terms or nothing) if course.rates else None
         if last is None:
             return None
         if self.kept.get(node.matrix, ZERO) is not None:
@@ -130,7 +132,8 @@ class Weights:
         terms = self.last.get(ref)
         if ref in self.courses:
             course, start = self.courses[ref], self.out.add(self.network.node(ref))
-            terms = course.value(self.out, start, course.last)
+            terms = course.value(self.out, start, course.last) if course.rates else None
+            terms = [(Fraction(0), None, start, ())] if terms == [] else terms
         if not terms:
             return None
         found = total(self.out, terms)
@@ -180,6 +183,7 @@ class Weights:
     ) -> None:
         """Add a step to the course of a parameter: number * chi * gradient, summed over samples."""
         course = self.courses[ref]
+        number = number / course.unit
         if isinstance(gradient, Ref):
             self.current(ref)
             terms = self._changed(ref, gradient, number, chi, ZERO, count)
@@ -190,7 +194,7 @@ class Weights:
                 (self._row(ref, row, col, chi, number, count)[0], col) for row, col in gradient
             )
             course.gradients.append(tuple(pairs))
-        course.rates.append(rate)
+        course.rates.append((rate[0] * course.unit**2, rate[1]))
 
     def update(
         self,

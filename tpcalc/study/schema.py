@@ -127,7 +127,7 @@ class TrainingPart(_Part):
     """``[training]``: the updates and the data.
 
     Args:
-        optimizer: A catalogue name.
+        optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``.
         lr: The factor of the learning rate in front of its power of n.
         schedule: Factors of it step by step: ``"warmup:2,cosine"``, or a list.
         groups: Settings of some parameters by pattern: a role, a group, a label or a glob.

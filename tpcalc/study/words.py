@@ -35,7 +35,7 @@ def facts(run: Training, data: Samples, query: str | None) -> dict[str, str]:
         "Network": network.words[0].upper() + network.words[1:],
         "Parameterization": f"{exponents.text} ({exponents.source})",
         **exponent_words(exponents, network.hidden, run.steps, network.biased),
-        "Optimizer": f"{run.optimizer.name}, learning rate {_rate(run)}",
+        "Optimizer": f"{run.optimizer.label}, learning rate {_rate(run)}",
         **({"Groups": "; ".join(map(str, run.groups))} if run.groups else {}),
         "Loss": f"{loss.name}: {loss.text}",
         "Training": f"{count(run.steps, 'step')}, {_batches(run.batch)}",

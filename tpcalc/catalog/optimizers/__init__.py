@@ -3,43 +3,87 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from tpcalc.catalog.optimizer import Optimizer
 from tpcalc.catalog.registry import Registry, discover
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.sources import Source
 
 __all__ = ["REGISTRY", "Optimizer", "lookup"]
 
 REGISTRY: Registry[Optimizer] = discover(__name__, "optimizer", Optimizer)
-_CALL = re.compile(r"\s*([^()]+?)\s*\((.*)\)\s*")
+
+FILES = ".opt"
+_CALL = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?\s*")
+_HEAD = re.compile(r"\s*optimizer\s+(\S.*)")
 
 
 def lookup(name: str | Optimizer) -> Optimizer:
-    """The optimizer of a name.
+    r"""The optimizer of a name, of a text or of a file.
 
     Args:
-        name: Its name, with hyperparameters in brackets: ``"adamw(decay=0.1, eps=n^-1)"``; an
-            optimizer is returned as it is.
+        name: A name, with settings in brackets where they are others (``"adamw(decay=0.1)"``); a
+            text, whose first line is such a name and all hyperparameters, ``optimizer
+            lion(b1=9/10, b2=99/100, decay=0)``, and whose other lines are the update; or the path
+            of a file ``*.opt`` with such a text. An optimizer is returned as it is.
 
     Raises:
-        UnknownName: There is no such optimizer, or it has no such hyperparameter.
-        StudyError: What stands in brackets is no hyperparameter with its value.
+        UnknownName: There is no such optimizer, or no such hyperparameter of it.
+        StudyError: A text that cannot be read.
+        UsageError: A file that cannot be read.
 
     Example:
-        >>> lookup("SGD").name, lookup("adamw(decay=0.1)").values["decay"]
-        ('sgd', '0.1')
+        >>> lookup("SGD").name, lookup("adam(eps=0.1 n^-1)").values["eps"]
+        ('sgd', '0.1 n^-1')
+        >>> lookup("optimizer slow(beta=1/2)\nm = beta m + g\nw = w - lr sign(m)").degree
+        0
     """
     if isinstance(name, Optimizer):
         return name
-    called = _CALL.fullmatch(name) if isinstance(name, str) else None
-    if called is None:
-        return REGISTRY[name]
-    given = [part.partition("=") for part in called[2].split(",") if part.strip()]
-    names = [key.strip() for key, _, _ in given]
-    if not all(value.strip() for _, _, value in given) or len(set(names)) < len(names):
+    if not isinstance(name, str):
+        raise UnknownName("optimizer", str(name), REGISTRY.names)
+    if _HEAD.match(name):
+        return _read(name, "its text")
+    if name.strip().endswith(FILES):
+        try:
+            return _read(Path(name.strip()).read_text(encoding="utf-8"), name.strip())
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"the file of an optimizer cannot be read: {error}.",
+                where=name.strip(),
+                hint=f"Give a name, or the path of a text file *{FILES}.",
+            ) from error
+    called, values = _called(name, "")
+    return REGISTRY[called].with_settings(**values)
+
+
+def _read(text: str, where: str) -> Optimizer:
+    """An optimizer of one's own."""
+    first, _, rest = text.strip().partition("\n")
+    head = _HEAD.fullmatch(first)
+    if head is None:
         raise StudyError(
-            f"{name.strip()!r}: {called[2].strip()!r} is no list of hyperparameters.",
-            hint="Write each once with its value, as in 'adamw(decay=0.1, eps=n^-1)'.",
+            f"the first line is {first!r}.",
+            where=where,
+            hint="Write 'optimizer lion(b1=9/10, b2=99/100, decay=0)', and the update below it.",
         )
-    values = {key: value.strip() for key, (_, _, value) in zip(names, given, strict=True)}
-    return REGISTRY[called[1]].with_settings(**values)
+    name, values = _called(head[1], where)
+    return Optimizer(name, rest, "an optimizer of one's own", Source(where), values)
+
+
+def _called(text: str, where: str) -> tuple[str, dict[str, str]]:
+    """A name and what stands in the brackets after it."""
+    found, values = _CALL.fullmatch(text.strip()), dict[str, str]()
+    if found is None:
+        return text, {}
+    for part in found[2].split(",") if (found[2] or "").strip() else ():
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if not name or not value or name in values:
+            raise StudyError(
+                f"{text.strip()!r} has a setting {part.strip()!r}.",
+                where=where,
+                hint="Each hyperparameter has a value, and one: adamw(decay=0.1, b1=0.95).",
+            )
+        values[name] = value
+    return found[1], values
