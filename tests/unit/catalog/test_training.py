@@ -279,7 +279,7 @@ def test_a_power_may_be_a_symbol_of_a_diagram() -> None:
         ({"blocks.*": {"lr": 1}}, r"'blocks\.\*' fits no parameter.*Labels: 1, 2, 3; roles: input"),
         ({"hidden": {"lr": 1}, "2": {"lr": 0}}, r"'hidden' and '2' both .* 2 \(hidden\), with lr"),
         ({"1": {"power": 1}, "bias": {"power": "a"}}, r"1 \(bias\), with power = 1 and a"),
-        ({"hidden": {"decay": 0.1}}, "no setting of sgd called 'decay'"),
+        ({"hidden": {"decay": 0.1}}, "no hyperparameter of sgd called 'decay'"),
         ({"hidden": {"optimizer": "adamm"}}, "no optimizer called 'adamm'"),
         ({"hidden": {"lr": "fast"}}, "lr of the group 'hidden' must be a number"),
         ({"hidden": 0.1}, "the group 'hidden' is 0.1"),

@@ -101,7 +101,8 @@ def test_words_give_the_powers_of_the_program() -> None:
     assert "h^l = n^(-1) (W^l x^(l-1) + b^l) for l = 2, ..., 4." in text
     assert "h^1 = W^1 ξ + b^1.\nx^l = relu(h^l) for l = 1, ..., 4." in text
     assert "f = n^(-1) W^5 x^4 + n^(-1) b^5." in text
-    assert "Update, 2 times: W[l] <- W[l] - eta n^(-c_l) grad_{W[l]}" in text
+    assert "Update, 2 times: w = w - lr g, for every entry w of a parameter of layer l" in text
+    assert "lr = eta n^(-c_l) with eta = " in text
 
 
 def test_words_list_hidden_layers_that_differ() -> None:
