@@ -196,7 +196,8 @@ class Contributions:
     def _eps(self, mark: Mark) -> Ex | None:
         """The power of n of what is added to the root of squared gradients; None: nothing is."""
         number, exponent = self.training.optimizer_of(mark).settings.get("eps", (0, as_ex(0)))
-        return exponent if number else None
+        stored = self.training.parameterization.stored(mark, self.training.tables[0])
+        return exponent - stored if number else None  # beside the gradient by w
 
     def _regime(self, mark: Mark) -> str:
         """Where eps stands beside the first gradients that are not 0; "" where there is none."""
@@ -223,8 +224,9 @@ class Contributions:
 
     def _decay(self, mark: Mark) -> str:
         """The share of a parameter that its decay takes at the first step; "" where none is."""
-        number, exponent = self.training.rate(mark, self.run.first - 1)
-        start = dict(self.training.optimizer_of(mark).path([(number, exponent)]).start)
+        path = self.training.path(mark)
+        rate = self.training.rate(mark, self.run.first - 1)
+        start = {as_ex(0): Fraction(1)} if path is None else dict(path([rate]).start)
         kept = start.get(as_ex(0), Fraction(0)) - 1
         lost = [p for p in start if p != as_ex(0)] + [as_ex(0)] * (kept != 0)
         point = self.chamber.point

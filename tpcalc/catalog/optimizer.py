@@ -157,6 +157,15 @@ class Optimizer:
         return path.start == ((ZERO, Fraction(1)),)
 
     @cached_property
+    def has_units(self) -> bool:
+        """Whether it acts on 2 w in another way than on w: by decay, or by eps."""
+        path = self.path([(Fraction(1), ZERO)])
+        fn = Fn(add(psi for _, psi in path.moves), 1)
+        near, far = (float(evaluate(fn, [x])) for x in (0.75, 3.0))
+        homogeneous = abs(far - near * 4.0**self.degree) < 1e-9 * abs(near)
+        return not (self._keeps(path) and homogeneous)
+
+    @cached_property
     def degree(self) -> int:
         """The degree of an update in the gradient: 1 of sums of gradients, 0 of Adam and sign.
 

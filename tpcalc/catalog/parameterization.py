@@ -43,6 +43,8 @@ class Exponents:
         kept: What is left of the initial weights of hidden layers at this step: w^l(0) stands in
             w^l(t) with the factor n^(-kept_l), None where it is dropped; empty: all 0, nothing is
             lost. Layers 1 and L + 1 keep theirs: 0.
+        stored: The s of parameters n^(-s_l) w^l that are trained in place of w^l, biases too;
+            empty: all 0. Decay and eps of an optimizer are those of what is trained.
     """
 
     a: tuple[Ex, ...]
@@ -51,6 +53,7 @@ class Exponents:
     bias_c: tuple[Ex, ...]
     mean: tuple[Fraction, ...] = ()
     kept: tuple[Ex | None, ...] = ()
+    stored: tuple[Ex, ...] = ()
 
 
 Rule = Callable[[int, int], Exponents]
@@ -184,6 +187,16 @@ class Parameterization:
         row = table.bias_c if mark.bias else table.c
         found = _first(self._own("c", mark, step), row[mark.layer - 1])
         return found - mark.speed if mark.speed.terms else found
+
+    def stored(self, mark: Mark, table: Exponents) -> Ex:
+        """The s of the n^(-s) w that is trained; 0: w is.
+
+        Args:
+            mark: The mark of a parameter.
+            table: The exponents of its network.
+        """
+        row = table.stored
+        return _first(self._own("stored", mark, 0), row[mark.layer - 1] if row else as_ex(0))
 
     def _own(self, kind: str, mark: Mark, step: int) -> Ex | None:
         return None if self.own is None else self.own(kind, mark, step, self.degree)

@@ -213,9 +213,22 @@ class Training:
         factor = self.factor(mark.layer, step) * group.lr
         return factor, rule.rate(mark, table, step) - group.power
 
-    def _path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:
+    def path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:
+        """What the optimizer of a parameter makes of it (w of n^(-a) w); None: w - rate * g."""
         optimizer = self.optimizer_of(mark)
-        return None if optimizer.is_plain else optimizer.path
+        if optimizer.is_plain:
+            return None
+        stored, degree = self.parameterization.stored(mark, self.tables[0]), optimizer.degree
+        if stored == as_ex(0) or not optimizer.has_units:
+            return optimizer.path
+
+        def path(rates: Sequence[UpdateRate]) -> Path:
+            own = [(number, c + (1 + degree) * stored) for number, c in rates]
+            found = optimizer.path(own)
+            moves = tuple((power + stored, psi) for power, psi in found.moves)
+            return Path(found.start, moves, found.shift + stored)
+
+        return path
 
     def kept(self, mark: Mark, step: int) -> Ex | None:
         """The power p of the n^(-p) in front of the start of a parameter; None: it is dropped."""
@@ -264,7 +277,7 @@ class Training:
             chi=_slopes(self.loss, data.outputs, network.positions),
             rate=self.rate,
             kept=self.kept,
-            path=self._path,
+            path=self.path,
         )
         return unroll(model, schedule, keep=self.watch.__contains__)
 

@@ -114,10 +114,14 @@ class Twin:
             own = {"name": self.name, "lr": 1, "power": 0, **self.own(mark)}
             text, make, given = SETTINGS[own.pop("name")]
             under = rule.under(lookup(text).degree)
-            power = under.rate(mark, under.exponents(run.network.hidden, 0)).constant or 0
-            start = float(mark.start) or 1.0
+            table = under.exponents(run.network.hidden, 0)
+            stored = float(under.stored(mark, table).constant or 0)
+            power = float(under.rate(mark, table).constant or 0)
+            power += (1 + lookup(text).degree) * stored  # the rate of W itself
+            number = float(mark.start) or 1.0
+            start = number * WIDTH**-stored
             value = (start * self.network.parameters[family.name]).requires_grad_(True)
-            rate = float(run.lr) * float(mark.rate) * start**2  # type: ignore[arg-type]
+            rate = float(run.lr) * float(mark.rate) * number**2  # type: ignore[arg-type]
             rate *= own.pop("lr") * WIDTH ** float(own.pop("power") - power)
             optimizer = make([{"params": [value], "lr": rate}], **{**given, **own})
             self.weights[family.name] = Weight(mark, value, start, optimizer, rate)

@@ -132,7 +132,7 @@ def make_abc(a: object, b: object, c: object, *, gauge: int = 2) -> Rule:
         start = _row(scales, depth, "b")
         weights = tuple(x + y for x, y in zip(_row(multipliers, depth, "a"), start, strict=True))
         moved = tuple(x - gauge * y for x, y in zip(rates(depth, step), start, strict=True))
-        return Exponents(weights, moved, weights, moved)
+        return Exponents(weights, moved, weights, moved, stored=start)
 
     return exponents
 

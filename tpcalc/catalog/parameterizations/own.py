@@ -33,7 +33,7 @@ def own(kind: str, mark: Mark, step: int, degree: int) -> Ex:
             hint="Write t.linear(t.n, t.n, init='n^(-1/2)'), or take another parameterization.",
         )
     start = as_ex(0) if mark.init is None else mark.init
-    return -start if kind == "a" else (1 + degree) * start
+    return (1 + degree) * start if kind == "c" else -start  # W itself is trained
 
 
 ENTRY = ParameterizationFamily(

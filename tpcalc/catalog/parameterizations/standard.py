@@ -13,6 +13,7 @@ not grow with the gradient is W <- W - rate * Q: w changes by n^a, so that c_l =
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -44,7 +45,7 @@ def make(c: object = 0, *, gauge: int = 2) -> Rule:
     def exponents(depth: int, step: int) -> Exponents:
         half = as_ex(Fraction(1, 2))
         a = layers(depth, as_ex(0), half, half)
-        return shared(a, (slow - gauge * power for power in a))
+        return replace(shared(a, (slow - gauge * power for power in a)), stored=a)
 
     return exponents
 
