@@ -16,7 +16,7 @@ from tpcalc.functions.reciprocal import Quotient, reciprocal
 from tpcalc.limit.algebra import DENSE, ZERO, Asked, Setting, Terms, is_null, multiplied, summed
 from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.taylor import flips
-from tpcalc.orders.chamber import minus
+from tpcalc.orders.chamber import minus, plus
 
 __all__ = ["divided"]
 
@@ -101,10 +101,14 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
     for _, own in leading:  # where all are 0 the next order decides
         setting.ask(Asked("told", own))
     deep = ranking.depth and any(part.series.terms for part in later)
-    if not deep or beside is not None:  # there what is added to the root counts
+    there = None if beside is None or hard.power is None else sign(plus(hard.power, size))
+    if there is not None and there < 0:  # what is added to the root is larger there
+        return summed([whole, Series((), hard.shift(size))], setting)
+    if not deep or there == 0:
         gate = mul((AT_ZERO(squares), hidden(next(setting.fresh))(squares)))
         return summed([whole, Series(((ZERO, gate),))], setting)
-    gated = multiplied(Series(((ZERO, AT_ZERO(squares)),)), _ratio(later, None, setting), setting)
+    near = None if beside is None else beside.shift(minus(ZERO, size))
+    gated = multiplied(Series(((ZERO, AT_ZERO(squares)),)), _ratio(later, near, setting), setting)
     return summed([whole, *([] if is_null(gated) else [gated])], setting)
 
 
