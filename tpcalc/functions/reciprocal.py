@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions.atoms import Atom, Facts
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, children, mul, walk
-from tpcalc.functions.fn import Fn
+from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, children, mul
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
 
-__all__ = ["RECIPROCAL", "Quotient", "divides", "loose", "quotient", "reciprocal"]
+__all__ = ["RECIPROCAL", "Quotient", "loose", "quotient", "reciprocal"]
 
 RECIPROCAL = "reciprocal"
 
@@ -59,16 +57,6 @@ def loose(expr: Expr) -> Iterator[Expr]:
         yield expr
     for part in children(expr) if found is None else found.others:
         yield from loose(part)
-
-
-@lru_cache(maxsize=4096)
-def divides(fn: Fn) -> bool:
-    """Whether a function holds a quotient.
-
-    Args:
-        fn: The function.
-    """
-    return any(quotient(part) is not None for part in walk(fn.expr))
 
 
 @dataclass(frozen=True)

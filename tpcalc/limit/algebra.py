@@ -45,7 +45,8 @@ class Asked:
     Args:
         kind: ``"clear"``: has an expression of vectors a law without mass at the points?
             ``"told"``: can samples tell where it is exactly there? ``"rounded"``: is it a sum whose
-            terms may cancel but for rounding? ``"nonzero"``, ``"away"``: what the expansion rests
+            terms may cancel but for rounding? ``"gated"``: is an argument exactly 0 where all of
+            its terms are, whatever its rest? ``"nonzero"``, ``"away"``: what the expansion rests
             on of scalars.
         expr: Over the fresh arguments.
         points: The points.
@@ -74,7 +75,6 @@ class Setting:
         where: The node, for messages.
         exploded: Collects what was asked of arguments that explode.
         fresh: Numbers for values that are not followed.
-        gated: Arguments that are exactly 0 where all of their terms are, whatever their rest.
     """
 
     ranking: Ranking
@@ -83,7 +83,6 @@ class Setting:
     where: str
     exploded: list[Explosion]
     fresh: Iterator[int]
-    gated: frozenset[Expr] = frozenset()
 
 
 def summed(parts: list[Terms], setting: Setting) -> Terms:

@@ -7,14 +7,13 @@ that average 0, z is a fluctuation of n^(-1/2), of which a bound is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
-from tpcalc.functions.reciprocal import divides
 from tpcalc.limit.algebra import Asked, Setting
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
@@ -62,13 +61,14 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         arguments[Var(index)] = Series(tuple(terms), form.rest, form.soft, form.drift)
 
     def ask(asked: Asked) -> int:
+        if asked.kind == "gated":  # of a form, not of a term
+            return int(
+                isinstance(asked.expr, Var) and _gated(asked.expr.index, node, values, context)
+            )
         return _answer(asked, slots, context, ref)
 
     place = context.program.place(ref)
-    gated = frozenset(Var(form) for form in _gated(node, values, context))
-    setting = Setting(
-        context.ranking, ask, frozenset(), place, context.exploded, context.fresh, gated
-    )
+    setting = Setting(context.ranking, ask, frozenset(), place, context.exploded, context.fresh)
     try:
         found = expand(node.fn.expr, arguments, setting)
     except ScaleError:
@@ -103,21 +103,16 @@ def _forms(node: OuterNonlin, values: Sequence[Any], context: Context) -> list[S
     return found
 
 
-def _gated(node: OuterNonlin, values: Sequence[Any], context: Context) -> Iterator[int]:
-    """The forms that are exactly 0 where their terms are: both sides of all their products are."""
-    if not divides(node.fn):
-        return
-    known = {ref: vanishes_exactly(ref, values, context) for ref in (*node.rows, *node.cols)}
-    for form in range(node.fn.vectors):
-        pairs = [
-            (row, col)
-            for row, col, own in zip(node.rows, node.cols, node.forms, strict=True)
-            if own == form
-        ]
-        sizes = {plus(values[r].lead, values[c].lead) for r, c in pairs if values[r].terms}
-        several = len(pairs) == 1 or (len(sizes) == 1 and context.ranking.depth > 0)
-        if several and all(known[row] and known[col] for row, col in pairs):
-            yield form
+def _gated(form: int, node: OuterNonlin, values: Sequence[Any], context: Context) -> bool:
+    """Whether a form is exactly 0 where its terms are: both sides of all its products are."""
+    triples = zip(node.rows, node.cols, node.forms, strict=True)
+    pairs = [(row, col) for row, col, own in triples if own == form]
+    there = [(r, c) for r, c in pairs if values[r].terms and values[c].terms]
+    sizes = {plus(values[row].lead, values[col].lead) for row, col in there}
+    if len(pairs) > 1 and (len(sizes) > 1 or not context.ranking.depth):
+        return False
+    sides = dict.fromkeys(side for pair in pairs for side in pair)
+    return all(vanishes_exactly(side, values, context) for side in sides)
 
 
 def _joined(items: list[Pairs]) -> tuple[Pairs, bool]:

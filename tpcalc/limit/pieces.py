@@ -29,7 +29,7 @@ def expanded(
     vectors: Sequence[Value],
     scalars: Sequence[Value],
     ref: Ref,
-    gated: Sequence[bool] = (),
+    gated: Callable[[int], bool] = lambda index: False,
 ) -> tuple[list[Piece], Template]:
     """Substitute series into a function; one template serves all arguments of the same shape.
 
@@ -39,7 +39,7 @@ def expanded(
         vectors: The series of its vector arguments.
         scalars: Those of its scalar arguments.
         ref: The node, for messages.
-        gated: Of the vector arguments, whether they are exactly 0 where their terms are.
+        gated: Of a vector argument, whether it is exactly 0 where its terms are.
 
     Returns:
         The terms of the result, and a template that holds the bounds on the rest.
@@ -49,9 +49,11 @@ def expanded(
     # Equal nodes are one argument, so that what they share cancels before anything is concluded.
     same = tuple(map(all_vectors.index, all_vectors)), tuple(map(all_scalars.index, all_scalars))
     positive = tuple(map(context.is_positive, all_vectors))
-    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), positive, same, gated)
+    key = (fn, tuple(context.shape(value) for value in (*vectors, *scalars)), positive, same)
 
     def answered(asked: Asked) -> int:
+        if asked.kind == "gated":  # of an argument, not of a term
+            return int(isinstance(asked.expr, Var) and gated(asked.expr.index))
         return _answer(context, asked, all_vectors, all_scalars, ref)
 
     known = context.templates.setdefault(key, [])
@@ -60,7 +62,7 @@ def expanded(
             break
     else:
         before = len(context.exploded)
-        found = _template(context, fn, vectors, scalars, ref, same, answered, gated)
+        found = _template(context, fn, vectors, scalars, ref, same, answered)
         hidden = any(is_hidden(part.fn) for part in found.parts)  # each of those is its own
         if not hidden and len(context.exploded) == before:
             known.append(found)
@@ -129,7 +131,6 @@ def _template(
     ref: Ref,
     same: tuple[tuple[int, ...], tuple[int, ...]],
     answered: Callable[[Asked], int],
-    gated: Sequence[bool],
 ) -> Template:
     """The expansion of a function, over numbered terms of its arguments' series."""
     arguments: dict[Expr, Series[Expr]] = {}
@@ -152,7 +153,6 @@ def _template(
         context.program.place(ref),
         context.exploded,
         context.fresh,
-        frozenset(Var(i) for i, own in enumerate(gated) if own),
     )
     found = expand(fn.expr, arguments, setting)
     parts = []

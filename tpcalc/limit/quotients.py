@@ -25,20 +25,19 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An argument: its series, the numbers in front of it and of its square, and its gate.
+    """An argument, its series, and the numbers in front of it and of its square."""
 
-    One that is gated is exactly 0 where its terms are.
-    """
-
+    root: Expr
     series: Terms
     linear: Expr
     square: Expr
-    gated: bool
 
-    def after(self, leading: bool) -> _Part:
-        """What is left of it where the leading term is 0."""
+    def after(self, leading: bool, setting: Setting) -> _Part:
+        """What is left of it where the leading term is 0: of a gate that is shut no rest."""
         terms = self.series.terms[1:] if leading else self.series.terms
-        rest = None if self.gated else self.series.rest
+        rest = self.series.rest
+        if rest is not None and isinstance(self.root, Var):
+            rest = None if setting.ask(Asked("gated", self.root)) else rest
         return replace(self, series=Series(terms, rest))
 
 
@@ -50,9 +49,7 @@ def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) 
         expand: The series of an expression.
         setting: Comparisons and facts about the arguments.
     """
-    parts = [
-        _Part(expand(root), const(b), const(a), root in setting.gated) for root, b, a in found.parts
-    ]
+    parts = [_Part(root, expand(root), const(b), const(a)) for root, b, a in found.parts]
     sizes = [part.series.lead for part in parts if not part.series.is_zero]
     if found.shift == const(0):
         return _ratio(parts, None, setting)
@@ -79,14 +76,11 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
         size = power if sign(minus(power, size)) > 0 else size
     parts = [replace(part, series=part.series.shift(minus(ZERO, size))) for part in parts]
     first = [part for part in parts if sign(part.series.terms[0][0]) == 0]
-    later = [part.after(part in first) for part in parts]
-    hard: Rest | None = None
     drift: Rest | None = None
     moved = None if beside is None else beside.shift(minus(ZERO, size))
-    for part, left in zip(parts, later, strict=True):
-        rest = Series(left.series.terms, part.series.rest)  # of a gate it moves what is open
-        hard = ranking.larger(hard, ranking.bound(left.series))
-        moved = ranking.larger(moved, ranking.larger(ranking.bound(rest), part.series.soft))
+    for part in parts:
+        left = Series(part.series.terms[part in first :], part.series.rest)
+        moved = ranking.larger(moved, ranking.larger(ranking.bound(left), part.series.soft))
         drift = ranking.larger(drift, part.series.drift)
     leading = [(part, part.series.terms[0][1]) for part in first]
     clear = _clear([own for _, own in leading], setting)
@@ -96,7 +90,13 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
     value = mul((above, reciprocal(HALF)(squares)))
     terms = () if value == const(0) else ((ZERO, value),)
     whole: Terms = Series(terms, None, soft, drift)
-    if clear or hard is None:
+    if clear:
+        return whole
+    later = [part.after(part in first, setting) for part in parts]
+    hard: Rest | None = None
+    for part in later:
+        hard = ranking.larger(hard, ranking.bound(part.series))
+    if hard is None:
         return whole
     for _, own in leading:  # where all are 0 the next order decides
         setting.ask(Asked("told", own))

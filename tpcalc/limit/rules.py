@@ -8,7 +8,6 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
-from tpcalc.functions.reciprocal import divides
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
@@ -137,7 +136,7 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
         [values[r] for r in vectors],
         [context.ranking.as_factor(values[r]) for r in scalars],
         ref,
-        tuple(vanishes_exactly(r, values, context) for r in vectors) if divides(fn) else (),
+        lambda index: vanishes_exactly(vectors[index], values, context),
     )
     dim = context.dim(ref)
     total: dict[Power, LRef] = {}
