@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpcalc.catalog.optimizers import Optimizer
+from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import REGISTRY, Exponents, Parameterization, lookup
 from tpcalc.catalog.parameterizations.custom import table
-from tpcalc.errors import UsageError
 from tpcalc.orders import Ex
 from tpcalc.results import checks
 
@@ -43,7 +44,7 @@ def equivalent_gauge(
     a: Parameterization | str,
     b: Parameterization | str,
     depth: int,
-    optimizer: str = "sgd",
+    optimizer: str | Optimizer = "sgd",
     biases: bool = False,
 ) -> Gauge:
     """Whether two parameterizations are the same up to the gauge, and the change between them.
@@ -52,12 +53,13 @@ def equivalent_gauge(
         a: A catalogue name or a parameterization.
         b: Another.
         depth: Number of hidden layers L.
-        optimizer: ``"sgd"`` or ``"adam"``: whether steps grow with the gradient.
+        optimizer: A catalogue name or an optimizer: whether steps grow with the gradient.
         biases: Whether the networks have biases, whose exponents count then.
 
     Raises:
-        UsageError: Another optimizer.
-        StudyError: A depth that makes no sense, or tables for another depth.
+        UnknownName: No such optimizer.
+        StudyError: A depth that makes no sense, tables for another depth, or a parameterization
+            that is not defined for such optimizers.
 
     Source: Yang and Hu, Feature learning in infinite-width neural networks, section 3 (symmetries
         of abc-parametrizations).
@@ -68,22 +70,19 @@ def equivalent_gauge(
         >>> found.same, [str(theta) for theta in found.theta]
         (True, ['1/2', '1/2', '1/2', '1/2'])
     """
-    if optimizer not in ("sgd", "adam"):
-        raise UsageError(f"optimizer is {optimizer!r}.", hint="It is 'sgd' or 'adam'.")
-    first, second = lookup(a).layered(), lookup(b).layered()
+    degree = find_optimizer(optimizer).degree
+    first, second = (lookup(own).layered().under(degree) for own in (a, b))
     depth = checks.whole(depth, "depth", least=1, hint="It counts the hidden layers.")
     scales = _scales(first, depth), _scales(second, depth)
-    adam = optimizer == "adam"
     for step in range(STEPS):
         tables = [
-            _invariants(found.exponents(depth, step), scale, adam, biases)
-            for found, scale in zip((first, second), scales, strict=True)
+            _invariants(found.exponents(depth, step), degree, biases) for found in (first, second)
         ]
         if tables[0] != tables[1]:
             place = _difference(tables[0], tables[1])
             return Gauge(False, (), f"they differ at step {step}: {place}")
     theta = tuple(x - y for x, y in zip(*scales, strict=True))
-    return Gauge(True, theta, _words(theta, adam))
+    return Gauge(True, theta, _words(theta, degree))
 
 
 def known_as(parameterization: Parameterization, depth: int, biases: bool = False) -> list[str]:
@@ -116,7 +115,10 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
     for name, family in REGISTRY.items():
         if family.own is not None or any(argument.required for argument in family.parameters):
             continue
-        if name != parameterization.name and tables(family()) == own:
+        other, degree = family(), parameterization.degree
+        if degree == 0 and other.entrywise is None:
+            continue
+        if name != parameterization.name and tables(other.under(degree)) == own:
             names.append(name)
     return names
 
@@ -137,16 +139,12 @@ def _scales(found: Parameterization, depth: int) -> tuple[Ex, ...]:
     return table(written.strip("()"), "b")(depth, 0)
 
 
-def _invariants(
-    row: Exponents, scale: tuple[Ex, ...], adam: bool, biases: bool
-) -> list[tuple[str, tuple[object, ...]]]:
+def _invariants(row: Exponents, degree: int, biases: bool) -> list[tuple[str, tuple[object, ...]]]:
     """What no change of gauge moves: a + b, and c - 2 b or, for Adam, c - b."""
     found: list[tuple[str, tuple[object, ...]]] = []
-    kept = "c - b" if adam else "c - 2 b"
+    kept = "c - 2 b" if degree else "c - b"
     parts = [("", row.a, row.c), (" of biases", row.bias_a, row.bias_c)]
     for what, weights, rates in parts[: 1 + biases]:
-        if adam:  # the ac form has c - 2 b
-            rates = tuple(c + b for c, b in zip(rates, scale, strict=True))
         found += [(f"a + b{what}", weights), (f"{kept}{what}", rates)]
     left = ("what is left of the initial weights", _kept(row))
     return [*found, ("the mean of the weights", _mean(row)), left]
@@ -164,9 +162,9 @@ def _difference(
     return "nothing"
 
 
-def _words(theta: tuple[Ex, ...], adam: bool) -> str:
+def _words(theta: tuple[Ex, ...], degree: int) -> str:
     if all(t == Ex() for t in theta):
         return "the tables are the same"
-    moved = "c_l -= theta_l" if adam else "c_l -= 2 theta_l"
+    moved = "c_l -= 2 theta_l" if degree else "c_l -= theta_l"
     values = ", ".join(str(t) for t in theta)
     return f"a_l += theta_l, b_l -= theta_l, {moved} with theta = ({values})"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tpcalc.analyses.gauge import equivalent_gauge, known_as
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import StudyError, UnknownName, UsageError
 
 ROW = st.lists(st.fractions(-2, 2, max_denominator=4), min_size=4, max_size=4)
 
@@ -66,9 +66,21 @@ def test_names_that_coincide_at_depth_one() -> None:
     assert known_as(lookup("mup"), 2) == []
 
 
+def test_the_degree_of_an_optimizer_decides() -> None:
+    """muP of Adam, as of RMSprop, has steps of its own; by SGD's rates it would be another."""
+    for optimizer in ("adam", "rmsprop", "signsgd"):
+        assert equivalent_gauge("mup", "ac:0,1/2,1;0,1/2,0;0,0,0;0,0,0", 3, optimizer=optimizer)
+    for optimizer in ("sgd", "momentum"):
+        assert not equivalent_gauge("mup", "ac:0,1/2,1;0,1/2,0", 3, optimizer=optimizer)
+    assert known_as(lookup("ac:0,1/2,1;0,1/2,0").under(0), 3) == ["mup"]
+    assert known_as(lookup("ac:0,1/2,1/2;0,0,0").under(0), 3) == []  # NTK of gradient descent
+
+
 def test_bad_input() -> None:
-    with pytest.raises(UsageError, match="optimizer"):
-        equivalent_gauge("mup", "ntk", 3, optimizer="rmsprop")
+    with pytest.raises(UnknownName, match="optimizer"):
+        equivalent_gauge("mup", "ntk", 3, optimizer="rmsdrop")
+    with pytest.raises(StudyError, match="gradient descent alone"):
+        equivalent_gauge("mup", "naive-ip", 3, optimizer="rmsprop")
     with pytest.raises(UsageError, match="depth"):
         equivalent_gauge("mup", "ntk", 0)
     with pytest.raises(StudyError, match="layers"):
