@@ -118,8 +118,9 @@ def test_S4_4_25_41_case28_tanh_with_biases() -> None:
 def test_S4_21_25_case28_metrics_of_layers() -> None:
     """At the output; thesis at width 1000: NKURT -.02, NGHI .975, CVNSTD .049, LCV .024."""
     states = propagate(TANH_NET)
-    network = network_of(TANH_NET, 300, 300, seed=0)
-    rows = layer_metrics(network, sphere_inputs(500, 300, seed=0), draws=2)
+    # At width 300 the overlap scatters about its bound of 0.95; here four of four seeds are above.
+    network = network_of(TANH_NET, 500, 500, seed=0)
+    rows = layer_metrics(network, sphere_inputs(500, 500, seed=0), draws=2)
     for index in (3, 12, len(states) - 1):
         row, state = rows[index], states[index]
         q, v, g = state.square.value, state.gap.value, state.gradient
