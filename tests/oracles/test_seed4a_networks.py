@@ -297,11 +297,13 @@ def test_S4_26_variances_of_concrete_parameters_give_the_recursion() -> None:
 def test_S4_20_25_elementlike_inputs_stay_elementlike() -> None:
     """Square means and co-means of case 11 at every layer, for inputs with exact ones."""
     words = [*[Dense(1.5), Bias(0.05), Activation("tanh")] * 3, Dense(1.0)]
-    network = drawn(words, 1000, 300, seed=2)
-    layers = network.layers(elementlike_inputs(20, 300, 1.0, 0.3))
-    for layer, state in zip(layers, propagate(at(chain(START, words), 0.3)), strict=True):
-        gram = (layer @ layer.T / layer.shape[1]).numpy()
-        off = gram[np.triu_indices(20, 1)]
+    x, upper = elementlike_inputs(20, 300, 1.0, 0.3), np.triu_indices(20, 1)
+    networks = [drawn(words, 1000, 300, seed=seed).layers(x) for seed in range(6)]
+    states = propagate(at(chain(START, words), 0.3))
+    for *layers, state in zip(*networks, states, strict=True):  # one network alone scatters more
+        grams = [(layer @ layer.T / layer.shape[1]).numpy() for layer in layers]
+        gram = np.mean(grams, axis=0)
+        off = gram[upper]
         assert np.diag(gram).mean() == pytest.approx(state.square.value, rel=0.06)
         assert off.mean() == pytest.approx(state.comean.value, rel=0.1)
-        assert off.std() < 0.15 * state.square.value
+        assert max(own[upper].std() for own in grams) < 0.15 * state.square.value
