@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tpcalc.functions import Call, Fn, Par
 from tpcalc.functions.expr import add, walk
 from tpcalc.functions.indicator import HIDDEN
+from tpcalc.limit.axes import axes_of
 from tpcalc.limit.graph import (
     Expect,
     Fluctuation,
@@ -31,6 +32,7 @@ from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, Nonlin, Ref
 from tpcalc.program.program import Program
+from tpcalc.program.types import Axes
 
 __all__ = ["Building", "is_hidden"]
 
@@ -46,6 +48,7 @@ class Building:
     program: Program
     nodes: list[LNode] = field(default_factory=list)
     dims: list[str | None] = field(default_factory=list)
+    axes: list[Axes] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)  # a bit for each random input
     random: list[bool] = field(default_factory=list)  # whether it hangs on a random scalar
     missing: list[str] = field(default_factory=list)  # why a node has no value, or ""
@@ -73,6 +76,7 @@ class Building:
         found = self.known.get(node)
         if found is not None:
             return found
+        self.axes.append(axes_of(node, self.axes, self.program.group))
         self.nodes.append(node)
         self.dims.append(dim)
         if dim is not None:
@@ -129,7 +133,8 @@ class Building:
     def varies(self, start: Start) -> bool:
         """Whether a start vector has a variance."""
         cov = self.program.group[start.group].cov
-        return cov is None or cov[start.index][start.index] != 0
+        own = range(len(cov or ())) if start.index is None else (start.index,)
+        return cov is None or all(cov[index][index] != 0 for index in own)
 
     def bit(self, root: str) -> int:
         """The bit of a random input."""

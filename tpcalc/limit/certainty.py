@@ -15,12 +15,12 @@ from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start, Total
 from tpcalc.limit.isometry import is_isometric
 from tpcalc.limit.law import Density, Laws
 from tpcalc.limit.views import product_of, start_of
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Input, LinComb, Nonlin
+from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 
 __all__ = ["Certainty"]
 
@@ -69,8 +69,18 @@ class Certainty:
         return self._known[ref] > NOWHERE
 
     def _start(self, node: Start, ref: LRef) -> int:
-        mean = self.context.program.group[node.group].means[node.index]
-        return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
+        means = self.context.program.group[node.group].means
+        own = means if node.index is None else (means[node.index],)
+        return EVERYWHERE if self._has_density(ref) or all(own) else NOWHERE
+
+    def _data(self, node: Data) -> int:
+        return EVERYWHERE if all(node.values) else NOWHERE
+
+    def _stack(self, node: Stack) -> int:
+        return min(self._known[ref] for ref in node.of)
+
+    def _total(self, ref: LRef) -> int:
+        return EVERYWHERE if self._has_density(ref) else NOWHERE
 
     def _all(self, refs: Sequence[LRef]) -> bool:
         return all(self._known[ref] for ref in refs)
@@ -161,7 +171,7 @@ class Certainty:
 # The nodes that the answer to a node hangs on.
 _ASKED: Table[tuple[LRef, ...]] = Table(
     {
-        **dict.fromkeys((Product, Fluctuation, Nonlin, Expect), references),
+        **dict.fromkeys((Product, Fluctuation, Nonlin, Expect, Rename, Stack), references),
         LinComb: lambda node: (*node.vectors, *(s for s in node.scalars if s is not None)),
     },
     lambda node: (),
@@ -172,6 +182,10 @@ _DECIDED: Table[int] = Table(
         Start: lambda node, by, ref: by._start(node, ref),
         Number: lambda node, by, ref: EVERYWHERE if node.value != 0 else NOWHERE,
         Input: lambda node, by, ref: EVERYWHERE,
+        Data: lambda node, by, ref: by._data(node),
+        Rename: lambda node, by, ref: by._known[node.of],
+        Stack: lambda node, by, ref: by._stack(node),
+        Total: lambda node, by, ref: by._total(ref),
         Product: lambda node, by, ref: by._product(node),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),
         LinComb: lambda node, by, ref: by._combined(node),

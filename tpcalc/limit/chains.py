@@ -94,7 +94,9 @@ def _written_function(node: Nonlin, first: int, given: int) -> _Written:
     return substitute(node.fn.expr, own), node.vectors, node.scalars
 
 
-def _written_sum(node: LinComb, first: int, given: int) -> _Written:
+def _written_sum(node: LinComb, first: int, given: int) -> _Written | None:
+    if node.over:
+        return None
     terms, scalars = [], list[Ref]()
     for i, (number, scalar) in enumerate(zip(node.numbers, node.scalars, strict=True)):
         factors: list[Expr] = [const(number), Var(first + i)]

@@ -91,6 +91,7 @@ class Record:
         negative: Numbers that are below 0.
         near: Numbers that may be on a point, or on either side of it.
         shapes, templates: What expansions of functions have in common, by depth.
+        classes: By axis of stacks the class of each cell; those of one class have equal powers.
     """
 
     verdicts: dict[Claim, Verdict] = field(default_factory=dict)
@@ -100,6 +101,7 @@ class Record:
     near: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
     shapes: dict[object, int] = field(default_factory=dict)
     templates: dict[Fraction, dict[object, list[Any]]] = field(default_factory=dict)
+    classes: dict[str, dict[int, int]] = field(default_factory=dict)
     _keys: dict[LNode, int] = field(default_factory=dict)
 
     @property

@@ -67,6 +67,7 @@ class Context(Building):
     values: dict[str, Ex | Fraction] = field(kw_only=True)
     record: Record = field(default_factory=Record, kw_only=True)
     preferred: frozenset[str] | None = field(default=None, kw_only=True)
+    starts: dict[str, bool] = field(default_factory=dict)  # whether groups are read as blocks
     forced: dict[LRef, str] = field(default_factory=dict)  # the families of averages with one root
     keys: list[int] = field(default_factory=list)
     positive: dict[LRef, bool] = field(default_factory=dict)

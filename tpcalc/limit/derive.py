@@ -15,6 +15,7 @@ from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.building import Building
+from tpcalc.limit.classes import Uneven, refined
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
@@ -29,6 +30,7 @@ from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
+from tpcalc.program.types import Axes
 from tpcalc.results import NotCovered
 
 __all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
@@ -212,7 +214,11 @@ def _answers(
             record=record,
             preferred=preferred,
         )
-        series = interpret(program, LIMIT_RULES, context)
+        try:
+            series = interpret(program, LIMIT_RULES, context)
+        except Uneven as found:
+            record.classes[found.axis] = refined(record.classes.get(found.axis, {}), found)
+            continue
         answers = {
             name: _settled(context, series, name, name in rescaled, depth == DEPTHS[-1])
             for name, _ in open_
@@ -329,10 +335,12 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
     new: dict[LRef, LRef] = {}
     nodes: list[LNode] = []
     dims: list[str | None] = []
+    axes: list[Axes] = []
     for ref in cone(context, (r for _, t in targets for r in t.refs)):
         new[ref] = len(nodes)
         nodes.append(renumbered(context.nodes[ref], new.__getitem__))
         dims.append(context.dims[ref])
+        axes.append(context.axes[ref])
     kept = tuple((name, target.renamed(new)) for name, target in targets)
     matrices = tuple(
         (family.name, family.width[0], family.width[1])
@@ -347,6 +355,7 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
         context.program.groups,
         matrices,
         frozenset(context.orthogonal),
+        axes=tuple(axes) if any(axes) else (),
     )
 
 

@@ -43,7 +43,7 @@ def vanishes_exactly(ref: Ref, values: Sequence[Any], context: Context) -> bool:
     if scale is not None:
         return vanishes_exactly(scale.of, values, context)
     if total is not None:
-        return _sum_vanishes(total.vectors, ref, values, context)
+        return not total.over and _sum_vanishes(total.vectors, ref, values, context)
     if applied is None or applied.scalars:
         return False
     expr = applied.fn.expr

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 from tpcalc.functions import Fn, Var
 from tpcalc.program.base import Table, cone, renumbered
-from tpcalc.program.nodes import Dim, Family, Input, LinComb, Nonlin, Ref
+from tpcalc.program.nodes import Data, Dim, Family, Input, LinComb, Nonlin, Ref, Rename, Stack
+from tpcalc.program.types import Axes
 
 __all__ = [
     "Expect",
@@ -30,6 +31,7 @@ __all__ = [
     "Rows",
     "Start",
     "Target",
+    "Total",
     "Twice",
     "family_of",
     "joined",
@@ -43,10 +45,10 @@ _PRODUCT, _SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Z of member ``index`` of a Gaussian group."""
+    """Z of member ``index`` of a Gaussian group; None: of all of them, along the axes of it."""
 
     group: str
-    index: int
+    index: int | None
 
     grammar: ClassVar[str] = "start <group> <index>"
 
@@ -157,9 +159,34 @@ class Number:
     grammar: ClassVar[str] = "number <value>"
 
 
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A linear combination of blocks in which terms are summed over finite axes."""
+
+    numbers: tuple[Fraction | float, ...]
+    scalars: tuple[LRef | None, ...]
+    vectors: tuple[LRef, ...]
+    over: tuple[tuple[str, ...], ...]
+
+    grammar: ClassVar[str] = "total <numbers><scalars>*<vectors><over> + ..."
+
+
 # An input is a random number, with a variance that is not 0; start vectors name their group.
 LNode = (
-    Start | Product | Nonlin | LinComb | OuterExpect | Expect | Fluctuation | Noise | Number | Input
+    Start
+    | Product
+    | Nonlin
+    | LinComb
+    | Total
+    | OuterExpect
+    | Expect
+    | Fluctuation
+    | Noise
+    | Number
+    | Input
+    | Data
+    | Rename
+    | Stack
 )
 
 
@@ -198,6 +225,7 @@ class LimitGraph:
         matrices: Name, row and column dimension class of each random matrix.
         orthogonal: Names of the matrices with a Haar law; the others are Gaussian.
         apart: Fluctuations that may be correlated and are drawn independently, in pairs.
+        axes: The finite axes of each node; () where no node has any.
     """
 
     nodes: tuple[LNode, ...]
@@ -208,6 +236,12 @@ class LimitGraph:
     matrices: tuple[tuple[str, str, str], ...]
     orthogonal: frozenset[str] = frozenset()
     apart: frozenset[tuple[LRef, LRef]] = frozenset()
+    axes: tuple[Axes, ...] = ()
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether some node is a block."""
+        return any(self.axes)
 
 
 def product_mean(left: LRef, right: LRef) -> Expect:
@@ -279,6 +313,7 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
         nodes=tuple(renumbered(graph.nodes[ref], new.__getitem__) for ref in kept),
         targets=tuple((name, target.renamed(new)) for name, target in targets),
         vector_dim=tuple(graph.vector_dim[ref] for ref in kept),
+        axes=tuple(graph.axes[ref] for ref in kept) if graph.axes else (),
         apart=frozenset((new[a], new[b]) for a, b in graph.apart if a in new and b in new),
     )
 
@@ -301,6 +336,7 @@ def joined(graphs: Sequence[LimitGraph]) -> LimitGraph:
         return graphs[0]
     known: dict[LNode, LRef] = {}
     dims: list[str | None] = []
+    axes: list[Axes] = []
     targets: list[tuple[str, Target]] = []
     for graph in graphs:
         new: dict[LRef, LRef] = {}
@@ -309,5 +345,12 @@ def joined(graphs: Sequence[LimitGraph]) -> LimitGraph:
             new[ref] = known.setdefault(moved, len(known))
             if new[ref] == len(dims):
                 dims.append(graph.vector_dim[ref])
+                axes += graph.axes[ref : ref + 1]
         targets += [(name, target.renamed(new)) for name, target in graph.targets]
-    return replace(graphs[0], nodes=tuple(known), targets=tuple(targets), vector_dim=tuple(dims))
+    return replace(
+        graphs[0],
+        nodes=tuple(known),
+        targets=tuple(targets),
+        vector_dim=tuple(dims),
+        axes=tuple(axes),
+    )

@@ -20,10 +20,10 @@ from itertools import product
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
-from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start
+from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start, Total
 from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Family, LinComb, Nonlin
+from tpcalc.program.nodes import Family, LinComb, Nonlin, Rename, Stack
 
 __all__ = ["Parity"]
 
@@ -79,7 +79,8 @@ class Parity:
         _ADDED(node, ref, self)
 
     def _add_start(self, node: Start, ref: LRef) -> None:
-        self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
+        found = self._block(node) if node.index is None else self._start(node, node.index)
+        self._of[ref], self.own[ref], self.depends[ref] = found
 
     def _add_product(self, node: Product, ref: LRef) -> None:
         self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
@@ -88,9 +89,13 @@ class Parity:
         self._of[ref] = self.character(node.fn, node.vectors) or EVEN
         self.depends[ref] = self._all(node.vectors) if self._of[ref] != ALL else -1
 
+    def _add_cells(self, refs: Sequence[LRef], ref: LRef) -> None:
+        """Cells of other blocks: none of their directions is one of its own."""
+        self._of[ref] = self._hull([self._of[vector] for vector in refs])
+        self.depends[ref] = self._all(refs)
+
     def _add_sum(self, node: LinComb, ref: LRef) -> None:
-        self._of[ref] = self._hull([self._of[vector] for vector in node.vectors])
-        self.depends[ref] = self._all(node.vectors)
+        self._add_cells(node.vectors, ref)
 
     def _add_outer(self, node: OuterExpect, ref: LRef) -> None:
         self._of[ref] = self.outer(node) or EVEN
@@ -122,10 +127,7 @@ class Parity:
         return self._hull(kept) if kept else None
 
     def _all(self, vectors: Sequence[LRef]) -> int:
-        bits = 0
-        for vector in vectors:
-            bits |= self.depends[vector]
-        return bits
+        return _union([self.depends[vector] for vector in vectors])
 
     def coset(self, ref: LRef) -> Coset:
         """The coset of a vector node.
@@ -188,11 +190,22 @@ class Parity:
         self._count += 1
         return self.lattice.single(self._count - 1)
 
-    def _start(self, node: Start) -> tuple[Coset, int, int]:
+    def _block(self, node: Start) -> tuple[Coset, int, int]:
+        """Of a whole group: independent members are flipped together."""
+        group = self.groups[node.group]
+        centred = not any(group.means)
+        if group.cov is None:
+            coset = self._fresh()
+            own = self.lattice.support(coset)
+            return coset if centred else self.lattice.hull(coset, EVEN), own, own
+        cosets, _, bits = zip(*self._members(group), strict=True)
+        return self._hull(cosets), 0, _union(bits)
+
+    def _start(self, node: Start, index: int) -> tuple[Coset, int, int]:
         found = self._starts.get(node.group)
         if found is None:
             found = self._starts[node.group] = self._members(self.groups[node.group])
-        return found[node.index]
+        return found[index]
 
     def _members(self, group: Family) -> list[tuple[Coset, int, int]]:
         """For each member its coset (with 0 where it has a mean) and its own direction, or 0."""
@@ -254,10 +267,20 @@ _ADDED: Table[None] = Table(
         Product: lambda node, ref, parity: parity._add_product(node, ref),
         Nonlin: lambda node, ref, parity: parity._add_function(node, ref),
         LinComb: lambda node, ref, parity: parity._add_sum(node, ref),
+        Total: lambda node, ref, parity: parity._add_cells(node.vectors, ref),
+        Rename: lambda node, ref, parity: parity._add_cells((node.of,), ref),
+        Stack: lambda node, ref, parity: parity._add_cells(node.of, ref),
         OuterExpect: lambda node, ref, parity: parity._add_outer(node, ref),
     },
     lambda node, ref, parity: None,
 )
+
+
+def _union(bits: Sequence[int]) -> int:
+    found = 0
+    for one in bits:
+        found |= one
+    return found
 
 
 def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:

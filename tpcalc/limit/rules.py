@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.chains import composed
+from tpcalc.limit.classes import by_class, classes, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.gates import vanishes_exactly
-from tpcalc.limit.graph import LRef, Product, Start
+from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.graph import LRef, Product, Start, Total
 from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
 from tpcalc.limit.outer import outer
@@ -30,9 +33,12 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
+    Rename,
+    RowNonlin,
     Scale,
+    Stack,
 )
-from tpcalc.program.rules import Rules
+from tpcalc.program.rules import Level, Rules
 from tpcalc.program.views import lincomb_of, matrix_of
 
 __all__ = ["LIMIT_RULES"]
@@ -42,6 +48,8 @@ ROUNDING = 1e-14
 
 
 def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Value:
+    if node.axes:
+        return Series(((ZERO, context.add(node, None)),)) if any(node.values) else Series(())
     (value,) = node.values
     return Series(((ZERO, context.number(value)),)) if value != 0 else Series(())
 
@@ -51,11 +59,18 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
     if len(family.width) == 2:
         return None  # its products have the rules
     if family.width:
-        start = Start(family.name, node.index)
+        block = bool(family.axes) and node.cell is None
+        start = Start(family.name, None if block else node.index)
+        context.starts.setdefault(family.name, block)
+        if context.starts[family.name] is not block:
+            raise NeedsCells(f"{family.name} is read as a block and member by member")
         item = context.add(start, family.dim)  # also of a vector that is 0, for its dimension
-        if family.means[node.index] == 0 and not context.varies(start):
+        means = family.means if block else (family.means[node.index],)
+        if not any(means) and not context.varies(start):
             return Series(())
         return Series(((ZERO, item),))
+    if family.axes and node.cell is None:
+        raise NeedsCells(f"{family.name} is a block of random numbers")
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))
@@ -64,6 +79,8 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
     matrix = matrix_of(context.program.nodes, node)
     dim, other = matrix.family.width[::-1] if node.transpose else matrix.family.width
+    if matrix.family.axes and matrix.cell is None:
+        raise NeedsCells(f"{matrix.name} is a block of matrices")
     x: Value = values[node.vector]
     if not x.terms and dim not in context.anchors:
         # The product is 0, but functions that are constant on its dimension need a vector there.
@@ -87,7 +104,7 @@ def _product(context: Context, matrix: str, transpose: bool, item: LRef, dim: st
     if opened is not None:
         bucket: Bucket = {}
         for number, scalar, vector in opened:
-            pair = scalar, context.add(Product(matrix, transpose, vector), dim)
+            pair = scalar, context.add(Product(matrix, transpose, vector), dim), ()
             bucket[pair] = _added(bucket.get(pair, Fraction(0)), number)
         bucket = _opened(context, bucket)
         return _combined(context, bucket, dim) if bucket else None
@@ -112,16 +129,16 @@ def _haar_product(
         product = Product(matrix, transpose, vector)
         found = known_product(context, product)
         if found is None:
-            left[scalar, vector] = _added(left.get((scalar, vector), Fraction(0)), number)
+            left[scalar, vector, ()] = _added(left.get((scalar, vector, ()), Fraction(0)), number)
             continue
         undone = undone or context.nodes[found[1]] != product
-        pair = (scalar, found[1])
+        pair = (scalar, found[1], ())
         bucket[pair] = _added(bucket.get(pair, Fraction(0)), number * found[0])
     if left and not undone:
         return context.add(Product(matrix, transpose, item), dim)
     if left:
         rest = _combined(context, left, context.dims[item] or dim)
-        bucket[None, context.add(Product(matrix, transpose, rest), dim)] = Fraction(1)
+        bucket[None, context.add(Product(matrix, transpose, rest), dim), ()] = Fraction(1)
     bucket = _opened(context, bucket)
     return _combined(context, bucket, dim) if bucket else None
 
@@ -141,8 +158,8 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
     dim = context.dim(ref)
     total: dict[Power, LRef] = {}
     for piece in pieces:
-        bucket = {
-            (s, _applied(context, part, dim)): Fraction(1)
+        bucket: Bucket = {
+            (s, _applied(context, part, dim), ()): Fraction(1)
             for random, part in apart(context, piece)
             for s, part in (in_front(context, random, part),)
         }
@@ -154,6 +171,8 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
 def _applied(context: Context, piece: Piece, dim: str) -> LRef:
     """The vector of a function."""
     if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
+        if context.axes[context.anchors[dim]]:
+            raise NeedsCells("a vector is one number on all coordinates")
         fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
         return context.add(Nonlin(fn, (context.anchors[dim],), piece.scalars), dim)
     if piece.fn.expr == Var(0):
@@ -161,7 +180,7 @@ def _applied(context: Context, piece: Piece, dim: str) -> LRef:
     return context.add(Nonlin(piece.fn, piece.vectors, piece.scalars), dim)
 
 
-Pair = tuple[LRef | None, LRef]
+Pair = tuple[LRef | None, LRef, tuple[str, ...]]  # with the axes that it is summed over
 Bucket = dict[Pair, Fraction | float]
 
 
@@ -174,11 +193,10 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
     seen: set[tuple[int, int]] = set()  # bounds hang on the shapes alone
     last: Power | None = None
     bucket: Bucket = {}
-    for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
+    for number, scalar, v, over in _summed(node, values, context):
         if number == 0:
             continue
-        s: Series[Any] = one if scalar is None else context.ranking.as_factor(values[scalar])
-        v: Value = values[vector]
+        s: Series[Any] = one if scalar is None else context.ranking.as_factor(scalar)
         for p, coefficient in s.terms:
             factor = number
             if coefficient is not None:
@@ -189,9 +207,13 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 power = plus(p, q) if p and q else p or q
                 if power is not last and power != last:  # most terms share one power
                     last, bucket = power, terms.setdefault(power, {})
-                known = bucket.get((coefficient, item))
-                bucket[coefficient, item] = factor if known is None else _added(known, factor)
-        shapes = -1 if scalar is None else context.shape(values[scalar]), context.shape(v)
+                own: tuple[str, ...] = ()
+                if over:
+                    own, times = _along(context, coefficient, item, over)
+                    factor = factor * times
+                known = bucket.get((coefficient, item, own))
+                bucket[coefficient, item, own] = factor if known is None else _added(known, factor)
+        shapes = -1 if scalar is None else context.shape(scalar), context.shape(v)
         if shapes not in seen:
             seen.add(shapes)
             rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
@@ -207,9 +229,46 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
         drifts,
         lambda buckets: _merged(context, buckets),
     )
-    dim = context.dim(ref)
+    dim = context.dim(ref) if context.program.types[ref].width else None
     combined = tuple((power, _combined(context, bucket, dim)) for power, bucket in kept.terms)
     return Series(combined, kept.rest, kept.soft, kept.drift)
+
+
+def _summed(
+    node: LinComb, values: Sequence[Any], context: Context
+) -> Iterator[tuple[Fraction | float, Value | None, Value, tuple[tuple[str, int], ...]]]:
+    """The terms of a sum with the axes they are summed over; one for each class of cells."""
+    types = context.program.types
+    for place, (number, scalar, vector) in enumerate(
+        zip(node.numbers, node.scalars, node.vectors, strict=True)
+    ):
+        names = node.over[place] if node.over else ()
+        refs = (vector,) if scalar is None else (scalar, vector)
+        if not names:
+            yield number, None if scalar is None else values[scalar], values[vector], ()
+            continue
+        sizes = {name: size for ref in refs for name, size in types[ref].axes}
+        for cells, axis, size in classes(refs, values, context):
+            held = {name: sizes[name] for name in names}
+            if axis in held:
+                held[axis] = size
+            elif axis:
+                raise NeedsCells(f"sizes differ along {axis!r}, which is not summed")
+            yield (
+                number,
+                None if scalar is None else cells[scalar],
+                cells[vector],
+                tuple(held.items()),
+            )
+
+
+def _along(
+    context: Context, scalar: LRef | None, item: LRef, over: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, ...], int]:
+    """The axes of a sum that a term has, and how often it stands there along the others."""
+    held = {name for r in (scalar, item) if r is not None for name, _ in context.axes[r]}
+    times = prod(size for name, size in over if name not in held)
+    return tuple(name for name, _ in over if name in held), times
 
 
 def _opened(context: Context, bucket: Bucket) -> Bucket:
@@ -228,20 +287,22 @@ def _cancels(bucket: Bucket) -> bool:
 def _flat(context: Context, bucket: Bucket) -> Bucket:
     """A bucket whose sums that share terms are opened; the number of what cancels is 0."""
     clean = _nonzero(bucket)
-    inner = [vector for _, vector in clean]
-    for scalar, vector in clean:
-        if scalar is None and (node := lincomb_of(context.nodes[vector])) is not None:
+    inner = [vector for _, vector, _ in clean]
+    for scalar, vector, over in clean:
+        if scalar is None and not over and (node := lincomb_of(context.nodes[vector])) is not None:
             inner += node.vectors
     if len(set(inner)) == len(inner):  # nothing is shared
         return bucket
     total: Bucket = {}
-    for (scalar, vector), number in bucket.items():
+    for pair, number in bucket.items():
+        scalar, vector, over = pair
         node = lincomb_of(context.nodes[vector])
-        if number == 0 or scalar is not None or node is None:
-            total[scalar, vector] = _added(total.get((scalar, vector), Fraction(0)), number)
+        if number == 0 or scalar is not None or node is None or over:
+            total[pair] = _added(total.get(pair, Fraction(0)), number)
             continue
         for factor, own, item in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            total[own, item] = _added(total.get((own, item), Fraction(0)), number * factor)
+            key = own, item, ()
+            total[key] = _added(total.get(key, Fraction(0)), number * factor)
     return total if _nonzero(total) == clean else _flat(context, total)
 
 
@@ -262,22 +323,14 @@ def _merged(context: Context, buckets: list[Bucket]) -> tuple[Bucket | None, boo
     return _nonzero(flat) or None, _cancels(flat)
 
 
-def _combined(
-    context: Context, bucket: Mapping[tuple[LRef | None, LRef], Fraction | float], dim: str
-) -> LRef:
+def _combined(context: Context, bucket: Bucket, dim: str | None) -> LRef:
     if len(bucket) == 1:
-        ((scalar, vector), number) = next(iter(bucket.items()))
-        if scalar is None and number == 1:
+        ((scalar, vector, over), number) = next(iter(bucket.items()))
+        if scalar is None and number == 1 and not over:
             return vector
-    pairs = list(bucket)
-    return context.add(
-        LinComb(
-            tuple(bucket[pair] for pair in pairs),
-            tuple(scalar for scalar, _ in pairs),
-            tuple(vector for _, vector in pairs),
-        ),
-        dim,
-    )
+    scalars, vectors, over = zip(*bucket, strict=True)
+    parts = tuple(bucket.values()), scalars, vectors
+    return context.add(Total(*parts, over) if any(over) else LinComb(*parts), dim)
 
 
 def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -293,16 +346,31 @@ def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
     return value.shift(power if constant is None else constant)
 
 
+def _rename(node: Rename, ref: Ref, values: list[Any], context: Context) -> Value:
+    new = dict(node.names)
+
+    def moved(item: LRef) -> LRef:
+        names = tuple((old, new[old]) for old, _ in context.axes[item] if old in new)
+        return context.add(Rename(item, names), context.dims[item]) if names else item
+
+    value: Value = values[node.of]
+    terms = tuple((power, moved(item)) for power, item in value.terms)
+    return Series(terms, value.rest, value.soft, value.drift)
+
+
 _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Data: _data,
     Input: _input,
-    MatMul: _matmul,
-    Nonlin: _nonlin,
-    LinComb: _lincomb,
-    Moment: moment,
+    MatMul: by_class(_matmul),
+    Nonlin: by_class(_nonlin),
+    LinComb: by_class(_lincomb),
+    Moment: by_class(moment),
     OuterNonlin: outer,
-    Scale: _scale,
+    Rename: by_class(_rename),
+    Scale: by_class(_scale),
+    Stack: stacked,
 }
+_GAPS = {RowNonlin: "its cells are functions of all cells of a row, each with a law of its own."}
 
 
 def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:
@@ -313,4 +381,6 @@ def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:
     return Series((), UNBOUNDED)
 
 
-LIMIT_RULES: Rules[Any, Context] = Rules("limit", _TABLE, lost=_lost)
+LIMIT_RULES: Rules[Any, Context] = Rules(
+    "limit", _TABLE, _GAPS, level=Level.BLOCKS, lost=_lost
+)
