@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from tpcalc.engine.draws import STOCK
@@ -159,20 +160,22 @@ class Runner:
                     done[0] += 1
 
         def job(bundle: Sequence[Sequence[int]]) -> list[Outcome]:
-            try:
+            space = None
+            with suppress(queue.Empty):
                 space = spaces.get_nowait()
-            except queue.Empty:
-                space = Workspace(schedule, setting, size)
-            filled = [*bundle, *([bundle[-1]] * (size - len(bundle)))]  # the last one may be short
+            if space is None or space.replicates != len(bundle):  # the last one may be short
+                space = None
+                space = Workspace(schedule, setting, len(bundle))
             try:
-                outcomes = space.run(filled, tick)
+                outcomes = space.run(bundle, tick)
             except Exploded:
-                if size == 1:
+                if len(bundle) == 1:
                     raise
-                single = Workspace(schedule, setting)  # which one it is is said as if run alone
-                outcomes = [single.run([seed], tick)[0] for seed in bundle]
+                space = None
+                space = Workspace(schedule, setting)  # which one it is is said as if run alone
+                outcomes = [space.run([seed], tick)[0] for seed in bundle]
             spaces.put(space)
-            return outcomes[: len(bundle)]
+            return outcomes
 
         bundles = [seeds[start : start + size] for start in range(0, len(seeds), size)]
         total = len(bundles) * max(len(schedule.script.instructions), 1)
