@@ -317,7 +317,9 @@ class FiniteMatrix(_Matrix):
         count, block = int(push.new.max()), side.output.block
         spread = math.sqrt(side.space.ratio)
         work = self._buffers(transpose, count)
-        overlaps = other.e.dots(self._rows(push, transpose), push.new) if other.rows else None
+        overlaps = None
+        if other.rows:
+            overlaps = other.e.dots_with(side.q.store, push.before, push.new)
         for m, replicate, _ in push.places():
             part = _part(work[m].reshape(-1, block), replicate, side.output)
             self._draws[transpose].fill(part, spread, replicate)
@@ -329,16 +331,6 @@ class FiniteMatrix(_Matrix):
         for m, replicate, row in push.places():
             image = _part(work[m].reshape(-1, block), replicate, side.output)
             side.e.row_view(row, replicate)[:] = image
-
-    def _rows(self, push: Push, transpose: bool) -> list[Vector]:
-        """New directions of a side as they lie in memory, copied to buffers."""
-        side = self.side(transpose)
-        vectors = self._buffers(not transpose, int(push.new.max()))
-        for m, replicate, row in push.places():
-            flat = vectors[m].reshape(-1, side.space.block)
-            source = side.q.store.row_view(row, replicate)
-            _part(flat, replicate, side.space)[:] = source
-        return vectors
 
     def _buffers(self, transpose: bool, count: int) -> list[Vector]:
         buffers = self._work[transpose]

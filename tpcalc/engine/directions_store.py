@@ -173,6 +173,12 @@ class Store:
         """Sums over the samples of row i times vector j, shape (replicates, rows, B)."""
         return kernels.dots(self._data, self.counts, vectors, used=used)[0]
 
+    def dots_with(
+        self, other: Store, first: NDArray[np.int64], used: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The same with rows ``first``, ... of another store, ``used`` of each replicate."""
+        return kernels.dots_with_rows(self._data, self.counts, other.data, first, used)
+
     def raw_coefficients(self, coefficients: Vector) -> Vector:
         """Coefficients on the rows as they lie in memory: here the same ones."""
         return coefficients

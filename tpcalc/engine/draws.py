@@ -79,6 +79,10 @@ class PlainDraws:
                 self.fill(row[r * blocks : (r + 1) * blocks], scale, r)
             return
         place, stock = int(places[0]), self._stock[own]
+        if scale == 1 and stock.shape[1] == 1 and row.flags.c_contiguous and row.size == stock.size:
+            for rows, part in zip(self._rows[own], row.reshape(stock.shape), strict=True):
+                rows.standard_normal(out=part)  # without a copy
+            return
         if place == stock.shape[1]:
             place = 0
             for rows, values in zip(self._rows[own], stock, strict=True):

@@ -57,7 +57,7 @@ from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Outcome", "Workspace"]
 
-CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
+CHUNK = 2**15  # samples handled at once by coordinatewise functions: a few arrays fit in cache
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
 

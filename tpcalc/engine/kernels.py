@@ -26,7 +26,18 @@ from tpcalc.errors import EvaluationError
 # (every one ends with a sum over a register), two rows at once fetch twice as much.
 DOT_CHUNK, SUM_CHUNK, PAIR_CHUNK = 2048, 1024, 512
 
-__all__ = ["Raw", "Term", "addresses", "axpy", "combine", "dot", "dots", "residual", "total"]
+__all__ = [
+    "Raw",
+    "Term",
+    "addresses",
+    "axpy",
+    "combine",
+    "dot",
+    "dots",
+    "dots_with_rows",
+    "residual",
+    "total",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -89,15 +100,49 @@ def dots(
         ``sum row_i x_j``, shape (replicates, rows, B), and ``sum x_i x_j``, shape
         (replicates, B, B) (zeros unless asked).
     """
-    replicates, columns = len(rows), len(vectors)
+    replicates, stride = len(rows), 8 * data.shape[0] * data.shape[2]
+    places = addresses(data, vectors) + stride // replicates * np.arange(replicates)[:, None]
+    if used is None:
+        used = np.full(replicates, len(vectors))
+    return _dots(data, rows, places, 1, used, raw, gram)
+
+
+def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
+    """Sums over the samples of rows times rows of another store.
+
+    Args:
+        data: Block layout.
+        rows: How many rows, from the first, of each replicate.
+        others: The other store, over the same space.
+        first: Its first row that is taken, of each replicate.
+        used: How many rows of it are taken.
+
+    Returns:
+        Shape (replicates, rows, largest of ``used``).
+    """
+    if others.dtype != np.float64:
+        low = int(first.min())
+        others = others[:, low : int((first + used).max())].astype(np.float64)
+        first = first - low
+    count, capacity, block = others.shape
+    start = count // len(rows) * np.arange(len(rows)) * capacity + first
+    start = start[:, None] + np.arange(int(used.max()))
+    places = others.ctypes.data + 8 * block * start
+    return _dots(data, rows, places, capacity, used, None, False)[0]
+
+
+def _dots(
+    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, raw: Raw | None, gram: bool
+) -> tuple[Array, Array]:
+    replicates, columns = places.shape
     out = np.zeros((replicates, int(rows.max()), columns))
     square = np.zeros((replicates, columns, columns))
     if columns or raw is not None:
         raw = Raw.none(replicates) if raw is None else raw
         chunks = tuple(size // data.itemsize for size in (DOT_CHUNK, PAIR_CHUNK, SUM_CHUNK))
         blocks.dots(
-            data, rows, raw.count, raw.factors, raw.inverse, addresses(data, vectors),
-            np.full(replicates, columns) if used is None else used, out, square, gram, chunks,
+            data, rows, raw.count, raw.factors, raw.inverse, places, rows_of, used,
+            out, square, gram, chunks,
         )  # fmt: skip
     return out, square
 
@@ -154,7 +199,6 @@ def combine(
             else Term(one.data, one.coefficients[:, :, :0])
         )
         places = addresses(one.data, outs)
-        addresses(two.data, outs)
         blocks.combine(
             one.data, one.coefficients, two.data, two.coefficients, places, columns,
             add or start > 0, SUM_CHUNK // two.data.itemsize,

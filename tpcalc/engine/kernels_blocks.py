@@ -301,7 +301,7 @@ def _dots_one(
     work = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
-        x, panel = vector[block], data[block]
+        x, panel = vector[block, 0], data[block]
         if gram:
             square += _dot_row(x, x, 0)
         if first == rows:
@@ -333,8 +333,8 @@ def _dots_one(
 
 @loose
 def _dots_many(
-    data: Rows, rows: int, first: int, factors: Array, inverse: Array, addresses: Index, out: Array,
-    square: Array, gram: bool,
+    data: Rows, rows: int, first: int, factors: Array, inverse: Array, addresses: Index,
+    rows_of: int, out: Array, square: Array, gram: bool,
 ) -> None:  # fmt: skip
     """Inner products of all rows with several vectors; finalises raw rows first."""
     count, _, chunks, chunk = data.shape
@@ -348,7 +348,7 @@ def _dots_many(
         if raw:
             _finalise_block(data, block, rows, first, table, factors, inverse)
         for j in range(columns):
-            x[j] = carray(pointer(addresses[j]), (count, chunks, chunk))[block]
+            x[j] = carray(pointer(addresses[j]), (count, rows_of, chunks, chunk))[block, 0]
         if gram:
             for i in range(columns):
                 for j in range(i + 1):
@@ -363,26 +363,25 @@ def _dots_many(
 @loose
 def dots(
     data: Rows, rows: Index, raw: Index, factors: Array, inverse: Array, addresses: Index,
-    used: Index, out: Array, square: Array, gram: bool, chunks: tuple[int, int, int],
+    rows_of: int, used: Index, out: Array, square: Array, gram: bool, chunks: tuple[int, int, int],
 ) -> None:  # fmt: skip
     """Inner products of the rows of each replicate with its vectors; finalises raw rows.
 
+    ``addresses``: of the first samples of each vector, (replicate, column); a vector is a row of a
+    store of ``rows_of`` rows (1: the samples follow one another).
     ``used``: how many of the vectors a replicate has; with none of several it is left alone.
     ``chunks``: samples worked on at once with one column, with one column and a raw row, with more.
     """
     count, capacity, block = data.shape[0] // rows.size, data.shape[1], data.shape[2]
-    stride = 8 * count * block
-    own = addresses.copy()
     for r in range(rows.size):
         if used[r] == 0 and addresses.size > 0:
-            own += stride
             continue
-        part = data[r * count : (r + 1) * count]
+        part, own = data[r * count : (r + 1) * count], addresses[r, : used[r]]
         last, first = rows[r], rows[r] - raw[r]
         if used[r] == 1 and raw[r] <= 1:
             chunk = min(block, chunks[1] if raw[r] else chunks[0])
             shape = (count, capacity, block // chunk, chunk)
-            vector = carray(pointer(own[0]), (count, block // chunk, chunk))
+            vector = carray(pointer(own[0]), (count, rows_of, block // chunk, chunk))
             square[r, 0, 0] = _dots_one(
                 part.reshape(shape), last, first, factors[r, 0], inverse[r, 0], vector, out[r], gram
             )
@@ -390,11 +389,10 @@ def dots(
             chunk = min(block, chunks[2])
             shape = (count, capacity, block // chunk, chunk)
             _dots_many(
-                part.reshape(shape), last, first, factors[r], inverse[r], own[: used[r]],
+                part.reshape(shape), last, first, factors[r], inverse[r], own, rows_of,
                 out[r], square[r], gram,
             )  # fmt: skip
         raw[r] = 0
-        own += stride
 
 
 @loose

@@ -23,7 +23,7 @@ Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
 OVERHEAD = 1.1
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
-BUNDLE = 2**25  # bytes of the replicates that are run side by side: about what caches hold
+BUNDLE = 3 * 2**24  # bytes of the replicates that are run side by side
 WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
 
 
