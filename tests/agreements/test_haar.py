@@ -107,7 +107,7 @@ def applied(matrix: HaarMatrix, vector: Array, transpose: bool) -> Array:
     source, target = matrix.side(transpose), matrix.side(not transpose)
     padded, out = source.space.zeros(), target.space.zeros()
     padded[: source.space.size] = vector
-    materialise(out, [(target.q, matrix.multiply([padded], transpose).echo[0])])
+    materialise(out, [(target.q, matrix.multiply([padded], transpose).echo[:, 0])])
     return out[: target.space.size].copy()
 
 

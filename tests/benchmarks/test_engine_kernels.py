@@ -55,17 +55,22 @@ def make(rows, samples, dtype, columns):
 
 
 def run_dots(data, vectors, _):
-    return lambda: kernels.dots(data, data.shape[1], vectors)
+    return lambda: kernels.dots(data, np.array([data.shape[1]]), vectors)
 
 
 def run_dots_and_finalise(data, vectors, _):
     rows, raw = data.shape[1], len(vectors)
-    pending = kernels.Pending(rows - raw, np.zeros((raw, rows)), np.ones(raw))
-    return lambda: kernels.dots(data, rows, vectors, pending)
+    factors, inverse = np.zeros((1, raw, rows)), np.ones((1, raw))
+
+    def run():  # rows that are raw each time
+        pending = kernels.Raw(np.array([raw]), factors, inverse)
+        kernels.dots(data, np.array([rows]), vectors, pending)
+
+    return run
 
 
 def run_combine(data, vectors, table):
-    return lambda: kernels.combine(vectors, [kernels.Term(data, table)])
+    return lambda: kernels.combine(vectors, [kernels.Term(data, table[None])])
 
 
 PASSES = {"dots": run_dots, "dots+finalise": run_dots_and_finalise, "combine": run_combine}
@@ -127,10 +132,10 @@ def test_products(benchmark, read_rate, samples, storage):
         def __init__(self, row):
             self.row = row.reshape(-1, BLOCK)
 
-        def fill(self, row, scale=1.0):
+        def fill(self, row, scale=1.0, replicate=None):
             row[:] = self.row
 
-        def scalar(self):
+        def scalar(self, replicate=0):
             return 0.0
 
     out = space.zeros()
@@ -141,7 +146,7 @@ def test_products(benchmark, read_rate, samples, storage):
             transpose = bool(index % 2)
             product = matrix.multiply([x], transpose)
             side, other = matrix.side(transpose), matrix.side(not transpose)
-            materialise(out, [(side.e, product.coords[0]), (other.q, product.echo[0])])
+            materialise(out, [(side.e, product.coords[:, 0]), (other.q, product.echo[:, 0])])
 
     seconds = best(run, 5)
     benchmark.pedantic(run, rounds=3)

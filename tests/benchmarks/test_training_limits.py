@@ -17,9 +17,10 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.engine import kernels
-from tpcalc.engine.execute import Setting, Workspace
+from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Multiply
 from tpcalc.engine.schedule import Plan, plan
+from tpcalc.engine.setting import Setting
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.limit.derive import derive
 
@@ -83,9 +84,9 @@ def test_bandwidth_share(steps: int, log2: int, benchmark: Any) -> None:
     """Share of the read rate of the same run (four-read model, one thread, float64)."""
     found = planned(run_of(steps))
     space = Workspace(found, Setting("limit", 2**log2))
-    space.run((0,))
+    space.run([(0,)])
     rate = read_rate()
-    benchmark.pedantic(lambda: space.run((1,)), rounds=5)
+    benchmark.pedantic(lambda: space.run([(1,)]), rounds=5)
     rate = max(rate, read_rate())
     best = benchmark.stats.stats.min
     share = four_reads(found, 2**log2) / best / rate
@@ -98,9 +99,9 @@ def particle_error(
 ) -> tuple[float, float]:
     """RMSE of f_t for single replicates, and CPU seconds of one."""
     space = Workspace(planned(program), Setting("limit", samples))
-    space.run((1,))
+    space.run([(1,)])
     start = time.process_time()
-    runs = [space.run((77, r)).scalars[-steps:] for r in range(12)]
+    runs = [space.run([(77, r)])[0].scalars[-steps:] for r in range(12)]
     cpu = (time.process_time() - start) / 12
     return float(np.sqrt(np.mean((np.array(runs) - truth) ** 2))), cpu
 

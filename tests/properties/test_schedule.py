@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tpcalc.engine.execute import Setting, Workspace
+from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
@@ -37,6 +37,7 @@ from tpcalc.engine.instructions import (
     vector_outputs,
 )
 from tpcalc.engine.schedule import plan
+from tpcalc.engine.setting import Setting
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.tape import evaluate
 
@@ -264,7 +265,7 @@ def test_the_engine_computes_what_the_script_says(width: int) -> None:
     for seed in range(30):
         made = returning_all(script(seed))
         planned = plan(made).script
-        outcome = Workspace(plan(made), Setting("finite", width, tolerance=1e-10)).run((seed,))
+        outcome = Workspace(plan(made), Setting("finite", width, tolerance=1e-10)).run([(seed,)])[0]
         vectors = dict(zip(made.vectors, outcome.vectors, strict=True))
         scalars = dict(zip(made.results, outcome.scalars, strict=True))
         pairs: dict[tuple[str, bool], list[tuple[Any, Any]]] = {}
@@ -308,10 +309,27 @@ def test_arrays_that_are_used_again_change_nothing(mode: Any) -> None:
     for seed in range(60):
         made = script(seed)
         setting = Setting(mode, 64, tolerance=1e-10)
-        kept = Workspace(plan(returning_all(made)), setting).run((seed,)).scalars
+        kept = Workspace(plan(returning_all(made)), setting).run([(seed,)])[0].scalars
         space = Workspace(plan(made), setting)
-        np.testing.assert_allclose(space.run((seed,)).scalars, kept, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(space.run([(seed,)])[0].scalars, kept, rtol=1e-6, atol=1e-7)
         assert not space._vectors
         for name, pool in space._pools.items():
             work = 4  # for anything but registers
             assert len(pool._free) <= space.plan.peak_dense.get(name, work) - work, (seed, name)
+
+
+@pytest.mark.parametrize("mode", ["finite", "limit"])
+@pytest.mark.parametrize("width", [8, 64, 1024])
+def test_a_replicate_has_the_same_bits_alone_and_in_a_bundle(width: int, mode: Any) -> None:
+    """Whatever the others are: vectors and scalars, spaces that are exhausted included."""
+    for seed in range(25):
+        made = plan(returning_all(script(seed)))
+        setting = Setting(mode, width, tolerance=1e-10)
+        seeds = [(seed, replicate) for replicate in range(5)]
+        single = Workspace(made, setting)
+        alone = [single.run([one])[0] for one in seeds]
+        for found, own in zip(Workspace(made, setting, 5).run(seeds), alone, strict=True):
+            assert found.scalars == own.scalars
+            assert found.min_ratio == own.min_ratio
+            for vector, other in zip(found.vectors, own.vectors, strict=True):
+                np.testing.assert_array_equal(vector, other)

@@ -10,6 +10,8 @@ A product is four reads: ``multiply`` reads q of its own side and e of the other
 coefficients; ``materialise`` then reads e of the own side and q of the other one. Because a product
 is returned as coefficients, sums of products and weight updates are sums of coefficient rows, and
 one ``materialise`` at the end forms the vector.
+
+Spaces may have many replicates: independent matrices that take the same products, one call for all.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tpcalc.engine.directions_basis import Added, Basis
+from tpcalc.engine.directions_basis import Basis, Push
 from tpcalc.engine.directions_store import SampleSpace, Store, Vector, accumulate, materialise
 from tpcalc.engine.draws import Draws
 from tpcalc.errors import EvaluationError, Exploded
@@ -47,11 +49,11 @@ class Product:
     other side. They stay valid when directions are added later (missing ones count as 0).
 
     Args:
-        coords: Coefficients on this side's ``e``, shape (B, rows of this side after the call);
-            these are also the coordinates of x_j in this side's ``q``, so that
-            (1/N) x_j·x_k = coords[j]·coords[k] up to the tolerance.
-        echo: Coefficients on the other side's ``q``, shape (B, rows of the other side): the
-            correction term of the limit. A finite matrix has no columns here.
+        coords: Coefficients on this side's ``e``, shape (replicates, B, rows of this side after
+            the call); these are also the coordinates of x_j in this side's ``q``, so that
+            (1/N) x_j·x_k = coords[r, j]·coords[r, k] up to the tolerance.
+        echo: Coefficients on the other side's ``q``, shape (replicates, B, rows of the other
+            side): the correction term of the limit. A finite matrix has no columns here.
     """
 
     coords: NDArray[np.float64]
@@ -81,16 +83,17 @@ class MatrixSide:
     ) -> None:
         self.space = space
         self.output = output
-        self.q = Basis(space.size, capacity, dtype, space.block, tolerance)
-        self.e = Store(output.size, capacity, dtype, output.block)
+        replicates = space.replicates
+        self.q = Basis(space.size, capacity, dtype, space.block, tolerance, replicates)
+        self.e = Store(output.size, capacity, dtype, output.block, replicates)
 
     @property
     def rows(self) -> int:
-        """Number of directions."""
+        """Number of directions (the largest, where replicates differ)."""
         return self.q.rows
 
     def raw_coefficients(self, coefficients: Vector) -> Vector:
-        """Coefficients (B, k) on ``q`` as they apply to its rows in memory."""
+        """Coefficients (replicates, B, k) on ``q`` as they apply to its rows in memory."""
         return self.q.raw_coefficients(coefficients)
 
     def clear(self) -> None:
@@ -117,8 +120,7 @@ class _Matrix:
             raise EvaluationError(
                 f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
             )
-        if row_space.block != col_space.block:
-            raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
+        check_spaces(row_space, col_space)
         dtype = np.dtype(storage)
         self.forward = MatrixSide(col_space, row_space, capacity_forward, dtype, tolerance)
         self.transposed = MatrixSide(row_space, col_space, capacity_transposed, dtype, tolerance)
@@ -129,9 +131,14 @@ class _Matrix:
         return self.transposed if transpose else self.forward
 
     @property
+    def min_ratios(self) -> Vector:
+        """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
+        return np.minimum(self.forward.q.min_ratios, self.transposed.q.min_ratios)
+
+    @property
     def min_ratio(self) -> float:
-        """The smallest accepted residual, as a part of its vector (1.0 before any product)."""
-        return min(self.forward.q.min_ratio, self.transposed.q.min_ratio)
+        """The smallest of them."""
+        return float(self.min_ratios.min())
 
     def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
         """Forget all directions and keep the memory, for the next replicate."""
@@ -168,15 +175,15 @@ class LimitMatrix(_Matrix):
 
     Example:
         >>> from tpcalc.engine.draws import SobolDraws
-        >>> space, draws = SampleSpace(4096), SobolDraws(2, 12, seed=0)
+        >>> space, draws = SampleSpace(4096), SobolDraws(2, 12, 0)
         >>> matrix = LimitMatrix(space, space, 1, 1, draws, draws)
         >>> v, x, y = (space.zeros() for _ in range(3))
         >>> v[:] = 1.0
         >>> product = matrix.multiply([v], transpose=True)
-        >>> materialise(x, [(matrix.transposed.e, product.coords[0])])
+        >>> materialise(x, [(matrix.transposed.e, product.coords[:, 0])])
         >>> product = matrix.multiply([x])
-        >>> terms = [(matrix.forward.e, product.coords[0]), (matrix.transposed.q, product.echo[0])]
-        >>> materialise(y, terms)
+        >>> coords, echo = product.coords[:, 0], product.echo[:, 0]
+        >>> materialise(y, [(matrix.forward.e, coords), (matrix.transposed.q, echo)])
         >>> round(float(v @ y) / 4096, 2)  # (1/n) v·W W^T v
         1.0
     """
@@ -206,7 +213,7 @@ class LimitMatrix(_Matrix):
 
         Returns:
             Coefficients of the products. Form a vector with
-            ``materialise(out, [(side.e, coords[j]), (other.q, echo[j])])``, where
+            ``materialise(out, [(side.e, coords[:, j]), (other.q, echo[:, j])])``, where
             ``side = matrix.side(transpose)`` and ``other = matrix.side(not transpose)``.
 
         Raises:
@@ -216,11 +223,12 @@ class LimitMatrix(_Matrix):
         side, other = self.side(transpose), self.side(not transpose)
         push = side.q.push(vectors)
         spread = math.sqrt(side.space.ratio)
-        for _ in push.added:
-            row = side.e.reserve()
-            self._draws[transpose].fill(side.e.row_view(row), spread)
+        side.e.reserve(push.new)
+        for _, replicate, row in push.places():
+            self._draws[transpose].fill(side.e.row_view(row, replicate), spread, replicate)
         factor = side.space.ratio / (side.output.ratio * side.space.size)
-        return Product(push.coords, _finite(other.e.dots(vectors).T * factor))
+        echo = other.e.dots(vectors).transpose(0, 2, 1) * factor
+        return Product(push.coords, _finite(echo))
 
 
 class FiniteMatrix(_Matrix):
@@ -246,12 +254,12 @@ class FiniteMatrix(_Matrix):
 
     Example:
         >>> from tpcalc.engine.draws import PlainDraws
-        >>> space, draws = SampleSpace(5), PlainDraws(5, seed=0)
+        >>> space, draws = SampleSpace(5), PlainDraws(5, 0)
         >>> matrix = FiniteMatrix(space, space, 1, 1, draws, draws)
         >>> x, y, image, back = (space.zeros() for _ in range(4))
         >>> x[:5], y[:5] = 1.0, range(5)
-        >>> materialise(image, [(matrix.forward.e, matrix.multiply([x]).coords[0])])
-        >>> materialise(back, [(matrix.transposed.e, matrix.multiply([y], True).coords[0])])
+        >>> materialise(image, [(matrix.forward.e, matrix.multiply([x]).coords[:, 0])])
+        >>> materialise(back, [(matrix.transposed.e, matrix.multiply([y], True).coords[:, 0])])
         >>> bool(abs(y @ image - back @ x) < 1e-12)  # y·(W x) = (W^T y)·x
         True
     """
@@ -277,8 +285,8 @@ class FiniteMatrix(_Matrix):
                 f"the two spaces of a matrix belong to the widths {widths[0]:g} and {widths[1]:g}.",
                 hint="The ratio of a space at finite width n is its size divided by n.",
             )
-        # known[i, p] = q'_p·W q_i, by direction of W and of W^T
-        self._known = np.zeros((capacity_forward, capacity_transposed))
+        # known[r, i, p] = q'_p·W q_i, by direction of W and of W^T
+        self._known = np.zeros((row_space.replicates, capacity_forward, capacity_transposed))
         self._work: dict[bool, list[Vector]] = {False: [], True: []}
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
@@ -290,7 +298,7 @@ class FiniteMatrix(_Matrix):
 
         Returns:
             Coefficients of the products. Form a vector with
-            ``materialise(out, [(matrix.side(transpose).e, coords[j])])``.
+            ``materialise(out, [(matrix.side(transpose).e, coords[:, j])])``.
 
         Raises:
             Exploded: If a vector holds infinities or NaN.
@@ -298,35 +306,53 @@ class FiniteMatrix(_Matrix):
         """
         side = self.side(transpose)
         push = side.q.push(vectors)
-        if push.added:
-            self._reveal(push.added, transpose)
-        return Product(push.coords, np.zeros((len(vectors), 0)))
+        if push.new.any():
+            self._reveal(push, transpose)
+        return Product(push.coords, np.zeros((len(push.coords), len(vectors), 0)))
 
-    def _reveal(self, added: Sequence[Added], transpose: bool) -> None:
+    def _reveal(self, push: Push, transpose: bool) -> None:
         """Images of new directions, given everything that both sides know."""
         side, other = self.side(transpose), self.side(not transpose)
-        known = self._known.T if transpose else self._known
-        count, size = other.rows, side.output.size
-        overlaps = other.e.dots([new.source for new in added])
-        for column, new in enumerate(added):
-            older = known[: new.row, :count]
-            known[new.row, :count] = (overlaps[:, column] - new.factor @ older) * new.inverse
-        work = self._buffers(transpose, len(added))
+        known = self._known.transpose(0, 2, 1) if transpose else self._known
+        count, block = int(push.new.max()), side.output.block
         spread = math.sqrt(side.space.ratio)
-        for fresh in work:
-            self._draws[transpose].fill(fresh.reshape(-1, side.output.block), spread)
-        if count:
-            first = added[0].row
-            target = known[first : first + len(added), :count] / size
-            accumulate(work, [(other.q, target - other.q.dots(work).T / size)])
-        for image in work:
-            side.e.append(image)
+        work = self._buffers(transpose, count)
+        overlaps = None
+        if other.rows:
+            overlaps = other.e.dots_with(side.q.store, push.before, push.new)
+        for m, replicate, _ in push.places():
+            part = _part(work[m].reshape(-1, block), replicate, side.output)
+            self._draws[transpose].fill(part, spread, replicate)
+        if overlaps is not None:
+            target = other.q.dots(work, push.new).transpose(0, 2, 1).copy()
+            side.q.reveal(known, overlaps, push, other.q.counts, target, side.output.size)
+            accumulate(work, [(other.q, target)], push.new)
+        side.e.reserve(push.new)
+        for m, replicate, row in push.places():
+            image = _part(work[m].reshape(-1, block), replicate, side.output)
+            side.e.row_view(row, replicate)[:] = image
 
     def _buffers(self, transpose: bool, count: int) -> list[Vector]:
         buffers = self._work[transpose]
         while len(buffers) < count:
             buffers.append(self.side(transpose).output.zeros())
         return buffers[:count]
+
+
+def check_spaces(row_space: SampleSpace, col_space: SampleSpace) -> None:
+    """Refuse spaces that no matrix lies between."""
+    if row_space.block != col_space.block:
+        raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
+    if row_space.replicates != col_space.replicates:
+        raise EvaluationError("the two spaces of a matrix have different numbers of replicates.")
+
+
+def _part(blocks: Vector, replicate: int | None, space: SampleSpace) -> Vector:
+    """The blocks of one replicate, or of all."""
+    if replicate is None:
+        return blocks
+    count = space.padded // space.block
+    return blocks[replicate * count : (replicate + 1) * count]
 
 
 def _finite(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:

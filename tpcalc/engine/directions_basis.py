@@ -3,26 +3,26 @@
 Gram-Schmidt in coordinates: a vector is known by its inner products with the directions, its
 residual by Pythagoras; the new direction is stored raw and finalised by the next pass that reads
 the basis, which costs no pass of its own. Where a vector nearly lies in the span, that would lose
-orthogonality; there the residual is formed and projected once more (one pass).
+orthogonality; there the residual is formed and projected once more (one pass). Replicates grow side
+by side; where one of them needs such a residual it is done for that one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tpcalc.engine import kernels
-from tpcalc.engine.directions_store import Store, Vector
+from tpcalc.engine import kernels, kernels_growth
+from tpcalc.engine.directions_store import Store, Vector, full_store
 from tpcalc.errors import Exploded
 
-__all__ = ["Added", "Basis", "Push"]
+__all__ = ["Basis", "Push"]
 
-NEAR = 0.01  # residual^2 / |x|^2 below which the residual is formed and projected again
 # Rounding of one inner product, and what deviation from orthogonality is allowed, for each storage.
 ROUNDING = {8: 2e-16, 4: 2e-9}
 DEVIATION = {8: 1e-11, 4: 1e-5}
@@ -30,41 +30,35 @@ FLOOR = {8: 1e-13, 4: 2e-6}  # of the tolerance: a repeated vector leaves this m
 AMPLIFICATION = 1e4  # of rounding errors in combinations of raw rows
 SMALL, LARGE = 1e-280, 1e280  # squares outside are formed after scaling
 
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """How a direction came about: ``q = (source - sum_i factor_i q_i) * inverse``.
-
-    Args:
-        row: Its number.
-        column: Which of the pushed vectors brought it.
-        source: The vector, or its residual where that was formed.
-        factor: Coefficients on the earlier directions, shape (row,).
-        inverse: One over the length of the residual.
-    """
-
-    row: int
-    column: int
-    source: Vector
-    factor: NDArray[np.float64]
-    inverse: float
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Coordinates of the pushed vectors, shape (B, rows after the push), and what was added."""
+    """What a push found.
+
+    Args:
+        coords: Coordinates of the pushed vectors, shape (replicates, B, rows after the push).
+        before: Number of directions before, of each replicate.
+        new: How many were added.
+        columns: Which of the pushed vectors brought new direction m, shape (replicates, B).
+    """
 
     coords: NDArray[np.float64]
-    added: tuple[Added, ...]
+    before: Counts
+    new: Counts
+    columns: Counts
 
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """The vectors of one push, their coordinates so far, their inner products (averages)."""
-
-    vectors: Sequence[Vector]
-    coords: NDArray[np.float64]
-    gram: NDArray[np.float64]
+    def places(self) -> Iterator[tuple[int, int | None, int]]:
+        """New directions in order: number, replicate (None: all of them alike), row."""
+        first = int(self.before[0])
+        if (self.before == first).all() and (self.new == self.new[0]).all():
+            for m in range(int(self.new[0])):
+                yield m, None, first + m
+        else:
+            for r, (row, count) in enumerate(zip(self.before, self.new, strict=True)):
+                for m in range(int(count)):
+                    yield m, r, int(row) + m
 
 
 class Basis:
@@ -77,10 +71,12 @@ class Basis:
         block: Samples in a block.
         tolerance: Residuals below this part of their vector add no direction (at least the
             rounding of the storage counts: 1e-13, or 2e-6 in single precision).
+        replicates: Independent bases.
 
     Attributes:
         store: The rows; the newest ones may be raw (see ``finalise``).
-        min_ratio: Smallest accepted residual as a part of its vector (1.0 at the start).
+        min_ratios: Smallest accepted residual as a part of its vector (1.0 at the start), for each
+            replicate.
 
     Source: Smoktunowicz, Barlow and Langou, A note on the error analysis of classical Gram-Schmidt
     (2006): with the Pythagorean residual the loss of orthogonality is bounded by the squared
@@ -91,7 +87,7 @@ class Basis:
         >>> x = np.zeros(512)
         >>> x[:4] = [1.0, 1.0, 1.0, 1.0]
         >>> basis.push([x, 2 * x]).coords.tolist()
-        [[1.0], [2.0]]
+        [[[1.0], [2.0]]]
     """
 
     def __init__(
@@ -101,34 +97,55 @@ class Basis:
         dtype: DTypeLike = np.float64,
         block: int = 512,
         tolerance: float = 1e-5,
+        replicates: int = 1,
     ) -> None:
-        self.store = Store(size, capacity, dtype, block)
+        self.store = Store(size, capacity, dtype, block, replicates)
         entry = self.store.data.itemsize
         self.tolerance = max(tolerance, FLOOR[entry])
-        self._rounding = ROUNDING[entry]
-        self._deviation = DEVIATION[entry]
+        self._limits = (self.tolerance, ROUNDING[entry], DEVIATION[entry])
         self._work = np.zeros(0)
-        self.clear()
+        # Inverse of the triangular factor of the (normalised) vectors, and its largest column^2.
+        self._triangle = np.zeros((replicates, capacity, capacity))
+        self._growth = np.ones(replicates)
+        self.min_ratios = np.ones(replicates)
+        self._make_raw(1)
+
+    def _make_raw(self, count: int) -> None:
+        """Room for as many raw rows."""
+        replicates, capacity = self.store.replicates, self.store.capacity
+        self._raw = kernels.Raw(
+            np.zeros(replicates, np.int64),
+            np.zeros((replicates, count, capacity)),
+            np.ones((replicates, count)),
+        )
+        self._blown = np.zeros((replicates, count))  # how much a raw row enlarges rounding errors
 
     def clear(self) -> None:
         """Forget all directions, keep the memory."""
         self.store.clear()
-        self.min_ratio = 1.0
-        self._raw: list[tuple[NDArray[np.float64], float]] = []  # (factor, inverse) of raw rows
-        self._blown: list[float] = []  # how much a raw row enlarges rounding errors
-        # Inverse of the triangular factor of the (normalised) vectors, and its largest column^2.
-        self._triangle = np.zeros((16, 16))
-        self._growth = 1.0
+        self.min_ratios[:] = 1.0
+        self._growth[:] = 1.0
+        self._raw.count[:] = 0
+
+    @property
+    def counts(self) -> Counts:
+        """Number of directions, for each replicate."""
+        return self.store.counts
 
     @property
     def rows(self) -> int:
-        """Number of directions."""
+        """Number of directions (the largest, where replicates differ)."""
         return self.store.rows
 
     @property
     def size(self) -> int:
         """Number of samples."""
         return self.store.size
+
+    @property
+    def min_ratio(self) -> float:
+        """The smallest accepted residual of all replicates, as a part of its vector."""
+        return float(self.min_ratios.min())
 
     @property
     def data(self) -> NDArray[Any]:
@@ -144,50 +161,43 @@ class Basis:
         finalised in order to be read.
 
         Args:
-            coefficients: Shape (B, k), k at most the number of rows.
+            coefficients: Shape (replicates, B, k), k at most the number of rows.
         """
-        count = coefficients.shape[1]
-        first = self.rows - len(self._raw)
-        if count <= first:
+        raw = self._raw
+        if not raw.count.any():
             return coefficients
         out = coefficients.copy()
-        for row in range(count - 1, first - 1, -1):
-            factor, inverse = self._raw[row - first]
-            out[:, row] *= inverse
-            out[:, :row] -= np.multiply.outer(out[:, row], factor)
+        kernels_growth.on_raw_rows(out, self.counts, raw.count, raw.factors, raw.inverse)
         return out
 
-    def dots(self, vectors: Sequence[Vector]) -> NDArray[np.float64]:
-        """Sums over the samples of direction i times vector j, shape (rows, B)."""
-        return self._dots(vectors, gram=False)[0]
+    def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> NDArray[np.float64]:
+        """Sums over the samples of direction i times vector j, shape (replicates, rows, B)."""
+        return kernels.dots(self.data, self.counts, vectors, self._raw, used=used)[0]
 
     def finalise(self) -> None:
         """Finalise raw rows now, in a pass of its own."""
-        if self._raw:
-            self._dots([], gram=False)
+        if self._raw.count.any():
+            self.dots([])
 
-    def _pending(self) -> kernels.Pending | None:
-        if not self._raw:
-            return None
-        rows = self.rows
-        factors = np.zeros((len(self._raw), rows))
-        for m, (factor, _) in enumerate(self._raw):
-            factors[m, : len(factor)] = factor
-        return kernels.Pending(
-            rows - len(self._raw), factors, np.array([inverse for _, inverse in self._raw])
-        )
-
-    def _done(self) -> None:
-        self._raw, self._blown = [], []
-
-    def _dots(self, vectors: Sequence[Vector], gram: bool) -> tuple[Vector, Vector]:
-        found = kernels.dots(self.data, self.rows, vectors, self._pending(), gram)
-        self._done()
-        return found
+    def reveal(
+        self,
+        known: NDArray[np.float64],
+        overlaps: NDArray[np.float64],
+        push: Push,
+        others: Counts,
+        target: NDArray[np.float64],
+        size: int,
+    ) -> None:
+        """``kernels_growth.reveal`` for the rows of a push."""
+        raw = self._raw
+        kernels_growth.reveal(
+            known, overlaps, push.before, push.new, others, self.counts,
+            raw.count, raw.factors, raw.inverse, target, size,
+        )  # fmt: skip
 
     # -- growing ---------------------------------------------------------------------------------
 
-    def push(self, vectors: Sequence[Vector]) -> Push:
+    def push(self, vectors: Sequence[Vector], used: Counts | None = None) -> Push:
         """Coordinates of vectors in the basis, which grows where they leave its span.
 
         One pass over the basis for all of them. (1/N) x_j·x_k = coords[j]·coords[k], up to the
@@ -195,133 +205,133 @@ class Basis:
 
         Args:
             vectors: Flat float64 vectors of padded length.
+            used: How many of them each replicate takes (the others count as zero); None: all.
 
         Raises:
             Exploded: A vector holds infinities or NaN.
             EvaluationError: The capacity is used up.
         """
-        before, count = self.rows, len(vectors)
-        overlaps, gram = self._dots(vectors, gram=True)
-        scales = self._scales(vectors, np.diagonal(gram))
+        store, count, before = self.store, len(vectors), self.counts.copy()
+        overlaps, gram = kernels.dots(self.data, self.counts, vectors, self._raw, True, used)
+        scales = self._scales(vectors, np.einsum("rii->ri", gram), used)
         if scales is not None:
-            push = self.push([x / scale for x, scale in zip(vectors, scales, strict=True)])
-            return Push(push.coords * scales[:, None], push.added)
+            lines = (store.replicates, -1)
+            vectors = [
+                (x.reshape(lines) / scale[:, None]).reshape(-1)
+                for x, scale in zip(vectors, scales.T, strict=True)
+            ]
+            scaled = (scales != 1).any(axis=1)  # others keep their bits
+            again, square = kernels.dots(self.data, self.counts, vectors, None, True, used)
+            overlaps[scaled], gram[scaled] = again[scaled], square[scaled]
+        if count > len(self._blown[0]):
+            self._make_raw(count)
         gram /= self.size
-        coords = np.zeros((count, before + count))
-        coords[:, :before] = overlaps.T / self.size
-        batch = _Batch(vectors, coords, gram)
-        added = tuple(new for j in range(count) if (new := self._grow(j, batch)) is not None)
-        if self._blown and max(self._blown) > AMPLIFICATION:
-            self.finalise()
-        return Push(coords[:, : self.rows], added)
+        widest = overlaps.shape[1]
+        coords = np.zeros((store.replicates, count, min(widest + count, store.capacity)))
+        np.divide(overlaps.transpose(0, 2, 1), self.size, out=coords[:, :, :widest])
+        new, columns = np.zeros_like(before), np.zeros((store.replicates, count), np.int64)
+        self._grow(vectors, gram, coords, new, columns)
+        in_use = np.arange(self._blown.shape[1]) < self._raw.count[:, None]
+        for r in np.flatnonzero((in_use & (self._blown > AMPLIFICATION)).any(axis=1)).tolist():
+            rows, raw = self._part(r)
+            kernels.dots(rows, self.counts[r : r + 1], [], raw)
+        coords = coords[:, :, : self.rows]
+        return Push(coords if scales is None else coords * scales[:, :, None], before, new, columns)
+
+    def _part(self, r: int) -> tuple[NDArray[Any], kernels.Raw]:
+        """Rows of one replicate, and what of them is raw."""
+        blocks, own, raw = len(self.data) // self.store.replicates, slice(r, r + 1), self._raw
+        part = kernels.Raw(raw.count[own], raw.factors[own], raw.inverse[own])
+        return self.data[r * blocks : (r + 1) * blocks], part
+
+    def _grow(
+        self, vectors: Sequence[Vector], gram: Vector, coords: Vector, new: Counts, columns: Counts
+    ) -> None:
+        """Add the directions of all columns, and the coordinates of columns on them."""
+        store, raw = self.store, self._raw
+        stopped = np.zeros_like(new)
+        scale, places = np.zeros(columns.shape), kernels.addresses(self.data, vectors)
+        while True:
+            added = new.copy()
+            kernels_growth.grow(
+                gram, coords, self.counts, store.capacity, self._triangle, self._growth,
+                self.min_ratios, self._limits, raw.count, raw.factors, raw.inverse, self._blown,
+                new, columns, scale, stopped,
+            )  # fmt: skip
+            kernels_growth.append(self.data, self.counts, added, new, columns, scale, places)
+            if stopped.max() < 0:
+                if stopped.min() == kernels_growth.FULL:
+                    raise full_store(store.capacity)
+                return
+            for r in np.flatnonzero(stopped >= 0).tolist():
+                column = int(stopped[r])
+                if self._grow_explicitly(r, column, vectors, gram[r], coords[r]):
+                    columns[r, new[r]] = column
+                    new[r] += 1
+                stopped[r] += 1
 
     def _scales(
-        self, vectors: Sequence[Vector], squares: NDArray[np.float64]
+        self, vectors: Sequence[Vector], squares: NDArray[np.float64], used: Counts | None
     ) -> NDArray[np.float64] | None:
         """Numbers to divide vectors by, where squares leave the floating-point range."""
-        if all(SMALL < square < LARGE for square in squares.tolist()):
+        if ((squares > SMALL) & (squares < LARGE)).all():
             return None
-        scales = np.ones(len(vectors))
-        for j, (x, square) in enumerate(zip(vectors, squares.tolist(), strict=True)):
-            if not SMALL < square < LARGE:
-                largest = max(float(x.max()), -float(x.min()))
-                if not math.isfinite(largest):
-                    raise Exploded(
-                        f"vector {j} of a matrix product left the floating-point range: it holds "
-                        "infinities or NaN.",
-                        hint="Lower the learning rate or the number of steps.",
-                    )
-                scales[j] = largest if largest > 0 else 1.0
+        scales = np.ones(squares.shape)
+        for r, j in np.argwhere(~((squares > SMALL) & (squares < LARGE))).tolist():
+            if used is not None and j >= used[r]:
+                continue
+            x = vectors[j].reshape(len(squares), -1)[r]
+            largest = max(float(x.max()), -float(x.min()))
+            if not math.isfinite(largest):
+                raise Exploded(
+                    f"vector {j} of a matrix product left the floating-point range: it holds "
+                    "infinities or NaN.",
+                    hint="Lower the learning rate or the number of steps.",
+                )
+            scales[r, j] = largest if largest > 0 else 1.0
         return None if np.all(scales == 1.0) else scales
 
-    def _grow(self, j: int, batch: _Batch) -> Added | None:
-        """Add the direction of column j, if it has one, and the coordinates of later columns."""
-        rows, coords = self.rows, batch.coords
-        square = float(batch.gram[j, j])
-        if square == 0.0:
-            return None
-        norm = math.sqrt(square)
-        mine = coords[j, :rows].copy()
-        left = (square - float(np.dot(mine, mine))) / square
-        doubt = 4 * self._loss(self._growth) + 1e-14
-        if left + doubt < self.tolerance**2:
-            return None
-        column = self._column(mine / norm, left) if left > NEAR else None
-        if column is None:
-            return self._grow_explicitly(j, batch, norm)
-        length = math.sqrt(left) * norm
-        self._extend(column)
-        added = self._append(Added(rows, j, batch.vectors[j], mine, 1 / length), norm)
-        self.min_ratio = min(self.min_ratio, math.sqrt(left))
-        coords[j, rows] = length
-        later = slice(j + 1, len(coords))
-        coords[later, rows] = (batch.gram[later, j] - coords[later, :rows] @ mine) / length
-        return added
-
-    def _grow_explicitly(self, j: int, batch: _Batch, norm: float) -> Added | None:
-        """The same for a vector that nearly lies in the span: form its residual, project again."""
-        rows, coords = self.rows, batch.coords
+    def _grow_explicitly(
+        self, r: int, j: int, vectors: Sequence[Vector], gram: Vector, coords: Vector
+    ) -> bool:
+        """For a vector that nearly lies in the span: form its residual, project again."""
+        data, raw = self._part(r)
+        rows, samples = int(self.counts[r]), len(vectors[j]) // self.store.replicates
+        part = slice(r * samples, (r + 1) * samples)
         if not len(self._work):
-            self._work = np.zeros(len(batch.vectors[j]))
-        source, factor = batch.vectors[j], coords[j, :rows].copy()
+            self._work = np.zeros(samples)
+        norm = math.sqrt(gram[j, j])
+        source, factor = vectors[j][part], coords[j, :rows].copy()
         coords[j, :rows] = 0.0
         for _ in range(3):
             coords[j, :rows] += factor
-            again, rest = kernels.residual(
-                self.data, rows, source, factor, self._work, self._pending()
-            )
-            self._done()
+            again, rest = kernels.residual(data, rows, source, factor, self._work, raw)
             source, factor, rest = self._work, again / self.size, rest / self.size
             left = rest - float(np.dot(factor, factor))
             if left <= (self.tolerance * norm) ** 2:
-                return None
-            if left > NEAR * rest:
+                return False
+            if left > kernels_growth.NEAR * rest:
                 break
         else:  # rounding errors are all that is left
-            return None
+            return False
+        if rows == self.store.capacity:
+            raise full_store(rows)
         coords[j, :rows] += factor
-        length = math.sqrt(left)
-        self._extend(np.append(np.zeros(rows), 1.0))
-        source = self._work.copy()
-        added = self._append(Added(rows, j, source, factor, 1 / length), math.sqrt(rest))
-        self.min_ratio = min(self.min_ratio, length / norm)
+        length, rest = math.sqrt(left), math.sqrt(rest)
+        self._triangle[r, : rows + 1, rows] = np.append(np.zeros(rows), 1.0)
+        self._triangle[r, rows, :rows] = 0.0
+        np.multiply(
+            source.reshape(-1, self.store.block), 1 / rest,
+            out=data[:, rows], casting="same_kind",
+        )  # fmt: skip
+        self._raw.count[r] = 1  # the pass finalised all others
+        self._raw.factors[r, 0, :rows], self._raw.factors[r, 0, rows:] = factor / rest, 0.0
+        self._raw.inverse[r, 0] = rest / length
+        self._blown[r, 0] = (1.0 + float(np.linalg.norm(factor)) / rest) * rest / length
+        self.min_ratios[r] = min(self.min_ratios[r], length / norm)
+        self.counts[r] += 1
         coords[j, rows] = length
         for i in range(j + 1, len(coords)):
-            overlap = kernels.dot(source, batch.vectors[i]) / self.size
+            overlap = float(kernels.dot(source, vectors[i][part])[0]) / self.size
             coords[i, rows] = (overlap - float(np.dot(factor, coords[i, :rows]))) / length
-        return added
-
-    def _append(self, added: Added, norm: float) -> Added:
-        """Store a raw row, scaled so that single precision can hold it."""
-        row = self.store.reserve()
-        view = self.store.row_view(row)
-        np.multiply(added.source.reshape(view.shape), 1 / norm, out=view, casting="same_kind")
-        factor, inverse = added.factor / norm, norm * added.inverse
-        first = row - len(self._raw)
-        old, new = factor[:first], np.abs(factor[first:])
-        blown = 1.0 + float(np.linalg.norm(old)) + float(np.dot(new, self._blown))
-        self._raw.append((factor, inverse))
-        self._blown.append(blown * inverse)
-        return added
-
-    # -- orthogonality ---------------------------------------------------------------------------
-
-    def _loss(self, growth: float) -> float:
-        """Estimated deviation of the directions from orthogonality."""
-        return 4 * self._rounding * math.sqrt(self.rows + 1) * growth
-
-    def _column(self, mine: NDArray[np.float64], left: float) -> NDArray[np.float64] | None:
-        """The next column of the inverse triangle; None if it would cost too much orthogonality."""
-        rows = len(mine)
-        column = np.append(-(self._triangle[:rows, :rows] @ mine), 1.0) / math.sqrt(left)
-        size = float(np.dot(column, column))
-        return column if self._loss(size) <= self._deviation else None
-
-    def _extend(self, column: NDArray[np.float64]) -> None:
-        count = len(column)
-        if count > len(self._triangle):
-            larger = np.zeros((2 * count, 2 * count))
-            larger[: count - 1, : count - 1] = self._triangle[: count - 1, : count - 1]
-            self._triangle = larger
-        self._triangle[:count, count - 1] = column
-        self._growth = max(self._growth, float(np.dot(column, column)))
+        return True

@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tpcalc.engine.directions import Product
+from tpcalc.engine.directions import Product, check_spaces
 from tpcalc.engine.directions_basis import Basis, Push
 from tpcalc.engine.directions_store import SampleSpace, Store, Vector
 from tpcalc.engine.draws import Draws
@@ -60,8 +60,9 @@ class HaarSide:
     ) -> None:
         self.space = space
         self.output = output
-        self.q = Basis(space.size, capacity, dtype, space.block, tolerance)
-        self.e = Store(output.size, 0, dtype, output.block)
+        replicates = space.replicates
+        self.q = Basis(space.size, capacity, dtype, space.block, tolerance, replicates)
+        self.e = Store(output.size, 0, dtype, output.block, replicates)
 
 
 class HaarMatrix:
@@ -90,12 +91,12 @@ class HaarMatrix:
         >>> from tpcalc.engine.directions import materialise
         >>> from tpcalc.engine.draws import SobolDraws
         >>> large, small = SampleSpace(1024, 1.0), SampleSpace(1024, 0.25)
-        >>> draws = SobolDraws(2, 10, seed=0), SobolDraws(2, 10, seed=1)
+        >>> draws = SobolDraws(2, 10, 0), SobolDraws(2, 10, 1)
         >>> matrix = HaarMatrix("limit", large, small, 2, *draws)
         >>> z, x, back = small.zeros(), large.zeros(), small.zeros()
         >>> z[:] = 1.0
-        >>> materialise(x, [(matrix.side(True).q, matrix.multiply([z]).echo[0])])
-        >>> materialise(back, [(matrix.side(False).q, matrix.multiply([x], True).echo[0])])
+        >>> materialise(x, [(matrix.side(True).q, matrix.multiply([z]).echo[:, 0])])
+        >>> materialise(back, [(matrix.side(False).q, matrix.multiply([x], True).echo[:, 0])])
         >>> bool(np.allclose(back, z))  # W^T W = (rows / n) 1
         True
     """
@@ -115,8 +116,7 @@ class HaarMatrix:
             raise EvaluationError(
                 f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
             )
-        if row_space.block != col_space.block:
-            raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
+        check_spaces(row_space, col_space)
         dtype = np.dtype(storage)
         if tolerance is None:
             tolerance = 1e-5 if law == "limit" else 1e-10
@@ -126,10 +126,11 @@ class HaarMatrix:
         self._draws = {False: draws_rows, True: draws_cols}
         self._tall = row_space.ratio >= col_space.ratio  # whether W itself maps S into L
         # Row i: coordinates of the image of p_i in S, on its directions, and in S'.
-        self._inside = np.zeros((capacity, capacity))
-        self._outside = np.zeros((capacity, capacity))
-        self._hidden = 0  # directions of S' met so far
-        self._least = 1.0
+        replicates = row_space.replicates
+        self._inside = np.zeros((replicates, capacity, capacity))
+        self._outside = np.zeros((replicates, capacity, capacity))
+        self._hidden = [0] * replicates  # directions of S' met so far
+        self._least = np.ones(replicates)
         self._work: dict[bool, list[Vector]] = {False: [], True: []}
 
     @property
@@ -147,9 +148,11 @@ class HaarMatrix:
         return self.transposed if transpose else self.forward
 
     @property
-    def min_ratio(self) -> float:
-        """The smallest accepted residual, as a part of its vector (1.0 before any product)."""
-        return min(self.forward.q.min_ratio, self.transposed.q.min_ratio, self._least)
+    def min_ratios(self) -> Array:
+        """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
+        return np.minimum(
+            self._least, np.minimum(self.forward.q.min_ratios, self.transposed.q.min_ratios)
+        )
 
     def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
         """Forget all directions and keep the memory, for the next replicate."""
@@ -157,7 +160,7 @@ class HaarMatrix:
             side.q.clear()
         self._inside[:] = 0.0
         self._outside[:] = 0.0
-        self._hidden, self._least = 0, 1.0
+        self._hidden[:], self._least[:] = [0] * len(self._hidden), 1.0
         self._draws = {False: draws_rows, True: draws_cols}
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
@@ -183,12 +186,34 @@ class HaarMatrix:
         """W where it is isometric, up to a number."""
         small, large = self._small, self._large
         coords = small.q.push(vectors).coords
-        before, count = large.q.rows, coords.shape[1]
-        found = np.zeros((len(vectors), before + len(vectors)))
+        before = large.q.counts.copy()
+        found = [self._back(r, points) for r, points in enumerate(coords)]
+        fresh = self._fresh(large, np.array([len(rests) for _, rests in found]))
+        for m, replicate, row in fresh.places():
+            for r in range(len(coords)) if replicate is None else (replicate,):
+                count, rest = int(small.q.counts[r]), found[r][1][int(fresh.columns[r, m])]
+                self._inside[r, row, :count] = rest[:count]
+                self._outside[r, row, : self._hidden[r]] = rest[count:]
+        echo = np.zeros((len(coords), len(vectors), large.q.rows))
+        for r, (on, _) in enumerate(found):
+            own, new = int(before[r]), int(fresh.new[r])
+            kept = [*range(own), *(own + int(column) for column in fresh.columns[r, :new])]
+            echo[r, :, : len(kept)] = on[:, kept]
+        return Product(coords, echo * math.sqrt(small.space.ratio))
+
+    def _back(self, r: int, points: Array) -> tuple[Array, list[Array]]:
+        """Coordinates of images on what is known and on what is not: those need new directions."""
+        small, before, count = (
+            self._small,
+            int(self._large.q.counts[r]),
+            int(self._small.q.counts[r]),
+        )
+        hidden = self._hidden[r]
+        found = np.zeros((len(points), before + len(points)))
         rests: list[Array] = []
-        known = np.hstack([self._inside[:before, :count], self._outside[:before, : self._hidden]])
-        for point, on in zip(coords, found, strict=True):
-            rest = np.append(point, np.zeros(self._hidden))
+        known = np.hstack([self._inside[r, :before, :count], self._outside[r, :before, :hidden]])
+        for point, on in zip(points[:, :count], found, strict=True):
+            rest = np.append(point, np.zeros(hidden))
             for _ in range(2):  # once more: what is left must be orthogonal to rounding
                 part = _times(known, rest)
                 on[:before] += part
@@ -201,13 +226,8 @@ class HaarMatrix:
             if length > small.q.tolerance * whole:
                 on[before + len(rests)] = length
                 rests.append(rest / length)
-                self._least = min(self._least, length / whole)
-        kept = [*range(before)]
-        for new in self._fresh(large, len(rests)).added:
-            self._inside[new.row, :count] = rests[new.column][:count]
-            self._outside[new.row, : self._hidden] = rests[new.column][count:]
-            kept.append(before + new.column)
-        return Product(coords, found[:, kept] * math.sqrt(small.space.ratio))
+                self._least[r] = min(self._least[r], length / whole)
+        return found, rests
 
     # -- L to S ------------------------------------------------------------------------------
 
@@ -215,29 +235,41 @@ class HaarMatrix:
         """The transpose of that."""
         small, large = self._small, self._large
         push = large.q.push(vectors)
-        draws = self._fresh(small, len(push.added))
-        rows = {new.column: new.row for new in draws.added}
-        for index, new in enumerate(push.added):
-            inside, outside = self._draw(draws.coords[index], rows.get(index))
-            count, hidden = len(inside), len(outside)
-            inner, outer = self._inside[: new.row, :count], self._outside[: new.row, :hidden]
+        draws = self._fresh(small, push.new)
+        images = np.zeros((len(push.coords), len(vectors), small.q.rows))
+        for r, points in enumerate(push.coords):
+            self._meet(r, push, draws)
+            rows, count = int(large.q.counts[r]), int(small.q.counts[r])
+            own = self._inside[r, :rows, :count]
+            images[r, :, :count] = np.einsum("bi,ij->bj", points[:, :rows], own)
+        return Product(push.coords, images * (large.space.ratio / math.sqrt(small.space.ratio)))
+
+    def _meet(self, r: int, push: Push, draws: Push) -> None:
+        """Images of the new directions of one replicate, from fresh draws."""
+        rows = {
+            int(draws.columns[r, m]): int(draws.before[r]) + m for m in range(int(draws.new[r]))
+        }
+        count = int(self._small.q.counts[r])
+        for index in range(int(push.new[r])):
+            row = int(push.before[r]) + index
+            inside, outside = self._draw(r, draws.coords[r, index, :count], rows.get(index))
+            hidden = len(outside)
+            inner, outer = self._inside[r, :row, :count], self._outside[r, :row, :hidden]
             for _ in range(2):
                 overlaps = _times(inner, inside) + _times(outer, outside)
                 inside -= _times(inner.T, overlaps)
                 outside -= _times(outer.T, overlaps)
             length = math.sqrt(_inner(inside, inside) + _inner(outside, outside))
             if length > SINGULAR:  # else there are fewer samples than directions
-                self._inside[new.row, :count] = inside / length
-                self._outside[new.row, :hidden] = outside / length
-            self._hidden = hidden
-        images = self._inside[: large.q.rows, : small.q.rows]
-        factor = large.space.ratio / math.sqrt(small.space.ratio)
-        return Product(push.coords, np.einsum("bi,ij->bj", push.coords, images) * factor)
+                self._inside[r, row, :count] = inside / length
+                self._outside[r, row, :hidden] = outside / length
+            self._hidden[r] = hidden
 
-    def _draw(self, coords: Array, row: int | None) -> tuple[Array, Array]:
+    def _draw(self, r: int, coords: Array, row: int | None) -> tuple[Array, Array]:
         """A Gaussian vector of S and S', which is projected and normalised afterwards.
 
         Args:
+            r: The replicate.
             coords: Of a fresh draw in S, in the directions there.
             row: The direction that this draw brought.
 
@@ -246,32 +278,40 @@ class HaarMatrix:
             all that is known, with a sharp share of S.
         """
         small, large = self._small.space, self._large.space
-        share = small.ratio / large.ratio
+        share, hidden = small.ratio / large.ratio, self._hidden[r]
         if self.law == "limit":
             inside = np.zeros(len(coords)) if row is not None else coords.copy()
             if row is not None:
                 inside[row] = math.sqrt(share)
-            outside = np.zeros(self._hidden + (share < 1))
-            outside[self._hidden :] = math.sqrt(1.0 - share)
+            outside = np.zeros(hidden + (share < 1))
+            outside[hidden:] = math.sqrt(1.0 - share)
             return inside, outside
-        scalar = self._draws[self._tall].scalar
-        outside = np.array([scalar() for _ in range(self._hidden)])
-        left = large.size - small.size - self._hidden
+        draws = self._draws[self._tall]
+        outside = np.array([draws.scalar(r) for _ in range(hidden)])
+        left = large.size - small.size - hidden
         if left > 0:
-            outside = np.append(outside, _chi(scalar(), left))
+            outside = np.append(outside, _chi(draws.scalar(r), left))
         return coords * math.sqrt(small.size), outside
 
-    def _fresh(self, side: HaarSide, count: int) -> Push:
+    def _fresh(self, side: HaarSide, counts: NDArray[np.int64]) -> Push:
         """Add fresh normal draws to the directions that a side reads, orthogonal to them."""
-        if not count:
-            return Push(np.zeros((0, side.q.rows)), ())
-        key = self._tall == (side is self._small)
+        key, most = self._tall == (side is self._small), int(counts.max())
+        if not most:
+            none = np.zeros_like(counts)
+            shape = (len(counts), 0, side.q.rows)
+            return Push(np.zeros(shape), none, none, np.zeros(shape[:2], np.int64))
         buffers = self._work[key]
-        while len(buffers) < count:
+        while len(buffers) < most:
             buffers.append(side.space.zeros())
-        for buffer in buffers[:count]:
-            self._draws[key].fill(buffer.reshape(-1, side.space.block))
-        return side.q.push(buffers[:count])
+        alike = bool((counts == most).all())
+        for m, buffer in enumerate(buffers[:most]):
+            rows = buffer.reshape(len(counts), -1, side.space.block)
+            if alike:
+                self._draws[key].fill(rows.reshape(-1, side.space.block))
+                continue
+            for r in np.flatnonzero(counts > m).tolist():
+                self._draws[key].fill(rows[r], 1.0, r)
+        return side.q.push(buffers[:most], None if alike else counts)
 
 
 def _times(table: Array, vector: Array) -> Array:

@@ -12,7 +12,15 @@ from numpy.typing import DTypeLike, NDArray
 from tpcalc.engine import kernels
 from tpcalc.errors import EvaluationError, OutOfMemory
 
-__all__ = ["RowSource", "SampleSpace", "Store", "Vector", "accumulate", "materialise"]
+__all__ = [
+    "RowSource",
+    "SampleSpace",
+    "Store",
+    "Vector",
+    "accumulate",
+    "full_store",
+    "materialise",
+]
 
 Vector = NDArray[np.float64]
 
@@ -24,7 +32,8 @@ class SampleSpace:
     Args:
         size: Number of samples N (at finite width: of coordinates).
         ratio: Dimension divided by n.
-        block: Samples in a block, a power of two from 128 on.
+        block: Samples in a block, a power of two from 16 on.
+        replicates: Independent copies; a vector has the samples of one after those of another.
 
     Example:
         >>> SampleSpace(1000).padded
@@ -34,6 +43,7 @@ class SampleSpace:
     size: int
     ratio: float = 1.0
     block: int = 512
+    replicates: int = 1
 
     def __post_init__(self) -> None:
         _check_sizes(self.size, self.block)
@@ -42,31 +52,31 @@ class SampleSpace:
 
     @property
     def padded(self) -> int:
-        """Length of a vector: the size, rounded up to whole blocks."""
+        """Length of a vector of one replicate: the size, rounded up to whole blocks."""
         return -(-self.size // self.block) * self.block
 
     def zeros(self) -> Vector:
         """A new vector of zeros."""
-        return np.zeros(self.padded)
+        return np.zeros(self.replicates * self.padded)
 
 
 class RowSource(Protocol):
     """Rows that can be combined: a ``Store`` or a ``Basis``."""
 
     @property
-    def rows(self) -> int:
-        """Number of rows in use."""
+    def counts(self) -> NDArray[np.int64]:
+        """Number of rows in use, for each replicate."""
 
     @property
     def data(self) -> NDArray[Any]:
-        """The rows in block layout."""
+        """The rows in block layout, the blocks of one replicate after those of another."""
 
     def raw_coefficients(self, coefficients: Vector) -> Vector:
-        """Coefficients (B, rows) on the rows as they lie in memory."""
+        """Coefficients (replicates, B, rows) on the rows as they lie in memory."""
 
 
 class Store:
-    """A growing list of rows over one space, as ``data[blocks, capacity, block]``.
+    """Growing lists of rows over one space, as ``data[replicates * blocks, capacity, block]``.
 
     Entries beyond ``size`` are and stay 0.
 
@@ -75,6 +85,10 @@ class Store:
         capacity: Largest number of rows.
         dtype: float64 or float32.
         block: Samples in a block.
+        replicates: Lists, which grow together unless told otherwise.
+
+    Attributes:
+        counts: Number of rows in use, for each replicate.
 
     Raises:
         OutOfMemory: The array does not fit.
@@ -85,51 +99,63 @@ class Store:
         >>> vector[:3] = [1.0, 2.0, 3.0]
         >>> store.append(vector)
         0
-        >>> float(store.dots([vector])[0, 0])
+        >>> float(store.dots([vector])[0, 0, 0])
         14.0
     """
 
     def __init__(
-        self, size: int, capacity: int, dtype: DTypeLike = np.float64, block: int = 512
+        self,
+        size: int,
+        capacity: int,
+        dtype: DTypeLike = np.float64,
+        block: int = 512,
+        replicates: int = 1,
     ) -> None:
         _check_sizes(size, block)
         self.size = size
         self.capacity = capacity
         self.block = block
-        self._rows = 0
-        shape = (-(-size // block), capacity, block)
+        self.replicates = replicates
+        self.counts = np.zeros(replicates, np.int64)
+        shape = (replicates * -(-size // block), capacity, block)
         try:
             self._data: NDArray[Any] = np.zeros(shape, dtype)
         except MemoryError:
             gib = float(np.prod(shape, dtype=float)) * np.dtype(dtype).itemsize / 2**30
             raise OutOfMemory(
-                f"{capacity} rows of {size} samples need {gib:.1f} GiB.",
+                f"{replicates * capacity} rows of {size} samples need {gib:.1f} GiB.",
                 hint="Take fewer samples, or single-precision storage.",
             ) from None
 
     @property
     def data(self) -> NDArray[Any]:
-        """The rows, shape (blocks, capacity, block)."""
+        """The rows, shape (replicates * blocks, capacity, block)."""
         return self._data
 
     @property
     def rows(self) -> int:
-        """Number of rows in use."""
-        return self._rows
+        """Number of rows in use (the largest, where replicates differ)."""
+        return int(self.counts.max())
 
-    def row_view(self, row: int) -> NDArray[Any]:
-        """Row number ``row`` as a (blocks, block) view that can be written."""
-        return self._data[:, row, :]
+    def row_view(self, row: int, replicate: int | None = None) -> NDArray[Any]:
+        """Row number ``row`` of one replicate, or of all, as (blocks, block) to be written."""
+        if replicate is None:
+            return self._data[:, row, :]
+        blocks = len(self._data) // self.replicates
+        return self._data[replicate * blocks : (replicate + 1) * blocks, row, :]
 
-    def reserve(self) -> int:
-        """Take the next row, whatever it holds; returns its number."""
-        if self._rows >= self.capacity:
-            raise EvaluationError(
-                f"a store of {self.capacity} rows is full.",
-                hint="The plan of the program asks for too few directions; please report this.",
-            )
-        self._rows += 1
-        return self._rows - 1
+    def reserve(self, count: int | NDArray[np.int64] = 1) -> int:
+        """Take the next rows, whatever they hold; returns the number of the first.
+
+        Args:
+            count: How many, of all replicates or of each.
+        """
+        first = self.rows
+        counts = self.counts + count
+        if counts.max() > self.capacity:
+            raise full_store(self.capacity)
+        self.counts[:] = counts
+        return first
 
     def append(self, vector: Vector) -> int:
         """Copy a flat vector of padded length into the next row; returns its number."""
@@ -139,15 +165,31 @@ class Store:
 
     def clear(self) -> None:
         """Forget all rows, keep the memory."""
-        self._rows = 0
+        self.counts[:] = 0
 
-    def dots(self, vectors: Sequence[Vector]) -> NDArray[np.float64]:
-        """Sums over the samples of row i times vector j, shape (rows, B)."""
-        return kernels.dots(self._data, self._rows, vectors)[0]
+    def dots(
+        self, vectors: Sequence[Vector], used: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Sums over the samples of row i times vector j, shape (replicates, rows, B)."""
+        return kernels.dots(self._data, self.counts, vectors, used=used)[0]
+
+    def dots_with(
+        self, other: Store, first: NDArray[np.int64], used: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """The same with rows ``first``, ... of another store, ``used`` of each replicate."""
+        return kernels.dots_with_rows(self._data, self.counts, other.data, first, used)
 
     def raw_coefficients(self, coefficients: Vector) -> Vector:
         """Coefficients on the rows as they lie in memory: here the same ones."""
         return coefficients
+
+
+def full_store(capacity: int) -> EvaluationError:
+    """The error of a store that has no row left."""
+    return EvaluationError(
+        f"a store of {capacity} rows is full.",
+        hint="The plan of the program asks for too few directions; please report this.",
+    )
 
 
 def materialise(
@@ -159,8 +201,9 @@ def materialise(
 
     Args:
         out: A vector, or a sequence of B vectors.
-        terms: Pairs (store or basis, coefficients) over one space. Coefficients have the shape (k,)
-            for one vector, (B, k) for a sequence; k may differ from the number of rows (missing
+        terms: Pairs (store or basis, coefficients) over one space. Coefficients have the shape
+            (replicates, k) for one vector, (replicates, B, k) for a sequence, and no first axis
+            where all replicates have the same; k may differ from the number of rows (missing
             ones are 0; surplus ones must be 0).
 
     Raises:
@@ -180,38 +223,48 @@ def materialise(
 
 
 def accumulate(
-    out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource, NDArray[np.float64]]]
+    out: Vector | Sequence[Vector],
+    terms: Sequence[tuple[RowSource, NDArray[np.float64]]],
+    used: NDArray[np.int64] | None = None,
 ) -> None:
-    """Like ``materialise``, but adds to what ``out`` holds."""
-    _combine(out, terms, add=True)
+    """Like ``materialise``, but adds to ``out`` (to the first ``used[r]`` of replicate r)."""
+    _combine(out, terms, add=True, used=used)
 
 
 def _combine(
     out: Vector | Sequence[Vector],
     terms: Sequence[tuple[RowSource, NDArray[np.float64]]],
     add: bool,
+    used: NDArray[np.int64] | None = None,
 ) -> None:
+    single = isinstance(out, np.ndarray)
     outs = [out] if isinstance(out, np.ndarray) else list(out)
     if not outs:
         return
     ready = []
-    for source, coefficients in terms:
-        table = coefficients if coefficients.ndim == 2 else coefficients[None, :]
-        rows = source.rows
-        if len(table) != len(outs):
-            raise EvaluationError(f"{len(table)} sets of coefficients for {len(outs)} vectors.")
-        if table.shape[1] > rows:
-            if table[:, rows:].any():
+    for source, given in terms:
+        counts = source.counts
+        table = given[..., None, :] if single else given
+        if len(outs) != table.shape[-2]:
+            raise EvaluationError(
+                f"{table.shape[-2]} sets of coefficients for {len(outs)} vectors."
+            )
+        rows = int(counts.max())
+        if table.shape[-1] > rows:
+            if table[..., rows:].any():
                 raise EvaluationError(
-                    f"coefficients for {table.shape[1]} rows, but there are {rows} of them."
+                    f"coefficients for {table.shape[-1]} rows, but there are {rows} of them."
                 )
-            table = table[:, :rows]
-        ready.append(kernels.Term(source.data, source.raw_coefficients(table)))
-    kernels.combine(outs, ready, add)
+            table = table[..., :rows]
+        if table.ndim == 2:
+            table = np.broadcast_to(table, (len(counts), *table.shape))
+        table = source.raw_coefficients(np.ascontiguousarray(table, dtype=np.float64))
+        ready.append(kernels.Term(source.data, table))
+    kernels.combine(outs, ready, add, used)
 
 
 def _check_sizes(size: int, block: int) -> None:
     if size < 1:
         raise EvaluationError(f"a space has {size} samples; it needs at least one.")
-    if block < 128 or block & (block - 1):
-        raise EvaluationError(f"blocks of {block} samples; they must be a power of two, 128 on.")
+    if block < 16 or block & (block - 1):
+        raise EvaluationError(f"blocks of {block} samples; they must be a power of two, 16 on.")

@@ -22,20 +22,23 @@ Seed = int | Sequence[int] | np.random.SeedSequence
 
 LAST_DIMENSION = 21201  # of the table of direction numbers
 BITS = 30
+STOCK = 2048  # plain normals drawn at once
 
 
 class Draws(Protocol):
-    """A source of rows of N(0, 1) draws, and of single ones."""
+    """A source of rows of N(0, 1) draws, and of single ones, for independent replicates."""
 
-    def fill(self, row: NDArray[Any], scale: float = 1.0) -> None:
+    def fill(self, row: NDArray[Any], scale: float = 1.0, replicate: int | None = None) -> None:
         """Write the next row of normals times ``scale``.
 
         Args:
             row: A (blocks, block) view, float64 or float32; only its first N entries are written.
+                The blocks of one replicate come after those of another.
             scale: The standard deviation.
+            replicate: Whose row it is; None: it has the blocks of all of them.
         """
 
-    def scalar(self) -> float:
+    def scalar(self, replicate: int = 0) -> float:
         """One N(0, 1) draw, from a stream of its own."""
 
 
@@ -44,39 +47,60 @@ class PlainDraws:
 
     Args:
         size: Entries N of a row.
-        seed: Integers or a numpy SeedSequence (which is not changed).
+        seeds: Integers or a numpy SeedSequence (which is not changed), for each replicate.
 
     Raises:
         EvaluationError: For a size below 1.
 
     Example:
         >>> row = np.zeros((1, 8))
-        >>> PlainDraws(5, seed=0).fill(row, scale=2.0)
+        >>> PlainDraws(5, 0).fill(row, scale=2.0)
         >>> int(np.count_nonzero(row))
         5
     """
 
-    def __init__(self, size: int, seed: Seed) -> None:
+    def __init__(self, size: int, *seeds: Seed) -> None:
         if size < 1:
             raise EvaluationError(f"rows of {size} draws were asked for; it must be at least one.")
         self.size = size
-        self._rows, self._scalars = _streams(seed)
-        self._work = np.empty(0)
+        self._seeds = seeds
+        self._rows = [_stream(seed, 1) for seed in seeds]
+        self._scalars: dict[int, np.random.Generator] = {}
+        # Narrow rows are drawn several at once: the same numbers for fewer calls.
+        self._stock = np.empty((len(seeds), max(1, STOCK // size), size))
+        self._next = np.full(len(seeds), self._stock.shape[1])
 
-    def fill(self, row: NDArray[Any], scale: float = 1.0) -> None:
-        blocks, block = _check(row, self.size)
-        if not len(self._work):
-            self._work = np.zeros(blocks * block)
-        self._rows.standard_normal(out=self._work[: self.size])
+    def fill(self, row: NDArray[Any], scale: float = 1.0, replicate: int | None = None) -> None:
+        own = slice(None) if replicate is None else slice(replicate, replicate + 1)
+        places = self._next[own]
+        blocks, block = _check(row, self.size, len(places))
+        if replicate is None and (places != places[0]).any():
+            for r in range(len(places)):
+                self.fill(row[r * blocks : (r + 1) * blocks], scale, r)
+            return
+        place, stock = int(places[0]), self._stock[own]
+        if scale == 1 and stock.shape[1] == 1 and row.flags.c_contiguous and row.size == stock.size:
+            for rows, part in zip(self._rows[own], row.reshape(stock.shape), strict=True):
+                rows.standard_normal(out=part)  # without a copy
+            return
+        if place == stock.shape[1]:
+            place = 0
+            for rows, values in zip(self._rows[own], stock, strict=True):
+                rows.standard_normal(out=values)
+        places[:] = place + 1
+        values, out = stock[:, place], row.reshape(len(places), blocks, block)
         whole = self.size // block
-        table = self._work.reshape(blocks, block)
-        np.multiply(table[:whole], scale, out=row[:whole], casting="same_kind")
+        table = values[:, : whole * block].reshape(len(places), whole, block)
+        np.multiply(table, scale, out=out[:, :whole], casting="same_kind")
         rest = self.size - whole * block
         if rest:
-            row[whole, :rest] = table[whole, :rest] * scale
+            out[:, whole, :rest] = values[:, whole * block :] * scale
 
-    def scalar(self) -> float:
-        return float(self._scalars.standard_normal())
+    def scalar(self, replicate: int = 0) -> float:
+        found = self._scalars.get(replicate)
+        if found is None:
+            found = self._scalars[replicate] = _stream(self._seeds[replicate], 2)
+        return float(found.standard_normal())
 
 
 class SobolDraws:
@@ -89,7 +113,7 @@ class SobolDraws:
     Args:
         dimensions: Rows to take from the sequence.
         log2_samples: Rows have N = 2^log2_samples entries (at most 2^30).
-        seed: Of the scramble; another seed gives an independent replicate.
+        seeds: Of the scrambles; another seed gives an independent replicate.
 
     Raises:
         EvaluationError: If the number of samples is not 2^0 .. 2^30.
@@ -99,37 +123,38 @@ class SobolDraws:
 
     Example:
         >>> row = np.zeros((2, 512))
-        >>> SobolDraws(dimensions=1, log2_samples=10, seed=0).fill(row)
+        >>> SobolDraws(1, 10, 0).fill(row)
         >>> bool(abs(row.mean()) < 1e-3)
         True
     """
 
-    def __init__(self, dimensions: int, log2_samples: int, seed: Seed) -> None:
+    def __init__(self, dimensions: int, log2_samples: int, *seeds: Seed) -> None:
         if not 0 <= log2_samples <= BITS:
             raise EvaluationError(
                 f"2^{log2_samples} Sobol samples were asked for; 2^0 to 2^{BITS} are possible."
             )
         self.size = 1 << log2_samples
-        self._used = 0
+        self._used = [0] * len(seeds)
         count = max(0, min(dimensions, LAST_DIMENSION))
-        self._directions, self._shift = _direction_numbers(count, _child(seed, 0))
-        self._plain = PlainDraws(self.size, seed)
+        self._numbers = [_direction_numbers(count, _child(seed, 0)) for seed in seeds]
+        self._plain = PlainDraws(self.size, *seeds)
 
-    def fill(self, row: NDArray[Any], scale: float = 1.0) -> None:
-        _, block = _check(row, self.size)
+    def fill(self, row: NDArray[Any], scale: float = 1.0, replicate: int | None = None) -> None:
+        replicates = range(len(self._used)) if replicate is None else (replicate,)
+        blocks, block = _check(row, self.size, len(replicates))
         if block & (block - 1):
             raise EvaluationError(f"Sobol draws need blocks of 2^k samples, not of {block}.")
-        dimension = self._used
-        if dimension >= len(self._directions):
-            self._plain.fill(row, scale)
-            return
-        self._used += 1
-        sobol_normals(
-            self._directions[dimension], self._shift[dimension], self.size, float(scale), row
-        )
+        for place, r in enumerate(replicates):
+            part = row[place * blocks : (place + 1) * blocks]
+            dimension, (directions, shift) = self._used[r], self._numbers[r]
+            if dimension >= len(directions):
+                self._plain.fill(part, scale, r)
+                continue
+            self._used[r] += 1
+            sobol_normals(directions[dimension], shift[dimension], self.size, float(scale), part)
 
-    def scalar(self) -> float:
-        return self._plain.scalar()
+    def scalar(self, replicate: int = 0) -> float:
+        return self._plain.scalar(replicate)
 
 
 def _direction_numbers(
@@ -152,22 +177,23 @@ def _sequence(dimensions: int, seed: np.random.SeedSequence) -> Any:
     return qmc.Sobol(dimensions, scramble=True, bits=BITS, **{keyword: rng})
 
 
-def _streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator]:
-    """The generators of rows and of scalars."""
-    rows, scalars = (np.random.Generator(np.random.PCG64(_child(seed, k))) for k in (1, 2))
-    return rows, scalars
+def _stream(seed: Seed, index: int) -> np.random.Generator:
+    """The generator of rows (1) or of scalars (2)."""
+    return np.random.Generator(np.random.PCG64(_child(seed, index)))
 
 
 def _child(seed: Seed, index: int) -> np.random.SeedSequence:
     """An independent seed; unlike ``spawn``, this does not change the one it comes from."""
-    parent = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    if not isinstance(seed, np.random.SeedSequence):
+        return np.random.SeedSequence(seed, spawn_key=(index,))
     return np.random.SeedSequence(
-        parent.entropy, spawn_key=(*parent.spawn_key, index), pool_size=parent.pool_size
+        seed.entropy, spawn_key=(*seed.spawn_key, index), pool_size=seed.pool_size
     )
 
 
-def _check(row: NDArray[Any], size: int) -> tuple[int, int]:
-    if row.ndim != 2 or row.size < size or (row.shape[0] - 1) * row.shape[1] >= size:
+def _check(row: NDArray[Any], size: int, replicates: int) -> tuple[int, int]:
+    """Blocks of one replicate, and samples in a block."""
+    blocks = row.shape[0] // replicates
+    if row.ndim != 2 or row.size < size * replicates or (blocks - 1) * row.shape[1] >= size:
         raise EvaluationError(f"a row of shape {row.shape} does not hold {size} samples in blocks.")
-    blocks, block = row.shape
-    return blocks, block
+    return blocks, row.shape[1]

@@ -1,10 +1,15 @@
-"""Execution of a scheduled script: one replicate, one thread, reductions in a fixed order."""
+"""Execution of a scheduled script: replicates side by side, one thread, sums in a fixed order.
+
+An instruction is executed for all replicates at once. What a replicate gets is a function of its
+own numbers, in the same order and by the same passes for any number of others beside it, so that
+its bits are those it has alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -33,43 +38,28 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.schedule import Plan
-from tpcalc.engine.vectors import Array, Buffer, Combination, Key, Pool, Rows, Table, Vector
+from tpcalc.engine.setting import Setting
+from tpcalc.engine.vectors import (
+    Array,
+    Buffer,
+    Combination,
+    Key,
+    Number,
+    Pool,
+    Rows,
+    Table,
+    Vector,
+)
 from tpcalc.errors import Exploded
 from tpcalc.functions import Fn
 from tpcalc.functions.forms import tiles
 from tpcalc.functions.tape import lower, numpy_space, run
 
-__all__ = ["Outcome", "Setting", "Workspace"]
+__all__ = ["Outcome", "Workspace"]
 
-Mode = Literal["limit", "finite"]
-CHUNK = 8192  # samples handled at once by coordinatewise functions: a few arrays fit in cache
+CHUNK = 2**15  # samples handled at once by coordinatewise functions: a few arrays fit in cache
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How a script is run.
-
-    Args:
-        mode: ``"limit"``: particles of the limit; ``"finite"``: a network of finite width.
-        width: Samples N of every space (limit); n, so that a space has ratio * n coordinates.
-        storage: ``"float64"`` or ``"float32"`` storage of directions.
-        tolerance: Residuals below this part of a vector add no direction.
-    """
-
-    mode: Mode
-    width: int
-    storage: str = "float64"
-    tolerance: float | None = None
-
-    def size(self, ratio: float) -> int:
-        """Number of samples or coordinates of a space."""
-        return self.width if self.mode == "limit" else round(ratio * self.width)
-
-    def ratio(self, ratio: float) -> float:
-        """Dimension of a space over n, exact for sizes that were rounded."""
-        return ratio if self.mode == "limit" else self.size(ratio) / self.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +72,24 @@ class Outcome:
 
 
 class Workspace:
-    """Memory of one thread, allocated once and used for replicate after replicate.
+    """Memory of one thread, allocated once and used for one bundle of replicates after another.
 
     Args:
         plan: The scheduled script.
         setting: How to run it.
+        replicates: How many at once.
     """
 
-    def __init__(self, plan: Plan, setting: Setting) -> None:
+    def __init__(self, plan: Plan, setting: Setting, replicates: int = 1) -> None:
         self.plan = plan
         self.setting = setting
+        self.replicates = replicates
         script = plan.script
+        block = setting.block(space.ratio for space in script.spaces)
         self._spaces = {
-            space.name: SampleSpace(setting.size(space.ratio), setting.ratio(space.ratio))
+            space.name: SampleSpace(
+                setting.size(space.ratio), setting.ratio(space.ratio), block, replicates
+            )
             for space in script.spaces
         }
         self._pools = {name: Pool(space) for name, space in self._spaces.items()}
@@ -103,29 +98,34 @@ class Workspace:
         for kind, counts in (("stack", plan.stack_rows), ("starts", plan.start_rows)):
             for name, count in counts.items():
                 if count:
-                    store = Store(self._spaces[name].size, count)
+                    store = Store(
+                        self._spaces[name].size, count, block=block, replicates=replicates
+                    )
                     self._rows[(kind, name, False)] = store
                     self._capacity[(kind, name, False)] = count
         self._matrices: dict[str, LimitMatrix | FiniteMatrix | HaarMatrix] = {}
         self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
-        self._scalars: list[float] = []
-        self._noise: dict[str, NoiseFamily] = {}
+        self._scalars: list[Array] = []
+        self._noise: dict[str, list[NoiseFamily]] = {}
         self._draws: dict[str, Draws] = {}
-        self._chance = np.random.default_rng(0)
+        self._seeds: Sequence[Sequence[int]] = ()
+        self._chance: list[np.random.Generator] = []
 
-    def run(self, seed: Sequence[int], tick: Callable[[], None] | None = None) -> Outcome:
-        """Run one replicate.
+    def run(
+        self, seeds: Sequence[Sequence[int]], tick: Callable[[], None] | None = None
+    ) -> list[Outcome]:
+        """Run a bundle of replicates.
 
         Args:
-            seed: Entropy of the replicate.
+            seeds: Entropy of each replicate.
             tick: Called after every instruction; raising from it stops the run.
 
         Raises:
             Exploded: A number left the floating-point range; the message names the vector.
         """
-        self._begin(seed)
+        self._begin(seeds)
         script = self.plan.script
         with np.errstate(all="ignore"):
             for index, step in enumerate(script.instructions):
@@ -133,26 +133,29 @@ class Workspace:
                 self._release(index)
                 if tick is not None:
                     tick()
-            vectors = tuple(
-                self._dense(register)[: self._space_of(register).size].copy()
-                for register in script.vectors
-            )
-        scalars = tuple(self._scalars[register] for register in script.results)
-        ratio = min((m.min_ratio for m in self._matrices.values()), default=1.0)
+            vectors = [self._lines(register).copy() for register in script.vectors]
+        scalars = np.empty((len(seeds), len(script.results)))
+        for column, register in enumerate(script.results):
+            scalars[:, column] = self._scalars[register]
+        ratios = np.ones(len(seeds))
+        for matrix in self._matrices.values():
+            ratios = np.minimum(ratios, matrix.min_ratios)
         self._vectors.clear()
-        return Outcome(scalars, vectors, ratio)
+        return [
+            Outcome(tuple(own), tuple(vector[r] for vector in vectors), float(ratio))
+            for r, (own, ratio) in enumerate(zip(scalars.tolist(), ratios, strict=True))
+        ]
 
-    # -- set-up of a replicate ---------------------------------------------------------------
+    # -- set-up of a bundle ------------------------------------------------------------------
 
-    def _begin(self, seed: Sequence[int]) -> None:
+    def _begin(self, seeds: Sequence[Sequence[int]]) -> None:
         script = self.plan.script
         self._vectors.clear()
         self._waiting.clear()
-        self._scalars = [0.0] * script.scalars
-        self._noise = {}
-        self._chance = np.random.default_rng(np.random.SeedSequence([*seed, 0]))
+        self._scalars = [np.zeros(self.replicates)] * script.scalars
+        self._noise, self._chance, self._seeds = {}, [], seeds
         self._draws = {
-            name: self._new_draws(name, np.random.SeedSequence([*seed, 1 + index]))
+            name: self._new_draws(name, [(*seed, 1 + index) for seed in seeds])
             for index, name in enumerate(self._spaces)
         }
         for key, rows in self._rows.items():
@@ -168,12 +171,12 @@ class Workspace:
             else:
                 self._make_matrix(matrix, draws)
 
-    def _new_draws(self, name: str, seed: np.random.SeedSequence) -> Draws:
+    def _new_draws(self, name: str, seeds: Sequence[Sequence[int]]) -> Draws:
         space = self._spaces[name]
         if self.setting.mode == "limit":
             count = max(1, self.plan.normals.get(name, 0))
-            return SobolDraws(count, space.size.bit_length() - 1, seed)
-        return PlainDraws(space.size, seed)
+            return SobolDraws(count, space.size.bit_length() - 1, *seeds)
+        return PlainDraws(space.size, *seeds)
 
     def _make_matrix(self, given: Matrix, draws: tuple[Draws, Draws]) -> None:
         name = given.name
@@ -197,7 +200,7 @@ class Workspace:
             self._rows[("q", name, transpose)] = side.q
             self._capacity[("e", name, transpose)] = capacity
             self._capacity[("q", name, transpose)] = capacity
-            self._tables[("q", name, transpose)] = Table(capacity)
+            self._tables[("q", name, transpose)] = Table(self.replicates, capacity)
 
     # -- registers ---------------------------------------------------------------------------
 
@@ -207,12 +210,24 @@ class Workspace:
     def _new_buffer(self, register: int) -> Buffer:
         return self._pools[self.plan.script.vector_space[register]].take()
 
+    def _normals(self) -> Array:
+        """One N(0, 1) draw of each replicate, beside those of spaces."""
+        if not self._chance:
+            own = (np.random.SeedSequence((*seed, 0)) for seed in self._seeds)
+            self._chance = [np.random.default_rng(seed) for seed in own]
+        return np.array([chance.standard_normal() for chance in self._chance])
+
+    def _lines(self, register: int) -> Array:
+        """The coordinates of a vector, one replicate in each row."""
+        lines = self._dense(register).reshape(self.replicates, -1)
+        return lines[:, : self._space_of(register).size]
+
     def _dense(self, register: int) -> Array:
         """The coordinates of a vector, formed now if they were not yet."""
         vector = self._vectors[register]
         if vector.dense is None:
             if vector.multiple is not None:
-                total = Combination(self._tables, self._capacity)
+                total = Combination(self._tables, self._capacity, self.replicates)
                 total.add(vector, 1.0)
                 vector.form, vector.others = total.finish()
                 vector.multiple = None
@@ -252,20 +267,18 @@ class Workspace:
             terms = []
             for key in keys:
                 parts = [vector.form[key] for _, vector in group if vector.form is not None]
-                table = np.zeros((len(parts), max(len(part) for part in parts)))
-                for row, part in zip(table, parts, strict=True):
-                    row[: len(part)] = part
+                widest = max(part.shape[1] for part in parts)
+                table = np.zeros((self.replicates, len(parts), widest))
+                for j, part in enumerate(parts):
+                    table[:, j, : part.shape[1]] = part
                 terms.append((self._rows[key], table))
             materialise(outs, terms)
         for out, (_, vector) in zip(outs, group, strict=True):
             others = vector.others
-            if not keys and others:
-                np.multiply(others[0][0].array, others[0][1], out=out)
-                others = others[1:]
-            elif not keys:
+            if not keys:
                 out[:] = 0.0
             for buffer, number in others:
-                kernels.axpy(out, number, buffer.array)
+                kernels.axpy(out, self._each(number), buffer.array)
             if vector.others:  # the array holds everything; let the others go
                 vector.form, vector.others = None, []
 
@@ -276,21 +289,29 @@ class Workspace:
             if vector.has_spare:  # multiples of an ended vector may refer to it still
                 vector.dense = None
 
-    def _number(self, value: float, what: str) -> float:
-        if np.isnan(value):
+    def _each(self, number: Number) -> Array:
+        """A number for each replicate."""
+        return np.full(self.replicates, number) if isinstance(number, float) else number
+
+    def _set(self, register: int, values: Any, what: Callable[[], str]) -> None:
+        """Write a scalar register, whose numbers must be finite."""
+        found = np.empty(self.replicates)
+        found[:] = values
+        bad = found[~np.isfinite(found)]
+        if len(bad) and np.isnan(bad[0]):
             raise Exploded(
-                f"{what} is nan: a function was evaluated outside its domain (the logarithm or a "
+                f"{what()} is nan: a function was evaluated outside its domain (the logarithm or a "
                 "root of a negative number, say), or infinities cancelled.",
                 hint="Check the domain of the activation; where the numbers grew before, lower the "
                 "learning rate or the number of steps.",
             )
-        if not np.isfinite(value):
+        if len(bad):
             raise Exploded(
-                f"{what} is {value}: numbers left the floating-point range.",
+                f"{what()} is {bad[0]}: numbers left the floating-point range.",
                 hint="The program explodes at these powers of n and learning rates; lower the "
                 "learning rate or the number of steps.",
             )
-        return float(value)
+        self._scalars[register] = found
 
     def _label(self, register: int) -> str:
         return self.plan.script.labels[register] or f"vector {register}"
@@ -311,16 +332,16 @@ class Workspace:
         for index, (mean, register) in enumerate(zip(step.mean, step.out, strict=True)):
             form: dict[Key, Array] = {}
             if rank:
-                form[key] = np.zeros(self._capacity[key])
+                form[key] = np.zeros((self.replicates, self._capacity[key]))
                 if step.factor is None:
-                    form[key][first + index] = 1.0
+                    form[key][:, first + index] = 1.0
                 else:
-                    form[key][first : first + rank] = step.factor[index]
+                    form[key][:, first : first + rank] = step.factor[index]
             vector = Vector(form=form)
             self._vectors[register] = vector
             if mean != 0:
-                size = self._space_of(register).size
-                self._dense(register)[:size] += mean
+                lines = self._lines(register)
+                lines += mean
                 vector.form = None
 
     def _multiply(self, step: Multiply) -> None:
@@ -330,25 +351,31 @@ class Workspace:
         e: Key = ("e", step.matrix, step.transpose)
         q: Key = ("q", step.matrix, step.transpose)
         q_other: Key = ("q", step.matrix, not step.transpose)
-        has_images = matrix.side(step.transpose).e.rows > 0
+        # What there is to combine is a matter of the script, not of the numbers of a replicate.
+        has_images = matrix.side(step.transpose).e.capacity > 0
+        has_echo = isinstance(matrix, HaarMatrix)
+        if isinstance(matrix, LimitMatrix):
+            has_echo = self._tables[q_other].count > 0
         for j, (source, out) in enumerate(zip(step.vectors, step.out, strict=True)):
             if q not in self._vectors[source].rows:
-                self._vectors[source].rows[q] = self._tables[q].append(product.coords[j])
+                self._vectors[source].rows[q] = self._tables[q].append(product.coords[:, j])
             form: dict[Key, Array] = {}
             if has_images:
-                form[e] = product.coords[j]
-            if product.echo.shape[1]:
-                form[q_other] = product.echo[j]
+                form[e] = product.coords[:, j]
+            if has_echo:
+                form[q_other] = product.echo[:, j]
             self._wait(out, Vector(form=form))
 
     def _sum(self, step: Sum) -> None:
         if len(step.vectors) == 1:
             scalar = step.scalars[0]
-            factor = step.numbers[0] * (1.0 if scalar is None else self._scalars[scalar])
+            factor: Number = step.numbers[0]
+            if scalar is not None:
+                factor = factor * self._scalars[scalar]
             source = self._vectors[step.vectors[0]]
             self._vectors[step.out] = Vector(multiple=(source, factor))
             return
-        total = Combination(self._tables, self._capacity)
+        total = Combination(self._tables, self._capacity, self.replicates)
         for number, scalar, register in zip(step.numbers, step.scalars, step.vectors, strict=True):
             factor = number if scalar is None else number * self._scalars[scalar]
             total.add(self._vectors[register], factor)
@@ -356,9 +383,10 @@ class Workspace:
         self._wait(step.out, Vector(form=form, others=others))
 
     def _map(self, step: Map) -> None:
-        arrays = [self._dense(register) for register in step.vectors]
         buffer = self._new_buffer(step.out)
-        self._evaluate(step.fn, arrays, step.scalars, self._space_of(step.out).size, buffer.array)
+        out = buffer.array.reshape(self.replicates, -1)
+        for own, part, values in self._values(step.fn, step.vectors, step.scalars):
+            out[own, part] = values
         vector = self._vectors[step.out] = Vector(dense=buffer)
         if step.out in self.plan.stacked:
             key: Key = ("stack", self.plan.script.vector_space[step.out], False)
@@ -366,80 +394,85 @@ class Workspace:
             assert isinstance(stack, Store)
             vector.row = (key, stack.append(buffer.array))
 
-    def _evaluate(
-        self, fn: Fn, arrays: Sequence[Array], scalars: Sequence[int], size: int, out: Array
-    ) -> None:
-        """Write a coordinatewise function, block by block."""
+    def _values(
+        self, fn: Fn, vectors: Sequence[int], scalars: Sequence[int]
+    ) -> Iterator[tuple[slice, slice, Any]]:
+        """Values of a coordinatewise function: replicates, samples, and an array or one number."""
         tape, space = lower(fn), numpy_space()
-        numbers = [self._scalars[register] for register in scalars]
-        for start in range(0, size, CHUNK):
-            stop = min(start + CHUNK, size)
-            out[start:stop] = run(tape, space, [*(a[start:stop] for a in arrays), *numbers])
+        arrays = [self._lines(register) for register in vectors]
+        numbers = [self._scalars[register][:, None] for register in scalars]
+        size = arrays[0].shape[1]
+        height, length = max(1, CHUNK // size), min(size, CHUNK)
+        for first in range(0, self.replicates, height):
+            own = slice(first, min(first + height, self.replicates))
+            for start in range(0, size, length):
+                part = slice(start, min(start + length, size))
+                given = [*(array[own, part] for array in arrays), *(n[own] for n in numbers)]
+                yield own, part, run(tape, space, given)
 
     def _mean(self, step: Mean) -> None:
         size = self._space_of(step.vectors[0]).size
         if step.fn.vectors == 1 and step.fn.text == "x0":
-            value = kernels.total(self._dense(step.vectors[0])) / size
+            sums = kernels.total(self._dense(step.vectors[0]), self.replicates)
         else:
-            tape, space = lower(step.fn), numpy_space()
-            arrays = [self._dense(register) for register in step.vectors]
-            numbers = [self._scalars[register] for register in step.scalars]
-            sums = 0.0
-            for start in range(0, size, CHUNK):
-                stop = min(start + CHUNK, size)
-                part = run(tape, space, [*(a[start:stop] for a in arrays), *numbers])
-                constant = np.ndim(part) == 0
-                sums += float(part) * (stop - start) if constant else float(np.sum(part))
-            value = sums / size
-        self._scalars[step.out] = self._number(value, f"a moment of {self._label(step.vectors[0])}")
+            sums = np.zeros(self.replicates)
+            for own, part, values in self._values(step.fn, step.vectors, step.scalars):
+                shape = (own.stop - own.start, part.stop - part.start)
+                block = np.ascontiguousarray(np.broadcast_to(values, shape))
+                sums[own] += kernels.total(block, shape[0])
+        self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:
         common = self._vectors[step.vector]
         partners = [self._vectors[other] for other in step.others]
         for key, row in common.rows.items():  # coordinates in a common basis: no array is read
             if all(key in partner.rows for partner in partners):
-                data = self._tables[key].data
-                rows = data[[partner.rows[key] for partner in partners]]
-                found = np.einsum("ij,j->i", rows, data[row])  # not BLAS: its threads move bits
-                for out, value in zip(step.out, found.tolist(), strict=True):
-                    self._scalars[out] = value
+                found = self._tables[key].inner(row, [partner.rows[key] for partner in partners])
+                for out, values in zip(step.out, found, strict=True):
+                    self._scalars[out] = values
                 return
         if len(partners) > 1:  # not all of them in one basis: one by one
             for other, out in zip(step.others, step.out, strict=True):
                 self._dot(Dot(step.vector, (other,), (out,)))
             return
-        value = kernels.dot(self._dense(step.vector), self._dense(step.others[0]))
-        value /= self._space_of(step.vector).size
-        what = f"a moment of {self._label(step.others[0])}"
-        self._scalars[step.out[0]] = self._number(value, what)
+        left, right = self._dense(step.vector), self._dense(step.others[0])
+        values = kernels.dot(left, right, self.replicates) / self._space_of(step.vector).size
+        self._set(step.out[0], values, lambda: f"a moment of {self._label(step.others[0])}")
 
     def _outer(self, step: Outer) -> None:
-        size = self._space_of(step.out).size
-        rows = [self._dense(register)[:size] for register in step.rows]
         inner = self._space_of(step.vector).size
         inner = min(inner, max(step.columns, inner // SHARE)) if step.columns else inner
-        cols = [self._dense(register)[:inner] for register in step.cols]
-        x = self._dense(step.vector)[:inner]
-        numbers = [self._scalars[register] for register in step.scalars]
+        lines = [self._lines(register) for register in step.rows]
+        cols = [self._lines(register)[:, :inner] for register in step.cols]
+        vectors = self._lines(step.vector)[:, :inner]
         buffer = self._new_buffer(step.out)
-        for start, stop, block in tiles(step.fn, rows, cols, numbers, step.forms):
-            weights = np.broadcast_to(block, (stop - start, inner)) * x
-            buffer.array[start:stop] = weights.sum(axis=1) / inner
+        out = buffer.array.reshape(self.replicates, -1)
+        for r, x in enumerate(vectors):
+            own = [line[r] for line in lines], [col[r] for col in cols]
+            numbers = [self._scalars[register][r] for register in step.scalars]
+            for start, stop, block in tiles(step.fn, *own, numbers, step.forms):
+                weights = np.broadcast_to(block, (stop - start, inner)) * x
+                out[r, start:stop] = weights.sum(axis=1) / inner
         self._vectors[step.out] = Vector(dense=buffer)
 
     def _scalar_map(self, step: ScalarMap) -> None:
-        arguments = [np.float64(self._scalars[register]) for register in step.scalars]
+        arguments = [self._scalars[register] for register in step.scalars]
         value = run(lower(step.fn), numpy_space(), arguments)
-        self._scalars[step.out] = self._number(float(value), f"the scalar {step.fn.text}")
+        self._set(step.out, value, lambda: f"the scalar {step.fn.text}")
 
     def _draw_scalar(self, step: DrawScalar) -> None:
-        self._scalars[step.out] = step.value + step.std * float(self._chance.standard_normal())
+        self._scalars[step.out] = step.value + step.std * self._normals()
 
     def _noise_draw(self, step: Noise) -> None:
-        family = self._noise.setdefault(step.family, NoiseFamily())
-        vectors = [(self._dense(v), self._space_of(v).size) for v in step.vectors]
-        draw = float(self._chance.standard_normal())
-        self._scalars[step.out] = family.draw(step.weights, vectors, draw)
+        found = self._noise.get(step.family)
+        if found is None:
+            found = self._noise[step.family] = [NoiseFamily() for _ in self._seeds]
+        lines = [(self._dense(v).reshape(self.replicates, -1), v) for v in step.vectors]
+        values = np.empty(self.replicates)
+        for r, (family, normal) in enumerate(zip(found, self._normals(), strict=True)):
+            vectors = [(line[r], self._space_of(v).size) for line, v in lines]
+            values[r] = family.draw(step.weights, vectors, float(normal))
+        self._scalars[step.out] = values
 
 
 _HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {

@@ -2,7 +2,8 @@
 
 Rows live in block layout, ``data[blocks, capacity, block]``; vectors are flat float64 arrays of
 ``blocks * block`` entries. Storage may be float32, arithmetic is float64. Every sum is formed block
-by block and added in block order, so that results do not depend on anything but the data.
+by block and added in block order, so that results do not depend on anything but the data. The
+blocks of many replicates lie one after another, in rows and in vectors, and one call serves all.
 
 The passes are bound by memory: one row after another is read from memory, with the row that comes
 four rows later fetched ahead, and whatever is done to a block a second time finds it in cache.
@@ -25,33 +26,51 @@ from tpcalc.errors import EvaluationError
 # (every one ends with a sum over a register), two rows at once fetch twice as much.
 DOT_CHUNK, SUM_CHUNK, PAIR_CHUNK = 2048, 1024, 512
 
-__all__ = ["Pending", "Term", "axpy", "combine", "dot", "dots", "residual", "total"]
+__all__ = [
+    "Raw",
+    "Term",
+    "addresses",
+    "axpy",
+    "combine",
+    "dot",
+    "dots",
+    "dots_with_rows",
+    "residual",
+    "total",
+]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, block layout
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """Rows that were stored raw, and what they are to become.
+class Raw:
+    """For each replicate the rows that were stored raw, and what they are to become.
 
-    Row ``first + m`` becomes ``(row - sum_i factors[m, i] row_i) * inverse[m]``, summed over the
-    rows before it.
+    The last ``count[r]`` rows are raw: row ``first + m`` becomes
+    ``(row - sum_i factors[r, m, i] row_i) * inverse[r, m]``, summed over the rows before it.
 
     Args:
-        first: The first raw row; all later ones are raw too.
-        factors: Shape (raw rows, rows).
-        inverse: Shape (raw rows,).
+        count: Shape (replicates,); passes that finalise leave zeros.
+        factors: Shape (replicates, raw rows, rows).
+        inverse: Shape (replicates, raw rows).
     """
 
-    first: int
+    count: Index
     factors: Array
     inverse: Array
+
+    @classmethod
+    def none(cls, replicates: int) -> Raw:
+        """No raw rows."""
+        shape = (replicates, 1, 0)
+        return cls(np.zeros(replicates, np.int64), np.zeros(shape), np.zeros(shape[:2]))
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Rows with their coefficients, shape (B, k): the rows of one store in a linear combination."""
+    """Rows with their coefficients, shape (replicates, B, k), in a linear combination."""
 
     data: Rows
     coefficients: Array
@@ -59,169 +78,187 @@ class Term:
 
 def dots(
     data: Rows,
-    rows: int,
+    rows: Index,
     vectors: Sequence[Array],
-    pending: Pending | None = None,
+    raw: Raw | None = None,
     gram: bool = False,
+    used: Index | None = None,
 ) -> tuple[Array, Array]:
     """Sums over the samples of rows times vectors, in one pass over the rows.
 
     Args:
-        data: Block layout.
-        rows: How many rows, from the first.
-        vectors: B flat vectors; none, if only pending rows are to be finalised.
-        pending: Raw rows that are finalised, in place, in the same pass.
+        data: Block layout, the blocks of one replicate after those of another.
+        rows: How many rows, from the first, of each replicate.
+        vectors: B flat vectors, with the samples of all replicates; none, if only raw rows are to
+            be finalised.
+        raw: Raw rows that are finalised, in place, in the same pass.
         gram: Whether to form the inner products of the vectors among themselves, too.
+        used: How many of the vectors each replicate has (None: all); nothing is done where there
+            are none of them.
 
     Returns:
-        ``sum row_i x_j``, shape (rows, B), and ``sum x_i x_j``, shape (B, B) (zeros unless asked).
+        ``sum row_i x_j``, shape (replicates, rows, B), and ``sum x_i x_j``, shape
+        (replicates, B, B) (zeros unless asked).
     """
-    count = len(vectors)
-    out, square = np.zeros((rows, count)), np.zeros((count, count))
-    if count == 0 and pending is None:
-        return out, square
-    addresses = _addresses(data, vectors)
-    raw = _NOTHING_PENDING if pending is None else pending
-    first = rows if pending is None else pending.first
-    if count == 1 and rows - first <= 1:
-        data = _chunked(data, (DOT_CHUNK if first == rows else PAIR_CHUNK) // data.itemsize)
-        factors = raw.factors[0] if len(raw.factors) else _NONE
-        inverse = raw.inverse[0] if len(raw.inverse) else 1.0
-        square[0, 0] = blocks.dots_one(
-            data, rows, first, factors, inverse, addresses[0], out.reshape(-1), gram
-        )
-    else:
-        blocks.dots_many(
-            _chunked(data, SUM_CHUNK // data.itemsize),
-            rows,
-            first,
-            _table(raw.factors[:, :first]),
-            raw.factors,
-            raw.inverse,
-            addresses,
-            out,
-            square,
-            gram,
-        )
+    replicates, stride = len(rows), 8 * data.shape[0] * data.shape[2]
+    places = addresses(data, vectors) + stride // replicates * np.arange(replicates)[:, None]
+    if used is None:
+        used = np.full(replicates, len(vectors))
+    return _dots(data, rows, places, 1, used, raw, gram)
+
+
+def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
+    """Sums over the samples of rows times rows of another store.
+
+    Args:
+        data: Block layout.
+        rows: How many rows, from the first, of each replicate.
+        others: The other store, over the same space.
+        first: Its first row that is taken, of each replicate.
+        used: How many rows of it are taken.
+
+    Returns:
+        Shape (replicates, rows, largest of ``used``).
+    """
+    if others.dtype != np.float64:
+        low = int(first.min())
+        others = others[:, low : int((first + used).max())].astype(np.float64)
+        first = first - low
+    count, capacity, block = others.shape
+    start = count // len(rows) * np.arange(len(rows)) * capacity + first
+    start = start[:, None] + np.arange(int(used.max()))
+    places = others.ctypes.data + 8 * block * start
+    return _dots(data, rows, places, capacity, used, None, False)[0]
+
+
+def _dots(
+    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, raw: Raw | None, gram: bool
+) -> tuple[Array, Array]:
+    replicates, columns = places.shape
+    out = np.zeros((replicates, int(rows.max()), columns))
+    square = np.zeros((replicates, columns, columns))
+    if columns or raw is not None:
+        raw = Raw.none(replicates) if raw is None else raw
+        chunks = tuple(size // data.itemsize for size in (DOT_CHUNK, PAIR_CHUNK, SUM_CHUNK))
+        blocks.dots(
+            data, rows, raw.count, raw.factors, raw.inverse, places, rows_of, used,
+            out, square, gram, chunks,
+        )  # fmt: skip
     return out, square
 
 
 def residual(
-    data: Rows,
-    rows: int,
-    vector: Array,
-    coefficients: Array,
-    out: Array,
-    pending: Pending | None = None,
+    data: Rows, rows: int, vector: Array, coefficients: Array, out: Array, raw: Raw | None = None
 ) -> tuple[Array, float]:
     """Write ``out = vector - sum_i coefficients_i row_i``; inner products of ``out`` with all rows.
 
-    One pass over the rows. ``out`` may be ``vector``.
+    One pass over the rows of one replicate. ``out`` may be ``vector``.
 
     Returns:
         ``sum row_i out``, shape (rows,), and ``sum out^2``.
     """
-    raw = _NOTHING_PENDING if pending is None else pending
-    first = rows if pending is None else pending.first
-    source, target = _addresses(data, [vector, out])
+    raw = Raw.none(1) if raw is None else raw
+    count, _, block = data.shape
+    chunk = min(block, SUM_CHUNK // data.itemsize)
+    addresses(data, [vector, out])
+    layout = (count, block // chunk, chunk)
     found = np.zeros(rows)
     square = blocks.residual(
-        _chunked(data, SUM_CHUNK // data.itemsize), rows, first,
-        _table(raw.factors[:, :first]), raw.factors, raw.inverse, source,
-        np.ascontiguousarray(coefficients), target, found,
+        data.reshape(count, -1, *layout[1:]), rows, int(raw.count[0]), raw.factors[0],
+        raw.inverse[0], vector.reshape(layout), coefficients, out.reshape(layout), found,
     )  # fmt: skip
+    raw.count[:] = 0
     return found, float(square)
 
 
-def combine(outs: Sequence[Array], terms: Sequence[Term], add: bool = False) -> None:
+def combine(
+    outs: Sequence[Array], terms: Sequence[Term], add: bool = False, used: Index | None = None
+) -> None:
     """Write (or add) linear combinations of rows: out_j = sum over terms of coefficients[j] @ rows.
 
     Two stores are read in one pass, so that every output is written once; rows whose coefficients
     are all zero are not read.
 
     Args:
-        outs: B flat vectors.
+        outs: B flat vectors, with the samples of all replicates.
         terms: Stores and their coefficients.
         add: Whether to add to what is there.
+        used: How many of the vectors each replicate has (None: all); others are left alone.
     """
-    active = [(term, np.flatnonzero(term.coefficients.any(axis=0))) for term in terms]
-    active = [(term, index) for term, index in active if len(index)]
-    active.sort(key=lambda pair: pair[0].data.dtype.itemsize)
+    # Stores without coefficients stay: which pass adds what must not depend on other replicates.
+    active = sorted(terms, key=lambda term: term.data.dtype.itemsize)
     if not active and not add:
         for out in outs:
             out[:] = 0.0
     for start in range(0, len(active), 2):
-        pair = active[start : start + 2]
-        (one, left), (two, right) = pair[0], pair[1] if len(pair) == 2 else (pair[0][0], _NO_ROWS)
-        addresses = _addresses(one.data, outs)
-        _addresses(two.data, outs)
-        samples = SUM_CHUNK // two.data.itemsize
-        rows, others = _chunked(one.data, samples), _chunked(two.data, samples)
-        if len(outs) == 1:
-            blocks.combine_one(
-                rows, left, one.coefficients[0, left],
-                others, right, two.coefficients[0, right],
-                addresses[0], add or start > 0,
-            )  # fmt: skip
-        else:
-            blocks.combine_many(
-                rows, *_padded(left, one.coefficients),
-                others, *_padded(right, two.coefficients),
-                addresses, add or start > 0,
-            )  # fmt: skip
+        one = active[start]
+        columns = np.full(len(one.coefficients), len(outs)) if used is None else used
+        two = (
+            active[start + 1]
+            if start + 1 < len(active)
+            else Term(one.data, one.coefficients[:, :, :0])
+        )
+        places = addresses(one.data, outs)
+        blocks.combine(
+            one.data, one.coefficients, two.data, two.coefficients, places, columns,
+            add or start > 0, SUM_CHUNK // two.data.itemsize,
+        )  # fmt: skip
 
 
-def axpy(out: Array, factor: float, vector: Array) -> None:
-    """Add ``factor`` times a vector to ``out``."""
-    _axpy(out, float(factor), vector)
+def axpy(out: Array, factor: Array, vector: Array) -> None:
+    """Add ``factor[r]`` times a vector to ``out``, for each replicate r."""
+    _axpy(out.reshape(len(factor), -1), factor, vector.reshape(len(factor), -1))
 
 
-def dot(left: Array, right: Array) -> float:
-    """The sum of products of two vectors."""
-    return float(_dot(left, right))
+def dot(left: Array, right: Array, replicates: int = 1) -> Array:
+    """The sum of products of two vectors, for each replicate."""
+    out = np.empty(replicates)
+    _dot(left.reshape(replicates, -1), right.reshape(replicates, -1), out)
+    return out
 
 
-def total(vector: Array) -> float:
-    """The sum of a vector."""
-    return float(_total(vector))
-
-
-@loose
-def _total(vector: Array) -> float:
-    found = 0.0
-    for start in range(0, vector.size, 512):
-        x = vector[start : start + 512]
-        part = 0.0
-        for t in range(x.size):
-            part += x[t]
-        found += part
-    return found
+def total(vector: Array, replicates: int = 1) -> Array:
+    """The sum of a vector, for each replicate."""
+    out = np.empty(replicates)
+    _total(vector.reshape(replicates, -1), out)
+    return out
 
 
 @loose
-def _dot(left: Array, right: Array) -> float:
-    found = 0.0
-    for start in range(0, left.size, 512):
-        x, y = left[start : start + 512], right[start : start + 512]
-        part = 0.0
-        for t in range(x.size):
-            part += x[t] * y[t]
-        found += part
-    return found
+def _total(vectors: Array, out: Array) -> None:
+    for r in range(out.size):
+        vector, found = vectors[r], 0.0
+        for start in range(0, vector.size, 512):
+            x = vector[start : start + 512]
+            part = 0.0
+            for t in range(x.size):
+                part += x[t]
+            found += part
+        out[r] = found
 
 
 @loose
-def _axpy(out: Array, factor: float, vector: Array) -> None:
-    for t in range(out.size):
-        out[t] += factor * vector[t]
+def _dot(lefts: Array, rights: Array, out: Array) -> None:
+    for r in range(out.size):
+        left, right, found = lefts[r], rights[r], 0.0
+        for start in range(0, left.size, 512):
+            x, y = left[start : start + 512], right[start : start + 512]
+            part = 0.0
+            for t in range(x.size):
+                part += x[t] * y[t]
+            found += part
+        out[r] = found
 
 
-_NONE = np.zeros(0)
-_NO_ROWS = np.zeros(0, np.int64)
-_NOTHING_PENDING = Pending(0, np.zeros((0, 0)), np.zeros(0))
+@loose
+def _axpy(outs: Array, factors: Array, vectors: Array) -> None:
+    for r in range(factors.size):
+        out, vector = outs[r], vectors[r]
+        for t in range(out.size):
+            out[t] += factors[r] * vector[t]
 
 
-def _addresses(data: Rows, vectors: Sequence[Array]) -> NDArray[np.int64]:
+def addresses(data: Rows, vectors: Sequence[Array]) -> Index:
     """Where vectors start, after a check that a compiled pass can read them there."""
     length = data.shape[0] * data.shape[2]
     for vector in vectors:
@@ -231,27 +268,4 @@ def _addresses(data: Rows, vectors: Sequence[Array]) -> NDArray[np.int64]:
                 f"{length} samples.",
                 hint="Vectors are flat float64 arrays of the padded length of their space.",
             )
-    return np.array([v.__array_interface__["data"][0] for v in vectors], dtype=np.int64)
-
-
-def _chunked(data: Rows, samples: int) -> Rows:
-    """Rows with every block cut into chunks of so many samples."""
-    count, capacity, block = data.shape
-    samples = min(block, samples)
-    return data.reshape(count, capacity, block // samples, samples)
-
-
-def _table(coefficients: Array) -> Array:
-    """Coefficients (columns, rows) as a (rows, columns) table, both padded to fours."""
-    columns, rows = coefficients.shape
-    table = np.zeros((-(-rows // 4) * 4, -(-columns // 4) * 4))
-    table[:rows, :columns] = coefficients.T
-    return table
-
-
-def _padded(index: NDArray[np.int64], coefficients: Array) -> tuple[NDArray[np.int64], Array]:
-    """Row numbers padded to a multiple of four (by the first one, with coefficient 0)."""
-    table = _table(coefficients[:, index])
-    full = np.full(len(table), index[0] if len(index) else 0, dtype=np.int64)
-    full[: len(index)] = index
-    return full, table
+    return np.array([vector.__array_interface__["data"][0] for vector in vectors], dtype=np.int64)

@@ -2,8 +2,9 @@
 
 Rows come as ``data[blocks, capacity, chunks, chunk]``: between two chunks of arithmetic a piece of
 a row that is needed later is fetched, so that memory and arithmetic are busy at the same time.
-Vectors come as addresses, so that one compiled function serves any number of them. All of it is in
-one file: numba's cache notices changes of the file of a function only.
+Vectors come as addresses, so that one compiled function serves any number of them, and replicates
+one after another: each has its own blocks. All of it is in one file: numba's cache notices changes
+of the file of a function only.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from tpcalc.engine.kernels_compile import loose
+from tpcalc.engine.kernels_compile import loose, pointer
 
-__all__ = ["combine_many", "combine_one", "dots_many", "dots_one", "residual"]
+__all__ = ["combine", "dots", "residual"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -27,16 +28,6 @@ Rows = NDArray[Any]  # float64 or float32, and in chunks
 AHEAD = 8192  # bytes between a row that is read and the one that is fetched meanwhile
 LINE = 64  # bytes of a cache line
 PANEL = 32  # rows that stay in cache while all columns pass over them
-
-
-@intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:
-    """A float64 pointer from an integer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.float64)(types.int64), generate
 
 
 @intrinsic
@@ -116,18 +107,11 @@ def _scale_row(row: Rows, factor: float, x: Array) -> None:
 
 @loose
 def _add_four_rows(
-    out: Array,
-    table: Array,
-    i: int,
-    j: int,
-    row_a: Rows,
-    row_b: Rows,
-    row_c: Rows,
-    row_d: Rows,
-    ahead: Index,
-    fetched: int,
+    out: Array, table: Array, i: int, j: int, panel: Rows, index: Index, ahead: Index, fetched: int
 ) -> None:
     """Four rows of coefficients, four outputs: every number that is loaded is used four times."""
+    row_a, row_b = panel[index[i]], panel[index[i + 1]]
+    row_c, row_d = panel[index[i + 2]], panel[index[i + 3]]
     a0, a1, a2, a3 = table[i, j], table[i, j + 1], table[i, j + 2], table[i, j + 3]
     b0, b1, b2, b3 = table[i + 1, j], table[i + 1, j + 1], table[i + 1, j + 2], table[i + 1, j + 3]
     c0, c1, c2, c3 = table[i + 2, j], table[i + 2, j + 1], table[i + 2, j + 2], table[i + 2, j + 3]
@@ -147,17 +131,14 @@ def _add_four_rows(
 
 @loose
 def _dot_four_rows(
-    row_a: Rows,
-    row_b: Rows,
-    row_c: Rows,
-    row_d: Rows,
-    x: Array,
-    j: int,
-    out: Array,
-    ahead: Index,
-    fetched: int,
+    panel: Rows, i: int, last: int, x: Array, j: int, out: Array, ahead: Index, fetched: int
 ) -> None:
-    """Inner products of four rows with four columns, added to four rows of ``out``."""
+    """Inner products of four rows with four columns, added to four rows of ``out``.
+
+    Where there are no four rows left the last one serves, for rows of ``out`` that nobody reads.
+    """
+    row_a, row_b = panel[i], panel[min(i + 1, last)]
+    row_c, row_d = panel[min(i + 2, last)], panel[min(i + 3, last)]
     a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
     c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
     for k in range(row_a.shape[0]):
@@ -178,7 +159,7 @@ def _dot_four_rows(
     sums = ((a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2), (a3, b3, c3, d3))
     for column in range(4):
         for row in range(4):
-            out[row, j + column] += sums[column][row]
+            out[i + row, j + column] += sums[column][row]
 
 
 @loose
@@ -203,27 +184,12 @@ def _combine_block(
                 for m in range(fetched):
                     ahead[m] = _place(data, start, block, index, position + m)
                 position += fetched
-                _add_four_rows(
-                    out,
-                    table,
-                    i,
-                    j,
-                    panel[index[i]],
-                    panel[index[i + 1]],
-                    panel[index[i + 2]],
-                    panel[index[i + 3]],
-                    ahead,
-                    fetched,
-                )
+                _add_four_rows(out, table, i, j, panel, index, ahead, fetched)
 
 
 @loose
 def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
-    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block.
-
-    Rows are taken in fours; where there are none left the last one serves, for rows of ``found``
-    that nobody reads.
-    """
+    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block."""
     last = index.size - 1
     panel = data[block]
     ahead = np.zeros(4, np.int64)
@@ -237,35 +203,17 @@ def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, foun
                 for m in range(fetched):
                     ahead[m] = _place(data, start, block, index, position + m)
                 position += fetched
-                _dot_four_rows(
-                    panel[i],
-                    panel[min(i + 1, last)],
-                    panel[min(i + 2, last)],
-                    panel[min(i + 3, last)],
-                    x,
-                    j,
-                    found[i : i + 4],
-                    ahead,
-                    fetched,
-                )
+                _dot_four_rows(panel, i, last, x, j, found, ahead, fetched)
 
 
 @loose
 def _finalise_block(
-    data: Rows,
-    start: int,
-    block: int,
-    rows: int,
-    first: int,
-    every: Index,
-    table: Array,
-    factors: Array,
-    inverse: Array,
-    work: Array,
+    data: Rows, block: int, rows: int, first: int, table: Array, factors: Array, inverse: Array
 ) -> None:
     """Finalise the raw rows ``first..rows`` of one block."""
-    panel = data[block]
-    work[:] = 0.0
+    panel, start = data[block], data.ctypes.data
+    every = _every(first, table.shape[0])
+    work = np.zeros((table.shape[1], data.shape[2], data.shape[3]))
     _combine_block(data, start, block, every, table, work)
     for m in range(rows - first):
         row, mine = panel[first + m], work[m]
@@ -288,6 +236,43 @@ def _every(count: int, padded: int) -> Index:
 
 
 @loose
+def _table(factors: Array, columns: int, rows: int) -> Array:
+    """Factors (columns, rows) as a (rows, columns) table, both padded to fours."""
+    table = np.zeros(((rows + 3) // 4 * 4, (columns + 3) // 4 * 4))
+    for i in range(columns):
+        for j in range(rows):
+            table[j, i] = factors[i, j]
+    return table
+
+
+@loose
+def _used(coefficients: Array) -> Index:
+    """The rows with a coefficient, of any column, that is not zero."""
+    index, found = np.empty(coefficients.shape[1], np.int64), 0
+    for i in range(coefficients.shape[1]):
+        for j in range(coefficients.shape[0]):
+            if coefficients[j, i] != 0.0:
+                index[found] = i
+                found += 1
+                break
+    return index[:found]
+
+
+@loose
+def _padded(index: Index, coefficients: Array) -> tuple[Index, Array]:
+    """Rows padded to a multiple of four (by the first one, with coefficient 0), and their table."""
+    columns = coefficients.shape[0]
+    table = np.zeros(((index.size + 3) // 4 * 4, (columns + 3) // 4 * 4))
+    full = np.zeros(table.shape[0], np.int64)
+    for i in range(full.size):
+        full[i] = index[i] if i < index.size else index[0]
+    for i in range(index.size):
+        for j in range(columns):
+            table[i, j] = coefficients[j, index[i]]
+    return full, table
+
+
+@loose
 def _dot_and_subtract(
     a: Rows, b: Rows, f: float, g: float, x: Array, out: Array, ahead_a: int, ahead_b: int
 ) -> tuple[float, float]:
@@ -305,30 +290,23 @@ def _dot_and_subtract(
 
 
 @loose
-def dots_one(
-    data: Rows,
-    rows: int,
-    first: int,
-    factors: Array,
-    inverse: float,
-    address: int,
-    out: Array,
+def _dots_one(
+    data: Rows, rows: int, first: int, factors: Array, inverse: float, vector: Array, out: Array,
     gram: bool,
-) -> float:
+) -> float:  # fmt: skip
     """Inner products of all rows with one vector; finalises the last row if it is raw."""
     count, _, chunks, chunk = data.shape
-    vector = carray(_pointer(address), (count, chunks, chunk))
     start = data.ctypes.data
     order, gap = _every(rows, rows), _rows_ahead(data)
     work = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
-        x, panel = vector[block], data[block]
+        x, panel = vector[block, 0], data[block]
         if gram:
             square += _dot_row(x, x, 0)
         if first == rows:
             for i in range(rows):
-                out[i] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
+                out[i, 0] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
             continue
         newest = panel[first]
         _scale_row(work, 1.0, newest)
@@ -343,14 +321,78 @@ def dots_one(
                 _place(data, start, block, order, i + gap),
                 _place(data, start, block, order, i + gap + 1),
             )
-            out[i] += a
-            out[i + 1] += b
+            out[i, 0] += a
+            out[i + 1, 0] += b
         if first % 2:
-            out[first - 1] += _dot_row(panel[first - 1], x, 0)
+            out[first - 1, 0] += _dot_row(panel[first - 1], x, 0)
             _add_row(work, -factors[first - 1], panel[first - 1], 0)
         _scale_row(newest, inverse, work)
-        out[first] += _dot_row(newest, x, 0)
+        out[first, 0] += _dot_row(newest, x, 0)
     return square
+
+
+@loose
+def _dots_many(
+    data: Rows, rows: int, first: int, factors: Array, inverse: Array, addresses: Index,
+    rows_of: int, out: Array, square: Array, gram: bool,
+) -> None:  # fmt: skip
+    """Inner products of all rows with several vectors; finalises raw rows first."""
+    count, _, chunks, chunk = data.shape
+    columns, raw = addresses.size, rows - first
+    start = data.ctypes.data
+    table = _table(factors, raw, first)
+    order = _every(rows, rows)
+    x = np.zeros(((columns + 3) // 4 * 4, chunks, chunk))
+    found = np.zeros((rows + 4, x.shape[0]))
+    for block in range(count):
+        if raw:
+            _finalise_block(data, block, rows, first, table, factors, inverse)
+        for j in range(columns):
+            x[j] = carray(pointer(addresses[j]), (count, rows_of, chunks, chunk))[block, 0]
+        if gram:
+            for i in range(columns):
+                for j in range(i + 1):
+                    square[i, j] += _dot_row(x[i], x[j], 0)
+        _dots_block(data, start, block, order, x, found)
+    out[:rows, :columns] = found[:rows, :columns]
+    for i in range(columns):
+        for j in range(i):
+            square[j, i] = square[i, j]
+
+
+@loose
+def dots(
+    data: Rows, rows: Index, raw: Index, factors: Array, inverse: Array, addresses: Index,
+    rows_of: int, used: Index, out: Array, square: Array, gram: bool, chunks: tuple[int, int, int],
+) -> None:  # fmt: skip
+    """Inner products of the rows of each replicate with its vectors; finalises raw rows.
+
+    ``addresses``: of the first samples of each vector, (replicate, column); a vector is a row of a
+    store of ``rows_of`` rows (1: the samples follow one another).
+    ``used``: how many of the vectors a replicate has; with none of several it is left alone.
+    ``chunks``: samples worked on at once with one column, with one column and a raw row, with more.
+    """
+    count, capacity, block = data.shape[0] // rows.size, data.shape[1], data.shape[2]
+    for r in range(rows.size):
+        if used[r] == 0 and addresses.size > 0:
+            continue
+        part, own = data[r * count : (r + 1) * count], addresses[r, : used[r]]
+        last, first = rows[r], rows[r] - raw[r]
+        if used[r] == 1 and raw[r] <= 1:
+            chunk = min(block, chunks[1] if raw[r] else chunks[0])
+            shape = (count, capacity, block // chunk, chunk)
+            vector = carray(pointer(own[0]), (count, rows_of, block // chunk, chunk))
+            square[r, 0, 0] = _dots_one(
+                part.reshape(shape), last, first, factors[r, 0], inverse[r, 0], vector, out[r], gram
+            )
+        else:
+            chunk = min(block, chunks[2])
+            shape = (count, capacity, block // chunk, chunk)
+            _dots_many(
+                part.reshape(shape), last, first, factors[r], inverse[r], own, rows_of,
+                out[r], square[r], gram,
+            )  # fmt: skip
+        raw[r] = 0
 
 
 @loose
@@ -360,61 +402,69 @@ def _combine_row(
     panel, gap = data[block], _rows_ahead(data)
     for i in range(index.size):
         ahead = _place(data, start, block, index, i + gap)
-        _add_row(out, coefficients[i], panel[index[i]], ahead)
+        _add_row(out, coefficients[index[i]], panel[index[i]], ahead)
 
 
 @loose
-def combine_one(
-    one: Rows,
-    left: Index,
-    left_factors: Array,
-    two: Rows,
-    right: Index,
-    right_factors: Array,
-    address: int,
-    add: bool,
-) -> None:
-    """Write or add a combination of rows of two stores to one vector."""
-    count, _, chunks, chunk = one.shape
-    vector = carray(_pointer(address), (count, chunks, chunk))
-    first, second = one.ctypes.data, two.ctypes.data
-    for block in range(count):
-        out = vector[block]
-        if not add:
-            out[:] = 0.0
-        _combine_row(one, first, block, left, left_factors, out)
-        _combine_row(two, second, block, right, right_factors, out)
+def combine(
+    one: Rows, left: Array, two: Rows, right: Array, addresses: Index, used: Index, add: bool,
+    samples: int,
+) -> None:  # fmt: skip
+    """Write or add combinations of rows of two stores to the ``used`` vectors of each replicate.
+
+    Rows whose coefficients (replicate, column, row) are all zero are not read.
+    """
+    replicates = left.shape[0]
+    count, block = one.shape[0] // replicates, one.shape[2]
+    chunk = min(block, samples)
+    chunks, stride = block // chunk, 8 * count * block
+    panel = np.empty(((addresses.size + 3) // 4 * 4, chunks, chunk))
+    for r in range(replicates):
+        columns = used[r]
+        work = panel[: (columns + 3) // 4 * 4]
+        rows = one[r * count : (r + 1) * count].reshape((count, one.shape[1], chunks, chunk))
+        others = two[r * count : (r + 1) * count].reshape((count, two.shape[1], chunks, chunk))
+        index, more = _used(left[r, :columns]), _used(right[r, :columns])
+        first, second = rows.ctypes.data, others.ctypes.data
+        if columns == 1:
+            vector = carray(pointer(addresses[0] + r * stride), (count, chunks, chunk))
+            for k in range(count):
+                if not add:
+                    vector[k] = 0.0
+                _combine_row(rows, first, k, index, left[r, 0], vector[k])
+                _combine_row(others, second, k, more, right[r, 0], vector[k])
+            continue
+        index, table = _padded(index, left[r, :columns])
+        more, extra = _padded(more, right[r, :columns])
+        for k in range(count):
+            work[:] = 0.0
+            _combine_block(rows, first, k, index, table, work)
+            _combine_block(others, second, k, more, extra, work)
+            for j in range(columns):
+                place = addresses[j] + r * stride
+                out = carray(pointer(place), (count, chunks, chunk))[k]
+                if add:
+                    out += work[j]
+                else:
+                    out[:] = work[j]
 
 
 @loose
 def residual(
-    data: Rows,
-    rows: int,
-    first: int,
-    table: Array,
-    factors: Array,
-    inverse: Array,
-    source: int,
-    coefficients: Array,
-    target: int,
-    out: Array,
-) -> float:
-    """Write target = source - combination of rows, and its inner products with the rows."""
+    data: Rows, rows: int, raw: int, factors: Array, inverse: Array, given: Array,
+    coefficients: Array, result: Array, out: Array,
+) -> float:  # fmt: skip
+    """Write result = given - combination of rows, and its inner products with the rows."""
     count, _, chunks, chunk = data.shape
-    given, result = (
-        carray(_pointer(source), (count, chunks, chunk)),
-        carray(_pointer(target), (count, chunks, chunk)),
-    )
-    start = data.ctypes.data
-    every, order = _every(first, table.shape[0]), _every(rows, rows)
-    gap = _rows_ahead(data)
-    work = np.empty((table.shape[1], chunks, chunk))
+    start, first = data.ctypes.data, rows - raw
+    table = _table(factors, raw, first)
+    order, gap = _every(rows, rows), _rows_ahead(data)
     v = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
         panel = data[block]
-        if first < rows:
-            _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
+        if raw:
+            _finalise_block(data, block, rows, first, table, factors, inverse)
         v[:] = given[block]
         for i in range(rows):
             _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + gap))
@@ -423,68 +473,3 @@ def residual(
         square += _dot_row(v, v, 0)
         result[block] = v
     return square
-
-
-@loose
-def dots_many(
-    data: Rows,
-    rows: int,
-    first: int,
-    table: Array,
-    factors: Array,
-    inverse: Array,
-    addresses: Index,
-    out: Array,
-    square: Array,
-    gram: bool,
-) -> None:
-    """Inner products of all rows with several vectors; finalises raw rows first."""
-    count, _, chunks, chunk = data.shape
-    columns = addresses.size
-    start = data.ctypes.data
-    every, order = _every(first, table.shape[0]), _every(rows, rows)
-    work = np.empty((table.shape[1], chunks, chunk))
-    x = np.zeros(((columns + 3) // 4 * 4, chunks, chunk))
-    found = np.zeros((rows + 4, x.shape[0]))
-    for block in range(count):
-        if first < rows:
-            _finalise_block(data, start, block, rows, first, every, table, factors, inverse, work)
-        for j in range(columns):
-            x[j] = carray(_pointer(addresses[j]), (count, chunks, chunk))[block]
-        if gram:
-            for i in range(columns):
-                for j in range(i + 1):
-                    square[i, j] += _dot_row(x[i], x[j], 0)
-        _dots_block(data, start, block, order, x, found)
-    out[:] = found[:rows, :columns]
-    for i in range(columns):
-        for j in range(i):
-            square[j, i] = square[i, j]
-
-
-@loose
-def combine_many(
-    one: Rows,
-    left: Index,
-    left_table: Array,
-    two: Rows,
-    right: Index,
-    right_table: Array,
-    addresses: Index,
-    add: bool,
-) -> None:
-    """Write or add combinations of rows of two stores to several vectors."""
-    count, _, chunks, chunk = one.shape
-    columns = addresses.size
-    first, second = one.ctypes.data, two.ctypes.data
-    work = np.empty(((columns + 3) // 4 * 4, chunks, chunk))
-    for block in range(count):
-        work[:] = 0.0
-        _combine_block(one, first, block, left, left_table, work)
-        _combine_block(two, second, block, right, right_table, work)
-        for j in range(columns):
-            out = carray(_pointer(addresses[j]), (count, chunks, chunk))[block]
-            if add:
-                out += work[j]
-            else:
-                out[:] = work[j]

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
-__all__ = ["exact", "inlined", "loose"]
+__all__ = ["exact", "inlined", "loose", "pointer"]
+
+
+@intrinsic
+def pointer(typing_context: Any, address: Any) -> Any:
+    """A float64 pointer from an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(types.int64), generate
 
 
 def loose(function: Callable[..., Any]) -> Any:

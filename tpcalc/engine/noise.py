@@ -61,5 +61,5 @@ def _overlap(a: _Place, b: _Place) -> float:
     """The covariance of two draws."""
     total = float(np.dot(a[0], b[0]))
     for (x, size), (y, _) in zip(a[1], b[1], strict=True):
-        total *= kernels.dot(x, y) / size
+        total *= float(kernels.dot(x, y)[0]) / size
     return total

@@ -1,4 +1,4 @@
-"""Replicates of a script: on threads, with memory checked beforehand, stoppable, reproducible."""
+"""Replicates of a script: in bundles, on threads, within memory, stoppable, reproducible."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from tpcalc.engine.execute import Outcome, Setting, Workspace
+from tpcalc.engine.draws import STOCK
+from tpcalc.engine.execute import Outcome, Workspace
 from tpcalc.engine.instructions import Multiply, Noise, Script
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.engine.schedule import Plan, plan
-from tpcalc.errors import OutOfMemory
+from tpcalc.engine.setting import Setting
+from tpcalc.errors import Exploded, OutOfMemory
 
 __all__ = ["Progress", "Runner", "memory_needed"]
 
@@ -20,6 +23,7 @@ Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
 OVERHEAD = 1.1
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
+BUNDLE = 3 * 2**24  # bytes of the replicates that are run side by side
 WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
 
 
@@ -53,6 +57,8 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
         if isinstance(step, Noise):  # keeps its vectors
             spaces = (script.vector_space[vector] for vector in step.vectors)
             total += sum(setting.size(ratio[space]) for space in spaces) * 8
+    if setting.mode == "finite":  # draws ahead
+        total += STOCK * len(script.spaces) * 8
     for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
         for name, count in counts.items():
             total += count * setting.size(ratio[name]) * 8
@@ -76,8 +82,9 @@ class Runner:
     Args:
         script: What to run.
         setting: How.
-        threads: Replicates run at once; the answer does not depend on it. None: one for each core
-            where samples are many and memory allows, else one.
+        threads: Bundles of replicates run at once; the answer depends neither on it nor on the
+            size of bundles. None: one for each core where samples are many and memory allows, else
+            one.
         memory_limit: Bytes to stay within; None: what is available.
     """
 
@@ -110,7 +117,8 @@ class Runner:
             )
         return outcomes
 
-    def _threads(self, schedule: Plan, setting: Setting, jobs: int) -> int:
+    def _bundles(self, schedule: Plan, setting: Setting, jobs: int) -> tuple[int, int]:
+        """Threads, and replicates in a bundle."""
         needed = memory_needed(schedule, setting)
         limit = self.memory_limit if self.memory_limit is not None else available_memory()
         if needed > limit:
@@ -126,7 +134,10 @@ class Runner:
         wanted = self.threads
         if wanted is None:
             wanted = available_cores() if setting.width >= WORTH_A_THREAD else 1
-        return max(1, min(wanted, jobs, limit // max(needed, 1)))
+        threads = max(1, min(wanted, jobs, limit // max(needed, 1)))
+        most = max(1, min(BUNDLE, limit // threads) // max(needed, 1))
+        rounds = -(-jobs // (threads * min(most, -(-jobs // threads))))
+        return threads, max(1, -(-jobs // (threads * rounds)))
 
     def _run(
         self,
@@ -135,7 +146,7 @@ class Runner:
         seeds: Sequence[Sequence[int]],
         progress: Progress | None,
     ) -> list[Outcome]:
-        threads = self._threads(schedule, setting, len(seeds))
+        threads, size = self._bundles(schedule, setting, len(seeds))
         stop = threading.Event()
         done = [0]
         lock = threading.Lock()
@@ -148,21 +159,31 @@ class Runner:
                 with lock:
                     done[0] += 1
 
-        def job(seed: Sequence[int]) -> Outcome:
-            try:
+        def job(bundle: Sequence[Sequence[int]]) -> list[Outcome]:
+            space = None
+            with suppress(queue.Empty):
                 space = spaces.get_nowait()
-            except queue.Empty:
-                space = Workspace(schedule, setting)
-            outcome = space.run(seed, tick)
+            if space is None or space.replicates != len(bundle):  # the last one may be short
+                space = None
+                space = Workspace(schedule, setting, len(bundle))
+            try:
+                outcomes = space.run(bundle, tick)
+            except Exploded:
+                if len(bundle) == 1:
+                    raise
+                space = None
+                space = Workspace(schedule, setting)  # which one it is is said as if run alone
+                outcomes = [space.run([seed], tick)[0] for seed in bundle]
             spaces.put(space)
-            return outcome
+            return outcomes
 
-        total = len(seeds) * max(len(schedule.script.instructions), 1)
+        bundles = [seeds[start : start + size] for start in range(0, len(seeds), size)]
+        total = len(bundles) * max(len(schedule.script.instructions), 1)
         text = f"{len(seeds)} replicates of {setting.width}"
         if threads == 1 and progress is None:
-            return [job(seed) for seed in seeds]
+            return [outcome for bundle in bundles for outcome in job(bundle)]
         with ThreadPoolExecutor(threads) as pool:
-            futures: list[Future[Outcome]] = [pool.submit(job, seed) for seed in seeds]
+            futures = [pool.submit(job, bundle) for bundle in bundles]
             try:
                 _watch(futures, lambda: _report(progress, done[0] / total, text))
             except BaseException:
@@ -170,7 +191,7 @@ class Runner:
                 for future in futures:
                     future.cancel()
                 raise
-        return [future.result() for future in futures]
+        return [outcome for future in futures for outcome in future.result()]
 
 
 def _report(progress: Progress | None, fraction: float, text: str) -> None:
@@ -178,7 +199,7 @@ def _report(progress: Progress | None, fraction: float, text: str) -> None:
         progress(fraction, text)
 
 
-def _watch(futures: Sequence[Future[Outcome]], report: Callable[[], None]) -> None:
+def _watch(futures: Sequence[Future[list[Outcome]]], report: Callable[[], None]) -> None:
     """Wait for all, reporting; the first failure is raised at once."""
     pending = set(futures)
     while pending:

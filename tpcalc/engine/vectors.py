@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine import kernels_growth
 from tpcalc.engine.directions import Basis, SampleSpace, Store
 
 __all__ = ["Buffer", "Combination", "Key", "Pool", "Table", "Vector"]
 
 Array = NDArray[np.float64]
+Number = float | Array  # one, or one for each replicate
 Key = tuple[str, str, bool]  # ("e" | "q", matrix, transpose), ("stack" | "starts", space, False)
 
 
@@ -47,7 +49,7 @@ class Buffer:
 
 @dataclass(slots=True)
 class Vector:
-    """A vector register.
+    """A vector register, of all replicates; coefficients have one of them in each row.
 
     Args:
         dense: Its coordinates, if they were formed.
@@ -61,10 +63,10 @@ class Vector:
 
     dense: Buffer | None = None
     form: dict[Key, Array] | None = None
-    others: list[tuple[Buffer, float]] = field(default_factory=list)
+    others: list[tuple[Buffer, Number]] = field(default_factory=list)
     rows: dict[Key, int] = field(default_factory=dict)
     row: tuple[Key, int] | None = None
-    multiple: tuple[Vector, float] | None = None
+    multiple: tuple[Vector, Number] | None = None
 
     @property
     def has_spare(self) -> bool:
@@ -76,17 +78,23 @@ class Vector:
 class Table:
     """Coordinates of the arguments of one matrix side in its orthonormal basis, row by row."""
 
-    def __init__(self, capacity: int) -> None:
-        self.data = np.zeros((capacity, capacity))
+    def __init__(self, replicates: int, capacity: int) -> None:
+        self.data = np.zeros((replicates, capacity, capacity))
         self.count = 0
 
     def append(self, coordinates: Array) -> int:
         """Add a row (the rest of it stays 0); returns its number."""
-        row = self.count
-        self.data[row, : len(coordinates)] = coordinates
-        self.data[row, len(coordinates) :] = 0.0
+        row, width = self.count, coordinates.shape[1]
+        self.data[:, row, :width] = coordinates
+        self.data[:, row, width:] = 0.0
         self.count += 1
         return row
+
+    def inner(self, row: int, others: list[int]) -> Array:
+        """Inner products of a row with several, shape (others, replicates)."""
+        out = np.empty((len(others), len(self.data)))
+        kernels_growth.inner_rows(self.data, row, np.array(others), out)
+        return out
 
 
 class Combination:
@@ -95,14 +103,17 @@ class Combination:
     Coordinates in a basis come first: many vectors share its rows, which a product reads anyway.
     """
 
-    def __init__(self, tables: Mapping[Key, Table], capacity: Mapping[Key, int]) -> None:
+    def __init__(
+        self, tables: Mapping[Key, Table], capacity: Mapping[Key, int], replicates: int
+    ) -> None:
         self._tables = tables
         self._capacity = capacity
+        self._replicates = replicates
         self._form: dict[Key, Array] = {}
-        self._others: list[tuple[Buffer, float]] = []
-        self._rows: dict[Key, tuple[list[int], list[float]]] = {}
+        self._others: list[tuple[Buffer, Number]] = []
+        self._rows: dict[Key, tuple[list[int], list[Number]]] = {}
 
-    def add(self, vector: Vector, factor: float) -> None:
+    def add(self, vector: Vector, factor: Number) -> None:
         """Add ``factor`` times a vector."""
         while not vector.rows and vector.multiple is not None:
             vector, number = vector.multiple
@@ -116,26 +127,29 @@ class Combination:
             found[1].append(factor)
         elif vector.row is not None:
             key, row = vector.row
-            self._on(key)[row] += factor
+            self._on(key)[:, row] += factor
         elif vector.dense is not None:
             self._others.append((vector.dense, factor))
         else:
             assert vector.form is not None
             for key, coefficients in vector.form.items():
-                self._on(key)[: len(coefficients)] += factor * coefficients
+                part = factor if isinstance(factor, float) else factor[:, None]
+                self._on(key)[:, : coefficients.shape[1]] += part * coefficients
             self._others.extend((buffer, factor * number) for buffer, number in vector.others)
 
     def _on(self, key: Key) -> Array:
         found = self._form.get(key)
         if found is None:
-            found = self._form[key] = np.zeros(self._capacity[key])
+            found = self._form[key] = np.zeros((self._replicates, self._capacity[key]))
         return found
 
-    def finish(self) -> tuple[dict[Key, Array], list[tuple[Buffer, float]]]:
+    def finish(self) -> tuple[dict[Key, Array], list[tuple[Buffer, Number]]]:
         """Coefficients on stored rows, and arrays with theirs."""
         for key, (indices, factors) in self._rows.items():
-            table = self._tables[key].data[indices]
-            self._on(key)[:] += np.einsum("i,ij->j", np.array(factors), table)
+            own = np.empty((len(indices), self._replicates))
+            for row, factor in zip(own, factors, strict=True):
+                row[:] = factor
+            kernels_growth.sum_rows(self._tables[key].data, np.array(indices), own, self._on(key))
         return self._form, self._others
 
 

@@ -58,8 +58,8 @@ def run_lazy(
     Source: Bolthausen, An iterative construction of solutions of the TAP equations, section 2 (the
         conditioning of a Gaussian matrix on its products).
     """
-    from tpcalc.engine.execute import Setting
     from tpcalc.engine.run import Runner
+    from tpcalc.engine.setting import Setting
 
     script, keys = compile_program(program, width, values)
     runner = Runner(script, Setting("finite", width, "float64", TOLERANCE), threads, memory_limit)

@@ -23,7 +23,7 @@ class Recorded:
         self.size = size
         self.given = []
 
-    def fill(self, row, scale=1.0):
+    def fill(self, row, scale=1.0, replicate=None):
         work = np.zeros(row.shape)
         self.plain.fill(work, 1.0)
         self.given.append(work.reshape(-1)[: self.size].copy())
@@ -44,9 +44,9 @@ def form(matrix, product, transpose, j=0):
     """The product with input j as a vector."""
     side, other = matrix.side(transpose), matrix.side(not transpose)
     out = side.output.zeros()
-    terms = [(side.e, product.coords[j])]
-    if product.echo.shape[1]:
-        terms.append((other.q, product.echo[j]))
+    terms = [(side.e, product.coords[:, j])]
+    if product.echo.shape[2]:
+        terms.append((other.q, product.echo[:, j]))
     materialise(out, terms)
     return out
 
@@ -137,12 +137,14 @@ def test_a_batch_is_the_same_as_one_by_one(kind, storage):
         x += [0.3 * x[0] + x[2], x[1].copy(), space.zeros(), x[0] + 0.2 * x[1]]
         x += [padded(space, rng.standard_normal(900))]
         together = batch.multiply(x, transpose)
-        assert together.coords.shape == (8, batch.side(transpose).rows)
+        assert together.coords.shape == (1, 8, batch.side(transpose).rows)
         for j, vector in enumerate(x):
             alone = single.multiply([vector], transpose)
-            width = alone.coords.shape[1]
-            np.testing.assert_allclose(together.coords[j, :width], alone.coords[0], atol=tolerance)
-            assert not np.any(together.coords[j, width:])
+            width = alone.coords.shape[2]
+            np.testing.assert_allclose(
+                together.coords[0, j, :width], alone.coords[0, 0], atol=tolerance
+            )
+            assert not np.any(together.coords[0, j, width:])
             a, b = form(batch, together, transpose, j), form(single, alone, transpose)
             np.testing.assert_allclose(a, b, atol=20 * tolerance)
     assert batch.side(False).rows == single.side(False).rows == 8
@@ -182,7 +184,7 @@ def test_finite_images_are_images_of_one_matrix(n, ratios):
         if side.rows + 2 > min(capacity, side.space.size):
             batch = [0.5 * pairs[transpose][0][0] - pairs[transpose][1][0]]
         product = matrix.multiply(batch, transpose)
-        assert product.echo.shape == (len(batch), 0)
+        assert product.echo.shape == (1, len(batch), 0)
         for j, vector in enumerate(batch):
             pairs[transpose].append((vector, form(matrix, product, transpose, j)))
     for (x, image), (y, back) in itertools.product(pairs[False], pairs[True]):
@@ -350,7 +352,7 @@ def test_zero_inputs_have_zero_products():
     matrix = finite_matrix(20, (1.0, 1.0), seed=0)
     space = matrix.forward.space
     product = matrix.multiply([space.zeros(), space.zeros()])
-    assert product.coords.shape == (2, 0)
+    assert product.coords.shape == (1, 2, 0)
     limit, _ = limit_matrix(space, space)
     limit.multiply([padded(space, np.ones(20))], True)
     product = limit.multiply([space.zeros()])

@@ -60,7 +60,7 @@ def test_directions_stay_orthonormal(kind, tolerance, batch):
     coords = np.zeros((60, 60))
     for start in range(0, 60, batch):
         push = basis.push(vectors[start : start + batch])
-        coords[start : start + batch, : push.coords.shape[1]] = push.coords
+        coords[start : start + batch, : push.coords.shape[2]] = push.coords[0]
     assert deviation(basis) < 1e-10
     if kind in ("fresh", "walk"):
         assert basis.rows == 60
@@ -132,8 +132,8 @@ def test_coordinates_reproduce_inner_products(recipe, batch):
     coords = np.zeros((len(vectors), len(vectors)))
     for start in range(0, len(vectors), batch):
         push = basis.push(vectors[start : start + batch])
-        coords[start : start + batch, : push.coords.shape[1]] = push.coords
-        assert push.coords.shape[1] == basis.rows
+        coords[start : start + batch, : push.coords.shape[2]] = push.coords[0]
+        assert push.coords.shape[2] == basis.rows
     x = np.array(vectors)
     norms = np.sqrt(np.mean(x[:, :SIZE] ** 2, axis=1))
     norms[norms == 0] = 1.0
@@ -149,11 +149,12 @@ def test_repeats_and_zeros_add_nothing():
     x, y = padded(rng.standard_normal(SIZE)), padded(rng.standard_normal(SIZE))
     push = basis.push([SPACE.zeros(), x, x, -2 * x, y, x + y, SPACE.zeros()])
     assert basis.rows == 2
-    assert [new.column for new in push.added] == [1, 4]
-    assert not np.any(push.coords[[0, 6]])
-    np.testing.assert_allclose(push.coords[3], -2 * push.coords[1], atol=1e-14)
-    np.testing.assert_allclose(push.coords[5], push.coords[1] + push.coords[4], atol=1e-14)
-    assert basis.push([y - 3 * x]).added == ()
+    assert push.columns[0, : push.new[0]].tolist() == [1, 4]
+    coords = push.coords[0]
+    assert not np.any(coords[[0, 6]])
+    np.testing.assert_allclose(coords[3], -2 * coords[1], atol=1e-14)
+    np.testing.assert_allclose(coords[5], coords[1] + coords[4], atol=1e-14)
+    assert not np.any(basis.push([y - 3 * x]).new)
     assert basis.min_ratio > 0.9
 
 
@@ -168,7 +169,7 @@ def test_tolerance_decides_what_is_a_direction(tolerance):
         assert basis.rows == rows
         if rows == 2:
             assert basis.min_ratio == pytest.approx(part * tolerance, rel=0.1)
-            assert push.coords[0, 1] == pytest.approx(basis.min_ratio, rel=0.1)
+            assert push.coords[0, 0, 1] == pytest.approx(basis.min_ratio, rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -200,7 +201,7 @@ def test_a_full_space_takes_no_more_directions():
     for _ in range(9):
         x = np.zeros(512)
         x[:5] = rng.standard_normal(5)
-        coords = basis.push([x]).coords
+        coords = basis.push([x]).coords[0]
         assert coords[0] @ coords[0] == pytest.approx(x @ x / 5, rel=1e-12)
     assert basis.rows == 5
 
@@ -209,7 +210,7 @@ def test_same_bits_every_time():
     runs = []
     for _ in range(2):
         basis = Basis(SIZE, 20)
-        coords = [basis.push([x]).coords for x in walks("walk", 20, np.random.default_rng(8))]
+        coords = [basis.push([x]).coords[0] for x in walks("walk", 20, np.random.default_rng(8))]
         runs.append((basis.data.copy(), coords[-1]))
     np.testing.assert_array_equal(runs[0][0], runs[1][0])
     np.testing.assert_array_equal(runs[0][1], runs[1][1])

@@ -44,7 +44,7 @@ def test_points_are_those_of_scipy(dimensions, log2):
 
 
 def test_fill_takes_the_dimensions_in_order():
-    source = SobolDraws(3, 10, seed=5)
+    source = SobolDraws(3, 10, 5)
     got = rows(source, 3, 1024)
     digits, shift = draws_module._direction_numbers(3, draws_module._child(5, 0))
     for d in range(3):
@@ -68,7 +68,7 @@ def test_quantiles():
 
 
 def test_rows_are_balanced_and_of_the_right_law():
-    normals = rows(SobolDraws(8, 12, seed=1), 8, 4096, scale=2.0)
+    normals = rows(SobolDraws(8, 12, 1), 8, 4096, scale=2.0)
     assert np.max(np.abs(normals.mean(axis=1))) < 2e-3
     np.testing.assert_allclose((normals**2).mean(axis=1), 4.0, atol=0.02)
     correlation = normals @ normals.T / 4096 / 4
@@ -78,7 +78,7 @@ def test_rows_are_balanced_and_of_the_right_law():
 @pytest.mark.parametrize("log2", [0, 3, 9, 11])
 def test_small_rows_leave_the_padding_alone(log2):
     size = 1 << log2
-    normals = rows(SobolDraws(2, log2, seed=2), 2, size)
+    normals = rows(SobolDraws(2, log2, 2), 2, size)
     assert np.all(normals[:, size:] == 7.0)
     assert np.all(np.abs(normals[:, :size]) < 6.3)
     assert not np.array_equal(normals[0, :size], normals[1, :size])
@@ -105,7 +105,7 @@ def test_scalars_are_a_stream_of_their_own(make):
 
 
 def test_plain_law():
-    source = PlainDraws(5000, seed=3)
+    source = PlainDraws(5000, 3)
     normals = rows(source, 4, 5000, scale=3.0)[:, :5000] / 3
     sigma = 5 / np.sqrt(normals.size)
     assert abs(normals.mean()) < sigma
@@ -118,7 +118,7 @@ def test_plain_law():
 
 def test_rows_beyond_the_last_dimension_are_plain(monkeypatch):
     monkeypatch.setattr(draws_module, "LAST_DIMENSION", 2)
-    normals = rows(SobolDraws(4, 12, seed=6), 4, 4096)
+    normals = rows(SobolDraws(4, 12, 6), 4, 4096)
     spread = np.sort(normals, axis=1) - ndtri((np.arange(4096) + 0.5) / 4096)
     middle = np.abs(spread[:, 400:-400]).max(axis=1)
     assert np.all(middle[:2] < 1e-3)  # one point in every cell

@@ -20,6 +20,17 @@ def flat(data, rows):
     return data[:, :rows].transpose(1, 0, 2).reshape(rows, LENGTH).astype(np.float64)
 
 
+def raw_rows(factors, inverse):
+    """Raw rows of one replicate."""
+    return kernels.Raw(np.array([len(inverse)]), factors[None], np.asarray(inverse)[None])
+
+
+def dots(data, rows, vectors, raw=None, gram=False):
+    """The inner products of one replicate."""
+    out, square = kernels.dots(data, np.array([rows]), vectors, raw, gram)
+    return out[0], square[0]
+
+
 def make(seed, rows, columns, dtype=np.float64):
     rng = np.random.default_rng(seed)
     data = rng.standard_normal((BLOCKS, CAPACITY, BLOCK)).astype(dtype)
@@ -32,7 +43,7 @@ def make(seed, rows, columns, dtype=np.float64):
 @pytest.mark.parametrize("rows", ROWS)
 def test_dots(rows, columns, dtype):
     _, data, vectors = make(1, rows, columns, dtype)
-    out, gram = kernels.dots(data, rows, vectors, gram=True)
+    out, gram = dots(data, rows, vectors, gram=True)
     x = np.array(vectors)
     np.testing.assert_allclose(out, flat(data, rows) @ x.T, atol=1e-11)
     np.testing.assert_allclose(gram, x @ x.T, atol=1e-11)
@@ -50,7 +61,7 @@ def test_dots_finalise_raw_rows_in_the_same_pass(rows, raw, columns, dtype):
     for m in range(raw):
         row = (want[first + m] - factors[m, : first + m] @ want[: first + m]) * inverse[m]
         want[first + m] = row.astype(dtype)
-    out, _ = kernels.dots(data, rows, vectors, kernels.Pending(first, factors, inverse))
+    out, _ = dots(data, rows, vectors, raw_rows(factors, inverse))
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(flat(data, rows), want, rtol=0, atol=tolerance)
     x = np.array(vectors).reshape(columns, LENGTH)
@@ -63,15 +74,16 @@ def test_residual(raw, dtype):
     rows = 9
     rng, data, (vector,) = make(3, rows, 1, dtype)
     coefficients = rng.standard_normal(rows)
-    pending = None
-    if raw:
-        factors = rng.standard_normal((raw, rows)) / 4
-        pending = kernels.Pending(rows - raw, factors, np.full(raw, 0.5))
+    factors = rng.standard_normal((max(raw, 1), rows)) / 4
+
+    def pending():
+        return raw_rows(factors, np.full(raw, 0.5)) if raw else None
+
     twin = data.copy()
-    kernels.dots(twin, rows, [], pending)
+    dots(twin, rows, [], pending())
     want = vector - coefficients @ flat(twin, rows)
     out = np.zeros(LENGTH)
-    overlaps, square = kernels.residual(data, rows, vector, coefficients, out, pending)
+    overlaps, square = kernels.residual(data, rows, vector, coefficients, out, pending())
     np.testing.assert_array_equal(flat(data, rows), flat(twin, rows))
     np.testing.assert_allclose(out, want, atol=1e-12)
     np.testing.assert_allclose(overlaps, flat(twin, rows) @ want, atol=1e-10)
@@ -95,7 +107,9 @@ def test_combine_several_stores(types, add, columns):
     )
     if add:
         want = want + np.array(outs)
-    kernels.combine(outs, [kernels.Term(d, c) for d, c in zip(stores, tables, strict=True)], add)
+    kernels.combine(
+        outs, [kernels.Term(d, c[None]) for d, c in zip(stores, tables, strict=True)], add
+    )
     np.testing.assert_allclose(outs, want, atol=1e-12)
 
 
@@ -105,14 +119,14 @@ def test_rows_without_coefficients_are_not_read(columns):
     data[:, 1] = np.nan
     table = np.zeros((columns, 3))
     table[:, 0] = 1.0
-    kernels.combine(outs, [kernels.Term(data, table)])
+    kernels.combine(outs, [kernels.Term(data, table[None])])
     np.testing.assert_array_equal(outs, [flat(data, 1)[0]] * columns)
 
 
 def test_nothing_to_combine_writes_zeros_and_adds_nothing():
     _, data, outs = make(8, 0, 2)
     before = np.array(outs)
-    kernels.combine(outs, [kernels.Term(data, np.zeros((2, 3)))], add=True)
+    kernels.combine(outs, [kernels.Term(data, np.zeros((1, 2, 3)))], add=True)
     np.testing.assert_array_equal(outs, before)
     kernels.combine(outs, [])
     assert not np.any(outs)
@@ -121,31 +135,31 @@ def test_nothing_to_combine_writes_zeros_and_adds_nothing():
 def test_infinities_and_nan_are_passed_on():
     _, data, vectors = make(9, 0, 2)
     vectors[0][5], vectors[1][6] = np.inf, np.nan
-    out, gram = kernels.dots(data, 3, vectors, gram=True)
+    out, gram = dots(data, 3, vectors, gram=True)
     assert np.isinf(out[:, 0]).all()
     assert np.isnan(out[:, 1]).all()
     assert np.isinf(gram[0, 0])
     assert np.isnan(gram[1, 1])
-    assert kernels.total(vectors[0]) == np.inf
-    assert np.isnan(kernels.dot(vectors[1], vectors[1]))
+    assert kernels.total(vectors[0])[0] == np.inf
+    assert np.isnan(kernels.dot(vectors[1], vectors[1])[0])
 
 
 def test_sums_of_flat_vectors():
     _, _, (x, y) = make(10, 0, 2)
-    assert kernels.dot(x, y) == pytest.approx(float(np.dot(x, y)), rel=1e-12)
-    assert kernels.total(x) == pytest.approx(float(np.sum(x)), rel=1e-12)
+    assert kernels.dot(x, y)[0] == pytest.approx(float(np.dot(x, y)), rel=1e-12)
+    assert kernels.total(x)[0] == pytest.approx(float(np.sum(x)), rel=1e-12)
     want = y - 2.5 * x
-    kernels.axpy(y, -2.5, x)
+    kernels.axpy(y, np.array([-2.5]), x)
     np.testing.assert_allclose(y, want, atol=1e-15)
 
 
 @pytest.mark.parametrize("columns", [1, 4])
 def test_same_bits_every_time_and_for_any_place_in_memory(columns):
     _, data, vectors = make(11, 0, columns)
-    out = [kernels.dots(data, 35, vectors)[0]]
+    out = [dots(data, 35, vectors)[0]]
     moved = np.empty((2, *data.shape))[1]
     moved[:] = data
-    out.append(kernels.dots(moved, 35, [x.copy() for x in vectors])[0])
+    out.append(dots(moved, 35, [x.copy() for x in vectors])[0])
     np.testing.assert_array_equal(*out)
 
 
@@ -157,9 +171,9 @@ def test_same_bits_every_time_and_for_any_place_in_memory(columns):
 def test_vectors_that_do_not_fit_are_refused(vector):
     _, data, (good,) = make(12, 0, 1)
     with pytest.raises(EvaluationError, match="does not fit"):
-        kernels.dots(data, 2, [good, vector])
+        dots(data, 2, [good, vector])
     with pytest.raises(EvaluationError, match="does not fit"):
-        kernels.combine([vector], [kernels.Term(data, np.ones((1, 2)))])
+        kernels.combine([vector], [kernels.Term(data, np.ones((1, 1, 2)))])
 
 
 def test_functions_compile_where_nothing_can_be_kept_on_disk(monkeypatch):

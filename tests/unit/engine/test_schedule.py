@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.engine.execute import Mode, Setting, Workspace
+from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Dot, Multiply, Starts
 from tpcalc.engine.run import memory_needed
 from tpcalc.engine.schedule import plan
+from tpcalc.engine.setting import Mode, Setting
 from tpcalc.engine.starts import factor
 from tpcalc.errors import ProgramError
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -67,7 +68,7 @@ def test_memory_is_known_beforehand() -> None:
     found = planned(program)
     setting = Setting("limit", 2**12)
     space = Workspace(found, setting)
-    space.run((1,))
+    space.run([(1,)])
     stores = {id(rows): rows for rows in space._rows.values()}
     used = sum(getattr(rows, "store", rows).data.nbytes for rows in stores.values())
     used += sum(len(pool._free) * pool.space.padded * 8 for pool in space._pools.values())
@@ -87,11 +88,11 @@ def test_memory_covers_everything_that_is_allocated(param: str, mode: Mode) -> N
     else:
         script = compile_program(program, setting.width)[0]
     found = plan(script)
-    Workspace(found, setting).run((1,))  # compiles and imports what is needed
+    Workspace(found, setting).run([(1,)])  # compiles and imports what is needed
     tracemalloc.start()
     space = Workspace(found, setting)
     for seed in (1, 2):
-        space.run((seed,))
+        space.run([(seed,)])
     _, used = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert used / 1.05 <= memory_needed(found, setting) < 1.6 * used
@@ -121,6 +122,6 @@ def test_a_workspace_forgets() -> None:
     found = planned(program)
     setting = Setting("limit", 2**9)
     space = Workspace(found, setting)
-    first = space.run((5,)).scalars
-    space.run((6,))
-    assert space.run((5,)).scalars == first == Workspace(found, setting).run((5,)).scalars
+    first = space.run([(5,)])[0].scalars
+    space.run([(6,)])
+    assert space.run([(5,)])[0].scalars == first == Workspace(found, setting).run([(5,)])[0].scalars

@@ -112,8 +112,8 @@ def run_particles(
 def _run(
     compiled: Compiled, budget: Budget, samples: int, seed: int, progress: Progress | None
 ) -> Draws:
-    from tpcalc.engine.execute import Setting
     from tpcalc.engine.run import Runner
+    from tpcalc.engine.setting import Setting
 
     runner = Runner(
         compiled.script,

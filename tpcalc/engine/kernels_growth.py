@@ -1,0 +1,207 @@
+"""The numba side of ``directions_basis``: small tables of every replicate, one after another.
+
+A replicate sees its own numbers only, in an order that does not depend on how many others there
+are, so that its bits do not either.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import carray
+from numpy.typing import NDArray
+
+from tpcalc.engine.kernels_compile import loose, pointer
+
+__all__ = ["FULL", "append", "grow", "inner_rows", "on_raw_rows", "reveal", "sum_rows"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Rows = NDArray[Any]
+
+NEAR = 0.01  # residual^2 / |x|^2 below which the residual is formed and projected again
+DONE, FULL = -1, -2  # what ``grow`` says instead of the column that it left
+
+
+@loose
+def _inner(left: Array, right: Array, count: int) -> float:
+    found = 0.0
+    for i in range(count):
+        found += left[i] * right[i]
+    return found
+
+
+@loose
+def _enlarged(factors: Array, blown: Array, first: int, count: int) -> float:
+    """How much a raw row, not divided by its length yet, enlarges rounding errors."""
+    found = 1.0 + math.sqrt(_inner(factors, factors, first))
+    for i in range(first, count):
+        found += abs(factors[i]) * blown[i - first]
+    return found
+
+
+@loose
+def grow(
+    gram: Array,
+    coords: Array,
+    rows: Index,
+    capacity: int,
+    triangle: Array,
+    growth: Array,
+    least: Array,
+    limits: tuple[float, float, float],
+    raw: Index,
+    factors: Array,
+    inverse: Array,
+    blown: Array,
+    new: Index,
+    columns: Index,
+    scale: Array,
+    stopped: Index,
+) -> None:
+    """Add the directions of the columns from ``stopped`` on, by Pythagoras, for each replicate.
+
+    ``limits``: tolerance, rounding of one inner product, deviation from orthogonality allowed.
+    ``stopped`` becomes the column whose residual has to be formed first, or that all are done.
+    """
+    tolerance, rounding, deviation = limits
+    column = np.empty(capacity + 1)
+    for r in range(rows.size):
+        if stopped[r] == FULL:
+            continue
+        j, stop = stopped[r], DONE
+        while j >= 0 and j < coords.shape[1]:
+            square, count = gram[r, j, j], rows[r]
+            mine = coords[r, j]
+            left = square - _inner(mine, mine, count)
+            doubt = 16 * rounding * math.sqrt(count + 1.0) * growth[r] + 1e-14
+            if square == 0.0 or left / square + doubt < tolerance**2:
+                j += 1
+                continue
+            left /= square
+            if not left > NEAR:
+                stop = j
+                break
+            norm, root = math.sqrt(square), math.sqrt(left)
+            for i in range(count):  # the next column of the inverse triangle
+                column[i] = -_inner(triangle[r, i], mine, count) / (norm * root)
+            column[count] = 1.0 / root
+            size = _inner(column, column, count + 1)
+            if not 4 * rounding * math.sqrt(count + 1.0) * size <= deviation:
+                stop = j
+                break
+            if count == capacity:
+                stop = FULL
+                break
+            for i in range(count + 1):
+                triangle[r, i, count] = column[i]
+                triangle[r, count, i] = 0.0
+            triangle[r, count, count] = column[count]
+            growth[r] = max(growth[r], size)
+            least[r] = min(least[r], root)
+            length = root * norm
+            m, first = raw[r], count - raw[r]
+            for i in range(factors.shape[2]):
+                factors[r, m, i] = mine[i] / norm if i < count else 0.0
+            inverse[r, m] = norm / length
+            blown[r, m] = _enlarged(factors[r, m], blown[r], first, count) * inverse[r, m]
+            columns[r, new[r]], scale[r, new[r]] = j, 1.0 / norm
+            mine[count] = length
+            for i in range(j + 1, coords.shape[1]):
+                on = gram[r, i, j] - _inner(coords[r, i], mine, count)
+                coords[r, i, count] = on / length
+            rows[r] += 1
+            raw[r] += 1
+            new[r] += 1
+            j += 1
+        stopped[r] = stop
+
+
+@loose
+def on_raw_rows(
+    coefficients: Array, rows: Index, raw: Index, factors: Array, inverse: Array
+) -> None:
+    """Turn coefficients (replicate, column, row) on directions into those on rows in memory."""
+    for r in range(rows.size):
+        first = rows[r] - raw[r]
+        for j in range(coefficients.shape[1]):
+            mine = coefficients[r, j]
+            for m in range(min(rows[r], mine.size) - first - 1, -1, -1):
+                mine[first + m] *= inverse[r, m]
+                for i in range(first + m):
+                    mine[i] -= mine[first + m] * factors[r, m, i]
+
+
+@loose
+def reveal(
+    known: Array,
+    overlaps: Array,
+    before: Index,
+    new: Index,
+    others: Index,
+    rows: Index,
+    raw: Index,
+    factors: Array,
+    inverse: Array,
+    target: Array,
+    size: int,
+) -> None:
+    """What the other side knows of the images of new directions, and what of them is to be added.
+
+    ``overlaps[r, p, m]`` is the sum of the other side's image p times new row m as it lies in
+    memory; ``target[r, m, p]`` holds the inner products of fresh draws with the other side's
+    directions, and becomes the coefficients of the correction.
+    """
+    for r in range(before.size):
+        for m in range(new[r]):
+            row = before[r] + m
+            place = row - (rows[r] - raw[r])
+            for p in range(others[r]):
+                found = overlaps[r, p, m]
+                if place >= 0:
+                    for i in range(row):
+                        found -= factors[r, place, i] * known[r, i, p]
+                    found *= inverse[r, place]
+                known[r, row, p] = found
+                target[r, m, p] = (found - target[r, m, p]) / size
+
+
+@loose
+def sum_rows(table: Array, places: Index, factors: Array, out: Array) -> None:
+    """Add to ``out[r]`` the rows ``places`` of the table of each replicate, times factors[., r]."""
+    for r in range(table.shape[0]):
+        for m in range(places.size):
+            for i in range(table.shape[2]):
+                out[r, i] += factors[m, r] * table[r, places[m], i]
+
+
+@loose
+def inner_rows(table: Array, row: int, places: Index, out: Array) -> None:
+    """Inner products out[., r] of one row with several, in the table of each replicate."""
+    for r in range(table.shape[0]):
+        for m in range(places.size):
+            out[m, r] = _inner(table[r, places[m]], table[r, row], table.shape[2])
+
+
+@loose
+def append(
+    data: Rows,
+    rows: Index,
+    start: Index,
+    new: Index,
+    columns: Index,
+    scale: Array,
+    addresses: Index,
+) -> None:
+    """Store multiples of vectors as new directions ``start`` .. ``new`` of each replicate."""
+    count, block = data.shape[0] // rows.size, data.shape[2]
+    for r in range(rows.size):
+        for m in range(start[r], new[r]):
+            place = addresses[columns[r, m]] + 8 * r * count * block
+            vector, row = carray(pointer(place), (count, block)), rows[r] - new[r] + m
+            for k in range(count):
+                x, out = vector[k], data[r * count + k, row]
+                for t in range(block):
+                    out[t] = scale[r, m] * x[t]

@@ -1,0 +1,42 @@
+"""How a script is run: the limit or a width, sizes of spaces, storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Mode", "Setting"]
+
+Mode = Literal["limit", "finite"]
+BLOCKS = (512, 256, 128, 64, 32, 16)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a script is run.
+
+    Args:
+        mode: ``"limit"``: particles of the limit; ``"finite"``: a network of finite width.
+        width: Samples N of every space (limit); n, so that a space has ratio * n coordinates.
+        storage: ``"float64"`` or ``"float32"`` storage of directions.
+        tolerance: Residuals below this part of a vector add no direction.
+    """
+
+    mode: Mode
+    width: int
+    storage: str = "float64"
+    tolerance: float | None = None
+
+    def size(self, ratio: float) -> int:
+        """Number of samples or coordinates of a space."""
+        return self.width if self.mode == "limit" else round(ratio * self.width)
+
+    def ratio(self, ratio: float) -> float:
+        """Dimension of a space over n, exact for sizes that were rounded."""
+        return ratio if self.mode == "limit" else self.size(ratio) / self.width
+
+    def block(self, ratios: Iterable[float]) -> int:
+        """Samples in a block of all spaces: small where spaces are, so that little is padding."""
+        sizes = [self.size(ratio) for ratio in ratios]
+        return min(BLOCKS, key=lambda block: sum(-(-size // block) * block for size in sizes))
