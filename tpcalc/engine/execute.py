@@ -26,17 +26,20 @@ from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
+    Gram,
     Map,
     Matrix,
     Mean,
     Multiply,
     Noise,
     Outer,
+    Panel,
     ScalarMap,
     Starts,
     Sum,
 )
 from tpcalc.engine.noise import NoiseFamily
+from tpcalc.engine.panels import combined, grams
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import (
@@ -107,7 +110,7 @@ class Workspace:
         self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
-        self._scalars: list[Array] = []
+        self._scalars: Array = np.zeros((0, replicates))
         self._noise: dict[str, list[NoiseFamily]] = {}
         self._draws: dict[str, Draws] = {}
         self._seeds: Sequence[Sequence[int]] = ()
@@ -152,7 +155,7 @@ class Workspace:
         script = self.plan.script
         self._vectors.clear()
         self._waiting.clear()
-        self._scalars = [np.zeros(self.replicates)] * script.scalars
+        self._scalars = np.zeros((script.scalars, self.replicates))
         self._noise, self._chance, self._seeds = {}, [], seeds
         self._draws = {
             name: self._new_draws(name, [(*seed, 1 + index) for seed in seeds])
@@ -382,6 +385,21 @@ class Workspace:
         form, others = total.finish()
         self._wait(step.out, Vector(form=form, others=others))
 
+    def _panel(self, step: Panel) -> None:
+        found = combined(step, self._vectors, self._tables, self._capacity, self._scalars)
+        for register, vector in zip(step.out, found, strict=True):
+            self._wait(register, vector)
+
+    def _gram(self, step: Gram) -> None:
+        found = grams(step, self._vectors, self._tables)
+        if found is not None:
+            self._scalars[step.out : step.out + len(found)] = found
+            return
+        count = len(step.rights)
+        for place, left in enumerate(step.lefts):
+            first = step.out + place * count
+            self._dot(Dot(left, step.rights, tuple(range(first, first + count))))
+
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)
         out = buffer.array.reshape(self.replicates, -1)
@@ -480,6 +498,8 @@ _HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {
     Multiply: Workspace._multiply,
     Map: Workspace._map,
     Sum: Workspace._sum,
+    Panel: Workspace._panel,
+    Gram: Workspace._gram,
     Mean: Workspace._mean,
     Dot: Workspace._dot,
     Outer: Workspace._outer,

@@ -8,12 +8,17 @@ numbered from 0, vectors and scalars apart; each is written once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tpcalc.functions import Fn
 
 __all__ = [
     "Dot",
     "DrawScalar",
+    "Gram",
     "Instruction",
     "Map",
     "Matrix",
@@ -21,6 +26,8 @@ __all__ = [
     "Multiply",
     "Noise",
     "Outer",
+    "Panel",
+    "PanelTerm",
     "ScalarMap",
     "Script",
     "Space",
@@ -100,6 +107,57 @@ class Sum:
     out: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PanelTerm:
+    """sum_i numbers_ij * scalar_ij * vector_i for each output j of a panel.
+
+    Args:
+        vectors: The vectors; of as many as there are outputs, one each, if ``each``.
+        numbers: Shape (vectors, outputs), or (vectors,) if ``each``.
+        scalars: Registers of the same shape; None: 1.
+        each: Whether output j takes vector j alone.
+    """
+
+    vectors: tuple[int, ...]
+    numbers: NDArray[np.float64]
+    scalars: NDArray[np.int64] | None
+    each: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Many linear combinations of the same vectors: a matrix product."""
+
+    terms: tuple[PanelTerm, ...]
+    out: tuple[int, ...]
+
+    @cached_property
+    def vectors(self) -> tuple[int, ...]:
+        """What it reads."""
+        return tuple(dict.fromkeys(vector for term in self.terms for vector in term.vectors))
+
+    @cached_property
+    def scalars(self) -> tuple[int, ...]:
+        """The scalars it reads."""
+        held = [term.scalars.ravel() for term in self.terms if term.scalars is not None]
+        found: list[int] = np.unique(np.concatenate(held)).tolist() if held else []
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Gram:
+    """The averages of x_i y_j of two lists, in registers ``out + i * len(rights) + j``."""
+
+    lefts: tuple[int, ...]
+    rights: tuple[int, ...]
+    out: int
+
+    @property
+    def outs(self) -> tuple[int, ...]:
+        """The registers it writes."""
+        return tuple(range(self.out, self.out + len(self.lefts) * len(self.rights)))
+
+
 @dataclass(frozen=True, slots=True)
 class Mean:
     """The average of a coordinatewise function."""
@@ -171,7 +229,20 @@ class Noise:
     out: int
 
 
-Instruction = Starts | Multiply | Map | Sum | Mean | Dot | Outer | ScalarMap | DrawScalar | Noise
+Instruction = (
+    Starts
+    | Multiply
+    | Map
+    | Sum
+    | Panel
+    | Mean
+    | Dot
+    | Gram
+    | Outer
+    | ScalarMap
+    | DrawScalar
+    | Noise
+)
 
 
 @dataclass(frozen=True)
@@ -201,8 +272,10 @@ class Script:
 
 def vector_inputs(step: Instruction) -> tuple[int, ...]:
     """Vector registers that an instruction reads."""
-    if isinstance(step, Multiply | Map | Sum | Mean | Noise):
+    if isinstance(step, Multiply | Map | Sum | Panel | Mean | Noise):
         return step.vectors
+    if isinstance(step, Gram):
+        return (*step.lefts, *step.rights)
     if isinstance(step, Dot):
         return (step.vector, *step.others)
     if isinstance(step, Outer):
@@ -214,14 +287,14 @@ def scalar_inputs(step: Instruction) -> tuple[int, ...]:
     """Scalar registers that an instruction reads."""
     if isinstance(step, Sum):
         return tuple(scalar for scalar in step.scalars if scalar is not None)
-    if isinstance(step, Map | Mean | Outer | ScalarMap):
+    if isinstance(step, Map | Panel | Mean | Outer | ScalarMap):
         return step.scalars
     return ()
 
 
 def vector_outputs(step: Instruction) -> tuple[int, ...]:
     """Vector registers that an instruction writes."""
-    if isinstance(step, Starts | Multiply):
+    if isinstance(step, Starts | Multiply | Panel):
         return step.out
     if isinstance(step, Map | Sum | Outer):
         return (step.out,)
@@ -232,6 +305,8 @@ def scalar_outputs(step: Instruction) -> tuple[int, ...]:
     """Scalar registers that an instruction writes."""
     if isinstance(step, Dot):
         return step.out
+    if isinstance(step, Gram):
+        return step.outs
     if isinstance(step, Mean | ScalarMap | DrawScalar | Noise):
         return (step.out,)
     return ()

@@ -6,12 +6,14 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+
+from threadpoolctl import ThreadpoolController
 
 from tpcalc.engine.draws import STOCK
 from tpcalc.engine.execute import Outcome, Workspace
-from tpcalc.engine.instructions import Multiply, Noise, Script
+from tpcalc.engine.instructions import Gram, Multiply, Noise, Panel, Script
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
@@ -107,6 +109,12 @@ class Runner:
             Exploded: Numbers left the floating-point range.
         """
         schedule = plan(self.script)
+        with _alone(self.script):
+            return self._guarded(schedule, seeds, progress)
+
+    def _guarded(
+        self, schedule: Plan, seeds: Sequence[Sequence[int]], progress: Progress | None
+    ) -> list[Outcome]:
         outcomes = self._run(schedule, self.setting, seeds, progress)
         if self.setting.storage == "float32" and any(
             outcome.min_ratio < FLOAT32_GUARD for outcome in outcomes
@@ -192,6 +200,13 @@ class Runner:
                     future.cancel()
                 raise
         return [outcome for future in futures for outcome in future.result()]
+
+
+def _alone(script: Script) -> AbstractContextManager[object]:
+    """Matrix products of panels are small: with threads of their own they wait for each other."""
+    if not any(isinstance(step, Panel | Gram) for step in script.instructions):
+        return nullcontext()
+    return ThreadpoolController().limit(limits=1, user_api="blas")
 
 
 def _report(progress: Progress | None, fraction: float, text: str) -> None:

@@ -11,16 +11,18 @@ threads or timing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tpcalc.engine.instructions import (
     Dot,
+    Gram,
     Instruction,
     Map,
     Mean,
     Multiply,
     Outer,
+    Panel,
     Script,
     Starts,
     Sum,
@@ -74,6 +76,7 @@ def plan(script: Script) -> Plan:
     script = share_values(draw_images(script))
     script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
     count = len(script.vector_space)
+    roots = _roots(script)
     dense_until, alive_until = [-1] * count, [-1] * count
     multiplied: set[int] = set()
     sums = _sum_uses(script)
@@ -82,12 +85,15 @@ def plan(script: Script) -> Plan:
     for index, step in enumerate(script.instructions):
         for register in vector_inputs(step):
             alive_until[register] = index
-            if not isinstance(step, Sum | Dot):
+            if not isinstance(step, Sum | Panel | Dot | Gram):
                 dense_until[register] = index
         if isinstance(step, Dot):
             for other in step.others:
                 if not sides[step.vector] & sides[other]:
                     dense_until[step.vector] = dense_until[other] = index
+        if isinstance(step, Gram) and not _shared(step, sides, roots):
+            for register in vector_inputs(step):
+                dense_until[register] = index
         if isinstance(step, Multiply):
             multiplied.update(step.vectors)
             for register in step.vectors:
@@ -155,9 +161,11 @@ def _sum_uses(script: Script) -> dict[int, int]:
     """How many sums of several vectors read each register, directly or rescaled."""
     uses: dict[int, int] = defaultdict(int)
     for step in reversed(script.instructions):
-        if isinstance(step, Sum):
+        if isinstance(step, Sum) and len(step.vectors) == 1:
+            uses[step.vectors[0]] += uses[step.out]
+        elif isinstance(step, Sum | Panel):
             for register in step.vectors:
-                uses[register] += 1 if len(step.vectors) > 1 else uses[step.out]
+                uses[register] += len(vector_outputs(step))
     return uses
 
 
@@ -177,7 +185,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
     Within a depth, what needs fewer coordinatewise steps comes first and sums come before the
     steps that read them, so that the vectors of a batch are formed together.
     """
-    sides = _sides(script)
+    sides, roots = _sides(script), _roots(script)
     start = (0, 0)
     vector_time, scalar_time = [start] * len(script.vector_space), [start] * script.scalars
     sums: dict[tuple[int, int], list[Instruction]] = defaultdict(list)
@@ -198,7 +206,9 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
             products[depth][(step.matrix, step.transpose)].append(step)
         elif (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]:
             after_products[depth].append(step)
-        elif isinstance(step, Sum):
+        elif isinstance(step, Gram) and _shared(step, sides, roots):
+            after_products[depth].append(step)
+        elif isinstance(step, Sum | Panel):
             sums[time].append(step)
             after = time
         else:
@@ -243,6 +253,22 @@ def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
         yield pending
 
 
+def _roots(script: Script) -> dict[int, int]:
+    """For each multiple of a vector that vector."""
+    found: dict[int, int] = {}
+    for step in script.instructions:
+        if isinstance(step, Sum) and len(step.vectors) == 1:
+            found[step.out] = found.get(step.vectors[0], step.vectors[0])
+    return found
+
+
+def _shared(step: Gram, sides: Mapping[int, set[Side]], roots: Mapping[int, int]) -> bool:
+    """Whether all vectors, or what they are multiples of, have coordinates in one basis."""
+    nothing: set[Side] = set()
+    held = [sides.get(roots.get(register, register), nothing) for register in vector_inputs(step)]
+    return bool(set.intersection(*held))
+
+
 def _inner_pair(step: Instruction) -> tuple[int, int, int] | None:
     if isinstance(step, Mean) and step.fn.is_inner:
         return step.vectors[0], step.vectors[-1], step.out
@@ -281,12 +307,14 @@ def _held_until(
     stacked: frozenset[int],
 ) -> list[int]:
     """Until when sums that were not formed yet hold the array of each vector (-1: none does)."""
-    formed = _first_uses(script, lambda step: not isinstance(step, Sum))
+    formed = _first_uses(script, lambda step: not isinstance(step, Sum | Panel))
     held, passed = [-1] * len(alive_until), [-1] * len(alive_until)
     for index, step in reversed([*enumerate(script.instructions)]):
-        if not isinstance(step, Sum):
+        if not isinstance(step, Sum | Panel):
             continue
-        until = max(formed.get(step.out, alive_until[step.out]), passed[step.out])
+        until = max(
+            max(formed.get(out, alive_until[out]), passed[out]) for out in vector_outputs(step)
+        )
         for register in step.vectors:
             has_rows = len(step.vectors) == 1 or multiplied.get(register, index) < index
             if register in stacked or (register in multiplied and has_rows):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from tpcalc.evaluate.particles.compile import COLUMNS
+from tpcalc.evaluate.particles.emit import COLUMNS
 from tpcalc.evaluate.particles.estimate import Draws
 from tpcalc.functions import Call
 from tpcalc.functions.reciprocal import loose

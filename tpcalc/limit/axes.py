@@ -49,8 +49,8 @@ def _of_stack(node: Stack, axes: Sequence[Axes], groups: Mapping[str, Family]) -
 
 
 def _of_others(node: LNode, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
-    held = {axes[ref] for ref in references(node)}
-    return held.pop() if len(held) == 1 else united(held)
+    first, *more = dict.fromkeys(axes[ref] for ref in references(node)) or ((),)
+    return united((first, *more)) if more else first
 
 
 axes_of: Table[Axes] = Table(

@@ -5,46 +5,24 @@ One register for each node; powers of n are gone already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
-from tpcalc.engine.instructions import (
-    DrawScalar,
-    Instruction,
-    Map,
-    Matrix,
-    Mean,
-    Multiply,
-    Noise,
-    Outer,
-    ScalarMap,
-    Script,
-    Space,
-    Starts,
-    Sum,
-)
+from tpcalc.engine.instructions import Matrix, Mean, Script, Space, Starts
 from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.closure.chance import random_nodes
-from tpcalc.evaluate.family import family
+from tpcalc.evaluate.particles.blocks import emit_blocks
+from tpcalc.evaluate.particles.emit import INSTRUCTIONS, Reading, State
 from tpcalc.functions import Call, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow, walk
-from tpcalc.limit.graph import (
-    Expect,
-    Fluctuation,
-    LimitGraph,
-    LRef,
-    Number,
-    OuterExpect,
-    Product,
-    Target,
-)
+from tpcalc.limit.graph import Expect, LimitGraph, LRef, Target
 from tpcalc.limit.views import function_of, number_of, start_of
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Input, LinComb, Nonlin
+from tpcalc.program.names import cell_name
+from tpcalc.program.nodes import Nonlin
 
-__all__ = ["COLUMNS", "Compiled", "compile_graph"]
-
-COLUMNS = 2048  # that a function of forms is averaged over: the others change little
+__all__ = ["Compiled", "compile_graph"]
 
 FIRST = Fn(Var(0), 1)
 SECOND = Fn(Var(0) ** 2, 1)
@@ -71,32 +49,6 @@ class Compiled:
     random: frozenset[int]
     denominators: tuple[int, ...] = ()
     jumps: tuple[int, ...] = ()
-
-
-@dataclass
-class _State:
-    graph: LimitGraph
-    vector: dict[LRef, int] = field(default_factory=dict)
-    scalar: dict[LRef, int] = field(default_factory=dict)
-    spaces: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    scalars: int = 0
-    out: list[Instruction] = field(default_factory=list)
-
-    def new_vector(self, dim: str, label: str = "") -> int:
-        self.spaces.append(dim)
-        self.labels.append(label)
-        return len(self.spaces) - 1
-
-    def new_scalar(self) -> int:
-        self.scalars += 1
-        return self.scalars - 1
-
-    def vectors(self, refs: Sequence[LRef]) -> tuple[int, ...]:
-        return tuple(self.vector[ref] for ref in refs)
-
-    def scalars_of(self, refs: Sequence[LRef]) -> tuple[int, ...]:
-        return tuple(self.scalar[ref] for ref in refs)
 
 
 _FUNCTIONS: Table[tuple[Fn, tuple[LRef, ...]]] = Table(
@@ -132,32 +84,28 @@ def compile_graph(
         moments: Whether mean and second moment of vector targets are computed.
         collect: Vector targets whose samples are returned.
     """
-    state = _State(graph)
-    names: dict[LRef, str] = {}
-    for name, target in graph.targets:
-        if target.node is not None:
-            names.setdefault(target.node, name)
-    _emit_starts(state, names)
+    state = State(graph)
+    if graph.has_blocks:
+        emit_blocks(state)
+    else:
+        _emit_cells(state)
     random = random_nodes(graph)
-    for ref in range(len(graph.nodes)):
-        if ref not in state.vector:
-            _emit(state, ref, names.get(ref, ""))
     columns = _Columns()
     scalars: dict[str, int] = {}
     pairs: dict[str, tuple[int | None, int | None]] = {}
     for name, target in graph.targets:
         if target.node is None:
             continue
+        cells = _named(graph, name, target.node)
         if graph.vector_dim[target.node] is None:
-            scalars[name] = columns.add(state.scalar[target.node], target.node in random)
+            for own, register in zip(cells, state.cells(target.node), strict=True):
+                scalars[own] = columns.add(register, target.node in random)
         elif moments:
-            first, second = (
-                None if found is None else columns.add(*found)
-                for found in _moments(state, target, random)
-            )
-            pairs[name] = (first, second)
-    denominators = columns.all(state.scalars_of(sorted(_divisors(graph) - random)))
-    jumps = columns.all(state.scalars_of(sorted(_jumps(graph) - random)))
+            found = [list(_moments(state, target, fn, random)) for fn in (FIRST, SECOND)]
+            for own, first, second in zip(cells, *found, strict=True):
+                pairs[own] = tuple(None if one is None else columns.add(*one) for one in (first, second))
+    denominators = columns.all(_cells(state, _divisors(graph) - random))
+    jumps = columns.all(_cells(state, _jumps(graph) - random))
     wanted = {name: target.node for name, target in graph.targets}
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
@@ -170,23 +118,39 @@ def compile_graph(
         state.scalars,
         tuple(state.labels),
         tuple(columns.registers),
-        tuple(state.vector[at] for name in collect if (at := wanted[name]) is not None),
+        tuple(
+            register
+            for name in collect
+            if (at := wanted[name]) is not None
+            for register in state.cells(at)
+        ),
     )
     return Compiled(script, scalars, pairs, frozenset(columns.random), denominators, jumps)
 
 
+def _named(graph: LimitGraph, name: str, ref: LRef) -> list[str]:
+    """The names of the cells of an output."""
+    sizes = (range(size) for _, size in graph.axes[ref]) if graph.axes else ()
+    return [cell_name(name, cell) for cell in product(*sizes)]
+
+
+def _cells(state: State, refs: Iterable[LRef]) -> list[int]:
+    return [register for ref in sorted(refs) for register in state.cells(ref)]
+
+
 def _moments(
-    state: _State, target: Target, random: frozenset[LRef]
+    state: State, target: Target, fn: Fn, random: frozenset[LRef]
 ) -> Iterator[tuple[int, bool] | None]:
-    """The registers of E Z and E Z^2, each with whether it is random; None for what is 0."""
-    if target.moments is not None:
-        for ref in target.moments:
-            yield None if ref is None else (state.scalar[ref], ref in random)
-        return
+    """For each cell the register of E Z or E Z^2, with whether it is random; None for what is 0."""
     assert target.node is not None
-    for fn in (FIRST, SECOND):
+    if target.moments is not None:
+        ref = target.moments[fn is SECOND]
+        count = len(state.cells(target.node))
+        yield from [None] * count if ref is None else [(r, ref in random) for r in state.cells(ref)]
+        return
+    for vector in state.cells(target.node):
         register = state.new_scalar()
-        state.out.append(Mean(fn, (state.vector[target.node],), (), register))
+        state.out.append(Mean(fn, (vector,), (), register))
         yield register, target.node in random
 
 
@@ -215,12 +179,32 @@ def _jumps(graph: LimitGraph) -> set[LRef]:
     }
 
 
-def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
+def _emit_cells(state: State) -> None:
+    """The instructions of a graph of single vectors."""
+    graph = state.graph
+    names: dict[LRef, str] = {}
+    for name, target in graph.targets:
+        if target.node is not None:
+            names.setdefault(target.node, name)
+    _emit_starts(state, names)
+    reading = Reading(graph, state.vector, state.scalar)
+    for ref, node in enumerate(graph.nodes):
+        dim = graph.vector_dim[ref]
+        if dim is None:
+            out = state.scalar[ref] = state.new_scalar()
+        elif ref in state.vector:
+            continue
+        else:
+            out = state.vector[ref] = state.new_vector(dim, names.get(ref, ""))
+        state.out.append(INSTRUCTIONS(node, reading, out))
+
+
+def _emit_starts(state: State, names: Mapping[LRef, str]) -> None:
     groups = {group.name: group for group in state.graph.groups}
     members: dict[str, dict[LRef, int]] = {}
     for ref, node in enumerate(map(start_of, state.graph.nodes)):
         if node is not None:
-            members.setdefault(node.group, {})[ref] = node.index
+            members.setdefault(node.group, {})[ref] = node.index or 0
     for name, refs in members.items():
         group = groups[name]
         indices = list(refs.values())
@@ -236,71 +220,3 @@ def _emit_starts(state: _State, names: Mapping[LRef, str]) -> None:
                 tuple(registers),
             )
         )
-
-
-def _emit(state: _State, ref: LRef, label: str) -> None:
-    node = state.graph.nodes[ref]
-    dim = state.graph.vector_dim[ref]
-    if dim is not None:
-        out = state.vector[ref] = state.new_vector(dim, label)
-    else:
-        out = state.scalar[ref] = state.new_scalar()
-    state.out.append(_INSTRUCTIONS(node, state, out))
-
-
-def _multiply(node: Product, state: _State, out: int) -> Instruction:
-    return Multiply(node.matrix, node.transpose, state.vectors([node.vector]), (out,))
-
-
-def _map(node: Nonlin, state: _State, out: int) -> Instruction:
-    scalars = state.scalars_of(node.scalars)
-    if not node.vectors:
-        return ScalarMap(node.fn, scalars, out)
-    return Map(node.fn, state.vectors(node.vectors), scalars, out)
-
-
-def _draw(node: Input, state: _State, out: int) -> Instruction:
-    return DrawScalar(float(node.family.means[0]), float(node.family.std), out)
-
-
-def _sum(node: LinComb, state: _State, out: int) -> Instruction:
-    scalars = tuple(None if s is None else state.scalar[s] for s in node.scalars)
-    numbers = tuple(float(number) for number in node.numbers)
-    return Sum(numbers, scalars, state.vectors(node.vectors), out)
-
-
-def _mean(node: Expect, state: _State, out: int) -> Instruction:
-    return Mean(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
-
-
-def _outer(node: OuterExpect, state: _State, out: int) -> Instruction:
-    return Outer(
-        node.fn,
-        state.vectors(node.rows),
-        state.vectors(node.cols),
-        state.scalars_of(node.scalars),
-        state.vector[node.vector],
-        out,
-        node.forms,
-        COLUMNS if node.forms else 0,
-    )
-
-
-def _noise(node: Fluctuation, state: _State, out: int) -> Instruction:
-    matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
-    name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
-    return Noise(name, weights, state.vectors(node.vectors), out)
-
-
-_INSTRUCTIONS: Table[Instruction] = Table(
-    {
-        Product: _multiply,
-        Nonlin: _map,
-        LinComb: _sum,
-        Expect: _mean,
-        OuterExpect: _outer,
-        Fluctuation: _noise,
-        Number: lambda node, state, out: ScalarMap(Fn(const(node.value), 0, 0), (), out),
-        Input: _draw,
-    }
-)

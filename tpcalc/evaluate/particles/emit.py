@@ -1,0 +1,162 @@
+"""A node of a limit graph as an instruction of the engine, given the registers of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.instructions import (
+    DrawScalar,
+    Instruction,
+    Map,
+    Mean,
+    Multiply,
+    Noise,
+    Outer,
+    ScalarMap,
+    Sum,
+)
+from tpcalc.evaluate.family import family
+from tpcalc.functions import Fn, const
+from tpcalc.limit.graph import Expect, Fluctuation, LimitGraph, LRef, Number, OuterExpect, Product
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import Input, LinComb, Nonlin
+
+__all__ = ["COLUMNS", "INSTRUCTIONS", "Reading", "Registers", "State"]
+
+COLUMNS = 2048  # that a function of forms is averaged over: the others change little
+
+
+class Registers(Protocol):
+    """The register of a node."""
+
+    def __getitem__(self, ref: LRef) -> int: ...
+
+
+@dataclass
+class Reading:
+    """Where the arguments of nodes are.
+
+    Args:
+        graph: The graph.
+        vector: Registers of vectors.
+        scalar: Registers of scalars.
+    """
+
+    graph: LimitGraph
+    vector: Registers
+    scalar: Registers
+
+    def vectors(self, refs: Sequence[LRef]) -> tuple[int, ...]:
+        """The registers of some vectors."""
+        return tuple([self.vector[ref] for ref in refs])
+
+    def scalars_of(self, refs: Sequence[LRef]) -> tuple[int, ...]:
+        """The registers of some scalars."""
+        return tuple([self.scalar[ref] for ref in refs])
+
+
+@dataclass
+class State:
+    """A script under construction.
+
+    Args:
+        graph: What it is compiled from.
+        vector: Registers of vectors.
+        scalar: Registers of scalars.
+        blocks: Of a graph of blocks the registers of each node, an array with its axes.
+        spaces: The space of each vector register.
+        labels: A name for each, or "".
+        scalars: How many scalar registers there are.
+        out: The instructions.
+    """
+
+    graph: LimitGraph
+    vector: dict[LRef, int] = field(default_factory=dict)
+    scalar: dict[LRef, int] = field(default_factory=dict)
+    blocks: dict[LRef, NDArray[np.int64]] = field(default_factory=dict)
+    spaces: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    scalars: int = 0
+    out: list[Instruction] = field(default_factory=list)
+
+    def new_vector(self, dim: str, label: str = "") -> int:
+        """A register of a vector."""
+        self.spaces.append(dim)
+        self.labels.append(label)
+        return len(self.spaces) - 1
+
+    def new_scalar(self, count: int = 1) -> int:
+        """A register of a scalar, or the first of several."""
+        self.scalars += count
+        return self.scalars - count
+
+    def cells(self, ref: LRef) -> list[int]:
+        """The registers of all cells of a node."""
+        if self.blocks:
+            found: list[int] = self.blocks[ref].ravel().tolist()
+            return found
+        return [(self.scalar if self.graph.vector_dim[ref] is None else self.vector)[ref]]
+
+
+def _multiply(node: Product, state: Reading, out: int) -> Instruction:
+    return Multiply(node.matrix, node.transpose, state.vectors([node.vector]), (out,))
+
+
+def _map(node: Nonlin, state: Reading, out: int) -> Instruction:
+    scalars = state.scalars_of(node.scalars)
+    if not node.vectors:
+        return ScalarMap(node.fn, scalars, out)
+    return Map(node.fn, state.vectors(node.vectors), scalars, out)
+
+
+def _draw(node: Input, state: Reading, out: int) -> Instruction:
+    return DrawScalar(float(node.family.means[0]), float(node.family.std), out)
+
+
+def _sum(node: LinComb, state: Reading, out: int) -> Instruction:
+    scalars = tuple(None if s is None else state.scalar[s] for s in node.scalars)
+    numbers = tuple(float(number) for number in node.numbers)
+    return Sum(numbers, scalars, state.vectors(node.vectors), out)
+
+
+def _mean(node: Expect, state: Reading, out: int) -> Instruction:
+    return Mean(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
+
+
+def _outer(node: OuterExpect, state: Reading, out: int) -> Instruction:
+    return Outer(
+        node.fn,
+        state.vectors(node.rows),
+        state.vectors(node.cols),
+        state.scalars_of(node.scalars),
+        state.vector[node.vector],
+        out,
+        node.forms,
+        COLUMNS if node.forms else 0,
+    )
+
+
+def _noise(node: Fluctuation, state: Reading, out: int) -> Instruction:
+    matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
+    name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
+    return Noise(name, weights, state.vectors(node.vectors), out)
+
+
+INSTRUCTIONS: Table[Instruction] = Table(
+    {
+        Product: _multiply,
+        Nonlin: _map,
+        LinComb: _sum,
+        Expect: _mean,
+        OuterExpect: _outer,
+        Fluctuation: _noise,
+        Number: lambda node, state, out: ScalarMap(Fn(const(node.value), 0, 0), (), out),
+        Input: _draw,
+    }
+)
+"""The instruction of a node, ``INSTRUCTIONS(node, reading, out)``."""
