@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from tpcalc.results.tables import Provenance, SlopeRow
 
@@ -31,6 +32,9 @@ class Setting:
         cap: The largest calibrated base rate.
         steps: Number of updates.
         batch: Samples in a step.
+        optimizer: A catalogue name, with settings as in ``"adamw(decay=0.1)"``, a text or a file.
+        schedule: Factors of the learning rate: ``"warmup:2,cosine"``, or one for each step.
+        groups: Settings of some parameters by pattern: ``{"bias": {"lr": 0}}``.
 
     Example:
         >>> Setting("tanh", "mup", 6, 1024).text
@@ -48,11 +52,21 @@ class Setting:
     cap: float = 500.0
     steps: int = 600
     batch: int = 512
+    optimizer: str = "sgd"
+    schedule: str | tuple[float | str, ...] | None = None
+    groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
 
     @property
     def text(self) -> str:
         """Parameterization and activation."""
         return f"{self.parameterization}, {self.act}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Its fields by name, optimizer, schedule and groups only where it has others than SGD."""
+        plain: dict[str, Any] = {"optimizer": "sgd", "schedule": None, "groups": {}}
+        fields = asdict(self).items()
+        return {name: own for name, own in fields if name not in plain or own != plain[name]}
 
 
 @dataclass(frozen=True, slots=True)

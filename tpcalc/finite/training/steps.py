@@ -1,21 +1,27 @@
-"""Networks of a setting at their start, and one step of SGD, in terms of effective weights.
+"""Networks of a setting at their start, and their steps, in terms of effective weights.
 
-A network holds W = n^(-a) w, so that a step multiplies each gradient by one number.
+A network holds W = n^(-a) w, so that a step of SGD multiplies each gradient by one number, and no
+gradient is formed. Other optimizers are their text, read over arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
-from tpcalc.finite.networks.gradients import Gradients
+from tpcalc.finite.networks.coordinatewise import evaluated
+from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.scales import Start, Step
+from tpcalc.finite.networks.rules import contracted
+from tpcalc.finite.training.scales import Scales, Start
 from tpcalc.networks.network import INPUT
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 
-__all__ = ["begun", "marks_of", "take"]
+__all__ = ["Updates", "begun", "marks_of"]
+
+Tensor = Any
 
 # A trial's network is the network of this seed; that of trial 0 has the seed itself.
 _TRIALS = 64
@@ -70,19 +76,97 @@ def marks_of(program: Program) -> dict[str, Mark]:
     return {name: mark for name, mark in marks if mark is not None and mark.trained}
 
 
-def take(gradients: Gradients, step: Step, rates: Sequence[float]) -> None:
-    """One step of SGD, in place.
+class Updates:
+    """The steps of a network in training, with the states of its optimizers.
 
     Args:
-        gradients: The derivatives of the loss.
-        step: The scales of the step.
-        rates: Base learning rates of the layers 1..L+1.
+        network: The network, as ``begun`` gives it.
+        scales: The run, at its width.
+
+    Attributes:
+        states: For each parameter whose optimizer is not plain SGD the parts of its state.
     """
-    scaled: dict[str, float] = {}
-    kept: dict[str, float] = {}
-    for name, mark in marks_of(gradients.network.program).items():
-        layer = mark.layer - 1
-        scaled[name] = rates[layer] * (step.biases if mark.bias else step.weights)[layer]
-        if not mark.bias:
-            kept[name] = step.kept[layer]
-    gradients.step(scaled, kept)
+
+    def __init__(self, network: DrawnNetwork, scales: Scales) -> None:
+        self.network, self.scales = network, scales
+        self._marks = marks_of(network.program)
+        self.states: dict[str, dict[str, Tensor]] = {}
+        for name, mark in self._marks.items():
+            optimizer = scales.training.optimizer_of(mark)
+            if not optimizer.is_plain:
+                weight = network.parameters[name]
+                self.states[name] = {part: weight * 0 for part in optimizer.parts[2:]}
+
+    def to(self, dtype: str) -> None:
+        """Round the network and all states to another number format.
+
+        Args:
+            dtype: Its name.
+        """
+        self.network.to(dtype)
+        for state in self.states.values():
+            state.update({part: found.to(self.network.dtype) for part, found in state.items()})
+
+    def take(self, gradients: Gradients, step: int, rates: Sequence[float]) -> None:
+        """One step, in place.
+
+        Args:
+            gradients: The derivatives of the loss.
+            step: The step t.
+            rates: Base learning rates of the layers 1..L+1.
+        """
+        scaled: dict[str, float] = {}
+        kept: dict[str, float] = {}
+        left = self.scales.kept(step)
+        for name, mark in self._marks.items():
+            kept[name] = 1.0 if mark.bias else left[mark.layer - 1]
+            rate = rates[mark.layer - 1] * self.scales.rate(mark, step)
+            if name not in self.states:
+                scaled[name] = rate
+                continue
+            found = self._after(name, gradients.formed(name), step, rate, kept[name])
+            self.network.parameters[name] = found.pop("w")
+            self.states[name] = {part: found[part] for part in self.states[name]}
+        gradients.step(scaled, kept)
+
+    def contribution(self, gradients: Gradients, name: str, read: Tensor) -> Tensor:
+        """What the first step, with the base rate 1, adds to what a parameter writes.
+
+        Args:
+            gradients: The derivatives of the loss; they stay as they are.
+            name: The parameter.
+            read: What it is multiplied with; a bias is added as it is.
+        """
+        mark = self._marks[name]
+        rate = self.scales.rate(mark, 0)
+        product = next(iter(gradients.products.get(name, ())), None)
+        if name not in self.states:
+            if product is None:
+                return times(gradients.formed(name), -rate)
+            found = times(product.written.clone(), -rate * product.factor)
+            return (read @ product.read.t()) @ found
+        left = 1.0 if mark.bias else self.scales.kept(0)[mark.layer - 1]
+        weight = self._after(name, gradients.formed(name), 0, rate, left)["w"]
+        change = weight - self.network.parameters[name] * left
+        if product is None:
+            return change
+        use = product.use
+        return contracted([(change, use.parameter), (read, use.value)], use.result) * product.factor
+
+    def _after(
+        self, name: str, gradient: Tensor, step: int, rate: float, kept: float
+    ) -> dict[str, Tensor]:
+        """What a step makes of a parameter and of its state; the gradient is used up."""
+        mark, weight = self._marks[name], self.network.parameters[name]
+        optimizer = self.scales.training.optimizer_of(mark)
+        unit, numbers = self.scales.unit(mark), self.scales.numbers(mark)
+        if unit * kept != 1:
+            weight = times(weight.clone(), unit * kept)
+        if unit != 1:
+            times(gradient, 1 / unit)
+        found = {"w": weight, "g": gradient, **self.states[name]}
+        for part, fn in optimizer.lines(step + 1, numbers):
+            found[part] = evaluated(fn, *(found[own] for own in optimizer.parts), rate)
+        if unit != 1:
+            found["w"] = times(found["w"], 1 / unit)
+        return found
