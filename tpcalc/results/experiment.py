@@ -62,6 +62,18 @@ class Setting:
         return f"{self.parameterization}, {self.act}"
 
     @property
+    def rule(self) -> str:
+        """Optimizer, schedule and groups in words; empty for SGD at the same rate at every step."""
+        parts = [] if self.optimizer == "sgd" else [self.optimizer.strip().partition("\n")[0]]
+        schedule = self.schedule
+        if schedule is not None:
+            words = schedule if isinstance(schedule, str) else ", ".join(map(str, schedule))
+            parts.append(f"schedule {words}")
+        for pattern, settings in self.groups.items():
+            parts.append(f"{pattern}: {' '.join(f'{k}={value}' for k, value in settings.items())}")
+        return "; ".join(parts)
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Its fields by name, optimizer, schedule and groups only where it has others than SGD."""
         plain: dict[str, Any] = {"optimizer": "sgd", "schedule": None, "groups": {}}

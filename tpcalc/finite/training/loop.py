@@ -17,7 +17,7 @@ from tpcalc.catalog.architectures.mlp import BIASES
 from tpcalc.catalog.setting import run_of
 from tpcalc.catalog.training import Training
 from tpcalc.engine.memory import memory_text
-from tpcalc.errors import Exploded, OutOfMemory, StudyError, UnknownName, UsageError
+from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
 from tpcalc.finite.device import free_memory, load_torch, resolve_device
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
@@ -346,7 +346,6 @@ def _job(
             raise UnknownName("number format of a training", name, _FORMATS)
     _check(setting)
     training = run_of(setting)
-    _check_calibration(setting, training)
     scales = Scales(training, setting.width)
     place = resolve_device(device)
     program = written(training.network, images.dimension, images.classes)
@@ -378,28 +377,6 @@ def _check(setting: Setting) -> None:
             raise UsageError(
                 f"{name} is {value:g}; it must be {'at least' if name == 'lr' else 'above'} 0.",
                 where=setting.text,
-            )
-
-
-def _check_calibration(setting: Setting, training: Training) -> None:
-    """Whether base rates of the first step can be found."""
-    if not setting.calibrated:
-        return
-    if training.factors[0] != 1:
-        raise UsageError(
-            f"the rates of step 0 are calibrated, and the schedule has the factor "
-            f"{training.factors[0]} there.",
-            where=setting.text,
-            hint="Take a schedule that begins at 1, or rates that are not calibrated.",
-        )
-    for mark in training.network.marks:
-        optimizer = training.optimizer_of(mark)
-        if not optimizer.is_linear_in_rate:
-            raise StudyError(
-                f"the first step of {optimizer.name} is not its learning rate times a direction, "
-                f"so that the rate of {mark.label} cannot be calibrated.",
-                where=setting.text,
-                hint="Write the update as 'w = w - lr (...)', or take rates that are given.",
             )
 
 

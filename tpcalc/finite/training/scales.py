@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from tpcalc.catalog.parameterization import Exponents, Parameterization
 from tpcalc.catalog.training import Training
@@ -91,13 +92,14 @@ class Scales:
     width: int
 
     def __post_init__(self) -> None:
-        for step in range(self.training.steps):
-            _check(self.training, step)
-        for step in range(min(2, self.training.steps)):  # before anything is drawn
-            self.kept(step)
-            for mark in self.training.network.marks:
+        run, marks = self.training, self.training.network.marks
+        for step in range(run.steps):
+            _check(run, step)
+        self.kept(0)  # before anything is drawn
+        for mark in marks:
+            self.numbers(mark)
+            for step in dict.fromkeys(self.first):
                 self.rate(mark, step)
-                self.numbers(mark)
 
     def kept(self, step: int) -> tuple[float, ...]:
         """What the initial weights of the layers 1..L+1 are multiplied by just before an update.
@@ -105,18 +107,27 @@ class Scales:
         It is 1, but where a parameterization replaces them.
         """
         depth, where = self.training.network.hidden, self._where
+        if step:
+            return (1.0,) * (depth + 1)
         before, after = (
-            _kept(found, depth, self.width, where)
-            for found in self.training.tables[step : step + 2]
+            _kept(found, depth, self.width, where) for found in self.training.tables[:2]
         )
         return tuple(new / old if old else 1.0 for old, new in zip(before, after, strict=True))
 
+    @cached_property
+    def first(self) -> tuple[int, ...]:
+        """For each step the first one since which the exponents have been the same."""
+        found, tables = [0], self.training.tables
+        for step in range(1, self.training.steps):
+            found.append(found[-1] if tables[step] == tables[step - 1] else step)
+        return tuple(found)
+
     def rate(self, mark: Mark, step: int) -> float:
-        """The learning rate of what the optimizer of a parameter acts on, for a base rate of 1."""
+        """The learning rate of what an optimizer acts on, the schedule and the base rate aside."""
         run, own = self.training, self.training.own(mark)
         _, exponent = run.rate(mark, step)
         exponent += (1 + own.optimizer.degree) * self._unit(mark)
-        number = float(run.factors[step] * own.lr * mark.rate)
+        number = float(own.lr * mark.rate)
         return number * _power(exponent, self.width, self._where)
 
     def unit(self, mark: Mark) -> float:

@@ -76,6 +76,28 @@ def marks_of(program: Program) -> dict[str, Mark]:
     return {name: mark for name, mark in marks if mark is not None and mark.trained}
 
 
+class _Rule:
+    """How a parameter is trained, as numbers."""
+
+    def __init__(self, mark: Mark, scales: Scales) -> None:
+        self.mark, self.optimizer = mark, scales.training.optimizer_of(mark)
+        self.unit, self.numbers = scales.unit(mark), scales.numbers(mark)
+        self._scales, self._rates = scales, dict[int, float]()
+        # Other tables than those of the run: that they stay is not known.
+        self._own = self.optimizer.degree != scales.training.parameterization.degree
+
+    def rate(self, step: int) -> float:
+        """Its rate at a step, the schedule and the base rate aside."""
+        first = step if self._own else self._scales.first[step]
+        if first not in self._rates:
+            self._rates[first] = self._scales.rate(self.mark, first)
+        return self._rates[first]
+
+    def left(self, kept: Sequence[float]) -> float:
+        """What it is multiplied by before an update."""
+        return 1.0 if self.mark.bias else kept[self.mark.layer - 1]
+
+
 class Updates:
     """The steps of a network in training, with the states of its optimizers.
 
@@ -89,13 +111,12 @@ class Updates:
 
     def __init__(self, network: DrawnNetwork, scales: Scales) -> None:
         self.network, self.scales = network, scales
-        self._marks = marks_of(network.program)
+        self._rules = {n: _Rule(mark, scales) for n, mark in marks_of(network.program).items()}
         self.states: dict[str, dict[str, Tensor]] = {}
-        for name, mark in self._marks.items():
-            optimizer = scales.training.optimizer_of(mark)
-            if not optimizer.is_plain:
+        for name, rule in self._rules.items():
+            if not rule.optimizer.is_plain:
                 weight = network.parameters[name]
-                self.states[name] = {part: weight * 0 for part in optimizer.parts[2:]}
+                self.states[name] = {part: weight * 0 for part in rule.optimizer.parts[2:]}
 
     def to(self, dtype: str) -> None:
         """Round the network and all states to another number format.
@@ -118,9 +139,10 @@ class Updates:
         scaled: dict[str, float] = {}
         kept: dict[str, float] = {}
         left = self.scales.kept(step)
-        for name, mark in self._marks.items():
-            kept[name] = 1.0 if mark.bias else left[mark.layer - 1]
-            rate = rates[mark.layer - 1] * self.scales.rate(mark, step)
+        factor = float(self.scales.training.factors[step])
+        for name, rule in self._rules.items():
+            kept[name] = rule.left(left)
+            rate = rates[rule.mark.layer - 1] * factor * rule.rate(step)
             if name not in self.states:
                 scaled[name] = rate
                 continue
@@ -130,42 +152,41 @@ class Updates:
         gradients.step(scaled, kept)
 
     def contribution(self, gradients: Gradients, name: str, read: Tensor) -> Tensor:
-        """What the first step, with the base rate 1, adds to what a parameter writes.
+        """What the first step, with the base rate 1, adds to the sum that a parameter writes.
 
         Args:
             gradients: The derivatives of the loss; they stay as they are.
             name: The parameter.
             read: What it is multiplied with; a bias is added as it is.
         """
-        mark = self._marks[name]
-        rate = self.scales.rate(mark, 0)
+        rule = self._rules[name]
+        rate = rule.rate(0)
         product = next(iter(gradients.products.get(name, ())), None)
         if name not in self.states:
             if product is None:
                 return times(gradients.formed(name), -rate)
             found = times(product.written.clone(), -rate * product.factor)
             return (read @ product.read.t()) @ found
-        left = 1.0 if mark.bias else self.scales.kept(0)[mark.layer - 1]
+        left = rule.left(self.scales.kept(0))
         weight = self._after(name, gradients.formed(name), 0, rate, left)["w"]
         change = weight - self.network.parameters[name] * left
         if product is None:
             return change
         use = product.use
-        return contracted([(change, use.parameter), (read, use.value)], use.result) * product.factor
+        return contracted([(change, use.parameter), (read, use.value)], use.result)
 
     def _after(
         self, name: str, gradient: Tensor, step: int, rate: float, kept: float
     ) -> dict[str, Tensor]:
         """What a step makes of a parameter and of its state; the gradient is used up."""
-        mark, weight = self._marks[name], self.network.parameters[name]
-        optimizer = self.scales.training.optimizer_of(mark)
-        unit, numbers = self.scales.unit(mark), self.scales.numbers(mark)
+        rule, weight = self._rules[name], self.network.parameters[name]
+        optimizer, unit = rule.optimizer, rule.unit
         if unit * kept != 1:
             weight = times(weight.clone(), unit * kept)
         if unit != 1:
             times(gradient, 1 / unit)
         found = {"w": weight, "g": gradient, **self.states[name]}
-        for part, fn in optimizer.lines(step + 1, numbers):
+        for part, fn in optimizer.lines(step + 1, rule.numbers):
             found[part] = evaluated(fn, *(found[own] for own in optimizer.parts), rate)
         if unit != 1:
             found["w"] = times(found["w"], 1 / unit)
