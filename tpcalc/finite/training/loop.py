@@ -41,9 +41,6 @@ Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
 
-# Arrays of the size of a parameter while its entrywise step is taken.
-_ARRAYS = 6
-
 # Multiplications of a product up to which it stays on one thread.
 _ALONE = 2**25
 
@@ -389,9 +386,9 @@ def _check_memory(
     for family in program.families.values():
         size = 8 * family.size * math.prod(sizes[name] for name in family.width)
         optimizer = None if family.mark is None else training.optimizer_of(family.mark)
-        plain = optimizer is None or optimizer.is_plain
-        need += size if optimizer is None or plain else size * (len(optimizer.parts) - 1)
-        most = max(most, size if plain else _ARRAYS * size)
+        states = 0 if optimizer is None else len(optimizer.parts) - 2
+        need += size * (1 + states)
+        most = max(most, size)
     need += most
     need += 8 * setting.batch * (5 * setting.depth + 4) * setting.width
     need += 4 * (len(images.train) + len(images.test)) * images.dimension

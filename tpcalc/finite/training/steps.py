@@ -6,10 +6,11 @@ gradient is formed. Other optimizers are their text, read over arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.coordinatewise import evaluated
 from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork
@@ -23,6 +24,8 @@ __all__ = ["Updates", "begun", "marks_of"]
 
 Tensor = Any
 
+# Entries that one thread takes at a time.
+_BLOCK = 2**15
 # A trial's network is the network of this seed; that of trial 0 has the seed itself.
 _TRIALS = 64
 
@@ -146,9 +149,9 @@ class Updates:
             if name not in self.states:
                 scaled[name] = rate
                 continue
-            found = self._after(name, gradients.formed(name), step, rate, kept[name])
-            self.network.parameters[name] = found.pop("w")
-            self.states[name] = {part: found[part] for part in self.states[name]}
+            weight, gradient = self.network.parameters[name], gradients.formed(name)
+            parts = {"w": weight, "g": gradient, **self.states[name]}
+            _advance(rule, parts, step, rate, kept[name])
         gradients.step(scaled, kept)
 
     def contribution(self, gradients: Gradients, name: str, read: Tensor) -> Tensor:
@@ -167,27 +170,47 @@ class Updates:
                 return times(gradients.formed(name), -rate)
             found = times(product.written.clone(), -rate * product.factor)
             return (read @ product.read.t()) @ found
-        left = rule.left(self.scales.kept(0))
-        weight = self._after(name, gradients.formed(name), 0, rate, left)["w"]
-        change = weight - self.network.parameters[name] * left
+        left, weight = rule.left(self.scales.kept(0)), self.network.parameters[name]
+        state = {part: found.clone() for part, found in self.states[name].items()}
+        parts = {"w": weight.clone(), "g": gradients.formed(name), **state}
+        _advance(rule, parts, 0, rate, left)
+        change = parts["w"] - weight * left
         if product is None:
             return change
         use = product.use
         return contracted([(change, use.parameter), (read, use.value)], use.result)
 
-    def _after(
-        self, name: str, gradient: Tensor, step: int, rate: float, kept: float
-    ) -> dict[str, Tensor]:
-        """What a step makes of a parameter and of its state; the gradient is used up."""
-        rule, weight = self._rules[name], self.network.parameters[name]
-        optimizer, unit = rule.optimizer, rule.unit
+
+def _advance(rule: _Rule, parts: Mapping[str, Tensor], step: int, rate: float, kept: float) -> None:
+    """A step of an optimizer, in place, on blocks that fit the caches; the gradient is used up.
+
+    Args:
+        rule: The optimizer, its numbers and units.
+        parts: Weight, gradient and the parts of the state.
+        step: The step t.
+        rate: The learning rate.
+        kept: What the weight is multiplied by before.
+    """
+    lines, names, unit = rule.optimizer.lines(step + 1, rule.numbers), tuple(parts), rule.unit
+    for block in _blocks(parts):
         if unit * kept != 1:
-            weight = times(weight.clone(), unit * kept)
+            times(block["w"], unit * kept)
         if unit != 1:
-            times(gradient, 1 / unit)
-        found = {"w": weight, "g": gradient, **self.states[name]}
-        for part, fn in optimizer.lines(step + 1, rule.numbers):
-            found[part] = evaluated(fn, *(found[own] for own in optimizer.parts), rate)
+            times(block["g"], 1 / unit)
+        found = dict(block)
+        for name, fn in lines:
+            found[name] = evaluated(fn, *(found[part] for part in names), rate)
         if unit != 1:
-            found["w"] = times(found["w"], 1 / unit)
-        return found
+            times(found["w"], 1 / unit)
+        for name in names[:1] + names[2:]:
+            block[name].copy_(found[name])
+
+
+def _blocks(parts: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
+    """Views of some rows of all parts at a time."""
+    torch, weight = load_torch(), parts["w"]
+    cells = _BLOCK * torch.get_num_threads() if weight.device.type == "cpu" else weight.numel()
+    rows = max(1, cells * len(torch.atleast_1d(weight)) // max(1, weight.numel()))
+    split = [torch.atleast_1d(part).split(rows) for part in parts.values()]
+    for views in zip(*split, strict=True):
+        yield dict(zip(parts, views, strict=True))
