@@ -315,7 +315,7 @@ def _walked(
     return names["w"], kept
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)
 def _lines(
     optimizer: Optimizer, step: int, numbers: tuple[tuple[str, float], ...]
 ) -> tuple[tuple[str, Fn], ...]:

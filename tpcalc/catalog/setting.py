@@ -28,6 +28,12 @@ def run_of(setting: Setting) -> Training:
         >>> run.plain, [str(c) for c in run.tables[0].c]
         (False, ['0', '1/2', '0'])
     """
+    if callable(setting.schedule):
+        raise UsageError(
+            "the schedule of a setting is a function.",
+            where=setting.text,
+            hint="A setting is kept beside its trials: write a text, or a factor for each step.",
+        )
     run = Training(
         MLP(setting.depth, setting.act, setting.bias),
         setting.parameterization,
