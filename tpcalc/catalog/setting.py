@@ -28,20 +28,14 @@ def run_of(setting: Setting) -> Training:
         >>> run.plain, [str(c) for c in run.tables[0].c]
         (False, ['0', '1/2', '0'])
     """
-    if callable(setting.schedule):
-        raise UsageError(
-            "the schedule of a setting is a function.",
-            where=setting.text,
-            hint="A setting is kept beside its trials: write a text, or a factor for each step.",
-        )
     run = Training(
         MLP(setting.depth, setting.act, setting.bias),
         setting.parameterization,
         steps=setting.steps,
         optimizer=setting.optimizer,
         lr=setting.lr,
-        schedule=setting.schedule,
-        groups=setting.groups,
+        schedule=setting.factors or setting.schedule or None,
+        groups={pattern: dict(pairs) for pattern, pairs in setting.groups},
         loss="xent",
         batch=setting.batch,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tpcalc.results.tables import Provenance, SlopeRow
@@ -33,8 +33,9 @@ class Setting:
         steps: Number of updates.
         batch: Samples in a step.
         optimizer: A catalogue name, with settings as in ``"adamw(decay=0.1)"``, a text or a file.
-        schedule: Factors of the learning rate: ``"warmup:2,cosine"``, or one for each step.
-        groups: Settings of some parameters by pattern: ``{"bias": {"lr": 0}}``.
+        schedule: Of the learning rate: ``"warmup:2,cosine"``; empty: it is constant.
+        factors: Factors of the learning rate step by step, in place of a schedule.
+        groups: Patterns of parameters with settings: ``(("bias", (("lr", "0"),)),)``.
 
     Example:
         >>> Setting("tanh", "mup", 6, 1024).text
@@ -53,8 +54,9 @@ class Setting:
     steps: int = 600
     batch: int = 512
     optimizer: str = "sgd"
-    schedule: str | tuple[float | str, ...] | None = None
-    groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    schedule: str = ""
+    factors: tuple[float, ...] = ()
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
     @property
     def text(self) -> str:
@@ -65,20 +67,17 @@ class Setting:
     def rule(self) -> str:
         """Optimizer, schedule and groups in words; empty for SGD at the same rate at every step."""
         parts = [] if self.optimizer == "sgd" else [self.optimizer.strip().partition("\n")[0]]
-        schedule = self.schedule
-        if schedule is not None:
-            words = schedule if isinstance(schedule, str) else ", ".join(map(str, schedule))
-            parts.append(f"schedule {words}")
-        for pattern, settings in self.groups.items():
-            parts.append(f"{pattern}: {' '.join(f'{k}={value}' for k, value in settings.items())}")
+        words = self.schedule or ", ".join(f"{factor:g}" for factor in self.factors)
+        parts += [f"schedule {words}"] if words else []
+        for pattern, settings in self.groups:
+            parts.append(f"{pattern}: {' '.join('='.join(pair) for pair in settings)}")
         return "; ".join(parts)
 
     @property
     def facts(self) -> dict[str, Any]:
         """Its fields by name, optimizer, schedule and groups only where it has others than SGD."""
-        plain: dict[str, Any] = {"optimizer": "sgd", "schedule": None, "groups": {}}
-        fields = asdict(self).items()
-        return {name: own for name, own in fields if name not in plain or own != plain[name]}
+        plain = {"optimizer": "sgd", "schedule": "", "factors": (), "groups": ()}
+        return {name: own for name, own in asdict(self).items() if own != plain.get(name)}
 
 
 @dataclass(frozen=True, slots=True)

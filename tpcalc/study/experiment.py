@@ -332,10 +332,6 @@ def _plan(found: ExperimentFile, data: str) -> Plan:
     )
 
 
-def _fixed(schedule: str | list[float] | None) -> str | tuple[float, ...] | None:
-    return tuple(schedule) if isinstance(schedule, list) else schedule
-
-
 def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> Setting:
     training = found.training
     steps = training.steps
@@ -352,6 +348,10 @@ def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> S
         steps=steps[data] if isinstance(steps, dict) else steps,
         batch=training.batch,
         optimizer=training.optimizer,
-        schedule=_fixed(training.schedule),
-        groups=training.groups,
+        schedule=training.schedule if isinstance(training.schedule, str) else "",
+        factors=tuple(training.schedule) if isinstance(training.schedule, list) else (),
+        groups=tuple(
+            (pattern, tuple((name, str(value)) for name, value in settings.items()))
+            for pattern, settings in training.groups.items()
+        ),
     )

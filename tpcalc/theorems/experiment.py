@@ -150,7 +150,7 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
 
 def _checked(setting: Setting, parameterization: Parameterization, seed: int) -> Verdict:
     """What is said of a step; powers of n do not depend on numbers in front of the rate."""
-    run = run_of(replace(setting, steps=1, batch=1, schedule=None))
+    run = run_of(replace(setting, steps=1, batch=1, schedule="", factors=()))
     return check(run.replace(parameterization=parameterization, lr=Fraction(1)), seed=seed)
 
 

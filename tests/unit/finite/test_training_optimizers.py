@@ -15,7 +15,6 @@ from unit.finite.training_images import biases, mixture, weights
 
 import tpcalc as tp
 from tpcalc.catalog.optimizers import lookup
-from tpcalc.catalog.schedules import factors
 from tpcalc.catalog.setting import run_of
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.networks.gradients import Forward
@@ -35,6 +34,14 @@ DATA = mixture(64)
 STEPS, LR, SEED = 5, 0.125, 7
 # What groups say of a role, in torch: an optimizer and its other numbers, lr, the power of n.
 Own = Mapping[str, tuple[str, dict[str, Any], float, float]]
+
+
+def pairs(groups: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Groups as a setting has them."""
+    return tuple(
+        (pattern, tuple((name, str(value)) for name, value in own.items()))
+        for pattern, own in groups.items()
+    )
 
 
 def begin(setting: Setting) -> Updates:
@@ -68,7 +75,7 @@ def by_torch(setting: Setting, name: str, own: Own = {}) -> list[float]:  # noqa
         optimizers.append((make([{"params": [value], "lr": rate}], **{**given, **more}), rate))
     batches = Batches(load_pixels(DATA, "cpu")[0], setting.batch, SEED, 0)
     losses = []
-    for step, factor in enumerate(factors(setting.schedule, setting.steps)):
+    for step, factor in enumerate(run.factors):
         inputs, labels = batches(step, torch.float64)
         for parameter, (value, back) in held.items():
             network.parameters[parameter] = value * back
@@ -92,13 +99,14 @@ def close(found: list[float], expected: list[float]) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=0)
 
 
-@pytest.mark.parametrize("schedule", [None, "warmup:2,cosine", (1, "1/3", 0, 1, 0.5)])
+@pytest.mark.parametrize("schedule", ["", "warmup:2,cosine", (1, 0.25, 0, 1, 0.5)])
 @pytest.mark.parametrize("rule", ["mup", "standard", "ntk"])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_steps_are_those_of_torch(name: str, rule: str, schedule: Any) -> None:
     lr = LR if rule == "mup" else LR / 8
     setting = Setting("tanh", rule, 2, 16, "all", lr=lr, steps=STEPS, batch=16)
-    setting = replace(setting, optimizer=SETTINGS[name][0], schedule=schedule)
+    own = "schedule" if isinstance(schedule, str) else "factors"
+    setting = replace(setting, optimizer=SETTINGS[name][0], **{own: schedule})
     close(trained(setting), by_torch(setting, name))
 
 
@@ -118,7 +126,7 @@ IN_TORCH: Own = {
 def test_groups_with_optimizers_of_their_own(name: str) -> None:
     setting = Setting("relu", "mup", 2, 16, "all", lr=LR, steps=STEPS, batch=16)
     setting = replace(
-        setting, optimizer=SETTINGS[name][0], groups=GROUPS, schedule="warmup:1,linear"
+        setting, optimizer=SETTINGS[name][0], groups=pairs(GROUPS), schedule="warmup:1,linear"
     )
     close(trained(setting), by_torch(setting, name, IN_TORCH))
 
@@ -128,7 +136,7 @@ def test_powers_of_the_width_in_numbers() -> None:
     groups = {"hidden": {"eps": "0.5 n^-1", "decay": "0.125 n^(1/2)"}, "readout": {"lr": 0}}
     numbers = {"hidden": {"eps": 1 / 32, "decay": 0.5}, "readout": {"lr": 0}}
     setting = Setting("tanh", "mup", 2, 16, "all", lr=LR, steps=STEPS, batch=16, optimizer="adamw")
-    found, expected = (trained(replace(setting, groups=own)) for own in (groups, numbers))
+    found, expected = (trained(replace(setting, groups=pairs(own))) for own in (groups, numbers))
     close(found, expected)
     assert abs(found[-1] - trained(setting)[-1]) > 1e-6
 
@@ -147,7 +155,7 @@ def test_steps_are_those_of_the_program(optimizer: str, act: str) -> None:
     labels, std, width, steps = np.array([0, 1, 1]), 1.5, 16, 3
     given: dict[str, Any] = {
         "optimizer": optimizer,
-        "schedule": [0.5, 1, "1/4", 1],
+        "schedule": [0.5, 1, 0.25, 1],
         "groups": {"hidden": {"lr": 2, "power": "1/4"}, "bias": {"decay": "1/2"}},
     }
     spread = std**2 / (inputs.shape[1] + 1)
@@ -176,7 +184,8 @@ def test_steps_are_those_of_the_program(optimizer: str, act: str) -> None:
         [[[rows[f"f[{t},{i},{k}]"] for k in range(2)] for i in range(3)] for t in range(steps + 1)]
     )
     logs = outputs - np.log(np.exp(outputs).sum(-1, keepdims=True))
-    given["schedule"] = tuple(given["schedule"])
+    given["factors"] = tuple(map(float, given.pop("schedule")))
+    given["groups"] = pairs(given["groups"])
     setting = Setting(act, "mup", 2, width, std=std, lr=0.25, steps=steps + 1, batch=3, **given)
     images = Images(inputs, labels, inputs, labels, 2, "by hand")
     run = train_setting(setting, images, trials=1, seed=SEED, dtype="float64")
@@ -233,7 +242,7 @@ def stopping(after: int) -> Callable[[float, str], None]:
 @pytest.mark.parametrize("optimizer", ["adam(eps=1e-3)", "nesterov", OWN])
 def test_resuming_changes_no_bit(optimizer: str, after: int, tmp_path: Path) -> None:
     setting = Setting("tanh", "mup", 2, 16, lr=LR, steps=12, batch=16, optimizer=optimizer)
-    setting = replace(setting, schedule="warmup:3,cosine", groups={"hidden": {"lr": 2}})
+    setting = replace(setting, schedule="warmup:3,cosine", groups=pairs({"hidden": {"lr": 2}}))
     whole = train_setting(setting, DATA, trials=2)
     asked: dict[str, Any] = {"trials": 2, "checkpoint": tmp_path / "run.npz", "every": 5}
     with pytest.raises(Stop):
@@ -268,7 +277,8 @@ def test_checkpoints_of_gradient_descent_are_as_they_were(tmp_path: Path) -> Non
     [
         ({"optimizer": "adam"}, "setting"),
         ({"schedule": "linear"}, "setting"),
-        ({"groups": {"bias": {"lr": 0}}}, "setting"),
+        ({"factors": (1.0, 0.5, 1.0)}, "setting"),
+        ({"groups": (("bias", (("lr", "0"),)),)}, "setting"),
     ],
 )
 def test_a_checkpoint_of_another_rule_is_refused(
@@ -343,12 +353,11 @@ SQUARED = "optimizer odd\nm = lr^2 g\nw = w - m"
         ({"optimizer": "adam(b3=1)"}, UnknownName, "hyperparameter"),
         ({"optimizer": "adam(eps=n^(-a))"}, ScaleError, "symbols"),
         ({"optimizer": "adam", "parameterization": "ip-llr"}, StudyError, "gradient descent alone"),
-        ({"schedule": (1, 1)}, UsageError, "a schedule shorter than the run"),
-        ({"schedule": lambda step: 1}, UsageError, "the schedule of a setting is a function"),
+        ({"factors": (1, 1)}, UsageError, "a schedule shorter than the run"),
         ({"schedule": "wramup:2"}, UnknownName, "schedule"),
-        ({"groups": {"hiden": {"lr": 0}}}, UsageError, "fits no parameter"),
-        ({"groups": {"hidden": {"eps": 0}}}, UnknownName, "hyperparameter of sgd"),
-        ({"groups": {"hidden": {"power": "q"}}}, ScaleError, "symbols"),
+        ({"groups": pairs({"hiden": {"lr": 0}})}, UsageError, "fits no parameter"),
+        ({"groups": pairs({"hidden": {"eps": 0}})}, UnknownName, "hyperparameter of sgd"),
+        ({"groups": pairs({"hidden": {"power": "q"}})}, ScaleError, "symbols"),
         ({"calibrated": True, "schedule": "warmup:2"}, UsageError, "step 0 are calibrated"),
         ({"calibrated": True, "optimizer": SQUARED}, StudyError, "cannot be calibrated"),
     ],

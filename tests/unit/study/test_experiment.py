@@ -106,12 +106,16 @@ def test_how_networks_are_trained() -> None:
     }
     (setting,) = read(training=part, **PLAIN).settings
     assert (setting.optimizer, setting.schedule) == (part["optimizer"], part["schedule"])
-    assert setting.groups == part["groups"]
+    assert setting.groups == (
+        ("hidden", (("lr", "0.5"), ("power", "-1/2"))),
+        ("bias", (("lr", "0"),)),
+    )
     assert setting.rule == (
         "adamw(decay=0.1); schedule warmup:2,cosine; hidden: lr=0.5 power=-1/2; bias: lr=0"
     )
     (setting,) = read(training={"steps": 2, "schedule": [0, 1.5, 1]}, **PLAIN).settings
-    assert (setting.schedule, setting.rule) == ((0.0, 1.5, 1.0), "schedule 0.0, 1.5, 1.0")
+    assert (setting.schedule, setting.rule) == ("", "schedule 0, 1.5, 1")
+    assert setting.factors == (0.0, 1.5, 1.0)
     assert read(training={"steps": 2}, **PLAIN).settings[0].rule == ""
 
 
