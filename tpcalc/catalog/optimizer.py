@@ -255,7 +255,7 @@ class Optimizer:
             ('w', 'g', 'm', 'v')
             >>> numbers = {"b1": 0.5, "b2": 0, "eps": 0, "decay": 0}
             >>> [fn.expr.text for _, fn in adam.lines(1, numbers)][0]
-            '0.5*x2 + 0.5*x1'
+            '0.5*x1 + 0.5*x2'
         """
         timed = any(node.id == "t" for _, line in self._lines for node in _names(line))
         return _lines(self, step if timed else 1, tuple(numbers.items()))
