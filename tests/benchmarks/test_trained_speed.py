@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,9 +23,11 @@ def data() -> Images:
 
 
 @pytest.mark.benchmark(group="a step of the networks of the paper, float32")
-def test_training_step(benchmark: Any, data: Images) -> None:
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adamw(eps=1e-8, decay=0.1)"])
+def test_training_step(benchmark: Any, data: Images, optimizer: str) -> None:
     """Six layers of width 1024, batches of 512, all of it: forward, backward, updates, losses."""
     setting = Setting("relu", "mup", 6, WIDTH, steps=STEPS, batch=BATCH, std=2**0.5)
+    setting = replace(setting, optimizer=optimizer)
     benchmark.pedantic(
         lambda: train_setting(setting, data, trials=1, first="float32"), rounds=3, warmup_rounds=1
     )

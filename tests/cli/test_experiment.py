@@ -113,6 +113,86 @@ def test_an_interrupted_experiment_goes_on(
         assert (run["losses"], run["accuracies"]) == (other["losses"], other["accuracies"])
 
 
+RULED = """
+name = "A"
+title = "Adam with a warm-up"
+
+[training]
+depth = 2
+lr = 0.25
+optimizer = "adamw(eps=1e-4, decay=0.1)"
+schedule = "warmup:4,cosine"
+
+[training.groups]
+hidden = { lr = 0.5, power = "-1/4" }
+bias = { optimizer = "lion" }
+
+[[networks]]
+param = "mup"
+bias = "all"
+act = ["tanh"]
+"""
+
+
+def test_an_interrupted_trial_under_adam_goes_on(
+    tpcalc: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted between two steps: weights and states come from the file, bit by bit."""
+    file, work = tmp_path / "A.toml", tmp_path / "work"
+    file.write_text(RULED, encoding="utf-8")
+    asked = ("experiment", file, *TINY, "--steps", 45, "--trials", 2, "--json")
+    whole = tpcalc(*asked).json["result"]["runs"]
+    own, told = training.train_setting, []
+
+    def interrupted(*given: Any, progress: Any, **named: Any) -> Any:
+        def stopped(share: float, text: str) -> None:
+            told.append(text)
+            if len(told) == 5:
+                raise KeyboardInterrupt
+            progress(share, text)
+
+        return own(*given, progress=stopped, **named)
+
+    monkeypatch.setattr(training, "train_setting", interrupted)
+    assert tpcalc(*asked, "--work", work).code == 130
+    assert told[-1].endswith("trial 2 of 2, step 40 of 45")
+    monkeypatch.setattr(training, "train_setting", own)
+    runs = tpcalc(*asked, "--work", work).json["result"]["runs"]
+    for run in (*runs, *whole):
+        run.pop("seconds")
+    assert runs == whole
+    losses = runs[0]["losses"][0]
+    assert runs[0]["setting"]["optimizer"] == "adamw(eps=1e-4, decay=0.1)"
+    assert losses[-1] < losses[0]
+
+
+def test_a_report_says_how_networks_were_trained(tpcalc: Run, tmp_path: Path) -> None:
+    file, out = tmp_path / "A.toml", tmp_path / "A.md"
+    file.write_text(RULED, encoding="utf-8")
+    ran = tpcalc("experiment", file, *TINY, "--out", out)
+    assert (ran.code, ran.err) == (0, "")
+    said = "by adamw(eps=1e-4, decay=0.1); schedule warmup:4,cosine; hidden: lr=0.5 power=-1/4"
+    assert said in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"adamw(', '"adamm(', "training.optimizer: there is no optimizer called 'adamm'"),
+        ('"adamw(', '"adam(', "training.optimizer: an entrywise function of the initial weights"),
+        ('"warmup:4,cosine"', "[1, 1]", "training: a schedule shorter than the run"),
+        ("hidden =", "hiden =", "training: the group 'hiden' fits no parameter"),
+    ],
+)
+def test_rules_that_cannot_be(tpcalc: Run, tmp_path: Path, old: str, new: str, said: str) -> None:
+    file = tmp_path / "A.toml"
+    assert old in RULED
+    file.write_text(RULED.replace(old, new), encoding="utf-8")
+    ran = tpcalc("experiment", file, *TINY)
+    assert (ran.code, ran.out) == (3, "")
+    assert said in ran.err and len(ran.err.splitlines()) == 1
+
+
 def test_other_numbers_are_kept_apart(tpcalc: Run, tmp_path: Path) -> None:
     file, work = smaller("E2", tmp_path, '["relu"]'), tmp_path / "work"
     text = file.read_text(encoding="utf-8")

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from tpcalc.catalog.activations.abs import ABS
 from tpcalc.catalog.activations.sign import SIGN
+from tpcalc.catalog.optimizer_text import (
+    FUNCTIONS,
+    UNBOUNDED,
+    OverArrays,
+    Powers,
+    Reader,
+    broken,
+    number_of,
+)
 from tpcalc.catalog.values import exact, root
 from tpcalc.errors import StudyError, UnknownName
-from tpcalc.functions import Call, Const, Expr, Fn, Var, const
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, children, mul, power, substitute, walk
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
-from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
+from tpcalc.functions.reciprocal import RECIPROCAL
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.passes.course import Path, Rate
-from tpcalc.passes.separate import sign_of
 from tpcalc.sources import Source
 
 __all__ = ["Optimizer", "Setting", "setting"]
@@ -31,9 +37,7 @@ __all__ = ["Optimizer", "Setting", "setting"]
 ZERO = as_ex(0)
 START = Var(-2)  # the initial value, in expressions of gradients
 LONG = 10**15  # denominators beyond it are rounded
-Powers = dict[Ex, Expr]  # a sum of powers of n, each with its expression
 Setting = tuple[Number, Ex]  # a number times a power of n
-UNBOUNDED = "a division by what may be 0 where its numerator is not"
 _PRODUCT = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
 _SETTING = re.compile(r"(.*?)\*?\s*\bn(?:\s*(?:\^|\*\*)\s*(.+))?")
 
@@ -103,7 +107,7 @@ class Optimizer:
         object.__setattr__(self, "values", dict(self.values))
         for name in self.values:
             if not name.isidentifier() or name in TAKEN:
-                raise self._broken(name, "a hyperparameter is a name that means nothing else")
+                raise broken(self.name, name, "a hyperparameter is a name that means nothing else")
         self.path([(Fraction(1), ZERO)] * 2)  # reads the whole text, also with a state
 
     @property
@@ -166,6 +170,14 @@ class Optimizer:
         return not (self._keeps(path) and homogeneous)
 
     @cached_property
+    def is_linear_in_rate(self) -> bool:
+        """Whether the first step is the learning rate times what does not depend on it."""
+        one, two = (self.path([(Fraction(factor), ZERO)]) for factor in (1, 2))
+        kept, left = (sum(number for _, number in path.start) - 1 for path in (one, two))
+        doubled = tuple((power, mul((const(2), psi))) for power, psi in one.moves)
+        return doubled == two.moves and left == 2 * kept
+
+    @cached_property
     def degree(self) -> int:
         """The degree of an update in the gradient: 1 of sums of gradients, 0 of Adam and sign.
 
@@ -196,25 +208,18 @@ class Optimizer:
     def _lines(self) -> tuple[tuple[str, ast.expr], ...]:
         found = []
         for name, text in self._written:
-            if name in ("lr", "t", *_FUNCTIONS, *self.values):
-                raise self._broken(name, "a line stands for w, g or a part of the state")
+            if name in ("lr", "t", *FUNCTIONS, *self.values):
+                raise broken(self.name, name, "a line stands for w, g or a part of the state")
             if not name.isidentifier():
-                raise self._broken(name, "a line is 'name = formula'")
+                raise broken(self.name, name, "a line is 'name = formula'")
             written = _PRODUCT.sub("*", text.strip()).replace("^", "**")
             try:
                 found.append((name, ast.parse(written, mode="eval").body))
             except SyntaxError as error:
-                raise self._broken(text.strip(), str(error.msg)) from None
+                raise broken(self.name, text.strip(), str(error.msg)) from None
         if "w" not in dict(found):
-            raise self._broken(self.program.strip(), "no line says what becomes of w")
+            raise broken(self.name, self.program.strip(), "no line says what becomes of w")
         return tuple(found)
-
-    def _broken(self, text: str, reason: str) -> StudyError:
-        return StudyError(
-            f"{text!r} cannot be read: {reason}.",
-            where=f"optimizer {self.name}",
-            hint="Write lines such as 'm = b1 m + (1 - b1) g' and 'w = w - lr m'.",
-        )
 
     def path(self, rates: Sequence[Rate]) -> Path:
         """What a parameter has become, as a function of its gradients.
@@ -227,6 +232,33 @@ class Optimizer:
                 with several powers of n.
         """
         return _path(self, tuple(self.settings.items()), tuple(rates))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What a step goes from: the weight, its gradient, and the parts of the state."""
+        return tuple(dict.fromkeys(("w", "g", *(name for name, _ in self._lines))))
+
+    def lines(self, step: int, numbers: Mapping[str, float]) -> tuple[tuple[str, Fn], ...]:
+        """A step over arrays: for each line what it names, and the function that it becomes.
+
+        Args:
+            step: The number t = 1, 2, ... of the step.
+            numbers: The hyperparameters.
+
+        Returns:
+            Functions of the ``parts``, as they are after the lines before, and of the rate.
+
+        Example:
+            >>> from tpcalc.catalog.optimizers import lookup
+            >>> adam = lookup("adam")
+            >>> adam.parts
+            ('w', 'g', 'm', 'v')
+            >>> numbers = {"b1": 0.5, "b2": 0, "eps": 0, "decay": 0}
+            >>> [fn.expr.text for _, fn in adam.lines(1, numbers)][0]
+            '0.5*x1 + 0.5*x2'
+        """
+        timed = any(node.id == "t" for _, line in self._lines for node in _names(line))
+        return _lines(self, step if timed else 1, tuple(numbers.items()))
 
 
 @lru_cache(maxsize=4096)
@@ -250,7 +282,7 @@ def _path(
             start[exponent] = kept.value
         moved = _signed(substitute(expr, {START: const(0)}))
         if _divides(moved):
-            raise optimizer._broken(moved.text, UNBOUNDED)
+            raise broken(optimizer.name, moved.text, UNBOUNDED)
         if moved != const(0):
             moves[exponent] = moved
     return Path(tuple(start.items()), tuple(moves.items()), shift)
@@ -268,145 +300,41 @@ def _walked(
         return {ZERO: START}, {}
     weight, state = _walked(optimizer, values, rates[:-1], shift)
     step, (factor, exponent) = len(rates), rates[-1]
-    names: dict[str, Powers] = {name: _number(*value) for name, value in values}
+    names: dict[str, Powers] = {name: number_of(*value) for name, value in values}
     names |= {name: state.get(name, {}) for name, _ in optimizer._lines}
     names |= {
         "w": weight,
         "g": {-shift: Var(step - 1)},
-        "t": _number(Fraction(step), ZERO),
-        "lr": _number(factor, -exponent),
+        "t": number_of(Fraction(step), ZERO),
+        "lr": number_of(factor, -exponent),
     }
-    reader = _Reader(optimizer, names)
+    reader = Reader(optimizer.name, names)
     for name, line in optimizer._lines:
         names[name] = {p: _rounded(expr) for p, expr in reader.read(line).items()}
     kept = {name: names[name] for name, _ in optimizer._lines if name not in ("w", "g")}
     return names["w"], kept
 
 
-def _number(value: Number, power: Ex) -> Powers:
-    return {power: const(value)} if value != 0 else {}
+@lru_cache(maxsize=4096)
+def _lines(
+    optimizer: Optimizer, step: int, numbers: tuple[tuple[str, float], ...]
+) -> tuple[tuple[str, Fn], ...]:
+    parts = optimizer.parts
+    names: dict[str, Powers] = {name: {ZERO: Var(place)} for place, name in enumerate(parts)}
+    names |= {name: number_of(value, ZERO) for name, value in numbers}
+    names |= {"t": number_of(Fraction(step), ZERO), "lr": {ZERO: Par(0)}}
+    reader = OverArrays(optimizer.name, names)
+    read = ((name, reader.read(line)) for name, line in optimizer._lines)
+    found = ((name, found.get(ZERO, const(0))) for name, found in read)
+    changed = ((name, expr) for name, expr in found if expr != Var(parts.index(name)))
+    return tuple((name, Fn(expr, len(parts), 1)) for name, expr in changed)
 
 
-class _Reader:
-    """Formulas of the text as sums of powers of n."""
-
-    def __init__(self, optimizer: Optimizer, names: Mapping[str, Powers]) -> None:
-        self._of, self._names, self._at = optimizer, names, ""
-
-    def read(self, node: ast.expr) -> Powers:
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            return _number(exact(node.value, what="a number"), ZERO)
-        if isinstance(node, ast.Name):
-            if node.id not in self._names:
-                raise UnknownName(f"name in optimizer {self._of.name}", node.id, self._known)
-            return self._names[node.id]
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-            inner = self.read(node.operand)
-            return _times(inner, -1) if isinstance(node.op, ast.USub) else inner
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-            left, right = self.read(node.left), self.read(node.right)
-            self._at = ast.unparse(node)
-            return _OPERATIONS[type(node.op)](self, left, right)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-            if node.func.id not in _FUNCTIONS:
-                raise UnknownName(
-                    f"function in optimizer {self._of.name}", node.func.id, _FUNCTIONS
-                )
-            degree, function = _FUNCTIONS[node.func.id]
-            inner = self.read(node.args[0])
-            return self._single(inner, degree, function)
-        raise self._of._broken(ast.unparse(node), "it is no formula")
-
-    @property
-    def _known(self) -> list[str]:
-        return sorted(self._names)
-
-    def _single(self, value: Powers, degree: Fraction, function: Callable[[Expr], Expr]) -> Powers:
-        """A homogeneous function of one power of n."""
-        if not value:
-            return {}
-        if len(value) > 1:
-            powers = " and ".join(f"n^({exponent})" for exponent in value)
-            raise StudyError(
-                f"a nonlinear function of a sum of {powers}.",
-                where=f"optimizer {self._of.name}",
-                hint="Entrywise functions take the gradient beside eps alone; decouple the decay.",
-            )
-        ((exponent, expr),) = value.items()
-        return {exponent * degree: function(expr)}
-
-    def product(self, left: Powers, right: Powers) -> Powers:
-        return _sum([{p + q: mul((a, b))} for p, a in left.items() for q, b in right.items()])
-
-    def over(self, left: Powers, right: Powers) -> Powers:
-        if not right:
-            raise self._of._broken(self._at, "a division by 0")
-        return self.product(left, self._single(right, Fraction(-1), self._reciprocal))
-
-    def raised(self, left: Powers, right: Powers) -> Powers:
-        exponent = right.get(ZERO, const(0)) if len(right) <= 1 else START
-        if not isinstance(exponent, Const) or set(right) - {ZERO}:
-            raise self._of._broken(self._at, "a power is a number")
-        number = Fraction(exponent.value)
-        if number.denominator == 1 and number >= 0:
-            found: Powers = _number(Fraction(1), ZERO)
-            for _ in range(int(number)):
-                found = self.product(found, left)
-            return found
-        if number < 0:
-            return self.over(_number(Fraction(1), ZERO), self.raised(left, {ZERO: const(-number)}))
-        return self._single(left, number, lambda expr: power(expr, number))
-
-    def _reciprocal(self, expr: Expr) -> Expr:
-        """One over a number, over a root that is 0 where gradients are, or over a shifted one."""
-        if isinstance(expr, Const) or least(expr) > 0:
-            return power(expr, Fraction(-1))
-        number, rest = (
-            (expr.factors[0], mul(expr.factors[1:])) if isinstance(expr, Mul) else (const(1), expr)
-        )
-        if (
-            isinstance(rest, Pow)
-            and rest.exponent > 0
-            and isinstance(number, Const)
-            and least(rest.base) >= 0
-        ):
-            return mul((power(number, Fraction(-1)), reciprocal(rest.exponent)(rest.base)))
-        raise self._of._broken(self._at, UNBOUNDED)
+def _names(line: ast.expr) -> Iterator[ast.Name]:
+    return (node for node in ast.walk(line) if isinstance(node, ast.Name))
 
 
-def _sum(parts: Iterable[Powers]) -> Powers:
-    terms: dict[Ex, list[Expr]] = {}
-    for part in parts:
-        for exponent, expr in part.items():
-            terms.setdefault(exponent, []).append(expr)
-    found = {exponent: add(exprs) for exponent, exprs in terms.items()}
-    return {exponent: expr for exponent, expr in found.items() if expr != const(0)}
-
-
-def _times(value: Powers, number: int) -> Powers:
-    return {exponent: mul((const(number), expr)) for exponent, expr in value.items()}
-
-
-_OPERATIONS: dict[type, Callable[[_Reader, Powers, Powers], Powers]] = {
-    ast.Add: lambda reader, left, right: _sum((left, right)),
-    ast.Sub: lambda reader, left, right: _sum((left, _times(right, -1))),
-    ast.Mult: _Reader.product,
-    ast.Div: _Reader.over,
-    ast.Pow: _Reader.raised,
-}
-# Homogeneous functions: their degree, and what they make of an expression.
-_FUNCTIONS: dict[str, tuple[Fraction, Callable[[Expr], Expr]]] = {
-    "sqrt": (Fraction(1, 2), lambda expr: _square_root(expr)),
-    "sign": (Fraction(0), lambda expr: sign_of(SIGN, expr)),
-    "abs": (Fraction(1), ABS),
-}
-TAKEN = ("w", "g", "lr", "t", *_FUNCTIONS)  # names that every text has
-
-
-def _square_root(expr: Expr) -> Expr:
-    if isinstance(expr, Const):
-        return const(root(Fraction(expr.value)))
-    return power(expr, Fraction(1, 2))
+TAKEN = ("w", "g", "lr", "t", *FUNCTIONS)  # names that every text has
 
 
 def _signed(expr: Expr) -> Expr:

@@ -185,7 +185,13 @@ class Training:
 
     def own(self, mark: Mark) -> Own:
         """What a parameter has of its own, by its groups."""
-        return own(self.groups, mark, self.optimizer)
+        if mark not in self._owns:
+            self._owns[mark] = own(self.groups, mark, self.optimizer)
+        return self._owns[mark]
+
+    @cached_property
+    def _owns(self) -> dict[Mark, Own]:
+        return {}
 
     def optimizer_of(self, mark: Mark) -> Optimizer:
         """The optimizer of a parameter, with the numbers of its groups."""

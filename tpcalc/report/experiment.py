@@ -98,7 +98,7 @@ def experiment_summary(found: Experiment) -> str:
     return (
         f"{found.title}: {networks} of {first.depth} hidden layers and width "
         f"{count(first.width)}, {_counted(first.steps, 'step')} of {count(first.batch)} samples, "
-        f"{trials} each, on {found.data}."
+        f"{trials} each, {f'by {first.rule}, ' if first.rule else ''}on {found.data}."
     )
 
 

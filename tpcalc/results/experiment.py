@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from tpcalc.results.tables import Provenance, SlopeRow
 
@@ -31,6 +32,10 @@ class Setting:
         cap: The largest calibrated base rate.
         steps: Number of updates.
         batch: Samples in a step.
+        optimizer: A catalogue name, with settings as in ``"adamw(decay=0.1)"``, a text or a file.
+        schedule: Of the learning rate: ``"warmup:2,cosine"``; empty: it is constant.
+        factors: Factors of the learning rate step by step, in place of a schedule.
+        groups: Patterns of parameters with settings: ``(("bias", (("lr", "0"),)),)``.
 
     Example:
         >>> Setting("tanh", "mup", 6, 1024).text
@@ -48,11 +53,31 @@ class Setting:
     cap: float = 500.0
     steps: int = 600
     batch: int = 512
+    optimizer: str = "sgd"
+    schedule: str = ""
+    factors: tuple[float, ...] = ()
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
 
     @property
     def text(self) -> str:
         """Parameterization and activation."""
         return f"{self.parameterization}, {self.act}"
+
+    @property
+    def rule(self) -> str:
+        """Optimizer, schedule and groups in words; empty for SGD at the same rate at every step."""
+        parts = [] if self.optimizer == "sgd" else [self.optimizer.strip().partition("\n")[0]]
+        words = self.schedule or ", ".join(f"{factor:g}" for factor in self.factors)
+        parts += [f"schedule {words}"] if words else []
+        for pattern, settings in self.groups:
+            parts.append(f"{pattern}: {' '.join('='.join(pair) for pair in settings)}")
+        return "; ".join(parts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Its fields by name, optimizer, schedule and groups only where it has others than SGD."""
+        plain = {"optimizer": "sgd", "schedule": "", "factors": (), "groups": ()}
+        return {name: own for name, own in asdict(self).items() if own != plain.get(name)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from tpcalc.catalog.setting import run_of
+from tpcalc.errors import TpcalcError
 from tpcalc.results import Setting
 from tpcalc.results.experiment import SHOWN
 from tpcalc.study import names
-from tpcalc.study.schema import known
+from tpcalc.study.schema import GroupsPart, OptimizerWord, ScheduleWords, known
 from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
 
 __all__ = ["ExperimentFile", "Plan", "experiment_of", "load_experiment"]
@@ -50,6 +52,9 @@ class TrainingPart(_Part):
         depth: Number of hidden layers L.
         width: Neurons of a hidden layer.
         lr: Base learning rate.
+        optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``.
+        schedule: Factors of the learning rate step by step: ``"warmup:2,cosine"``, or a list.
+        groups: Settings of some parameters by pattern: a role, a label or a glob.
         batch: Samples in a step.
         steps: Number of updates, or one number for each kind of data.
         trials: Independent networks behind each curve.
@@ -61,6 +66,9 @@ class TrainingPart(_Part):
     depth: _Count = 6
     width: _Count = 1024
     lr: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
+    optimizer: OptimizerWord = "sgd"
+    schedule: ScheduleWords | None = None
+    groups: GroupsPart = Field(default_factory=dict)
     batch: _Count = 512
     steps: _Steps = 600
     trials: _Count = 5
@@ -241,7 +249,10 @@ def experiment_of(
     else:
         problems = _contradictions(found, data)
         if not problems:
-            return _plan(found, data)
+            plan = _plan(found, data)
+            problems = _untrainable(plan.settings)
+            if not problems:
+                return plan
     raise refusal(problems, flags, where)
 
 
@@ -273,6 +284,18 @@ def _contradictions(found: ExperimentFile, data: str) -> list[tuple[str, str]]:
     for text in sorted({text for text in texts if texts.count(text) > 1}):
         problems.append(("networks", f"{text} is there twice."))
     return problems
+
+
+def _untrainable(settings: Sequence[Setting]) -> list[tuple[str, str]]:
+    """Networks that the optimizer, the schedule and the groups do not fit."""
+    problems = []
+    for setting in settings:
+        try:
+            run_of(setting)
+        except TpcalcError as error:
+            text = " ".join(part for part in (error.message, error.hint) if part)
+            problems.append(("training", text))
+    return list(dict.fromkeys(problems))
 
 
 def _texts(part: NetworkPart) -> list[str]:
@@ -324,4 +347,11 @@ def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> S
         cap=training.cap,
         steps=steps[data] if isinstance(steps, dict) else steps,
         batch=training.batch,
+        optimizer=training.optimizer,
+        schedule=training.schedule if isinstance(training.schedule, str) else "",
+        factors=tuple(training.schedule) if isinstance(training.schedule, list) else (),
+        groups=tuple(
+            (pattern, tuple((name, str(value)) for name, value in settings.items()))
+            for pattern, settings in training.groups.items()
+        ),
     )

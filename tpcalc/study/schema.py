@@ -14,7 +14,17 @@ from tpcalc.catalog.values import exact
 from tpcalc.errors import TpcalcError
 from tpcalc.study import names
 
-__all__ = ["LimitPart", "ModelPart", "SimulatePart", "Study", "TrainingPart", "known"]
+__all__ = [
+    "GroupsPart",
+    "LimitPart",
+    "ModelPart",
+    "OptimizerWord",
+    "ScheduleWords",
+    "SimulatePart",
+    "Study",
+    "TrainingPart",
+    "known",
+]
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Count = Annotated[int, Field(ge=1)]
@@ -72,6 +82,9 @@ _Inputs = Annotated[
 ]
 _Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
 _Power = Annotated[Any, known(partial(exact, what="alpha"))]
+OptimizerWord = Annotated[str, known(names.find_optimizer)]
+ScheduleWords = Annotated[str | list[_Finite], known(names.checked_schedule)]
+GroupsPart = dict[str, dict[str, Any]]
 # A Sobol sequence is balanced at powers of two only.
 _Particles = Annotated[int, Field(ge=2, le=2**40), AfterValidator(_power_of_two)]
 
@@ -145,10 +158,10 @@ class TrainingPart(_Part):
         seed: Seed of the choice of digits.
     """
 
-    optimizer: Annotated[str, known(names.find_optimizer)] = "sgd"
+    optimizer: OptimizerWord = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
-    schedule: Annotated[str | list[_Finite], known(names.checked_schedule)] | None = None
-    groups: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    schedule: ScheduleWords | None = None
+    groups: GroupsPart = Field(default_factory=dict)
     loss: Annotated[str, known(names.find_loss)] = "mse"
     steps: Annotated[int, Field(ge=0)] = 3
     data: str | None = None

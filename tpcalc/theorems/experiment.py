@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.analyses.check import check
 from tpcalc.analyses.verdict.sizes import RANDOM
-from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterization import Parameterization, with_rates
-from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.setting import run_of
 from tpcalc.errors import LimitError
 from tpcalc.orders import Ex
 from tpcalc.results import Key, OrderRow, Setting, Verdict
@@ -99,7 +98,7 @@ def predicted(setting: Setting, *, seed: int = 0) -> Prediction:
         >>> predicted(Setting("tanh", "naive-ip", 3, 64)).sentence
         'trivial at all t: the start is a stationary point: every first update vanishes; ...'
     """
-    found = _checked(setting, lookup(setting.parameterization), seed)
+    found = _checked(setting, run_of(setting).parameterization, seed)
     still = found.verdict == "trivial" and found.valid_for.startswith("all t")
     vanishes = still and _starts_at_zero(found)
     theorems = _theorems(setting, seed)
@@ -134,7 +133,7 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
         >>> rate_growth(Setting("tanh", "ip-llr", 3, 64)).words
         ('constant', 'constant', 'n^(1/2)', '>= n^(1/2)')
     """
-    own = lookup(setting.parameterization)
+    own = run_of(setting).parameterization
     added = [Fraction(0)] * (setting.depth + 1)
     for _ in range(setting.depth + 1):
         found = _checked(setting, _raised(own, setting.depth, added), seed)
@@ -149,17 +148,18 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
     return Growth(tuple(added), exact, chance if _starts_at_zero(found) else frozenset())
 
 
-def _network(setting: Setting) -> MLP:
-    return MLP(setting.depth, setting.act, bias=setting.bias)
-
-
 def _checked(setting: Setting, parameterization: Parameterization, seed: int) -> Verdict:
-    return check(_network(setting), parameterization, steps=1, loss="xent", seed=seed)
+    """What is said of a step; powers of n do not depend on numbers in front of the rate."""
+    run = run_of(replace(setting, steps=1, batch=1, schedule="", factors=()))
+    return check(run.replace(parameterization=parameterization, lr=Fraction(1)), seed=seed)
 
 
 def _theorems(setting: Setting, seed: int) -> str:
     """The theorems on training whose hypotheses are met, with their answers."""
-    network, own = _network(setting), lookup(setting.parameterization)
+    run = run_of(setting)
+    if not run.plain:  # they are about SGD with one rate
+        return ""
+    network, own = run.network, run.parameterization
     verdict = check(network, own, steps=1, seed=seed)
     answers = (
         f"{found.name} {found.answer} ({found.source.item})"

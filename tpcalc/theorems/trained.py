@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from tpcalc.errors import LimitError, ScaleError, StudyError
@@ -163,13 +162,15 @@ def _folder(work: str | Path) -> Path:
 
 def _file(name: str, setting: Setting, images: Images, seed: int, ranks: int) -> str:
     """A name that no other training has: the number of trials may grow, nothing else."""
-    words = json.dumps([asdict(setting), images.digest, images.origin, seed, ranks], sort_keys=True)
+    facts = [setting.facts, images.digest, images.origin, seed, ranks]
+    words = json.dumps(facts, sort_keys=True, default=str)
     kept = "".join(sign if sign.isalnum() else "-" for sign in f"{name} {setting.text}")
     return f"{kept}-{hashlib.sha256(words.encode()).hexdigest()[:12]}.npz"
 
 
 def _digest(settings: Sequence[Setting], images: Images) -> str:
-    words = json.dumps([*map(asdict, settings), images.digest], sort_keys=True)
+    facts = [*(setting.facts for setting in settings), images.digest]
+    words = json.dumps(facts, sort_keys=True, default=str)
     return hashlib.sha256(words.encode()).hexdigest()[:12]
 
 

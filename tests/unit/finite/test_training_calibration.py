@@ -6,16 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.finite.training_images import Shape, biases, mixture, start, weights
+from unit.finite.training_images import Shape, biases, mixture, start, updates, weights
 
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates, rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting
 from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.scales import step_scales
-from tpcalc.finite.training.steps import take
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch
@@ -31,16 +28,17 @@ def test_S0_38_each_update_contributes_1_to_the_second_batch(word: str, bias: st
     data = mixture(64)
     inputs, labels = torch.tensor(data.train).double(), torch.tensor(data.train_labels)
     network, before = start(word, shape, "relu"), start(word, shape, "relu")
-    scales = step_scales(lookup(word), 3, 24, 0)
+    steps = updates(network, word)
     forward = Forward(network, inputs[:32])
     gradients = forward.gradients(cross_entropy(forward.outputs, labels[:32])[2])
-    rates = calibrated_rates(gradients, inputs[32:], scales, 1e9)
+    rates = calibrated_rates(gradients, inputs[32:], steps, 1e9)
     for matrix, old in zip(weights(network), weights(before), strict=True):
         assert bool((matrix == old).all())
-    take(gradients, scales, rates)
+    kept = steps.scales.kept(0)
+    steps.take(gradients, 0, rates)
     x = inputs[32:]
     for layer, (now, then) in enumerate(zip(weights(network), weights(before), strict=True)):
-        left, z = x @ (scales.kept[layer] * then).T, x @ now.T
+        left, z = x @ (kept[layer] * then).T, x @ now.T
         if biases(before)[layer] is not None:
             left, z = left + biases(before)[layer], z + biases(network)[layer]
         assert float((z - left).abs().mean()) == pytest.approx(1, rel=1e-9)

@@ -252,9 +252,11 @@ def test_progress() -> None:
 
 
 @pytest.mark.gpu
-def test_cuda_trains_the_same_networks() -> None:
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw(eps=1e-4, decay=0.1)"])
+def test_cuda_trains_the_same_networks(optimizer: str) -> None:
+    setting = replace(SETTING, optimizer=optimizer)
     here, there = (
-        train_setting(SETTING, DATA, trials=2, dtype="float64", ranks=20, device=device)
+        train_setting(setting, DATA, trials=2, dtype="float64", ranks=20, device=device)
         for device in ("cpu", "cuda")
     )
     np.testing.assert_allclose(there.losses, here.losses, rtol=1e-9)

@@ -10,11 +10,12 @@ import numpy as np
 
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.training import Training
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.loss import cross_entropy
-from tpcalc.finite.training.scales import start_scales, step_scales
-from tpcalc.finite.training.steps import begun, take
+from tpcalc.finite.training.scales import Scales, start_scales
+from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.networks.network import written
 from tpcalc.results.images import Images
 
@@ -70,6 +71,12 @@ def step(
     """One step of SGD; the derivative of the loss by the outputs comes back."""
     forward = Forward(network, inputs)
     chi = cross_entropy(forward.outputs, labels)[2]
-    scales = step_scales(lookup(word), len(weights(network)) - 1, network.width, t)
-    take(forward.gradients(chi), scales, rates)
+    updates(network, word, t + 1).take(forward.gradients(chi), t, rates)
     return chi
+
+
+def updates(network: DrawnNetwork, word: str, steps: int = 1) -> Updates:
+    """The steps of a network under SGD."""
+    depth = len(weights(network)) - 1
+    run = Training(MLP(depth, bias="all"), word, steps=steps)
+    return Updates(network, Scales(run, network.width))

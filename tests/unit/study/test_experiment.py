@@ -93,6 +93,63 @@ def test_what_was_reported() -> None:
     assert plan.shares == (("mnist", (0.25, 0.75)),)
 
 
+MUP = [{"param": "mup", "act": ["relu"]}]
+PLAIN: dict[str, Any] = {"stand-in": {}, "networks": MUP}
+
+
+def test_how_networks_are_trained() -> None:
+    part = {
+        "steps": 4,
+        "optimizer": "adamw(decay=0.1)",
+        "schedule": "warmup:2,cosine",
+        "groups": {"hidden": {"lr": 0.5, "power": "-1/2"}, "bias": {"lr": 0}},
+    }
+    (setting,) = read(training=part, **PLAIN).settings
+    assert (setting.optimizer, setting.schedule) == (part["optimizer"], part["schedule"])
+    assert setting.groups == (
+        ("hidden", (("lr", "0.5"), ("power", "-1/2"))),
+        ("bias", (("lr", "0"),)),
+    )
+    assert setting.rule == (
+        "adamw(decay=0.1); schedule warmup:2,cosine; hidden: lr=0.5 power=-1/2; bias: lr=0"
+    )
+    (setting,) = read(training={"steps": 2, "schedule": [0, 1.5, 1]}, **PLAIN).settings
+    assert (setting.schedule, setting.rule) == ("", "schedule 0, 1.5, 1")
+    assert setting.factors == (0.0, 1.5, 1.0)
+    assert read(training={"steps": 2}, **PLAIN).settings[0].rule == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"optimizer": "adamm"}, "training.optimizer: there is no optimizer called 'adamm'"),
+        (
+            {"optimizer": "adam(decay=0.1)"},
+            "training.optimizer: an entrywise function of the initial weights, a random matrix",
+        ),
+        ({"optimizer": "nowhere.opt"}, "training.optimizer: the file of an optimizer cannot"),
+        ({"schedule": "wramup:2"}, "training.schedule: there is no schedule called 'wramup'"),
+        ({"schedule": [1, 0.5]}, "training: a schedule shorter than the run: it has 2 factors"),
+        ({"groups": {"hiden": {"lr": 0}}}, "training: the group 'hiden' fits no parameter. Labels"),
+        ({"groups": {"bias": {"eps": 0}}}, "training: there is no hyperparameter of sgd called"),
+        ({"groups": {"bias": {"lr": "x"}}}, "training: lr of the group 'bias' must be a number"),
+        ({"groups": 3}, "training.groups: "),
+    ],
+)
+def test_rules_that_do_not_fit(part: dict[str, Any], words: str) -> None:
+    assert words in refused(training={"steps": 3, **part}, **PLAIN)
+
+
+def test_parameterizations_of_gradient_descent_alone() -> None:
+    networks = [{"param": "ip-llr", "act": ["relu", "tanh"]}, *MUP]
+    text = refused(training={"optimizer": "adam"}, **{"stand-in": {}, "networks": networks})
+    assert "training: ip-llr has learning rates for gradient descent alone" in text
+    assert "problems" not in text
+    networks = [{"param": "mup", "calibrated": True, "act": ["relu"]}]
+    text = refused(training={"schedule": "warmup:2"}, **{"stand-in": {}, "networks": networks})
+    assert "training: the rates of step 0 are calibrated, and the schedule has the factor 0" in text
+
+
 def test_ranks_are_taken_where_they_are_shown() -> None:
     part = {"steps": 1, "rank_samples": 7}
     assert read(shows=["ranks"], training=part, networks=WRITTEN["networks"]).rank_samples == 7

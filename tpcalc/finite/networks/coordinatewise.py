@@ -14,7 +14,7 @@ from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.functions import Fn, Par, Var, tape
 from tpcalc.functions.expr import substitute
 
-__all__ = ["coordinatewise"]
+__all__ = ["coordinatewise", "evaluated"]
 
 Tensor = Any
 
@@ -45,7 +45,7 @@ def coordinatewise(fn: Fn, *arguments: Tensor) -> Tensor:
         return _operation(True).apply(fn, *arguments)
     if torch.is_grad_enabled() and any(own.requires_grad for own in arguments):
         return _operation(False).apply(fn, *arguments)
-    return _value(fn, *arguments)
+    return evaluated(fn, *arguments)
 
 
 @lru_cache(maxsize=1024)
@@ -72,7 +72,7 @@ def _operation(transformed: bool) -> Any:
 
     def forward(ctx: Any, fn: Fn, *vectors: Tensor) -> Tensor:
         setup(ctx, (fn, *vectors), None)
-        return _value(fn, *vectors)
+        return evaluated(fn, *vectors)
 
     def backward(ctx: Any, above: Tensor) -> Any:
         vectors = ctx.saved_tensors
@@ -94,7 +94,7 @@ def _operation(transformed: bool) -> Any:
 
     members: dict[str, Any] = {"backward": staticmethod(backward), "jvp": staticmethod(jvp)}
     if transformed:
-        members |= {"forward": staticmethod(_value), "setup_context": staticmethod(setup)}
+        members |= {"forward": staticmethod(evaluated), "setup_context": staticmethod(setup)}
         members["generate_vmap_rule"] = True
     else:
         members["forward"] = staticmethod(forward)
@@ -104,7 +104,14 @@ def _operation(transformed: bool) -> Any:
 _space = lru_cache(maxsize=16)(TorchSpace)
 
 
-def _value(fn: Fn, *vectors: Tensor) -> Tensor:
+def evaluated(fn: Fn, *vectors: Tensor) -> Tensor:
+    """A function of tensors that is not differentiated.
+
+    Args:
+        fn: The function.
+        vectors: Tensors of one shape for its vectors, the first one a tensor of its own; then
+            numbers for its scalars.
+    """
     torch, first = load_torch(), vectors[0]
     space = _space(torch, first.dtype, first.device)
     found = tape.run(tape.lower(fn), space, list(vectors))

@@ -98,7 +98,7 @@ class Product:
         use = self.use
         factors = [(self.written, use.result), (self.read, use.value)]
         found = contracted(factors, use.parameter)
-        return found * self.factor
+        return found if self.factor == 1 else found * self.factor
 
     @property
     def factor(self) -> float:

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import Exploded, UsageError
-from tpcalc.finite.networks.gradients import Gradients, times
+from tpcalc.finite.networks.gradients import Gradients
 from tpcalc.finite.statistics import Slope
-from tpcalc.finite.training.scales import Step
-from tpcalc.finite.training.steps import marks_of
+from tpcalc.finite.training.steps import Updates, marks_of
 from tpcalc.program.types import Ref
 
 __all__ = ["calibrated_rates", "rate_slopes"]
@@ -28,7 +27,7 @@ _FEWEST = 3
 
 
 def calibrated_rates(
-    gradients: Gradients, second: Any, step: Step, cap: float
+    gradients: Gradients, second: Any, updates: Updates, cap: float
 ) -> tuple[float, ...]:
     """Base rates of the layers 1..L+1 for the update on the batch that gradients are of.
 
@@ -40,7 +39,7 @@ def calibrated_rates(
     Args:
         gradients: The derivatives of the loss on the first batch, of a fully connected network.
         second: Inputs of the second batch.
-        step: The scales of the first step.
+        updates: The steps of the network, none of which has been taken.
         cap: The largest rate.
 
     Raises:
@@ -54,20 +53,21 @@ def calibrated_rates(
     seen: dict[Ref, Any] = {}
     marks = marks_of(program).items()
     written = {program.ref(f"W_x[{mark.label}]"): mark.layer - 1 for _, mark in marks}
-    weights = {mark.layer - 1: gradients.products[n][0] for n, mark in marks if not mark.bias}
+    weights = {mark.layer - 1: name for name, mark in marks if not mark.bias}
     biases = {mark.layer - 1: name for name, mark in marks if mark.bias}
+    reads = {layer: gradients.products[name][0].use.reads for layer, name in weights.items()}
+    left = updates.scales.kept(0)
 
     def change(ref: Ref, z: Any) -> Any:
         if ref in written:
             layer = written[ref]
-            product, name = weights[layer], biases.get(layer)
-            found = times(product.written.clone(), -step.weights[layer] * product.factor)
-            contribution = (seen[product.use.reads] @ product.read.t()) @ found
+            read, name = seen[reads[layer]], biases.get(layer)
+            contribution = updates.contribution(gradients, weights[layer], read)
             if name is not None:
-                contribution += times(gradients.formed(name), -step.biases[layer])
+                contribution += updates.contribution(gradients, name, read)
             rates.append(_rate(contribution, layer, network.width, cap))
             shift = 0.0 if name is None else network.parameters[name]
-            kept = z if step.kept[layer] == 1 else (z - shift) * step.kept[layer] + shift
+            kept = z if left[layer] == 1 else (z - shift) * left[layer] + shift
             z = kept + contribution * rates[-1]
         seen[ref] = z
         return z

@@ -39,6 +39,7 @@ class Trial:
         step: Updates done.
         finished: Whether there is nothing more to do.
         weights: Weights and biases by name, while it is under way.
+        states: The parts of the states of their optimizers (``"W1/m"``), while it is under way.
         seconds: Time it took.
     """
 
@@ -52,6 +53,7 @@ class Trial:
     step: int = 0
     finished: bool = False
     weights: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    states: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     seconds: float = 0.0
 
     @classmethod
@@ -153,6 +155,7 @@ def _packed(trial: Trial) -> dict[str, Any]:
         "numbers": np.array([trial.accuracy, trial.seconds]),
         "state": np.array([trial.diverged, trial.step, trial.finished], dtype=np.int64),
         **{f"weights/{name}": value for name, value in trial.weights.items()},
+        **{f"states/{name}": value for name, value in trial.states.items()},
     }
 
 
@@ -174,12 +177,14 @@ def _unpacked(entries: Mapping[str, NDArray[Any]]) -> list[Trial]:
                 diverged=diverged,
                 step=step,
                 finished=bool(finished),
-                weights={
-                    name.removeprefix("weights/"): array
-                    for name, array in part.items()
-                    if name.startswith("weights/")
-                },
+                weights=_below("weights/", part),
+                states=_below("states/", part),
                 seconds=seconds,
             )
         )
     return trials
+
+
+def _below(folder: str, part: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    found = part.items()
+    return {name[len(folder) :]: array for name, array in found if name.startswith(folder)}

@@ -1,4 +1,4 @@
-"""Training: mini-batch SGD on images under a parameterization, over independent trials."""
+"""Training on mini-batches of images under a parameterization, over independent trials."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tpcalc.catalog.activations import lookup as find_activation
-from tpcalc.catalog.architectures.mlp import BIASES, MLP
-from tpcalc.catalog.parameterization import Parameterization
-from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.architectures.mlp import BIASES
+from tpcalc.catalog.setting import run_of
+from tpcalc.catalog.training import Training
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
 from tpcalc.finite.device import free_memory, load_torch, resolve_device
@@ -28,8 +27,8 @@ from tpcalc.finite.training.checkpoint import Store, Trial
 from tpcalc.finite.training.loss import cross_entropy
 from tpcalc.finite.training.ranks import feature_ranks
 from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
-from tpcalc.finite.training.scales import start_scales, step_scales
-from tpcalc.finite.training.steps import begun, take
+from tpcalc.finite.training.scales import Scales, start_scales
+from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.finite.widths import check_width, dim_sizes
 from tpcalc.networks.network import written
 from tpcalc.program.program import Program
@@ -51,7 +50,7 @@ class _Job:
     """What all trials of one call share."""
 
     setting: Setting
-    parameterization: Parameterization
+    scales: Scales
     program: Program
     seed: int
     device: Any
@@ -76,7 +75,7 @@ def train_setting(
     every: int = 50,
     progress: Progress | None = None,
 ) -> Run:
-    """Train networks of finite width with cross-entropy and mini-batch SGD.
+    """Train networks of finite width with cross-entropy on mini-batches.
 
     A trial is the same whichever trials run beside it; its initial weights and its batches are
     also the same on every device and in every precision. The first step, whose activations and
@@ -173,10 +172,10 @@ def initial_rates(
     found = []
     with _quiet(setting):
         for number in range(trials):
-            network, batches = _begin(job, number)
-            forward, labels = _outputs(network, batches, 0)
+            updates, batches = _begin(job, number)
+            forward, labels = _outputs(updates.network, batches, 0)
             chi = cross_entropy(forward.outputs, labels)[2]
-            found.append(_calibrate(job, forward.gradients(chi), batches))
+            found.append(_calibrate(job, updates, forward.gradients(chi), batches))
     return tuple(found)
 
 
@@ -184,26 +183,26 @@ def _steps(job: _Job, number: int, trial: Trial, every: int) -> Iterator[int]:
     """Bring a trial to its end; yields the steps done wherever it can be kept."""
     if trial.finished:
         return
-    network, batches = _begin(job, number)
+    updates, batches = _begin(job, number)
     if trial.step:
-        _restore(job, network, trial)
+        _restore(job, updates, trial)
     while not trial.finished:
         began = time.perf_counter()
         stop = min(trial.step + every, job.setting.steps)
-        _block(job, network, batches, trial, stop)
+        _block(job, updates, batches, trial, stop)
         if trial.diverged < 0 and trial.step == job.setting.steps:
-            trial.accuracy = _test(job, network)
+            trial.accuracy = _test(job, updates.network)
             if math.isnan(trial.accuracy):
                 trial.diverged = trial.step
         trial.finished = trial.diverged >= 0 or trial.step == job.setting.steps
-        trial.weights = {} if trial.finished else _weights(network)
+        _keep(updates, trial)
         trial.seconds += time.perf_counter() - began
         yield trial.step
 
 
-def _block(job: _Job, network: DrawnNetwork, batches: Batches, trial: Trial, stop: int) -> None:
+def _block(job: _Job, updates: Updates, batches: Batches, trial: Trial, stop: int) -> None:
     """Some steps; what they gave is fetched at the end, because that waits for the device."""
-    setting, start = job.setting, trial.step
+    setting, start, network = job.setting, trial.step, updates.network
     curves = load_torch().empty((stop - start, 2), dtype=load_torch().float64, device=job.device)
     for t in range(start, stop):
         forward, labels = _outputs(network, batches, t)
@@ -213,13 +212,12 @@ def _block(job: _Job, network: DrawnNetwork, batches: Batches, trial: Trial, sto
         rates = (setting.lr,) * (setting.depth + 1)
         if t == 0:
             if setting.calibrated:
-                rates = _calibrate(job, gradients, batches)
+                rates = _calibrate(job, updates, gradients, batches)
             trial.rates = rates
-        scales = step_scales(job.parameterization, setting.depth, setting.width, t)
-        take(gradients, scales, rates)
+        updates.take(gradients, t, rates)
         if t == 0:
             _take_ranks(job, network, trial)
-            network.to(job.dtype)
+            updates.to(job.dtype)
     found = curves.cpu().numpy()
     broken = np.flatnonzero(~np.isfinite(found).all(axis=1))
     good = int(broken[0]) if len(broken) else len(found)
@@ -238,12 +236,12 @@ def _take_ranks(job: _Job, network: DrawnNetwork, trial: Trial) -> None:
         trial.ranks_h, trial.ranks_x = feature_ranks(network, inputs)
 
 
-def _begin(job: _Job, number: int) -> tuple[DrawnNetwork, Batches]:
+def _begin(job: _Job, number: int) -> tuple[Updates, Batches]:
     """The network of a trial at its start, and its batches."""
     setting = job.setting
     network = begun(
         job.program,
-        start_scales(job.parameterization, setting.depth, setting.width),
+        start_scales(job.scales.training.parameterization, setting.depth, setting.width),
         setting.std,
         setting.width,
         job.seed,
@@ -251,7 +249,7 @@ def _begin(job: _Job, number: int) -> tuple[DrawnNetwork, Batches]:
         str(job.device),
         job.first,
     )
-    return network, Batches(job.train, setting.batch, job.seed, number)
+    return Updates(network, job.scales), Batches(job.train, setting.batch, job.seed, number)
 
 
 def _outputs(network: DrawnNetwork, batches: Batches, step: int) -> tuple[Forward, Any]:
@@ -259,11 +257,11 @@ def _outputs(network: DrawnNetwork, batches: Batches, step: int) -> tuple[Forwar
     return Forward(network, inputs), labels
 
 
-def _calibrate(job: _Job, gradients: Gradients, batches: Batches) -> tuple[float, ...]:
-    setting = job.setting
-    scales = step_scales(job.parameterization, setting.depth, setting.width, 0)
-    second, _ = batches(1, gradients.network.dtype)
-    return calibrated_rates(gradients, second, scales, setting.cap)
+def _calibrate(
+    job: _Job, updates: Updates, gradients: Gradients, batches: Batches
+) -> tuple[float, ...]:
+    second, _ = batches(1, updates.network.dtype)
+    return calibrated_rates(gradients, second, updates, job.setting.cap)
 
 
 def _test(job: _Job, network: DrawnNetwork) -> float:
@@ -275,16 +273,28 @@ def _test(job: _Job, network: DrawnNetwork) -> float:
     return right if math.isnan(right) else round(right) / len(job.test)
 
 
-def _weights(network: DrawnNetwork) -> dict[str, Any]:
-    """The parameters of a network as arrays by name."""
-    return {name: tensor.cpu().numpy() for name, tensor in network.parameters.items()}
+def _keep(updates: Updates, trial: Trial) -> None:
+    """What a trial goes on from: parameters and states as arrays by name."""
+    parts = ((f"{name}/{part}", tensor) for name, part, tensor in _parts(updates))
+    weights = updates.network.parameters.items()
+    trial.weights, trial.states = (
+        {} if trial.finished else {name: tensor.cpu().numpy() for name, tensor in found}
+        for found in (weights, parts)
+    )
 
 
-def _restore(job: _Job, network: DrawnNetwork, trial: Trial) -> None:
-    """Give a network the parameters that were kept."""
-    network.to(job.dtype)
-    for name, tensor in network.parameters.items():
-        tensor.copy_(load_torch().from_numpy(np.array(trial.weights[name])))
+def _restore(job: _Job, updates: Updates, trial: Trial) -> None:
+    """Give a network the parameters and states that were kept."""
+    updates.to(job.dtype)
+    copies = [(own, trial.weights[name]) for name, own in updates.network.parameters.items()]
+    copies += [(own, trial.states[f"{name}/{part}"]) for name, part, own in _parts(updates)]
+    for tensor, array in copies:
+        tensor.copy_(load_torch().from_numpy(np.array(array)))
+
+
+def _parts(updates: Updates) -> Iterator[tuple[str, str, Any]]:
+    for name, state in updates.states.items():
+        yield from ((name, part, tensor) for part, tensor in state.items())
 
 
 def _run(setting: Setting, trials: list[Trial]) -> Run:
@@ -332,18 +342,15 @@ def _job(
         if name not in _FORMATS:
             raise UnknownName("number format of a training", name, _FORMATS)
     _check(setting)
-    parameterization = lookup(setting.parameterization)
-    find_activation(setting.act)
-    for step in (0, 1):  # before anything is drawn
-        step_scales(parameterization, setting.depth, setting.width, step)
+    training = run_of(setting)
+    scales = Scales(training, setting.width)
     place = resolve_device(device)
-    network = MLP(setting.depth, setting.act, setting.bias)
-    program = written(network, images.dimension, images.classes)
-    _check_memory(setting, program, images, place)
+    program = written(training.network, images.dimension, images.classes)
+    _check_memory(setting, training, program, images, place)
     train, test = load_pixels(images, place)
     return _Job(
         setting,
-        parameterization,
+        scales,
         program,
         seed,
         place,
@@ -370,12 +377,19 @@ def _check(setting: Setting) -> None:
             )
 
 
-def _check_memory(setting: Setting, program: Program, images: Images, device: Any) -> None:
-    """Weights of the first step and once more rounded, the values of a batch, the images."""
+def _check_memory(
+    setting: Setting, training: Training, program: Program, images: Images, device: Any
+) -> None:
+    """Weights of the first step and once more rounded, states, the values of a batch, images."""
     sizes = dim_sizes(program.dims, setting.width)
-    families = program.families.values()
-    weights = [one.size * math.prod(sizes[name] for name in one.width) for one in families]
-    need = 8 * (sum(weights) + max(weights))
+    need = most = 0
+    for family in program.families.values():
+        size = 8 * family.size * math.prod(sizes[name] for name in family.width)
+        optimizer = None if family.mark is None else training.optimizer_of(family.mark)
+        states = 0 if optimizer is None else len(optimizer.parts) - 2
+        need += size * (1 + states)
+        most = max(most, size)
+    need += most
     need += 8 * setting.batch * (5 * setting.depth + 4) * setting.width
     need += 4 * (len(images.train) + len(images.test)) * images.dimension
     free = free_memory(device)
@@ -391,12 +405,16 @@ def _check_memory(setting: Setting, program: Program, images: Images, device: An
 def _label(job: _Job, images: Images) -> dict[str, str]:
     """What a checkpoint is of; the number of trials and of steps between checkpoints may change."""
     formats = f"{job.first} then {job.dtype}"
+    training = job.scales.training
+    rules = {training.optimizer_of(mark) for mark in training.network.marks}
+    texts = sorted(f"{rule.label}: {rule.rule}" for rule in rules if not rule.is_plain)
     return {
-        "setting": json.dumps(asdict(job.setting), sort_keys=True, default=str),
+        "setting": json.dumps(job.setting.facts, sort_keys=True, default=str),
         "data": f"{images.digest} ({images.origin})",
         "seed": str(job.seed),
         "precision": formats,
         "device": str(job.device.type),
         "ranks": str(job.ranks),
         "format": "2",
+        **({"optimizer": " | ".join(texts)} if texts else {}),
     }

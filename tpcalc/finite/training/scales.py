@@ -1,4 +1,4 @@
-"""What a parameterization is at one width: the powers of n as numbers, layer by layer."""
+"""What a run is at one width: powers of n as numbers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from tpcalc.catalog.parameterization import Exponents, Parameterization
+from tpcalc.catalog.training import Training
 from tpcalc.errors import ScaleError, StudyError
-from tpcalc.orders import Ex
+from tpcalc.orders import Ex, as_ex
+from tpcalc.program.marks import Mark
 
-__all__ = ["Start", "Step", "start_scales", "step_scales"]
+__all__ = ["Scales", "Start", "start_scales"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +30,6 @@ class Start:
     weights: tuple[float, ...]
     biases: tuple[float, ...]
     means: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step in terms of effective weights; each a tuple over the layers 1..L+1.
-
-    With W = n^(-a) w, the step w <- w - eta n^(-c) grad_w changes W by
-    -eta n^(-(2a + c)) grad_W.
-
-    Args:
-        weights: n^(-(2 a_l + c_l)).
-        biases: The same of biases.
-        kept: What the initial weights are multiplied by just before the step's update is added:
-            1, but where a parameterization replaces them.
-    """
-
-    weights: tuple[float, ...]
-    biases: tuple[float, ...]
-    kept: tuple[float, ...]
 
 
 def start_scales(parameterization: Parameterization, depth: int, width: int) -> Start:
@@ -78,14 +62,16 @@ def start_scales(parameterization: Parameterization, depth: int, width: int) -> 
     )
 
 
-def step_scales(parameterization: Parameterization, depth: int, width: int, step: int) -> Step:
-    """The scales of the update from step t to t + 1.
+@dataclass(frozen=True)
+class Scales:
+    """The steps of a run at one width, in terms of the weights W = n^(-a) w that networks hold.
+
+    An optimizer acts on u W, the weights in the units of the run: for w <- w - eta n^(-c) grad_w,
+    which has no units, on W itself, with the rate eta n^(-(2a + c)).
 
     Args:
-        parameterization: The parameterization.
-        depth: Number of hidden layers L.
+        training: The run.
         width: The width n.
-        step: The step t.
 
     Raises:
         ScaleError: An exponent that holds a symbol, or a power beyond the range of a float.
@@ -95,35 +81,99 @@ def step_scales(parameterization: Parameterization, depth: int, width: int, step
     Source: Hajjar, Chizat, Giraud, equation (2.2) with Remark 2.1.
 
     Example:
-        >>> from tpcalc.catalog.parameterizations import lookup
-        >>> step_scales(lookup("ip-llr"), 2, 16, 0).weights
-        (64.0, 1.0, 0.25)
+        >>> from tpcalc.catalog.setting import run_of
+        >>> from tpcalc.results import Setting
+        >>> run = run_of(Setting("relu", "ip-llr", 2, 16))
+        >>> [Scales(run, 16).rate(mark, 0) for mark in run.network.marks if not mark.bias]
+        [64.0, 1.0, 0.25]
     """
-    where = parameterization.text
-    now, then = (parameterization.exponents(depth, t) for t in (step, step + 1))
+
+    training: Training
+    width: int
+
+    def __post_init__(self) -> None:
+        run, marks = self.training, self.training.network.marks
+        for step in range(run.steps):
+            _check(run, step)
+        self.kept(0)  # before anything is drawn
+        for mark in marks:
+            self.numbers(mark)
+            for step in dict.fromkeys(self.first):
+                self.rate(mark, step)
+
+    def kept(self, step: int) -> tuple[float, ...]:
+        """What the initial weights of the layers 1..L+1 are multiplied by just before an update.
+
+        It is 1, but where a parameterization replaces them.
+        """
+        depth, where = self.training.network.hidden, self._where
+        if step:
+            return (1.0,) * (depth + 1)
+        before, after = (
+            _kept(found, depth, self.width, where) for found in self.training.tables[:2]
+        )
+        return tuple(new / old if old else 1.0 for old, new in zip(before, after, strict=True))
+
+    @cached_property
+    def first(self) -> tuple[int, ...]:
+        """For each step the first one since which the exponents have been the same."""
+        found, tables = [0], self.training.tables
+        for step in range(1, self.training.steps):
+            found.append(found[-1] if tables[step] == tables[step - 1] else step)
+        return tuple(found)
+
+    def rate(self, mark: Mark, step: int) -> float:
+        """The learning rate of what an optimizer acts on, the schedule and the base rate aside."""
+        run, own = self.training, self.training.own(mark)
+        _, exponent = run.rate(mark, step)
+        exponent += (1 + own.optimizer.degree) * self._unit(mark)
+        number = float(own.lr * mark.rate)
+        return number * _power(exponent, self.width, self._where)
+
+    def unit(self, mark: Mark) -> float:
+        """The u of u W, which an optimizer acts on."""
+        held = self.training.parameterization.power(mark, self.training.tables[0])
+        return _power(self._unit(mark) - held, self.width, self._where)
+
+    def numbers(self, mark: Mark) -> dict[str, float]:
+        """The numbers of the optimizer of a parameter."""
+        settings = self.training.optimizer_of(mark).settings
+        return {
+            name: float(number) * _power(-power, self.width, self._where)
+            for name, (number, power) in settings.items()
+        }
+
+    @property
+    def _where(self) -> str:
+        return self.training.parameterization.text
+
+    def _unit(self, mark: Mark) -> Ex:
+        """The s of n^(-s) w = u W; where there are no units, that of W."""
+        run, table = self.training, self.training.tables[0]
+        if self.training.optimizer_of(mark).has_units:
+            return run.parameterization.stored(mark, table)
+        return run.parameterization.power(mark, table)
+
+
+def _check(training: Training, step: int) -> None:
+    """Whether networks can be trained from one step to the next."""
+    now, then = training.tables[step : step + 2]
+    where = training.parameterization.text
     if (now.a, now.bias_a) != (then.a, then.bias_a):
         raise StudyError(
             f"the scales of its weights change after step {step}.",
             where=where,
             hint="Trained networks need the same a_l at every step; rates c_l may change.",
         )
-    before, after = (_kept(found, depth, width, where) for found in (now, then))
-    revived = any(new and not old for old, new in zip(before, after, strict=True))
+    whole = (as_ex(0),) * len(now.a)
+    before, after = now.kept or whole, then.kept or whole
+    revived = any(new is not None and old is None for old, new in zip(before, after, strict=True))
     if revived or (step and before != after):
         raise StudyError(
             f"its initial weights are replaced after step {step}.",
             where=where,
             hint="Trained networks can replace them after step 0 alone.",
         )
-    return Step(
-        _powers(_rates(now.a, now.c), width, where),
-        _powers(_rates(now.bias_a, now.bias_c), width, where),
-        tuple(new / old if old else 1.0 for old, new in zip(before, after, strict=True)),
-    )
-
-
-def _rates(a: Sequence[Ex], c: Sequence[Ex]) -> list[Ex]:
-    return [2 * power + rate for power, rate in zip(a, c, strict=True)]
 
 
 def _kept(found: Exponents, depth: int, width: int, where: str) -> tuple[float, ...]:

@@ -1,0 +1,387 @@
+"""Trained networks under every optimizer, with schedules and groups: torch's, and the program's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_optimizers import SETTINGS
+from unit.finite.training_images import biases, mixture, weights
+
+import tpcalc as tp
+from tpcalc.catalog.optimizers import lookup
+from tpcalc.catalog.setting import run_of
+from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.finite.networks.gradients import Forward
+from tpcalc.finite.training.calibrate import calibrated_rates
+from tpcalc.finite.training.loop import initial_rates, train_setting
+from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.samples import Batches, load_pixels
+from tpcalc.finite.training.scales import Scales, start_scales
+from tpcalc.finite.training.steps import Updates, begun, marks_of
+from tpcalc.networks.network import written
+from tpcalc.results import Setting
+from tpcalc.results.images import Images
+
+pytestmark = pytest.mark.torch
+
+DATA = mixture(64)
+STEPS, LR, SEED = 5, 0.125, 7
+# What groups say of a role, in torch: an optimizer and its other numbers, lr, the power of n.
+Own = Mapping[str, tuple[str, dict[str, Any], float, float]]
+
+
+def pairs(groups: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Groups as a setting has them."""
+    return tuple(
+        (pattern, tuple((name, str(value)) for name, value in own.items()))
+        for pattern, own in groups.items()
+    )
+
+
+def begin(setting: Setting) -> Updates:
+    """The network of trial 0 at its start."""
+    run = run_of(setting)
+    start = start_scales(run.parameterization, setting.depth, setting.width)
+    program = written(run.network, DATA.dimension, DATA.classes)
+    network = begun(program, start, setting.std, setting.width, SEED)
+    return Updates(network, Scales(run, setting.width))
+
+
+def by_torch(setting: Setting, name: str, own: Own = {}) -> list[float]:  # noqa: B006
+    """The losses of all steps where torch trains the weights that the parameterization stores."""
+    import torch
+
+    run, n = run_of(setting), float(setting.width)
+    network = begin(setting).network
+    held: dict[str, tuple[Any, float]] = {}
+    optimizers = []
+    for parameter, mark in marks_of(network.program).items():
+        of_role, more, lr, power = own.get(mark.role, (name, {}, 1.0, 0.0))
+        text, make, given = SETTINGS[of_role]
+        degree = lookup(text).degree
+        rule = run.parameterization.under(degree)
+        table = rule.exponents(setting.depth, 0)
+        a, stored = (float(part(mark, table).constant or 0) for part in (rule.power, rule.stored))
+        c = float(rule.rate(mark, table).constant or 0) + (1 + degree) * stored
+        value = (network.parameters[parameter] * n ** (a - stored)).requires_grad_(True)
+        held[parameter] = value, n ** (stored - a)
+        rate = setting.lr * lr * n ** (power - c)
+        optimizers.append((make([{"params": [value], "lr": rate}], **{**given, **more}), rate))
+    batches = Batches(load_pixels(DATA, "cpu")[0], setting.batch, SEED, 0)
+    losses = []
+    for step, factor in enumerate(run.factors):
+        inputs, labels = batches(step, torch.float64)
+        for parameter, (value, back) in held.items():
+            network.parameters[parameter] = value * back
+            value.grad = torch.zeros_like(value)
+        loss = torch.nn.functional.cross_entropy(network(inputs), labels)
+        losses.append(float(loss.detach()))
+        loss.backward()
+        for optimizer, rate in optimizers:
+            optimizer.param_groups[0]["lr"] = rate * float(factor)
+            optimizer.step()
+    return losses
+
+
+def trained(setting: Setting, data: Images = DATA) -> list[float]:
+    return list(train_setting(setting, data, trials=1, seed=SEED, dtype="float64").losses[0])
+
+
+def close(found: list[float], expected: list[float]) -> None:
+    assert len(found) == len(expected)
+    assert abs(found[-1] - found[0]) > 1e-3  # it moved
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize("schedule", ["", "warmup:2,cosine", (1, 0.25, 0, 1, 0.5)])
+@pytest.mark.parametrize("rule", ["mup", "standard", "ntk"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_steps_are_those_of_torch(name: str, rule: str, schedule: Any) -> None:
+    lr = LR if rule == "mup" else LR / 8
+    setting = Setting("tanh", rule, 2, 16, "all", lr=lr, steps=STEPS, batch=16)
+    own = "schedule" if isinstance(schedule, str) else "factors"
+    setting = replace(setting, optimizer=SETTINGS[name][0], **{own: schedule})
+    close(trained(setting), by_torch(setting, name))
+
+
+GROUPS = {
+    "hidden": {"optimizer": "adamw(eps=1e-8, decay=0.1)", "lr": "1/2"},
+    "bias": {"optimizer": "lion(decay=0.1)", "lr": 3, "power": "1/2"},
+    "readout": {"optimizer": "momentum(decay=0.05)", "beta": "1/2"},
+}
+IN_TORCH: Own = {
+    "hidden": ("adamw", {}, 0.5, 0.0),
+    "bias": ("lion", {}, 3.0, 0.5),
+    "readout": ("momentum", {"momentum": 0.5}, 1.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam without eps", "adagrad"])
+def test_groups_with_optimizers_of_their_own(name: str) -> None:
+    setting = Setting("relu", "mup", 2, 16, "all", lr=LR, steps=STEPS, batch=16)
+    setting = replace(
+        setting, optimizer=SETTINGS[name][0], groups=pairs(GROUPS), schedule="warmup:1,linear"
+    )
+    close(trained(setting), by_torch(setting, name, IN_TORCH))
+
+
+def test_powers_of_the_width_in_numbers() -> None:
+    """eps = n^-1 / 2 and decay = n^(1/2) / 8 of hidden weights at n = 16 are 1/32 and 1/2."""
+    groups = {"hidden": {"eps": "0.5 n^-1", "decay": "0.125 n^(1/2)"}, "readout": {"lr": 0}}
+    numbers = {"hidden": {"eps": 1 / 32, "decay": 0.5}, "readout": {"lr": 0}}
+    setting = Setting("tanh", "mup", 2, 16, "all", lr=LR, steps=STEPS, batch=16, optimizer="adamw")
+    found, expected = (trained(replace(setting, groups=pairs(own))) for own in (groups, numbers))
+    close(found, expected)
+    assert abs(found[-1] - trained(setting)[-1]) > 1e-6
+
+
+OWN = """optimizer mine(b1=4/5, decay=1/8, eps=1/4 n^-1)
+m = b1 m + (1 - b1) g
+v = b1 v + (1 - b1) g^2
+w = (1 - lr decay) w - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b1^t)) + eps)"""
+
+
+@pytest.mark.parametrize("optimizer", ["adamw(decay=0.25)", OWN])
+@pytest.mark.parametrize("act", ["tanh", "relu"])
+def test_steps_are_those_of_the_program(optimizer: str, act: str) -> None:
+    """The same draws: dense weights of tp.simulate, with an optimizer of one's own."""
+    inputs = np.array([[0.5, -0.75, 1.25], [1.0, 0.25, -0.5], [-0.25, 1.5, 0.75]])
+    labels, std, width, steps = np.array([0, 1, 1]), 1.5, 16, 3
+    given: dict[str, Any] = {
+        "optimizer": optimizer,
+        "schedule": [0.5, 1, 0.25, 1],
+        "groups": {"hidden": {"lr": 2, "power": "1/4"}, "bias": {"decay": "1/2"}},
+    }
+    spread = std**2 / (inputs.shape[1] + 1)
+    network = tp.MLP(
+        2,
+        act,
+        bias="first",
+        weight_variance=(spread, std**2),
+        bias_variance=spread,
+        variances="initial",
+    )
+    program = tp.train(
+        network,
+        "mup",
+        tp.Samples(inputs.tolist(), np.eye(2)[labels].tolist()),
+        steps=steps,
+        lr=0.25,
+        loss="xent",
+        batch=len(labels),
+        watch=(),
+        **given,
+    )
+    found = tp.simulate(program, [width], 1, seed=SEED, backend="dense")
+    rows = {row.name: row.values[0] for row in found.rows}
+    outputs = np.array(
+        [[[rows[f"f[{t},{i},{k}]"] for k in range(2)] for i in range(3)] for t in range(steps + 1)]
+    )
+    logs = outputs - np.log(np.exp(outputs).sum(-1, keepdims=True))
+    given["factors"] = tuple(map(float, given.pop("schedule")))
+    given["groups"] = pairs(given["groups"])
+    setting = Setting(act, "mup", 2, width, std=std, lr=0.25, steps=steps + 1, batch=3, **given)
+    images = Images(inputs, labels, inputs, labels, 2, "by hand")
+    run = train_setting(setting, images, trials=1, seed=SEED, dtype="float64")
+    close(list(run.losses[0]), list(-logs[:, np.arange(3), labels].mean(-1)))
+    close(list(run.outputs[0]), list(np.abs(outputs).mean((1, 2))))
+
+
+@pytest.mark.parametrize("rule", ["hp", "hpz"])
+def test_initial_weights_that_are_replaced(rule: str) -> None:
+    """Momentum with decay, whose state holds a part of the start, beside the program."""
+    inputs, labels = np.array([[0.5, -0.75], [1.0, 0.25]]), np.array([0, 1])
+    given = {"optimizer": "momentum(decay=0.25)", "lr": 0.5}
+    spread = 1 / (inputs.shape[1] + 1)
+    network = tp.MLP(3, "relu", bias="none", weight_variance=(spread, 1, 1), variances="initial")
+    data = tp.Samples(inputs.tolist(), np.eye(2)[labels].tolist())
+    program = tp.train(network, rule, data, steps=3, loss="xent", batch=2, watch=(), **given)  # type: ignore[arg-type]
+    found = tp.simulate(program, [16], 1, seed=SEED, backend="dense")
+    rows = {row.name: row.values[0] for row in found.rows}
+    sizes = [
+        np.mean([abs(rows[f"f[{t},{i},{k}]"]) for i in range(2) for k in range(2)])
+        for t in range(4)
+    ]
+    setting = Setting("relu", rule, 3, 16, "none", lr=0.5, steps=4, batch=2)
+    setting = replace(setting, optimizer="momentum(decay=0.25)")
+    images = Images(inputs, labels, inputs, labels, 2, "by hand")
+    run = train_setting(setting, images, trials=1, seed=SEED, dtype="float64")
+    np.testing.assert_allclose(run.outputs[0], sizes, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["momentum", "adam", "adamw", "lion"])
+def test_states_follow_the_number_format(name: str) -> None:
+    setting = Setting("tanh", "mup", 2, 16, lr=LR, steps=8, batch=16, optimizer=SETTINGS[name][0])
+    wide = train_setting(setting, DATA, trials=1, dtype="float64").losses[0]
+    narrow = train_setting(setting, DATA, trials=1).losses[0]
+    np.testing.assert_allclose(narrow, wide, rtol=1e-3 if name in ("adam", "lion") else 1e-4)
+    assert narrow[0] == wide[0] and narrow != wide
+
+
+class Stop(Exception):
+    pass
+
+
+def stopping(after: int) -> Callable[[float, str], None]:
+    calls = iter(range(1, after + 1))
+
+    def progress(fraction: float, text: str) -> None:
+        if next(calls) == after:
+            raise Stop
+
+    return progress
+
+
+@pytest.mark.parametrize("after", [1, 2, 4])
+@pytest.mark.parametrize("optimizer", ["adam(eps=1e-3)", "nesterov", OWN])
+def test_resuming_changes_no_bit(optimizer: str, after: int, tmp_path: Path) -> None:
+    setting = Setting("tanh", "mup", 2, 16, lr=LR, steps=12, batch=16, optimizer=optimizer)
+    setting = replace(setting, schedule="warmup:3,cosine", groups=pairs({"hidden": {"lr": 2}}))
+    whole = train_setting(setting, DATA, trials=2)
+    asked: dict[str, Any] = {"trials": 2, "checkpoint": tmp_path / "run.npz", "every": 5}
+    with pytest.raises(Stop):
+        train_setting(setting, DATA, **asked, progress=stopping(after))
+    with np.load(tmp_path / "run.npz") as kept:
+        states = [name for name in kept.files if "/states/W1/" in name]
+    assert len(states) == len(lookup(optimizer).parts) - 2
+    again = train_setting(setting, DATA, **asked)
+    assert repr(replace(again, seconds=0.0)) == repr(replace(whole, seconds=0.0))
+    with np.load(tmp_path / "run.npz") as kept:
+        assert not [name for name in kept.files if "states" in name or "weights" in name]
+
+
+def test_checkpoints_of_gradient_descent_are_as_they_were(tmp_path: Path) -> None:
+    """What files of versions that knew SGD alone say of themselves, and what they hold."""
+    path = tmp_path / "run.npz"
+    setting = Setting("tanh", "mup", 2, 16, steps=9, batch=16)
+    with pytest.raises(Stop):
+        train_setting(setting, DATA, trials=1, checkpoint=path, every=5, progress=stopping(1))
+    with np.load(path) as kept:
+        label = json.loads(str(kept["label"][()]))
+        assert not [name for name in kept.files if "states" in name]
+    assert set(label) == {"setting", "data", "seed", "precision", "device", "ranks", "format"}
+    assert label["setting"] == (
+        '{"act": "tanh", "batch": 16, "bias": "first", "calibrated": false, "cap": 500.0, '
+        '"depth": 2, "lr": 0.01, "parameterization": "mup", "std": 1.0, "steps": 9, "width": 16}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"optimizer": "adam"}, "setting"),
+        ({"schedule": "linear"}, "setting"),
+        ({"factors": (1.0, 0.5, 1.0)}, "setting"),
+        ({"groups": (("bias", (("lr", "0"),)),)}, "setting"),
+    ],
+)
+def test_a_checkpoint_of_another_rule_is_refused(
+    change: dict[str, Any], word: str, tmp_path: Path
+) -> None:
+    setting = Setting("tanh", "mup", 2, 16, steps=3, batch=16)
+    train_setting(setting, DATA, trials=1, checkpoint=tmp_path / "run.npz")
+    with pytest.raises(StudyError, match=f"checkpoint is of another {word}"):
+        train_setting(replace(setting, **change), DATA, trials=1, checkpoint=tmp_path / "run.npz")
+
+
+def test_a_file_that_changed_is_another_optimizer(tmp_path: Path) -> None:
+    file, kept = tmp_path / "mine.opt", tmp_path / "run.npz"
+    file.write_text(OWN, encoding="utf-8")
+    setting = Setting("tanh", "mup", 2, 16, steps=3, batch=16, optimizer=str(file))
+    train_setting(setting, DATA, trials=1, checkpoint=kept)
+    file.write_text(OWN.replace("4/5", "1/5"), encoding="utf-8")
+    with pytest.raises(StudyError, match="checkpoint is of another optimizer"):
+        train_setting(setting, DATA, trials=1, checkpoint=kept)
+
+
+@pytest.mark.parametrize("bias", ["none", "all"])
+@pytest.mark.parametrize(
+    ("word", "optimizer"),
+    [
+        ("ip-llr", "momentum"),
+        ("hpz", "nesterov(decay=0.1)"),
+        ("mup", "adam"),
+        ("mup", "adamw(eps=1e-3, decay=0.5)"),
+        ("standard", "adamw(decay=0.5)"),
+        ("ntk", "lion"),
+    ],
+)
+def test_each_calibrated_update_contributes_1(word: str, optimizer: str, bias: str) -> None:
+    import torch
+
+    setting = Setting("relu", word, 3, 24, bias, steps=2, optimizer=optimizer)
+    updates, before = begin(setting), begin(setting).network
+    inputs, labels = torch.tensor(DATA.train).double(), torch.tensor(DATA.train_labels)
+    forward = Forward(updates.network, inputs[:32])
+    gradients = forward.gradients(cross_entropy(forward.outputs, labels[:32])[2])
+    rates = calibrated_rates(gradients, inputs[32:], updates, 1e9)
+    for matrix, old in zip(weights(updates.network), weights(before), strict=True):
+        assert bool((matrix == old).all())
+    kept = updates.scales.kept(0)
+    updates.take(gradients, 0, rates)
+    x = inputs[32:]
+    pairs = zip(weights(updates.network), weights(before), strict=True)
+    for layer, (now, then) in enumerate(pairs):
+        left, z = x @ (kept[layer] * then).T, x @ now.T
+        if biases(before)[layer] is not None:
+            left, z = left + biases(before)[layer], z + biases(updates.network)[layer]
+        assert float((z - left).abs().mean()) == pytest.approx(1, rel=1e-9)
+        x = torch.relu(z)
+
+
+def test_calibrated_rates_under_adam_are_used() -> None:
+    setting = Setting("tanh", "mup", 2, 32, calibrated=True, steps=3, batch=16, optimizer="adam")
+    run = train_setting(setting, DATA, trials=2)
+    assert run.rates == initial_rates(setting, DATA, trials=2)
+    assert run.losses != train_setting(replace(setting, calibrated=False), DATA, trials=2).losses
+
+
+SQUARED = "optimizer odd\nm = lr^2 g\nw = w - m"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"optimizer": "adamm"}, UnknownName, "optimizer"),
+        ({"optimizer": "adam(decay=0.1)"}, StudyError, "entrywise function of the initial weights"),
+        ({"optimizer": "adam(b3=1)"}, UnknownName, "hyperparameter"),
+        ({"optimizer": "adam(eps=n^(-a))"}, ScaleError, "symbols"),
+        ({"optimizer": "adam", "parameterization": "ip-llr"}, StudyError, "gradient descent alone"),
+        ({"factors": (1, 1)}, UsageError, "a schedule shorter than the run"),
+        ({"schedule": "wramup:2"}, UnknownName, "schedule"),
+        ({"groups": pairs({"hiden": {"lr": 0}})}, UsageError, "fits no parameter"),
+        ({"groups": pairs({"hidden": {"eps": 0}})}, UnknownName, "hyperparameter of sgd"),
+        ({"groups": pairs({"hidden": {"power": "q"}})}, ScaleError, "symbols"),
+        ({"calibrated": True, "schedule": "warmup:2"}, UsageError, "step 0 are calibrated"),
+        ({"calibrated": True, "optimizer": SQUARED}, StudyError, "cannot be calibrated"),
+    ],
+)
+def test_refusals(change: dict[str, Any], error: type[TpcalcError], words: str) -> None:
+    setting = Setting("tanh", "mup", 2, 16, steps=3, batch=16)
+    with pytest.raises(error, match=words):
+        train_setting(replace(setting, **change), DATA, trials=1)
+
+
+def test_steps_late_in_a_run_are_read_as_quickly() -> None:
+    """A power of a number is one number, however large t is."""
+    adam = lookup("adam")
+    numbers = {name: float(number) for name, (number, _) in adam.settings.items()}
+    late = dict(adam.lines(10**6, numbers))
+    assert late["w"].expr == dict(adam.lines(10**6 + 1, numbers))["w"].expr  # no bias is left
+    lion = lookup("lion")
+    numbers = {name: float(number) for name, (number, _) in lion.settings.items()}
+    assert lion.lines(7, numbers) is lion.lines(8, numbers)  # its text has no t
+
+
+def test_all_of_the_catalogue_can_be_calibrated() -> None:
+    from tpcalc.catalog.optimizers import REGISTRY
+
+    assert all(lookup(name).is_linear_in_rate for name in REGISTRY)
+    assert all(lookup(text).is_linear_in_rate for text, _, _ in SETTINGS.values())
+    assert not lookup(SQUARED).is_linear_in_rate
