@@ -27,9 +27,10 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
 from tpcalc.passes.parameterize import parameterized
+from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.passes.template import Template
-from tpcalc.passes.unroll import Schedule, unroll
+from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.results import Samples, checks
@@ -248,6 +249,22 @@ class Training:
     @cached_property
     def program(self) -> Program:
         """The program of all its steps, which is written once.
+
+        A run of many samples stays as it is written, with the samples of a step as an axis: its
+        outputs are blocks, ``f[t]`` with the cells ``f[t,i]``. Others have an output for each cell.
+
+        Raises:
+            UsageError: It has no data.
+            StudyError: Data with another number of targets than the network has outputs, or
+                vectors to watch that there are not.
+        """
+        run = self.unrolled
+        blocks = run.blocks if cells_of(run.written) > MANY else None
+        return run.cells if blocks is None else blocks
+
+    @cached_property
+    def unrolled(self) -> Unrolled:
+        """All its steps written out.
 
         Raises:
             UsageError: It has no data.

@@ -206,7 +206,10 @@ def _alone(script: Script) -> AbstractContextManager[object]:
     """Matrix products of panels are small: with threads of their own they wait for each other."""
     if not any(isinstance(step, Panel | Gram) for step in script.instructions):
         return nullcontext()
-    return ThreadpoolController().limit(limits=1, user_api="blas")
+    one_each: AbstractContextManager[object] = ThreadpoolController().limit(
+        limits=1, user_api="blas"
+    )
+    return one_each
 
 
 def _report(progress: Progress | None, fraction: float, text: str) -> None:

@@ -85,15 +85,8 @@ def plan(script: Script) -> Plan:
     for index, step in enumerate(script.instructions):
         for register in vector_inputs(step):
             alive_until[register] = index
-            if not isinstance(step, Sum | Panel | Dot | Gram):
-                dense_until[register] = index
-        if isinstance(step, Dot):
-            for other in step.others:
-                if not sides[step.vector] & sides[other]:
-                    dense_until[step.vector] = dense_until[other] = index
-        if isinstance(step, Gram) and not _shared(step, sides, roots):
-            for register in vector_inputs(step):
-                dense_until[register] = index
+        for register in _read_as_arrays(step, sides, roots):
+            dense_until[register] = index
         if isinstance(step, Multiply):
             multiplied.update(step.vectors)
             for register in step.vectors:
@@ -204,9 +197,9 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
         after = (depth + 1, 0)
         if isinstance(step, Multiply):
             products[depth][(step.matrix, step.transpose)].append(step)
-        elif (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]:
-            after_products[depth].append(step)
-        elif isinstance(step, Gram) and _shared(step, sides, roots):
+        elif ((pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]) or (
+            isinstance(step, Gram) and _shared(step, sides, roots)
+        ):
             after_products[depth].append(step)
         elif isinstance(step, Sum | Panel):
             sums[time].append(step)
@@ -260,6 +253,22 @@ def _roots(script: Script) -> dict[int, int]:
         if isinstance(step, Sum) and len(step.vectors) == 1:
             found[step.out] = found.get(step.vectors[0], step.vectors[0])
     return found
+
+
+def _read_as_arrays(
+    step: Instruction, sides: Mapping[int, set[Side]], roots: Mapping[int, int]
+) -> tuple[int, ...]:
+    """The vectors of which an instruction needs the coordinates."""
+    nothing: set[Side] = set()
+    if isinstance(step, Sum | Panel):
+        return ()
+    if isinstance(step, Gram):
+        return () if _shared(step, sides, roots) else vector_inputs(step)
+    if isinstance(step, Dot):
+        own = sides.get(step.vector, nothing)
+        apart = tuple(other for other in step.others if not own & sides.get(other, nothing))
+        return (step.vector, *apart) if apart else ()
+    return vector_inputs(step)
 
 
 def _shared(step: Gram, sides: Mapping[int, set[Side]], roots: Mapping[int, int]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.errors import ScaleError
-from tpcalc.evaluate.settle import tested
+from tpcalc.limit.claims import Trial
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.program.program import Program
@@ -19,13 +19,13 @@ GROWING = "growing"
 
 
 def rescaled_growth(
-    program: Program, values: Mapping[str, Fraction] | None, cover: Cover, seed: int
+    program: Program, values: Mapping[str, Fraction] | None, cover: Cover, trial: Trial
 ) -> Cover:
     """The same with the scalars that grow after their power of n is taken out."""
     powers = {row.name: row.n_power for row in cover.uncovered if row.n_power}
     if not powers:
         return cover
-    found = derived(program, values, powers, tested(seed))
+    found = derived(program, values, powers, trial)
     rows = (
         replace(row, bound=row.bound or f"O(n^({powers[row.name]}))") if row.name in powers else row
         for row in found.uncovered

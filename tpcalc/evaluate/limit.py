@@ -8,6 +8,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from tpcalc.dsl import filled
 from tpcalc.dsl.elementwise import expression
-from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.errors import EvaluationError, LimitError, UnknownName, UsageError
+from tpcalc.evaluate.blocks import tested_on_samples
 from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.given import conditioned, fixed
@@ -26,12 +28,15 @@ from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
 from tpcalc.evaluate.settle import tested
 from tpcalc.functions import Expr, Fn, Var
+from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.orders import as_ex
+from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
+from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import (
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
 __all__ = ["GROWING", "Limit", "LimitVector", "limit"]
+
+MOST = 400_000  # cells that a program is split into
 
 
 class Limit:
@@ -108,7 +115,8 @@ class Limit:
     def _closed(self, name: str) -> Estimate:
         """The estimate of a scalar with its formula, which is made when asked for."""
         found = self._scalars[name].estimate
-        known = dict(self.graph.targets)[name].node is not None
+        target = dict(self.graph.targets).get(name)  # the cells of blocks have no formulas
+        known = target is not None and target.node is not None and not self.graph.has_blocks
         return self._chain.with_formula(name, found) if known else found
 
     @cached_property
@@ -372,22 +380,23 @@ def limit(
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
     """
     started = time.perf_counter()
-    source = split(filled(program))
+    source = filled(program)
     seed = checks.whole(seed, "seed", least=0)
     checks.called(progress, "progress")
+    cells = cells_of(source)
+    if cells <= MANY or given:
+        source = _split(source, cells, "values are given" if given else "")
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
     if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
-    program, asked = fixed(_selected(source, outputs), source, given or {})
-    if values is not None:
-        values = {name: value for name, value in values.items() if name in program.symbols}
+    try:
+        asked, program, cover = _covered(source, outputs, given or {}, values, rescale, seed)
+    except NeedsCells as reason:
+        source = _split(source, cells, str(reason))
+        asked, program, cover = _covered(source, outputs, given or {}, values, rescale, seed)
     names = [name for name, _ in program.outputs]
-    rescaled = [] if rescale == GROWING else _matching(names, rescale)
-    cover = derived(program, values, rescaled, tested(seed))
-    if rescale == GROWING:
-        cover = rescaled_growth(program, values, cover, seed)
     graph, lost = _with_means(cover)
     for name, number in asked.items():
         graph = conditioned(graph, name, number)
@@ -407,21 +416,21 @@ def limit(
     printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
-    for name, target in graph.targets:
+    for name, target, cell, at in _rows(program, graph):
         power = str(target.power)
         if name in found.failed:
             continue
         if program.types[program.ref(name)].kind is Kind.SCALAR:
-            (value,) = found.found[name] or (ZERO,)
+            (value,) = found.found[at] or (ZERO,)
             gone = target.power < 0 and target.node is None
             note = f"of size n^({power}) as written" if gone else ""
             power = "0" if target.node is None else power
-            scalars.append(ScalarRow(name, value, power, printed.get(name), note))
+            scalars.append(ScalarRow(cell, value, power, printed.get(name), note))
         elif target.node is None:
-            vectors.append(VectorRow(name, ZERO, ZERO))
+            vectors.append(VectorRow(cell, ZERO, ZERO))
         else:
-            mean, second = found.found[name]
-            vectors.append(VectorRow(name, mean, second, power, printed.get(name)))
+            mean, second = found.found[at]
+            vectors.append(VectorRow(cell, mean, second, power, printed.get(name)))
     draws = found.draws
     settings = {
         "method": method,
@@ -438,6 +447,57 @@ def limit(
     exploded = explosion(names, [*scalars, *vectors], uncovered)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method, given)
+
+
+def _split(source: Program, cells: int, reason: str) -> Program:
+    """The program with a node for each cell.
+
+    Raises:
+        LimitError: That would be too many.
+    """
+    if cells > MOST:
+        raise LimitError(
+            f"the program has about {cells} cells, and the limit of its blocks is not derived: "
+            f"{reason}.",
+            hint="Take fewer samples in a step, or fewer steps.",
+        )
+    return split(source)
+
+
+def _covered(
+    source: Program,
+    outputs: Sequence[str] | None,
+    given: Mapping[str, float],
+    values: Mapping[str, Fraction] | None,
+    rescale: bool | str | Sequence[str],
+    seed: int,
+) -> tuple[dict[str, float], Program, Cover]:
+    """Given values of outputs, the program of the outputs that are wanted, and its derivation."""
+    program, asked = fixed(_selected(source, outputs), source, given)
+    if values is not None:
+        values = {name: value for name, value in values.items() if name in program.symbols}
+    names = [name for name, _ in program.outputs]
+    growing = rescale == GROWING
+    rescaled = [] if growing or isinstance(rescale, str) else _matching(names, rescale)
+    trial = tested_on_samples(seed) if program.has_blocks else tested(seed)
+    cover = derived(program, values, rescaled, trial)
+    if growing:
+        cover = rescaled_growth(program, values, cover, trial)
+    return asked, program, cover
+
+
+def _rows(program: Program, graph: LimitGraph) -> Iterator[tuple[str, Target, str, str]]:
+    """For each cell of each output its name, its target, that of the cell, and of its numbers.
+
+    A coefficient need not have all axes of what it is of.
+    """
+    for name, target in graph.targets:
+        axes = program.types[program.ref(name)].axes
+        held = graph.axes[target.node] if graph.axes and target.node is not None else ()
+        for cell in product(*(range(size) for _, size in axes)):
+            where = dict(zip(dict(axes), cell, strict=True))
+            at = name if target.node is None else cell_name(name, [where[own] for own, _ in held])
+            yield name, target, cell_name(name, cell), at
 
 
 def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:
@@ -487,6 +547,8 @@ def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
 
 
 def _formulas(graph: LimitGraph, wanted: bool | Sequence[str]) -> dict[str, Formula]:
+    if graph.has_blocks:
+        return {}
     if isinstance(wanted, bool):
         return express(graph) if wanted else {}
     return express(graph, _matching([name for name, _ in graph.targets], wanted))

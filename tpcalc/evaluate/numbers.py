@@ -45,7 +45,8 @@ class Numbers:
     """What was found.
 
     Args:
-        found: For each target the estimate of a scalar, those of E Z and E Z^2 of a vector.
+        found: For each target (of blocks: for each cell) the estimate of a scalar, those of E Z
+            and E Z^2 of a vector.
         failed: The targets without numbers.
         draws: All replicates; None where nothing was sampled.
         budget: What was sampled with.
@@ -82,10 +83,7 @@ def numbers(
         EvaluationError: A method was forced, and does not give one of them.
         OutOfMemory: It does not fit.
     """
-    chain = Chain(graph, chosen(method), seed)
-    known = {name: chain.estimates(name) for name, _ in graph.targets}
-    if method not in ("auto", "particles") and chain.reasons:
-        raise refuse([*chain.reasons.items()], method)
+    known = _closed(graph, method, seed)
     out = Numbers(budget)
     names = [name for name, own in known.items() if None in own]
     while names:
@@ -107,15 +105,39 @@ def numbers(
         sampled = _sampled(compiled, out.draws)
         out.rare = rarely_sampled(part, out.draws.samples * out.budget.replicates)
         for name in names:
-            fresh = _marked(sampled[name], name in out.rare)
-            known[name] = tuple(
-                new if old is None else old for old, new in zip(known[name], fresh, strict=True)
-            )
+            asked = known.pop(name)
+            for cell in compiled.cells[name]:
+                fresh = _marked(sampled[cell], name in out.rare)
+                known[cell] = tuple(
+                    new if old is None else old for old, new in zip(asked, fresh, strict=True)
+                )
         break
     for name, own in known.items():
         if name not in out.failed:
             out.found[name] = tuple(one for one in own if one is not None)
     return out
+
+
+def _closed(graph: LimitGraph, method: str, seed: int) -> dict[str, tuple[Estimate | None, ...]]:
+    """What is known of targets without samples; of blocks only which are 0."""
+    if graph.has_blocks:
+        if method not in ("auto", "particles"):
+            raise EvaluationError(
+                f"{method!r} evaluates single numbers; this program has too many cells for it.",
+                hint="Take method='auto': particles evaluate blocks.",
+            )
+        return {name: _unknown(graph, target.node) for name, target in graph.targets}
+    chain = Chain(graph, chosen(method), seed)
+    known = {name: chain.estimates(name) for name, _ in graph.targets}
+    if method not in ("auto", "particles") and chain.reasons:
+        raise refuse([*chain.reasons.items()], method)
+    return known
+
+
+def _unknown(graph: LimitGraph, node: LRef | None) -> tuple[Estimate | None, ...]:
+    if node is None:
+        return (ZERO,)
+    return (None,) if graph.vector_dim[node] is None else (None, None)
 
 
 def _sampled(compiled: Compiled, draws: Draws) -> dict[str, tuple[Estimate, ...]]:
@@ -148,6 +170,7 @@ def _culprit(
             graph,
             nodes=graph.nodes[: middle + 1],
             vector_dim=graph.vector_dim[: middle + 1],
+            axes=graph.axes[: middle + 1],
             targets=(),
         )
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tpcalc.limit.graph import LNode, LRef, Start, Total
+from tpcalc.limit.graph import LNode, Starts, Total
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Rename, Stack
 from tpcalc.program.types import Axes
@@ -55,7 +55,7 @@ def _of_others(node: LNode, axes: Sequence[Axes], groups: Mapping[str, Family]) 
 
 axes_of: Table[Axes] = Table(
     {
-        Start: lambda node, axes, groups: groups[node.group].axes if node.index is None else (),
+        Starts: lambda node, axes, groups: groups[node.group].axes,
         Data: lambda node, axes, groups: node.axes,
         Rename: _of_rename,
         Stack: _of_stack,

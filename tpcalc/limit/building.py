@@ -24,6 +24,7 @@ from tpcalc.limit.graph import (
     Root,
     Rows,
     Start,
+    Starts,
     Twice,
     family_of,
 )
@@ -133,8 +134,7 @@ class Building:
     def varies(self, start: Start) -> bool:
         """Whether a start vector has a variance."""
         cov = self.program.group[start.group].cov
-        own = range(len(cov or ())) if start.index is None else (start.index,)
-        return cov is None or all(cov[index][index] != 0 for index in own)
+        return cov is None or cov[start.index][start.index] != 0
 
     def bit(self, root: str) -> int:
         """The bit of a random input."""
@@ -202,6 +202,7 @@ def _of_fluctuation(node: Fluctuation, building: Building) -> _Own:
 _OWN: Table[_Own] = Table(
     {
         Start: lambda node, building: _Own(building.root(node)),
+        Starts: lambda node, building: _Own(building.bit(f"start {node.group}")),
         Product: _of_product,
         Nonlin: _of_function,
         Expect: _of_function,

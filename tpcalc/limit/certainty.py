@@ -15,7 +15,7 @@ from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start, Total
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start, Starts, Total
 from tpcalc.limit.isometry import is_isometric
 from tpcalc.limit.law import Density, Laws
 from tpcalc.limit.views import product_of, start_of
@@ -69,9 +69,8 @@ class Certainty:
         return self._known[ref] > NOWHERE
 
     def _start(self, node: Start, ref: LRef) -> int:
-        means = self.context.program.group[node.group].means
-        own = means if node.index is None else (means[node.index],)
-        return EVERYWHERE if self._has_density(ref) or all(own) else NOWHERE
+        mean = self.context.program.group[node.group].means[node.index]
+        return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
 
     def _data(self, node: Data) -> int:
         return EVERYWHERE if all(node.values) else NOWHERE
@@ -79,7 +78,7 @@ class Certainty:
     def _stack(self, node: Stack) -> int:
         return min(self._known[ref] for ref in node.of)
 
-    def _total(self, ref: LRef) -> int:
+    def _gaussian(self, ref: LRef) -> int:
         return EVERYWHERE if self._has_density(ref) else NOWHERE
 
     def _all(self, refs: Sequence[LRef]) -> bool:
@@ -185,7 +184,7 @@ _DECIDED: Table[int] = Table(
         Data: lambda node, by, ref: by._data(node),
         Rename: lambda node, by, ref: by._known[node.of],
         Stack: lambda node, by, ref: by._stack(node),
-        Total: lambda node, by, ref: by._total(ref),
+        **dict.fromkeys((Starts, Total), lambda node, by, ref: by._gaussian(ref)),
         Product: lambda node, by, ref: by._product(node),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),
         LinComb: lambda node, by, ref: by._combined(node),

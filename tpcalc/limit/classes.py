@@ -169,7 +169,9 @@ def _series(items: Sequence[Value], axis: str, context: Context) -> Value:
         terms[power] = context.add(Stack(cells, axis), context.dims[first])
 
     def bounds(name: str) -> list[Any]:
-        return list(dict.fromkeys(own for item in items if (own := getattr(item, name)) is not None))
+        return list(
+            dict.fromkeys(own for item in items if (own := getattr(item, name)) is not None)
+        )
 
     if not terms and not any(not item.is_zero for item in items):
         return Series(())

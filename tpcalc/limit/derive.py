@@ -14,9 +14,10 @@ from itertools import combinations, product
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.building import Building
-from tpcalc.limit.classes import Uneven, refined
 from tpcalc.limit.claims import Record, Trial
+from tpcalc.limit.classes import Uneven, refined
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
@@ -207,18 +208,7 @@ def _answers(
 ) -> tuple[Context, dict[str, Target | NotCovered | None]]:
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
-        context = Context(
-            program,
-            ranking=Ranking(Chamber(), depth),
-            values=dict(values or {}),
-            record=record,
-            preferred=preferred,
-        )
-        try:
-            series = interpret(program, LIMIT_RULES, context)
-        except Uneven as found:
-            record.classes[found.axis] = refined(record.classes.get(found.axis, {}), found)
-            continue
+        context, series = _followed(program, values, depth, record, preferred)
         answers = {
             name: _settled(context, series, name, name in rescaled, depth == DEPTHS[-1])
             for name, _ in open_
@@ -244,6 +234,28 @@ def _answers(
             elif reason := record.without_mean(below):
                 meanless.append(refused(context, name, ref, LimitError(f"{reason}.", hint=UNTOLD)))
     return context, answers
+
+
+def _followed(
+    program: Program,
+    values: Mapping[str, Fraction] | None,
+    depth: Fraction,
+    record: Record,
+    preferred: frozenset[str] | None,
+) -> tuple[Context, list[Any]]:
+    """The series of all nodes, with cells of stacks in as many classes as they need."""
+    while True:
+        context = Context(
+            program,
+            ranking=Ranking(Chamber(), depth),
+            values=dict(values or {}),
+            record=record,
+            preferred=preferred,
+        )
+        try:
+            return context, interpret(program, LIMIT_RULES, context)
+        except Uneven as found:
+            record.classes[found.axis] = refined(record.classes.get(found.axis, {}), found)
 
 
 def _settled(
@@ -371,6 +383,8 @@ def _check_noise(context: Context, node: LRef) -> None:
         return
     if missing == "hidden":
         raise NeedsMore
+    if any(context.axes):
+        raise NeedsCells("it depends on an average that fluctuates")
     raise LimitError(
         f"it depends on an average {SYMMETRIC} and which is raised to "
         f"order one by the powers of n: {_noise(context, node)}. It fluctuates, and the law "

@@ -51,8 +51,6 @@ def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
             of.
         dim: The dimension class of the average.
     """
-    if any(context.axes[ref] for ref in (*piece.vectors, *piece.scalars)):
-        return None  # of a block the joint law of all cells is asked
     if has_bare_term(context, piece.fn, piece.vectors):  # seen before all is multiplied out
         return _of_starts(context, piece, dim)
     left = terms(piece.fn, piece.vectors, piece.scalars)
@@ -119,7 +117,7 @@ def _bases(context: Context, term: Term) -> list[_Base]:
         start = start_of(context.nodes[inner])
         if start is not None:
             own = context.root(start)
-            centred = context.program.group[start.group].means[start.index or 0] == 0
+            centred = context.program.group[start.group].means[start.index] == 0
             if centred and not any(own & context.roots[other] for other in others):
                 rank = _rank(context, context.family(start), 0 if inner == vector else 3)
                 found.append((rank, own, inner, place))

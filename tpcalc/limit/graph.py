@@ -30,6 +30,7 @@ __all__ = [
     "Root",
     "Rows",
     "Start",
+    "Starts",
     "Target",
     "Total",
     "Twice",
@@ -45,12 +46,21 @@ _PRODUCT, _SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Z of member ``index`` of a Gaussian group; None: of all of them, along the axes of it."""
+    """Z of member ``index`` of a Gaussian group."""
 
     group: str
-    index: int | None
+    index: int
 
     grammar: ClassVar[str] = "start <group> <index>"
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The Z's of all members of a Gaussian group, along its axes."""
+
+    group: str
+
+    grammar: ClassVar[str] = "starts <group>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +184,7 @@ class Total:
 # An input is a random number, with a variance that is not 0; start vectors name their group.
 LNode = (
     Start
+    | Starts
     | Product
     | Nonlin
     | LinComb

@@ -12,18 +12,16 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
 
-import numpy as np
-
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import LRef, Product, Start, Total
-from tpcalc.limit.ranks import Weights, rank, root
+from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
+from tpcalc.limit.ranks import Weights, is_full, rank, root
 from tpcalc.limit.views import function_of, start_of, the_start
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
-from tpcalc.program.views import data_of, lincomb_of
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["Density", "Laws", "is_flat", "linear_part"]
 
@@ -113,9 +111,7 @@ class Laws:
         return found
 
     def _density_of_start(self, ref: LRef) -> Density:
-        start = the_start(self.context.nodes[ref])
-        alone = start.index is None  # a block: what is not independent is not looked at
-        varies = self.context.parity.own[ref] or (not alone and self._image_varies(ref))
+        varies = self.context.parity.own[ref] or self._image_varies(ref)
         return Density.PROVED if varies else Density.NONE
 
     def _density_of_product(self, node: Product, ref: LRef) -> Density:
@@ -135,24 +131,6 @@ class Laws:
         if found is Density.NONE:  # numbers that are computed are not expected to cancel the others
             found = min(Density.CLAIMED, self._by_terms([term for term in terms if term[1]]))
         return found
-
-    def _density_of_total(self, node: Total) -> Density:
-        """Independent start vectors, each cell with numbers of which one is not 0: a Gaussian."""
-        if len(node.vectors) != 1 or node.scalars[0] is None:
-            return Density.NONE
-        start, data = start_of(self.context.nodes[node.vectors[0]]), data_of(
-            self.context.nodes[node.scalars[0]]
-        )
-        if start is None or data is None or start.index is not None:
-            return Density.NONE
-        group, axes = self.context.program.group[start.group], dict(data.axes)
-        if group.cov is not None or {name for name, _ in group.axes} != set(node.over[0]):
-            return Density.NONE
-        if not set(node.over[0]) <= axes.keys():
-            return Density.NONE
-        cells = np.array([float(number) for number in data.values]).reshape([*axes.values()])
-        summed = tuple(i for i, name in enumerate(axes) if name in node.over[0])
-        return Density.PROVED if cells.any(summed).all() else Density.NONE
 
     def _is_fresh(self, ref: LRef, node: Product) -> bool:
         """Whether nothing that the matrix was applied to before can hold a part of the vector."""
@@ -370,12 +348,19 @@ _LEVELS: Table[LRef | None] = Table(
     },
     lambda node, laws: None,
 )
+
+
+def _density_of_block(varies: object) -> Density:
+    return Density.PROVED if varies else Density.NONE
+
+
 _DENSITIES: Table[Density] = Table(
     {
         Start: lambda node, laws, ref: laws._density_of_start(ref),
         Product: lambda node, laws, ref: laws._density_of_product(node, ref),
         LinComb: lambda node, laws, ref: laws._density_of_sum(node, ref),
-        Total: lambda node, laws, ref: laws._density_of_total(node),
+        Starts: lambda node, laws, ref: _density_of_block(laws.context.parity.own[ref]),
+        Total: lambda node, laws, ref: _density_of_block(is_full(laws.context, node)),
     },
     lambda node, laws, ref: Density.NONE,
 )
@@ -400,13 +385,13 @@ _SUMMANDS: Table[tuple[LRef, ...] | None] = Table(
 
 def _sums_starts(node: LinComb, context: Building) -> bool:
     return all(scalar is None for scalar in node.scalars) and all(
-        (start := start_of(context.nodes[vector])) is not None and start.index is not None
-        for vector in node.vectors
+        start_of(context.nodes[vector]) is not None for vector in node.vectors
     )
 
 
 _OF_STARTS: Table[bool] = Table(
-    {Start: lambda node, context: node.index is not None, LinComb: _sums_starts}, lambda node, context: False
+    {Start: lambda node, context: True, LinComb: _sums_starts},
+    lambda node, context: False,
 )
 
 

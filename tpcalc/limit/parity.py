@@ -20,7 +20,7 @@ from itertools import product
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
-from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start, Total
+from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start, Starts, Total
 from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family, LinComb, Nonlin, Rename, Stack
@@ -79,8 +79,10 @@ class Parity:
         _ADDED(node, ref, self)
 
     def _add_start(self, node: Start, ref: LRef) -> None:
-        found = self._block(node) if node.index is None else self._start(node, node.index)
-        self._of[ref], self.own[ref], self.depends[ref] = found
+        self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
+
+    def _add_starts(self, node: Starts, ref: LRef) -> None:
+        self._of[ref], self.own[ref], self.depends[ref] = self._block(self.groups[node.group])
 
     def _add_product(self, node: Product, ref: LRef) -> None:
         self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
@@ -190,9 +192,8 @@ class Parity:
         self._count += 1
         return self.lattice.single(self._count - 1)
 
-    def _block(self, node: Start) -> tuple[Coset, int, int]:
+    def _block(self, group: Family) -> tuple[Coset, int, int]:
         """Of a whole group: independent members are flipped together."""
-        group = self.groups[node.group]
         centred = not any(group.means)
         if group.cov is None:
             coset = self._fresh()
@@ -201,11 +202,11 @@ class Parity:
         cosets, _, bits = zip(*self._members(group), strict=True)
         return self._hull(cosets), 0, _union(bits)
 
-    def _start(self, node: Start, index: int) -> tuple[Coset, int, int]:
+    def _start(self, node: Start) -> tuple[Coset, int, int]:
         found = self._starts.get(node.group)
         if found is None:
             found = self._starts[node.group] = self._members(self.groups[node.group])
-        return found[index]
+        return found[node.index]
 
     def _members(self, group: Family) -> list[tuple[Coset, int, int]]:
         """For each member its coset (with 0 where it has a mean) and its own direction, or 0."""
@@ -264,6 +265,7 @@ class Parity:
 _ADDED: Table[None] = Table(
     {
         Start: lambda node, ref, parity: parity._add_start(node, ref),
+        Starts: lambda node, ref, parity: parity._add_starts(node, ref),
         Product: lambda node, ref, parity: parity._add_product(node, ref),
         Nonlin: lambda node, ref, parity: parity._add_function(node, ref),
         LinComb: lambda node, ref, parity: parity._add_sum(node, ref),

@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Weights", "rank", "root"]
+from tpcalc.limit.building import Building
+from tpcalc.limit.graph import Total
+from tpcalc.limit.views import starts_of
+from tpcalc.program.views import data_of
+
+__all__ = ["Weights", "is_full", "rank", "root"]
 
 SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
 Weights = dict[tuple[str, int], float]  # of independent Gaussians: group and number of each
@@ -37,3 +42,24 @@ def root(cov: Sequence[Sequence[Fraction | float]]) -> Any:
     values, vectors = np.linalg.eigh(np.array(cov, dtype=float))
     kept = np.where(values > SINGULAR * values.max(initial=0.0), values, 0.0)
     return vectors * np.sqrt(kept)
+
+
+def is_full(context: Building, node: Total) -> bool:
+    """Whether every cell of a sum is a Gaussian that varies.
+
+    Args:
+        context: The graph under construction.
+        node: The sum; true only of one term, start vectors without correlations times data.
+    """
+    (vector, *more), scalar, over = node.vectors, node.scalars[0], node.over[0]
+    starts = starts_of(context.nodes[vector])
+    data = None if scalar is None else data_of(context.nodes[scalar])
+    if more or starts is None or data is None:
+        return False
+    group, sizes = context.program.group[starts.group], dict(data.axes)
+    summed = {name for name, _ in group.axes} == set(over) <= sizes.keys()
+    if not summed or group.cov is not None:
+        return False
+    cells = np.array([number != 0 for number in data.values]).reshape([*sizes.values()])
+    rows = cells.any(axis=tuple(place for place, name in enumerate(sizes) if name in over))
+    return bool(rows.all())

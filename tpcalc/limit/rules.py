@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
+from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.chains import composed
 from tpcalc.limit.classes import by_class, classes, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.gates import vanishes_exactly
-from tpcalc.limit.axes import NeedsCells
-from tpcalc.limit.graph import LRef, Product, Start, Total
+from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
 from tpcalc.limit.isometry import known_product
 from tpcalc.limit.moments import moment
 from tpcalc.limit.outer import outer
@@ -60,13 +61,14 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
         return None  # its products have the rules
     if family.width:
         block = bool(family.axes) and node.cell is None
-        start = Start(family.name, None if block else node.index)
+        start = Start(family.name, node.index)
         context.starts.setdefault(family.name, block)
         if context.starts[family.name] is not block:
             raise NeedsCells(f"{family.name} is read as a block and member by member")
-        item = context.add(start, family.dim)  # also of a vector that is 0, for its dimension
-        means = family.means if block else (family.means[node.index],)
-        if not any(means) and not context.varies(start):
+        own: Start | Starts = Starts(family.name) if block else start
+        item = context.add(own, family.dim)  # also of a vector that is 0, for its dimension
+        cells = range(family.size) if block else (node.index,)
+        if not any(family.means[k] or context.varies(replace(start, index=k)) for k in cells):
             return Series(())
         return Series(((ZERO, item),))
     if family.axes and node.cell is None:
@@ -328,9 +330,12 @@ def _combined(context: Context, bucket: Bucket, dim: str | None) -> LRef:
         ((scalar, vector, over), number) = next(iter(bucket.items()))
         if scalar is None and number == 1 and not over:
             return vector
-    scalars, vectors, over = zip(*bucket, strict=True)
-    parts = tuple(bucket.values()), scalars, vectors
-    return context.add(Total(*parts, over) if any(over) else LinComb(*parts), dim)
+    numbers = tuple(bucket.values())
+    scalars = tuple(scalar for scalar, _, _ in bucket)
+    vectors = tuple(vector for _, vector, _ in bucket)
+    summed = tuple(own for _, _, own in bucket)
+    node = Total(numbers, scalars, vectors, summed) if any(summed) else None
+    return context.add(node or LinComb(numbers, scalars, vectors), dim)
 
 
 def _scale(node: Scale, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -370,7 +375,9 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Scale: by_class(_scale),
     Stack: stacked,
 }
-_GAPS = {RowNonlin: "its cells are functions of all cells of a row, each with a law of its own."}
+_GAPS: dict[type, str] = {
+    RowNonlin: "its cells are functions of all cells of a row, each with a law of its own."
+}
 
 
 def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:
@@ -381,6 +388,4 @@ def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:
     return Series((), UNBOUNDED)
 
 
-LIMIT_RULES: Rules[Any, Context] = Rules(
-    "limit", _TABLE, _GAPS, level=Level.BLOCKS, lost=_lost
-)
+LIMIT_RULES: Rules[Any, Context] = Rules("limit", _TABLE, _GAPS, level=Level.BLOCKS, lost=_lost)

@@ -10,6 +10,7 @@ from tpcalc.limit.graph import (
     OuterExpect,
     Product,
     Start,
+    Starts,
     Twice,
 )
 from tpcalc.program.base import Table
@@ -26,6 +27,7 @@ __all__ = [
     "outer_of",
     "product_of",
     "start_of",
+    "starts_of",
     "the_fluctuation",
     "the_product",
     "the_start",
@@ -40,6 +42,7 @@ number_of: Table[Number | None] = view(Number)
 outer_of: Table[OuterExpect | None] = view(OuterExpect)
 product_of: Table[Product | None] = view(Product)
 start_of: Table[Start | None] = view(Start)
+starts_of: Table[Starts | None] = view(Starts)
 twice_of: Table[Twice | None] = view(Twice)
 the_fluctuation: Table[Fluctuation] = only(Fluctuation)
 the_product: Table[Product] = only(Product)

@@ -15,6 +15,7 @@ from tpcalc.functions.expr import Add, Mul, mul, substitute
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
+from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Type
@@ -47,6 +48,21 @@ class Report:
     count: int
     axes: Axes
     name: Callable[[int, Cell], str]
+
+    def block(self, sizes: Mapping[str, int]) -> str | None:
+        """The name of the node as a block of these axes; None where it does not tell its cells."""
+        ordered = {self.axis: self.count, **dict(self.axes)}
+        first = self.name(self.first, (0,) * len(self.axes))
+        if list(sizes.items()) != list(ordered.items()):
+            alone = not sizes and self.count == 1 and not self.axes
+            return first if alone else None
+        end = ",".join(map(str, (self.first, *(0 for _ in self.axes)))) + "]"
+        if not first.endswith(f",{end}"):
+            return None
+        name = first[: -len(end) - 1] + (f",{self.first}:]" if self.first else "]")
+        last = tuple(size - 1 for size in ordered.values())
+        told = cell_name(name, last) == self.name(self.first + last[0], last[1:])
+        return name if told else None
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.program.base import Table
@@ -55,6 +56,9 @@ def _zero(node: Input, program: Program, names: Collection[str]) -> Node:
         return Data(family.name, (ZERO,))
     # Another name, so that a covariance that is put in for the group passes this one by.
     zeros = (ZERO,) * family.size
+    if family.axes and node.cell is None:
+        start = replace(family, name=f"{family.name} at 0", mean=zeros, cov=(zeros,) * family.size)
+        return Input(start)
     named = Family.group(f"{family.name} at 0", family.width[0], zeros, (zeros,) * family.size)
     return members(named)[node.index]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 
 from tpcalc.functions import Const, Expr, Fn, Par
@@ -30,11 +30,11 @@ from tpcalc.passes.weights import Weights
 from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, LinComb, Nonlin, Ref
-from tpcalc.program.program import Builder, Program
+from tpcalc.program.program import Builder, Program, prune
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Schedule", "unroll"]
+__all__ = ["Schedule", "Unrolled", "unroll"]
 
 SAMPLE = "sample"
 
@@ -64,6 +64,44 @@ class Schedule:
     rate: Callable[[Mark, int], tuple[Fraction | float, Ex]]
     kept: Callable[[Mark, int], Ex | None] = lambda mark, step: as_ex(0)
     path: Callable[[Mark], Callable[[Sequence[Rate]], Path] | None] = lambda mark: None
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """A training run that is written out, with the samples of each step as an axis.
+
+    Args:
+        written: Its nodes.
+        groups: What is reported.
+        closed: What is a node where it stands: values of parameters.
+        zeros: Names of weights that start at 0.
+    """
+
+    written: Program
+    groups: tuple[Sequence[Report], ...]
+    closed: frozenset[Ref]
+    zeros: frozenset[str]
+
+    @cached_property
+    def cells(self) -> Program:
+        """The run with a node for each cell."""
+        return started_at_zero(split_reports(self.written, self.groups, self.closed), self.zeros)
+
+    @cached_property
+    def blocks(self) -> Program | None:
+        """The run as it is written; None where a name does not tell its cells in order.
+
+        An output is ``f[t]`` of the samples of a step, ``f[t,B:]`` of queries: its cells are
+        called by their numbers, the first of them added to B.
+        """
+        outputs: dict[str, Ref] = {}
+        for report in (one for group in self.groups for one in group):
+            name = report.block(dict(self.written.types[report.ref].axes))
+            if name is None or name in outputs:
+                return None
+            outputs[name] = report.ref
+        named = replace(self.written, outputs=tuple(outputs.items()))
+        return started_at_zero(prune(named), self.zeros)
 
 
 @dataclass(frozen=True)
@@ -110,7 +148,7 @@ def _differentiated(template: Template) -> _Differentiated:
 
 def unroll(
     template: Template, schedule: Schedule, *, keep: Callable[[str], bool] = lambda name: True
-) -> Program:
+) -> Unrolled:
     """Write out T training steps of a network.
 
     Args:
@@ -120,11 +158,11 @@ def unroll(
             become outputs besides f.
 
     Returns:
-        A program of single vectors whose outputs are ``f[t,i]`` (``f[t,i,k]`` with several outputs)
-        and the watched vectors ``h[l,t,i]`` and so on; i runs over the batch, then over the
-        queries. With one output, gradients ``dh`` are those of the output; with several, of the
-        loss. Contributions of updates are there from t = 1 on; their nodes come before the nodes
-        that they are part of, and a parameter whose gradient is identically 0 has none.
+        The run; as a program of single vectors it has the outputs ``f[t,i]`` (``f[t,i,k]`` with
+        several outputs) and the watched vectors ``h[l,t,i]`` and so on; i runs over the batch, then
+        over the queries. With one output, gradients ``dh`` are those of the output; with several,
+        of the loss. Contributions of updates are there from t = 1 on; their nodes come before the
+        nodes that they are part of, and a parameter whose gradient is identically 0 has none.
 
     Source: Hajjar, Chizat, Giraud, equations (2.4)-(2.6) with history.
     """
@@ -163,8 +201,7 @@ def unroll(
         groups.append(list(run.backward(batch, gradients, step)))
         if step < steps:
             run.update(batch, schedule, step, chi, number)
-    program = split_reports(out.finish(), groups, run.weights.closed)
-    return started_at_zero(program, template.zeros)
+    return Unrolled(out.finish(), tuple(groups), frozenset(run.weights.closed), template.zeros)
 
 
 def _courses(whole: _Differentiated, schedule: Schedule) -> Iterator[tuple[Ref, Course]]:

@@ -284,7 +284,7 @@ def test_what_is_not_linear_has_no_contribution(target: str) -> None:
 def test_what_a_parameter_is_multiplied_with_is_that_of_now() -> None:
     """f = E[x u] with x = u^2 + u: the contribution to this use of u is E[x_1 (u_1 - u_0)]."""
     template, schedule = hidden("f")
-    program = unroll(template, schedule)
+    program = unroll(template, schedule).cells
     inputs = draws(program, 5)
     found, (u,) = run(program, 5, inputs), inputs.values()
     moved = -((u**2 + u) + u * (2 * u + 1)) / 5

@@ -353,7 +353,7 @@ def test_a_matrix_between_dimensions_of_different_sizes_is_trained() -> None:
     )
     batches = (((1.0,),), ((-0.5,),), ((2.0,),))
     schedule = Schedule(batches, batches, (), (const(-1),), lambda mark, t: (1, as_ex(-1)))
-    unrolled = unroll(template, schedule)
+    unrolled = unroll(template, schedule).cells
     rng = np.random.default_rng(0)
     shapes = {"W": (2 * WIDTH, 3 * WIDTH), "v[0]": 3 * WIDTH, "u[0]": 2 * WIDTH, "r[0]": 3 * WIDTH}
     inputs = {name: rng.standard_normal(shape) for name, shape in shapes.items()}

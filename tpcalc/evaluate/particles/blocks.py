@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.engine.instructions import Gram, Panel, PanelTerm, ScalarMap, Starts
+from tpcalc.engine.instructions import Gram, Panel, PanelTerm, ScalarMap
+from tpcalc.engine.instructions import Starts as Drawn
 from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.particles.emit import INSTRUCTIONS, Reading, State
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
-from tpcalc.limit.graph import Expect, LRef, Start, Total
+from tpcalc.limit.graph import Expect, LRef, Start, Starts, Total
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Rename, Stack
 
@@ -64,7 +65,7 @@ class _Blocks:
         if dim is None:
             first = self.state.new_scalar(count)
         else:
-            first = [self.state.new_vector(dim) for _ in range(count)][0]
+            first, *_ = [self.state.new_vector(dim) for _ in range(count)]
         found = self.state.blocks[ref] = np.arange(first, first + count).reshape(shape)
         return found
 
@@ -91,17 +92,20 @@ def emit_blocks(state: State) -> None:
         _EMITTED(node, blocks, ref)
 
 
-def _start(node: Start, state: _Blocks, ref: LRef) -> None:
+def _starts(node: Start | Starts, state: _Blocks, ref: LRef, members: Sequence[int]) -> None:
     group = {own.name: own for own in state.state.graph.groups}[node.group]
-    members = range(group.size) if node.index is None else (node.index,)
     state.state.out.append(
-        Starts(
+        Drawn(
             group.dim,
             tuple(float(group.means[index]) for index in members),
             members_factor(group.cov, members, group.name),
             tuple(state.fresh(ref).ravel().tolist()),
         )
     )
+
+
+def _all_starts(node: Starts, state: _Blocks, ref: LRef) -> None:
+    _starts(node, state, ref, range(int(np.prod([*state.sizes(ref).values()]))))
 
 
 def _data(node: Data, state: _Blocks, ref: LRef) -> None:
@@ -202,10 +206,9 @@ def _matching(
         return 1.0
     own = np.indices([sizes[name] for name in rows]).reshape(len(rows), -1)
     other = np.indices([kept[name] for name in outs]).reshape(len(outs), -1)
-    same = [
-        own[rows.index(name)][:, None] == other[outs.index(name)][None, :] for name in shared
-    ]
-    return np.logical_and.reduce(same).astype(float)
+    same = [own[rows.index(name)][:, None] == other[outs.index(name)][None, :] for name in shared]
+    found: NDArray[np.float64] = np.logical_and.reduce(same).astype(float)
+    return found
 
 
 def _scalar_total(node: Total, state: _Blocks, ref: LRef) -> None:
@@ -225,7 +228,12 @@ def _scalar_total(node: Total, state: _Blocks, ref: LRef) -> None:
         for number, scalar, other, over in zip(
             node.numbers, node.scalars, node.vectors, node.over, strict=True
         ):
-            own = {name: n for r in (scalar, other) if r is not None for name, n in state.sizes(r).items()}
+            own = {
+                name: n
+                for r in (scalar, other)
+                if r is not None
+                for name, n in state.sizes(r).items()
+            }
             for inner in product(*(range(own[name]) for name in over)):
                 here = {**where, **dict(zip(over, inner, strict=True))}
                 factors = [const(number), part(other, here)]
@@ -242,8 +250,8 @@ def _expect(node: Expect, state: _Blocks, ref: LRef) -> None:
         if one and two and not one.keys() & two.keys():
             lefts, rights = state.registers(left), state.registers(right)
             first, count = state.state.new_scalar(lefts.size * rights.size), state.state.scalars
-            pair = (tuple(own.ravel().tolist()) for own in (lefts, rights))
-            state.state.out.append(Gram(*pair, first))
+            one_by_one = tuple(lefts.ravel().tolist()), tuple(rights.ravel().tolist())
+            state.state.out.append(Gram(*one_by_one, out=first))
             found = np.arange(first, count).reshape(*lefts.shape, *rights.shape)
             names = [*one, *two]
             moved = found.transpose([names.index(name) for name in state.sizes(ref)])
@@ -265,7 +273,8 @@ def _each(node: Any, state: _Blocks, ref: LRef) -> None:
 
 _EMITTED: Table[None] = Table(
     {
-        Start: _start,
+        Start: lambda node, state, ref: _starts(node, state, ref, (node.index,)),
+        Starts: _all_starts,
         Data: _data,
         Rename: _rename,
         Stack: _stack,

@@ -38,6 +38,7 @@ class Compiled:
         scalars: Result index of each scalar target.
         moments: Result indices (mean, second moment) of each vector target; None for one that is 0
             by symmetry.
+        cells: The names of the cells of each target, under which the results are.
         random: Result indices of scalars that stay random.
         denominators: Result indices of scalars that the program divides by.
         jumps: Result indices of scalars that are a jump of other scalars.
@@ -46,6 +47,7 @@ class Compiled:
     script: Script
     scalars: Mapping[str, int]
     moments: Mapping[str, tuple[int | None, int | None]]
+    cells: Mapping[str, tuple[str, ...]]
     random: frozenset[int]
     denominators: tuple[int, ...] = ()
     jumps: tuple[int, ...] = ()
@@ -93,17 +95,21 @@ def compile_graph(
     columns = _Columns()
     scalars: dict[str, int] = {}
     pairs: dict[str, tuple[int | None, int | None]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     for name, target in graph.targets:
         if target.node is None:
             continue
-        cells = _named(graph, name, target.node)
+        cells = names[name] = _named(graph, name, target.node)
         if graph.vector_dim[target.node] is None:
             for own, register in zip(cells, state.cells(target.node), strict=True):
                 scalars[own] = columns.add(register, target.node in random)
         elif moments:
             found = [list(_moments(state, target, fn, random)) for fn in (FIRST, SECOND)]
             for own, first, second in zip(cells, *found, strict=True):
-                pairs[own] = tuple(None if one is None else columns.add(*one) for one in (first, second))
+                mean, square = (
+                    None if one is None else columns.add(*one) for one in (first, second)
+                )
+                pairs[own] = mean, square
     denominators = columns.all(_cells(state, _divisors(graph) - random))
     jumps = columns.all(_cells(state, _jumps(graph) - random))
     wanted = {name: target.node for name, target in graph.targets}
@@ -125,13 +131,13 @@ def compile_graph(
             for register in state.cells(at)
         ),
     )
-    return Compiled(script, scalars, pairs, frozenset(columns.random), denominators, jumps)
+    return Compiled(script, scalars, pairs, names, frozenset(columns.random), denominators, jumps)
 
 
-def _named(graph: LimitGraph, name: str, ref: LRef) -> list[str]:
+def _named(graph: LimitGraph, name: str, ref: LRef) -> tuple[str, ...]:
     """The names of the cells of an output."""
     sizes = (range(size) for _, size in graph.axes[ref]) if graph.axes else ()
-    return [cell_name(name, cell) for cell in product(*sizes)]
+    return tuple(cell_name(name, cell) for cell in product(*sizes))
 
 
 def _cells(state: State, refs: Iterable[LRef]) -> list[int]:
@@ -204,7 +210,7 @@ def _emit_starts(state: State, names: Mapping[LRef, str]) -> None:
     members: dict[str, dict[LRef, int]] = {}
     for ref, node in enumerate(map(start_of, state.graph.nodes)):
         if node is not None:
-            members.setdefault(node.group, {})[ref] = node.index or 0
+            members.setdefault(node.group, {})[ref] = node.index
     for name, refs in members.items():
         group = groups[name]
         indices = list(refs.values())

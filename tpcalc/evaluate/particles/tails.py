@@ -12,10 +12,19 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, substitute, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
-from tpcalc.limit.graph import Expect, Fluctuation, LimitGraph, OuterExpect, Product, Start
+from tpcalc.limit.graph import (
+    Expect,
+    Fluctuation,
+    LimitGraph,
+    OuterExpect,
+    Product,
+    Start,
+    Starts,
+    Total,
+)
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import LinComb, Nonlin
+from tpcalc.program.nodes import LinComb, Nonlin, Rename, Stack
 
 __all__ = ["rarely_sampled", "sampled_degrees"]
 
@@ -130,9 +139,12 @@ def _outer(node: OuterExpect, own: _Owns, read: _Read) -> Degree:
 # The degree of a variable; scalars count as numbers, also those that stay random.
 _OWN: Table[Degree] = Table(
     {
-        Start: lambda node, own, read: ONE,
+        **dict.fromkeys((Start, Starts), lambda node, own, read: ONE),
         Product: _product_degree,
         LinComb: lambda node, own, read: largest_degree(own[v] for v in node.vectors),
+        Total: lambda node, own, read: largest_degree(own[v] for v in node.vectors),
+        Rename: lambda node, own, read: own[node.of],
+        Stack: lambda node, own, read: largest_degree(own[v] for v in node.of),
         Nonlin: _apply,
         OuterExpect: _outer,
     },

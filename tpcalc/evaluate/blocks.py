@@ -1,0 +1,99 @@
+"""The tests of what derivations on blocks claim: on samples of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from tpcalc.errors import TpcalcError
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, Draws, run_particles
+from tpcalc.limit.claims import Claim, Trial, Verdict
+from tpcalc.limit.context import Context
+from tpcalc.limit.derive import graph_of
+from tpcalc.limit.graph import Target
+
+__all__ = ["tested_on_samples"]
+
+BUDGET = Budget(samples=2**12, replicates=4)
+AWAY = 5  # standard errors that a number is away from where it must not be
+NEAR = 1e-9  # a coordinate that is closer to a point, as a part of the largest one, is there
+
+
+def tested_on_samples(seed: int) -> Trial:
+    """What tests the claims of a derivation on blocks.
+
+    Args:
+        seed: Of the draws.
+    """
+    return partial(_settle, seed=seed)
+
+
+def _settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
+    """Test claims on samples of all cells; what fails in one of them is refused.
+
+    Returns:
+        Whether a law is known better than by its form, so that the program is derived again.
+    """
+    record, again = context.record, False
+    left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
+    for claim in left:
+        if context.missing[claim.node]:
+            record.settle(claim, Verdict(None, "smaller terms decide it"))
+    left = [claim for claim in left if claim not in record.verdicts]
+    if not left:
+        return False
+    nodes = enumerate(claim.node for claim in left)
+    targets = tuple((str(place), Target(Fraction(0), node)) for place, node in nodes)
+    try:
+        graph = graph_of(context, targets)
+        names = [name for name, _ in targets]
+        vectors = [name for name, t in graph.targets if graph.vector_dim[t.node or 0] is not None]
+        compiled = compile_graph(graph, moments=False, collect=vectors)
+        draws = run_particles(compiled, BUDGET, seed)
+    except TpcalcError as error:
+        for claim in left:
+            record.settle(claim, Verdict(None, f"it cannot be sampled: {error.message}"))
+        return False
+    place = 0
+    for name, claim in zip(names, left, strict=True):
+        if name in vectors:
+            cells = compiled.cells[name]
+            found = _coordinates(claim, draws, place, len(cells))
+            place += len(cells)
+        else:
+            found = _numbers(claim, draws, [compiled.scalars[own] for own in compiled.cells[name]])
+        again = again or (claim.kind == "told" and bool(found.holds))
+        record.settle(claim, found)
+    return again
+
+
+def _coordinates(claim: Claim, draws: Draws, first: int, count: int) -> Verdict:
+    """Whether no coordinate of any cell is at a point."""
+    least = np.inf
+    for vectors in draws.vectors:
+        own = np.array(vectors[first : first + count])
+        scale = max(float(np.abs(own).max()), np.finfo(float).tiny)
+        for point in claim.points:
+            least = min(least, float(np.abs(own - point).min()) / scale)
+    if least <= NEAR:
+        return Verdict(None, f"on samples some coordinates are there ({least:.1e} away)")
+    return Verdict(True, "")
+
+
+def _numbers(claim: Claim, draws: Draws, columns: list[int]) -> Verdict:
+    """Whether the numbers of all cells are away from the points."""
+    own = draws.values[:, columns]
+    mean, error = own.mean(axis=0), own.std(axis=0, ddof=1) / np.sqrt(len(own))
+    for point in claim.points:
+        near = np.abs(mean - point) <= AWAY * error
+        if near.any():
+            cell = int(np.argmax(near))
+            return Verdict(None, f"a cell is {mean[cell]:.2g} ± {error[cell]:.1e}")
+    below = mean < 0
+    if claim.kind == "side" and below.any() != below.all():
+        return Verdict(None, "it is below the point in some cells and above it in others")
+    return Verdict(True, "", negative=bool(below.all()))
