@@ -35,7 +35,7 @@ from tpcalc.analyses.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.analyses.probe import Probe
 from tpcalc.errors import LimitError
 from tpcalc.functions import Expr, Par, Var
-from tpcalc.orders.coset import EVEN, Coset
+from tpcalc.orders.coset import ALL, EVEN, Coset
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Data,
@@ -350,7 +350,19 @@ def _applied(
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
-    raise Unbounded
+    """An average over columns is at most what is averaged; no symmetry of it is followed."""
+    if not node.forms:
+        raise Unbounded
+    bounds, size = state.bounds, state.bounds.size
+    forms: dict[Expr, Split] = {Var(form): ((), ()) for form in node.forms}
+    for row, col, form in zip(node.rows, node.cols, node.forms, strict=True):
+        product = bounds.product(state.total(values[row]), state.total(values[col]))
+        if product:
+            known, _ = forms[Var(form)]
+            forms[Var(form)] = bounds.sum(known, ((product[0][0], ALL),)), ()
+    x = size(state.total(values[node.vector]))
+    psi = size(bounds.function(node.fn.expr, forms)[0])
+    return _Value(None, () if x is None or psi is None else ((x + psi, ALL),))
 
 
 RULES: Rules[_Value, _State] = Rules(
