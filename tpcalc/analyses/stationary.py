@@ -18,6 +18,16 @@ are not 0. Take the nodes of step T + 1 in order: update T is made of roles of s
 summand has the bound of that of update T - 1, which the sum of step T already holds. So each sum
 has the same set of bounds, and each node the same value, as at step T. Induction over t.
 
+**Other optimizers.** A parameter after t steps is what decay leaves of its start, plus functions of
+its gradients. The text of the optimizer shows, for all t at once (``catalog/update_kinds``), that
+these are sums of gradients and bounded functions of them. A sum of gradients has one more summand
+at step t + 1 and other numbers, of which one that is 0 makes bounds smaller: it suffices that all
+gradients stand in the sums of the steps that are followed. An average of a bounded function times x
+is O(x) whatever the gradients are, and 0 if all of them or x are; its bound is a function of the
+set of bounds of its rows, columns and x, as that of a sum is, and no symmetry of it is claimed. So
+the induction goes on. What decay leaves is a sum of powers n^(k p), k <= t, p <= 0: the same set of
+parts but for smaller ones with the same coset, which the canonical form drops.
+
 **What is used.** Bounds are those of the exponent calculus: a product with a matrix keeps the order
 of each part, corrections have the order of the part they come from, an average of mean 0 by parity
 is smaller by n^(1/2). Data may have no zeros that later samples do not have: the run that is
