@@ -90,7 +90,7 @@ def test_rates_of_the_catalogue_are_decided_for_all_steps(param: str, optimizer:
     [
         ("m = b m + g\nw = w - lr m", True),
         ("w = w - lr sign(g + d)\nd = c\nc = g", True),
-        ("v = b v + g^2\nm = b m + g\nw = w - lr m / (sqrt(v) + 1)", True),
+        ("v = b v + g^2\nm = b m + g\nw = w - lr m / sqrt(v)", True),
         ("w = w - lr sign(g) abs(g)", False),  # of no kind that is followed
         ("w = w - lr sign(g) - lr decay w abs(t - 3)", True),
     ],

@@ -14,7 +14,7 @@ from typing import Unpack
 
 from tpcalc.analyses.contributions import Contributions
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
-from tpcalc.analyses.fused import parts_of_run
+from tpcalc.analyses.fused import parts_of_groups, parts_of_run
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import far_query, generic_data, same_targets
 from tpcalc.analyses.meant import meant_for
@@ -159,6 +159,7 @@ layer 3; without this the first updates would not vanish
             *(() if training.groups else _names_of(chosen, network)),
             *not_followed(network, run.probe.maps),
             *parts_of_run(network, run, sizes),
+            *parts_of_groups(training),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),

@@ -43,7 +43,7 @@ from typing import Any
 
 from tpcalc.analyses.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.analyses.probe import Probe
-from tpcalc.errors import LimitError
+from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.orders.coset import ALL, EVEN, Coset
 from tpcalc.program.base import references
@@ -59,10 +59,11 @@ from tpcalc.program.nodes import (
     Ref,
     Scale,
 )
+from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Later", "later"]
+__all__ = ["Later", "later", "sizes"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 
@@ -96,7 +97,7 @@ class _Value:
 class _State:
     """What the rules share."""
 
-    found: Probe
+    program: Program
     values: Mapping[str, Fraction]
     bounds: Bounds = field(default_factory=Bounds)
     fixed: dict[Node, Ref] = field(default_factory=dict)  # the first pass at the query
@@ -178,8 +179,8 @@ def later(
     """
     if found.steps < 2 or rates[0] != rates[1]:
         return None
-    state = _State(found, values)
-    _mark(state)
+    state = _State(found.program, values)
+    _mark(found, state)
     try:
         table = interpret(found.program, RULES, state)
     except Unbounded:
@@ -192,9 +193,42 @@ def later(
     return _summary(found, state, table)
 
 
-def _mark(state: _State) -> None:
+def sizes(program: Program) -> Mapping[str, Fraction]:
+    """Bounds on outputs that rest on no claim, as growth exponents; of those that have one.
+
+    Args:
+        program: A program of vectors whose powers of n are numbers.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     t.output("h", tp.n**-1 * (t.matrix("W") @ tp.relu(t.gaussian("g"))))
+        >>> sizes(layer)["h"]
+        Fraction(-1, 2)
+    """
+    state, values = _State(program, {}), list[_Value]()
+    lost: set[Ref | tuple[Ref, bool]] = set()  # also sides of matrices that a lost vector met
+    for ref, node in enumerate(program.nodes):
+        side = (node.matrix, not node.transpose) if isinstance(node, MatMul) else None
+        value = _Value(None, ())
+        if side in lost or not lost.isdisjoint(references(node)):
+            lost.add(ref)
+        else:
+            try:
+                value = RULES.rule(type(node), program.place(ref))(node, ref, values, state)
+            except (Unbounded, TpcalcError):
+                lost.add(ref)
+        if isinstance(node, MatMul) and node.vector in lost:
+            lost.add((node.matrix, node.transpose))
+        values.append(value)
+    found = {name: state.bounds.size(state.total(values[ref])) for name, ref in program.outputs}
+    kept = (name for name, ref in program.outputs if ref not in lost)
+    return {name: power for name in kept if (power := found[name]) is not None}
+
+
+def _mark(found: Probe, state: _State) -> None:
     """Find the nodes of the first pass at the query."""
-    found = state.found
     program = found.program
     names = [*found.f(0), *(name for own in found.at("x", 0).values() for name in own)]
     stack, seen = [program.ref(name) for name in names], set[Ref]()
@@ -266,7 +300,7 @@ def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value
         raise LimitError(
             f"the matrix {node.name!r} is orthogonal: that nothing moves any more is shown for "
             "independent entries only.",
-            where=state.found.program.place(ref),
+            where=state.program.place(ref),
             hint="tp.orders takes orthogonal matrices, step by step.",
         )
     return _Value(ref, ())  # it stands for itself

@@ -32,7 +32,7 @@ class _UnknownKindError(Exception):
 
 
 def is_lasting(lines: Sequence[tuple[str, ast.expr]], numbers: Mapping[str, bool]) -> bool:
-    """Whether w is at every step a sum of gradients, of bounded functions of them, and of its start.
+    """Whether w is always a sum of gradients, bounded functions of them, and its start.
 
     Args:
         lines: The names of the text with their formulas.
