@@ -61,7 +61,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret
-from tpcalc.program.views import lincomb_of
+from tpcalc.program.views import lincomb_of, matmul_of
 
 __all__ = ["Later", "later", "sizes"]
 
@@ -210,7 +210,8 @@ def sizes(program: Program) -> Mapping[str, Fraction]:
     state, values = _State(program, {}), list[_Value]()
     lost: set[Ref | tuple[Ref, bool]] = set()  # also sides of matrices that a lost vector met
     for ref, node in enumerate(program.nodes):
-        side = (node.matrix, not node.transpose) if isinstance(node, MatMul) else None
+        product = matmul_of(node)
+        side = product and (product.matrix, not product.transpose)
         value = _Value(None, ())
         if side in lost or not lost.isdisjoint(references(node)):
             lost.add(ref)
@@ -219,8 +220,8 @@ def sizes(program: Program) -> Mapping[str, Fraction]:
                 value = RULES.rule(type(node), program.place(ref))(node, ref, values, state)
             except (Unbounded, TpcalcError):
                 lost.add(ref)
-        if isinstance(node, MatMul) and node.vector in lost:
-            lost.add((node.matrix, node.transpose))
+        if product is not None and product.vector in lost:
+            lost.add((product.matrix, product.transpose))
         values.append(value)
     found = {name: state.bounds.size(state.total(values[ref])) for name, ref in program.outputs}
     kept = (name for name, ref in program.outputs if ref not in lost)
