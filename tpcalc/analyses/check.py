@@ -14,7 +14,7 @@ from typing import Unpack
 
 from tpcalc.analyses.contributions import Contributions
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
-from tpcalc.analyses.fused import parts_of_run
+from tpcalc.analyses.fused import parts_of_groups, parts_of_run
 from tpcalc.analyses.gauge import known_as
 from tpcalc.analyses.generic import far_query, generic_data, same_targets
 from tpcalc.analyses.meant import meant_for
@@ -28,9 +28,13 @@ from tpcalc.analyses.watched import watched
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.errors import UsageError
+from tpcalc.functions import Var
+from tpcalc.functions.expr import walk
 from tpcalc.limit.scales import symbols
 from tpcalc.networks.network import Architecture
+from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import joined
+from tpcalc.program.marks import Mark
 from tpcalc.results import OrderRow, Samples, Verdict, checks
 from tpcalc.results.provenance import provenance
 
@@ -39,6 +43,7 @@ __all__ = ["check"]
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"
+FACTOR = Fraction(89, 144)  # of rates, where it does not matter: no decay that is met ends with it
 GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 GENERIC = "the data are generic: no two inputs are orthogonal"
@@ -154,6 +159,7 @@ layer 3; without this the first updates would not vanish
             *(() if training.groups else _names_of(chosen, network)),
             *not_followed(network, run.probe.maps),
             *parts_of_run(network, run, sizes),
+            *parts_of_groups(training),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
             *((SAME_RATES,) if bound and exploded is None else ()),
             *(f"{name}: {why}" for name, why in used if "particles" in why),
@@ -171,20 +177,23 @@ def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fractio
     """Whether the verdict is known for all steps."""
     if decided.verdict == "unstable":  # what has exploded stays so
         return True
-    optimizers = {training.optimizer_of(mark).is_plain for mark in training.network.marks}
-    if decided.verdict == "undecided" or optimizers != {True}:
-        return False  # bounds for all steps are those of w - lr g
-    hidden, tokens = training.network.hidden, training.network.tokens
-    rows = [training.parameterization.exponents(hidden, step) for step in range(RATES)]
-    rates = [(row.c, row.bias_c) for row in rows]
+    marks, tokens = training.network.marks, training.network.tokens
+    optimizers = [training.optimizer_of(mark) for mark in marks]
+    if decided.verdict == "undecided" or not all(each.is_lasting for each in optimizers):
+        return False
+    every = training.replace(steps=RATES, lr=FACTOR, schedule=None)
+    rates = [tuple(every.rate(mark, step)[1] for mark in marks) for step in range(RATES)]
+    kept = [row.kept for row in every.tables[:RATES]]
     data = generic_data(training)
     for length in LENGTHS:
         later_rows = range(length - 1, RATES)
-        if any((rates[t], rows[t].kept) != (rates[length], rows[length].kept) for t in later_rows):
+        if any((rates[t], kept[t]) != (rates[length], kept[length]) for t in later_rows):
             continue
         samples = same_targets(data, (length + 1) * training.batch, tokens)
         # Factors in front of rates are left out: a bound does not feel them.
-        longer = training.replace(data=samples, steps=length, lr=Fraction(1), schedule=None)
+        longer = training.replace(data=samples, steps=length, lr=FACTOR, schedule=None)
+        if not all(_is_typical(longer, mark, point) for mark in marks):
+            return False
         run = probe(longer, query=far_query(samples), watch=("h", "x", "dh", "dx"))
         if any(role != "readout" and label not in run.features for label, role in run.maps.items()):
             return False  # bounds repeat where the vectors that updates are made of are among them
@@ -192,6 +201,28 @@ def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fractio
         if bound is not None:
             return _agrees(decided.verdict, bound)
     return False
+
+
+def _is_typical(run: Training, mark: Mark, point: Mapping[str, Fraction]) -> bool:
+    """Whether the path of a parameter at the steps of a run shows all that it has at later ones.
+
+    Every gradient so far stands in it, and what decay leaves of the start does not grow, and is
+    neither 0 nor all of it by accident.
+    """
+    path, zero = run.path(mark), as_ex(0)
+    rates = [run.rate(mark, step) for step in range(run.steps)]
+    if path is None or not rates[0][0]:
+        return True
+    found = [path(rates[: step + 1]) for step in range(run.steps)]
+    first = dict(found[0].start).get(zero)
+    for step, now in enumerate(found):
+        used = {part.index for _, psi in now.moves for part in walk(psi) if isinstance(part, Var)}
+        powers = dict(now.start)
+        if used != set(range(step + 1)) or any(power.at(point) > 0 for power in powers):
+            return False
+        if (powers.get(zero) != 1) if first == 1 else (powers.get(zero, 0) in (0, 1)):
+            return False
+    return True
 
 
 def _agrees(verdict: str, bound: Later) -> bool:

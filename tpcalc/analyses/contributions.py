@@ -218,6 +218,11 @@ class Contributions:
                 word = "it is critical" if exact else "it is critical or dominant"
             else:
                 word = "it is negligible" if exact else "which is larger is not known"
+            if exact and sign > 0:
+                beside = gradient.n + self.training.parameterization.stored(
+                    mark, self.training.tables[0]
+                )
+                word += f", unless it is a number times n^({beside}) or smaller"
             how = "" if exact else "at most "
             return f"{word} (eps {power(eps)}, gradients {how}{power(gradient.n)})"
         return "they are 0 at all steps that are followed"

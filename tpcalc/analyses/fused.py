@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from tpcalc.analyses.rates import Rates
 from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.analyses.watched import Run
+from tpcalc.catalog.training import Training
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex
 
-__all__ = ["parts_of_rates", "parts_of_run"]
+__all__ = ["parts_of_groups", "parts_of_rates", "parts_of_run"]
 
 BOTH = "no rate of this parameter is right for both parts: split it, or change the init of one"
 ALL = "no rate of this parameter is right for all parts: split it, or change the init of some"
+APART = "groups give its parts settings of their own, which one parameter cannot have: split it"
 WHAT = {"dW_x": "", "dB": "the bias of "}
 
 
@@ -62,6 +64,16 @@ def parts_of_rates(network: Architecture, rates: Rates) -> Iterator[str]:
                 yield f"{of}{whole}: step {step} asks for {said}: " + (
                     BOTH if len(found) == 2 else ALL
                 )
+
+
+def parts_of_groups(training: Training) -> Iterator[str]:
+    """Where groups set what parts of one parameter share."""
+    for whole, labels in _wholes(training.network).items():
+        marks = (mark for mark in training.network.marks if mark.label in labels)
+        owns = [(mark.bias, training.own(mark)) for mark in marks]
+        for bias, of in ((False, WHAT["dW_x"]), (True, WHAT["dB"])):
+            if len({own for kind, own in owns if kind == bias}) > 1:
+                yield f"{of}{whole}: {APART}"
 
 
 def _wholes(network: Architecture) -> Mapping[str, Sequence[str]]:

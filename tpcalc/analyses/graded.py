@@ -16,6 +16,7 @@ from fractions import Fraction
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, walk
+from tpcalc.functions.reciprocal import Quotient, quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
 
@@ -162,17 +163,38 @@ class Bounds:
             parts = [self.function(term, arguments) for term in expr.terms]
             return self.sum(*(v for v, _ in parts)), self.sum(*(c for _, c in parts))
         if isinstance(expr, Mul):
-            return self._multiplied([self.function(f, arguments) for f in expr.factors])
+            found, factors = quotient(expr), expr.factors
+            bounded = [] if found is None else [self._ratio(found, arguments)]
+            factors = factors if found is None else found.others
+            return self._multiplied([*bounded, *(self.function(f, arguments) for f in factors)])
         if isinstance(expr, Pow):
             if expr.exponent.denominator != 1 or expr.exponent < 1:
                 raise Unbounded
             return self._multiplied([self.function(expr.base, arguments)] * int(expr.exponent))
         assert isinstance(expr, Call)
         value, change = self.function(expr.arg, arguments)
+        degree = expr.atom.facts.homogeneity
+        if degree is not None and _number(degree) < 0:
+            raise Unbounded  # its argument may be near 0
         for bound in (value, change):
-            if bound and bound[0][0] > 0:
+            if bound and bound[0][0] > 0 and degree != 0:
                 raise Unbounded
         return self._value(expr, value), self._change(expr, value, change)
+
+    def _ratio(self, found: Quotient, arguments: Mapping[Expr, Split]) -> Split:
+        """A sum over the root of squares: bounded, and odd in all of its arguments together."""
+        parts = [self.function(root, arguments) for root, _, _ in found.parts]
+        value = self.sum(*(value for value, _ in parts))
+        moved = self.sum(*(change for _, change in parts))
+
+        def bound(inner: Bound) -> Bound:
+            if not inner:
+                return ()
+            # Beside what is added to the root it is no larger than what is above.
+            power = ZERO if found.shift == const(0) else min(ZERO, inner[0][0])
+            return ((power, self.hull(inner)),)
+
+        return bound(value), bound(self.sum(value, moved)) if moved else ()
 
     def _multiplied(self, factors: list[Split]) -> Split:
         value, change = factors[0]

@@ -310,10 +310,15 @@ class Run:
                 "the training run holds a quantity of which only a bound is known.",
                 hint="Ask for fewer steps.",
             )
+        unknown = by_symbol[stuck.symbol]
+        fewer = (
+            f" Ask for steps={unknown.step}, whose rates are solved for." if unknown.step else ""
+        )
         raise _unsolved(
-            by_symbol[stuck.symbol],
+            unknown,
             _bounded(stuck.bound),
-            "It may not contribute at all: its leading terms cancel or are 0 by symmetry.",
+            "It may not contribute at all: its leading terms cancel or are 0 by symmetry."
+            f"{fewer} At rates that are given, tp.check says what is known.",
         )
 
 

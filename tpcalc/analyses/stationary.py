@@ -18,6 +18,16 @@ are not 0. Take the nodes of step T + 1 in order: update T is made of roles of s
 summand has the bound of that of update T - 1, which the sum of step T already holds. So each sum
 has the same set of bounds, and each node the same value, as at step T. Induction over t.
 
+**Other optimizers.** A parameter after t steps is what decay leaves of its start, plus functions of
+its gradients. The text of the optimizer shows, for all t at once (``catalog/update_kinds``), that
+these are sums of gradients and bounded functions of them. A sum of gradients has one more summand
+at step t + 1 and other numbers, of which one that is 0 makes bounds smaller: it suffices that all
+gradients stand in the sums of the steps that are followed. An average of a bounded function times x
+is O(x) whatever the gradients are, and 0 if all of them or x are; its bound is a function of the
+set of bounds of its rows, columns and x, as that of a sum is, and no symmetry of it is claimed. So
+the induction goes on. What decay leaves is a sum of powers n^(k p), k <= t, p <= 0: the same set of
+parts but for smaller ones with the same coset, which the canonical form drops.
+
 **What is used.** Bounds are those of the exponent calculus: a product with a matrix keeps the order
 of each part, corrections have the order of the part they come from, an average of mean 0 by parity
 is smaller by n^(1/2). Data may have no zeros that later samples do not have: the run that is
@@ -33,9 +43,9 @@ from typing import Any
 
 from tpcalc.analyses.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.analyses.probe import Probe
-from tpcalc.errors import LimitError
+from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.functions import Expr, Par, Var
-from tpcalc.orders.coset import EVEN, Coset
+from tpcalc.orders.coset import ALL, EVEN, Coset
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Data,
@@ -49,10 +59,11 @@ from tpcalc.program.nodes import (
     Ref,
     Scale,
 )
+from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret
-from tpcalc.program.views import lincomb_of
+from tpcalc.program.views import lincomb_of, matmul_of
 
-__all__ = ["Later", "later"]
+__all__ = ["Later", "later", "sizes"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 
@@ -86,7 +97,7 @@ class _Value:
 class _State:
     """What the rules share."""
 
-    found: Probe
+    program: Program
     values: Mapping[str, Fraction]
     bounds: Bounds = field(default_factory=Bounds)
     fixed: dict[Node, Ref] = field(default_factory=dict)  # the first pass at the query
@@ -168,8 +179,8 @@ def later(
     """
     if found.steps < 2 or rates[0] != rates[1]:
         return None
-    state = _State(found, values)
-    _mark(state)
+    state = _State(found.program, values)
+    _mark(found, state)
     try:
         table = interpret(found.program, RULES, state)
     except Unbounded:
@@ -182,9 +193,43 @@ def later(
     return _summary(found, state, table)
 
 
-def _mark(state: _State) -> None:
+def sizes(program: Program) -> Mapping[str, Fraction]:
+    """Bounds on outputs that rest on no claim, as growth exponents; of those that have one.
+
+    Args:
+        program: A program of vectors whose powers of n are numbers.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     t.output("h", tp.n**-1 * (t.matrix("W") @ tp.relu(t.gaussian("g"))))
+        >>> sizes(layer)["h"]
+        Fraction(-1, 2)
+    """
+    state, values = _State(program, {}), list[_Value]()
+    lost: set[Ref | tuple[Ref, bool]] = set()  # also sides of matrices that a lost vector met
+    for ref, node in enumerate(program.nodes):
+        product = matmul_of(node)
+        side = product and (product.matrix, not product.transpose)
+        value = _Value(None, ())
+        if side in lost or not lost.isdisjoint(references(node)):
+            lost.add(ref)
+        else:
+            try:
+                value = RULES.rule(type(node), program.place(ref))(node, ref, values, state)
+            except (Unbounded, TpcalcError):
+                lost.add(ref)
+        if product is not None and product.vector in lost:
+            lost.add((product.matrix, product.transpose))
+        values.append(value)
+    found = {name: state.bounds.size(state.total(values[ref])) for name, ref in program.outputs}
+    kept = (name for name, ref in program.outputs if ref not in lost)
+    return {name: power for name in kept if (power := found[name]) is not None}
+
+
+def _mark(found: Probe, state: _State) -> None:
     """Find the nodes of the first pass at the query."""
-    found = state.found
     program = found.program
     names = [*found.f(0), *(name for own in found.at("x", 0).values() for name in own)]
     stack, seen = [program.ref(name) for name in names], set[Ref]()
@@ -256,7 +301,7 @@ def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value
         raise LimitError(
             f"the matrix {node.name!r} is orthogonal: that nothing moves any more is shown for "
             "independent entries only.",
-            where=state.found.program.place(ref),
+            where=state.program.place(ref),
             hint="tp.orders takes orthogonal matrices, step by step.",
         )
     return _Value(ref, ())  # it stands for itself
@@ -350,7 +395,19 @@ def _applied(
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
-    raise Unbounded
+    """An average over columns is at most what is averaged; no symmetry of it is followed."""
+    if not node.forms:
+        raise Unbounded
+    bounds, size = state.bounds, state.bounds.size
+    forms: dict[Expr, Split] = {Var(form): ((), ()) for form in node.forms}
+    for row, col, form in zip(node.rows, node.cols, node.forms, strict=True):
+        product = bounds.product(state.total(values[row]), state.total(values[col]))
+        if product:
+            known, _ = forms[Var(form)]
+            forms[Var(form)] = bounds.sum(known, ((product[0][0], ALL),)), ()
+    x = size(state.total(values[node.vector]))
+    psi = size(bounds.function(node.fn.expr, forms)[0])
+    return _Value(None, () if x is None or psi is None else ((x + psi, ALL),))
 
 
 RULES: Rules[_Value, _State] = Rules(

@@ -20,6 +20,7 @@ from tpcalc.catalog.optimizer_text import (
     broken,
     number_of,
 )
+from tpcalc.catalog.update_kinds import is_lasting
 from tpcalc.catalog.values import exact, root
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
@@ -159,6 +160,12 @@ class Optimizer:
     @staticmethod
     def _keeps(path: Path) -> bool:
         return path.start == ((ZERO, Fraction(1)),)
+
+    @cached_property
+    def is_lasting(self) -> bool:
+        """Whether updates are sums of gradients, or bounded functions of them, at every step."""
+        numbers = {name: value != 0 for name, (value, _) in self.settings.items()}
+        return is_lasting(self._lines, {**numbers, "lr": True, "t": True})
 
     @cached_property
     def has_units(self) -> bool:

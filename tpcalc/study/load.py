@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tpcalc.catalog.optimizers import FILES
 from tpcalc.catalog.parameterizations import Parameterization, lookup
 from tpcalc.errors import TpcalcError
 from tpcalc.networks.network import Architecture
@@ -28,7 +29,7 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
     """Read a study file.
 
     Args:
-        path: A TOML file with the sections of ``Study``. Data files are looked for beside it.
+        path: A TOML file with the sections of ``Study``. Other files are looked for beside it.
         flags: Values that replace those of the file.
 
     Returns:
@@ -51,6 +52,11 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
             value = training.get(key)
             if isinstance(value, str) and not (key == "data" and value == "digits"):
                 training[key] = str(path.parent / value)
+        groups = training.get("groups")
+        for own in (training, *(groups.values() if isinstance(groups, dict) else ())):
+            chosen = own.get("optimizer") if isinstance(own, dict) else None
+            if isinstance(chosen, str) and chosen.strip().endswith(FILES):
+                own["optimizer"] = str(path.parent / chosen.strip())
     return study_of(sections, flags, where=str(path))
 
 

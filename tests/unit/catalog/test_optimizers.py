@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tpcalc as tp
 from tpcalc.catalog.optimizers import REGISTRY, Optimizer, lookup
-from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.orders import as_ex
 from tpcalc.sources import Source
 
@@ -151,3 +152,72 @@ def test_a_file_without_a_head(tmp_path: Path) -> None:
     path.write_text("slow\nw = w - lr g")
     with pytest.raises(StudyError, match=r"bad\.opt: the first line is 'slow'.*Write 'optimizer"):
         lookup(str(path))
+
+
+def test_gates_that_cannot_be_told_leave_a_bound() -> None:
+    """Lion with decay from the second step on: never unbounded, never called exact there."""
+    run = trained("lion(decay=0.1)", steps=2, lr=0.1, watch=("h", "x", "dh"))
+    found = tp.orders(run)
+    sizes = {name: found[name] for name, _ in run.outputs}
+    coarse = {name: order for name, order in sizes.items() if "sizes alone" in order.reason}
+    assert coarse and all(order.status == "upper" for order in coarse.values())
+    assert all(order.n is not None for order in sizes.values())
+    expected = {"f": 0, "h": 0, "x": 0, "d": -1}
+    for name, order in coarse.items():
+        assert order.n == as_ex(expected[name[0]]), name
+
+
+def test_bounds_from_sizes_alone_against_networks() -> None:
+    """They grow no faster than the bound says, within 5 standard errors of a fit over widths."""
+    run = trained("lion(decay=0.1)", steps=2, lr=0.1, watch=("x",))
+    found, widths = tp.orders(run), (64, 128, 256, 512)
+    values = {
+        (row.name, row.width): np.asarray(row.values)
+        for row in tp.simulate(run, widths, seeds=16, backend="dense").rows
+    }
+    name = "x[2,2,0]"
+    assert found[name].n == as_ex(0) and found[name].status == "upper"
+    sizes = [values[name, n] for n in widths]  # means of squares
+    logs, x = [np.log(np.mean(y)) for y in sizes], np.log(widths) - np.mean(np.log(widths))
+    errors = np.array([np.std(y) / np.mean(y) / 4 for y in sizes])
+    slope, error = float(x @ logs / (x @ x)), float(np.sqrt(x**2 @ errors**2) / (x @ x))
+    assert slope < 5 * error
+
+
+def test_eps_of_every_layer_is_decided() -> None:
+    eps = {"input": "0.1 n^-1", "hidden": "0.1 n^(-3/2)", "readout": "0.1 n^-1"}
+    groups = {role: {"eps": value} for role, value in eps.items()}
+    net = tp.MLP(3, "relu", bias="all")
+    found = tp.check(net, "mup", optimizer="adam", lr=0.1, groups=groups, steps=2)
+    assert (found.verdict, found.valid_for) == ("feature-learning", "all t")
+
+
+def test_an_eps_that_rules_names_its_power() -> None:
+    found = tp.check(tp.MLP(2, "relu"), "mup", optimizer="adam(eps=1)", lr=0.1, steps=1)
+    (note,) = (note for note in found.notes if note.startswith("eps beside") and "w[1]" in note)
+    assert "it is dominant" in note and "unless it is a number times n^(-1) or smaller" in note
+
+
+def test_groups_on_parts_of_a_fused_parameter_are_noted() -> None:
+    class Gated(tp.Network):
+        def __init__(self, t: Any) -> None:
+            self.enter = t.linear(t.n, "in")
+            self.w = t.fused({"a": (t.n, t.n), "b": (t.n, t.n)})
+            self.read = t.linear(t.outputs, t.n)
+
+        def forward(self, x: Any) -> Any:
+            h = tp.tanh(self.enter(x))
+            return self.read(tp.tanh(self.w["a"](h)) + tp.tanh(self.w["b"](h)))
+
+    settings: Any = {"steps": 1, "verify": False}
+    plain = tp.check(Gated, "mup", groups={"w.*": {"lr": 2}}, **settings)
+    assert not any("settings of their own" in note for note in plain.notes)
+    torn = tp.check(Gated, "mup", groups={"w.a": {"lr": 2}}, **settings)
+    assert any(n.startswith("w: groups") and "settings of their own" in n for n in torn.notes)
+
+
+def test_rates_that_are_not_known_say_which_are() -> None:
+    net = tp.MLP(2, "relu", bias="all")
+    with pytest.raises(ScaleError, match=r"layer 1 at step 1.*Ask for steps=1, whose rates"):
+        tp.solve(net, "standard", optimizer="adam", multipliers=True, steps=2)
+    assert tp.solve(net, "standard", optimizer="adam", multipliers=True, steps=1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tpcalc.catalog.optimizers import lookup
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.study import Flag, Study, load, study_of
 
@@ -89,6 +90,17 @@ def test_data_files_lie_beside_the_study(tmp_path: Path) -> None:
     assert study.training.data == str(tmp_path / "a.csv")
     assert study.training.query == str(tmp_path / "b.csv")
     assert load(written(tmp_path, '[training]\ndata = "digits"\n')).training.data == "digits"
+
+
+def test_optimizers_lie_beside_the_study(tmp_path: Path) -> None:
+    (tmp_path / "slow.opt").write_text("optimizer slow(b=1/2)\nm = b m + g\nw = w - lr sign(m)")
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[training]\noptimizer = "slow.opt"\n[training.groups.hidden]\noptimizer = "slow.opt"'
+    )
+    training = load(path).training
+    assert training.optimizer == training.groups["hidden"]["optimizer"]
+    assert lookup(training.optimizer).name == "slow"
 
 
 def test_flags_come_before_the_file_and_paths_of_flags_are_as_typed(tmp_path: Path) -> None:

@@ -10,21 +10,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tpcalc.analyses.verdict.sizes import Known, Order, Question, after, known
+from tpcalc.analyses.stationary import sizes
+from tpcalc.analyses.verdict.sizes import LOST, Known, Order, Question, after, known
 from tpcalc.errors import ScaleError
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
-from tpcalc.limit.scales import Scales, scales
-from tpcalc.orders import Ex
+from tpcalc.limit.scales import Scales, scales, symbols
+from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Power, Region, joined
 from tpcalc.program.program import Program
 
 __all__ = ["DEPTHS", "Answer", "Ledger", "Trials", "particle_tests"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
+COARSE = "a bound from sizes alone"
 ROUNDS = 12  # derivations at one depth in which atoms may still be found
 
 
@@ -105,6 +107,7 @@ class Ledger:
     _level: dict[str, int] = field(default_factory=dict)  # the last depth that was derived
     _run: dict[str, Scales] = field(default_factory=dict)  # what the knowledge of a name is from
     _assumed: dict[str, Known] = field(default_factory=dict)
+    _sizes: Mapping[str, Fraction] | None = None  # bounds that rest on no claim
 
     @staticmethod
     def of(
@@ -255,7 +258,18 @@ class Ledger:
             if before is not None and entry.order.n is None and not entry.order.zero:
                 self.found[name] = replace(before, more=entry.more)  # its bound still holds
             else:
-                self.found[name], self._run[name] = entry, run
+                self.found[name], self._run[name] = self._bounded(name, entry), run
+
+    def _bounded(self, name: str, entry: Known) -> Known:
+        """What is known, with a bound that rests on no claim where there is none."""
+        if entry.order.n is not None or entry.order.zero or symbols(self.program):
+            return entry
+        if self._sizes is None:
+            self._sizes = sizes(self.program)
+        if name not in self._sizes:
+            return entry
+        reason = f"{COARSE}: {entry.order.reason.removeprefix(LOST)}"
+        return replace(entry, order=Order(as_ex(self._sizes[name]), "upper", reason))
 
     def _deepen(self, names: Iterable[str]) -> bool:
         """One depth more for what is open; False if none is left."""

@@ -19,6 +19,7 @@ from tpcalc.orders.chamber import Power
 __all__ = ["RANDOM", "Known", "Order", "Question", "Sign", "grows", "known", "power", "stays"]
 
 FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
+LOST = "no bound is known: "
 NOT_ZERO = "the leading coefficient is not 0"
 RANDOM = "the leading coefficient is random, and not 0"
 ASSUMED = "the leading coefficient is assumed to be different from 0; it was not tested"
@@ -136,7 +137,7 @@ def known(run: Scales, name: str) -> Known:
     record = run.context.record
     fault = record.fault(run.claims([name])) if record.is_broken else ""
     if fault:
-        return Known(Order(None, "upper", f"no bound is known: {fault}"), more=True)
+        return Known(Order(None, "upper", f"{LOST}{fault}"), more=True)
     return _known(size)
 
 

@@ -10,7 +10,7 @@ from tpcalc.catalog.registry import Registry, discover
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.sources import Source
 
-__all__ = ["REGISTRY", "Optimizer", "lookup"]
+__all__ = ["FILES", "REGISTRY", "Optimizer", "lookup"]
 
 REGISTRY: Registry[Optimizer] = discover(__name__, "optimizer", Optimizer)
 
