@@ -258,8 +258,8 @@ class Training:
             StudyError: Data with another number of targets than the network has outputs, or
                 vectors to watch that there are not.
         """
-        run = self.unrolled
-        blocks = run.blocks if cells_of(run.written) > MANY else None
+        run, several = self.unrolled, max(self.batch, len(self.queries)) > 1
+        blocks = run.blocks if several and cells_of(run.written) > MANY else None
         return run.cells if blocks is None else blocks
 
     @cached_property

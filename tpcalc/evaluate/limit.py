@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,29 +14,21 @@ from numpy.typing import NDArray
 
 from tpcalc.dsl import filled
 from tpcalc.dsl.elementwise import expression
-from tpcalc.errors import EvaluationError, LimitError, UnknownName, UsageError
-from tpcalc.evaluate.blocks import tested_on_samples
+from tpcalc.errors import UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
-from tpcalc.evaluate.closure.chance import random_nodes
-from tpcalc.evaluate.given import conditioned, fixed
-from tpcalc.evaluate.growing import GROWING, explosion, rescaled_growth
+from tpcalc.evaluate.given import conditioned
+from tpcalc.evaluate.growing import GROWING, explosion
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
-from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.wanted import Asked, covered, matching, rows
 from tpcalc.functions import Expr, Fn, Var
-from tpcalc.limit.axes import NeedsCells
-from tpcalc.limit.derive import Cover
-from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
+from tpcalc.limit.graph import LimitGraph
 from tpcalc.orders import as_ex
-from tpcalc.passes.size import MANY, cells_of
-from tpcalc.passes.split import split
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, Moment, Scale
-from tpcalc.program.program import Builder, Program, prune
+from tpcalc.program.program import Builder, Program
 from tpcalc.results import (
     Estimate,
     Formula,
@@ -296,24 +286,6 @@ def _power(n_power: str) -> str:
     return "" if n_power == "0" else f"n^({n_power}) * "
 
 
-def _fits(name: str, pattern: str) -> bool:
-    # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
-    return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
-
-
-def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """Names that match one of the patterns (``"f*"``, ``"h[2,*"``, or exact names)."""
-    if wanted is None:
-        return list(names)
-    out: list[str] = []
-    for pattern in checks.names(wanted, "outputs"):
-        found = [name for name in names if _fits(name, pattern)]
-        if not found:
-            raise UnknownName("output", pattern, names)
-        out.extend(found)
-    return out
-
-
 def limit(
     program: Program,
     *,
@@ -383,22 +355,15 @@ def limit(
     source = filled(program)
     seed = checks.whole(seed, "seed", least=0)
     checks.called(progress, "progress")
-    cells = cells_of(source)
-    if cells <= MANY or given:
-        source = _split(source, cells, "values are given" if given else "")
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
     if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
-    try:
-        asked, program, cover = _covered(source, outputs, given or {}, values, rescale, seed)
-    except NeedsCells as reason:
-        source = _split(source, cells, str(reason))
-        asked, program, cover = _covered(source, outputs, given or {}, values, rescale, seed)
+    derived = covered(source, Asked(outputs, given or {}, values, rescale, seed))
+    program, cover, graph = derived.program, derived.cover, derived.cover.graph
     names = [name for name, _ in program.outputs]
-    graph, lost = _with_means(cover)
-    for name, number in asked.items():
+    for name, number in derived.given.items():
         graph = conditioned(graph, name, number)
     budget = Budget(
         2**14 if samples is None else samples,
@@ -410,13 +375,13 @@ def limit(
         memory_limit,
     )
     found = numbers(graph, method, budget, seed, progress, replicates=replicates)
-    uncovered = _ordered(names, (*cover.uncovered, *lost, *_failures(program, found)))
+    uncovered = _ordered(names, (*cover.uncovered, *derived.lost, *_failures(program, found)))
     if len(uncovered) == len(names):
         raise uncovered[0].error
     printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
-    for name, target, cell, at in _rows(program, graph):
+    for name, target, cell, at in rows(derived, outputs):
         power = str(target.power)
         if name in found.failed:
             continue
@@ -449,77 +414,6 @@ def limit(
     return Limit(program, graph, found.budget, table, values, method, given)
 
 
-def _split(source: Program, cells: int, reason: str) -> Program:
-    """The program with a node for each cell.
-
-    Raises:
-        LimitError: That would be too many.
-    """
-    if cells > MOST:
-        raise LimitError(
-            f"the program has about {cells} cells, and the limit of its blocks is not derived: "
-            f"{reason}.",
-            hint="Take fewer samples in a step, or fewer steps.",
-        )
-    return split(source)
-
-
-def _covered(
-    source: Program,
-    outputs: Sequence[str] | None,
-    given: Mapping[str, float],
-    values: Mapping[str, Fraction] | None,
-    rescale: bool | str | Sequence[str],
-    seed: int,
-) -> tuple[dict[str, float], Program, Cover]:
-    """Given values of outputs, the program of the outputs that are wanted, and its derivation."""
-    program, asked = fixed(_selected(source, outputs), source, given)
-    if values is not None:
-        values = {name: value for name, value in values.items() if name in program.symbols}
-    names = [name for name, _ in program.outputs]
-    growing = rescale == GROWING
-    rescaled = [] if growing or isinstance(rescale, str) else _matching(names, rescale)
-    trial = tested_on_samples(seed) if program.has_blocks else tested(seed)
-    cover = derived(program, values, rescaled, trial)
-    if growing:
-        cover = rescaled_growth(program, values, cover, trial)
-    return asked, program, cover
-
-
-def _rows(program: Program, graph: LimitGraph) -> Iterator[tuple[str, Target, str, str]]:
-    """For each cell of each output its name, its target, that of the cell, and of its numbers.
-
-    A coefficient need not have all axes of what it is of.
-    """
-    for name, target in graph.targets:
-        axes = program.types[program.ref(name)].axes
-        held = graph.axes[target.node] if graph.axes and target.node is not None else ()
-        for cell in product(*(range(size) for _, size in axes)):
-            where = dict(zip(dict(axes), cell, strict=True))
-            at = name if target.node is None else cell_name(name, [where[own] for own, _ in held])
-            yield name, target, cell_name(name, cell), at
-
-
-def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:
-    """The graph without the random outputs that have no mean, and these."""
-    drawn = random_nodes(cover.graph) if cover.meanless else frozenset()
-    targets = dict(cover.graph.targets)
-    lost = tuple(
-        row
-        for row in cover.meanless
-        if row.name in targets and any(ref in drawn for ref in _numbers(targets[row.name]))
-    )
-    gone = {row.name for row in lost}
-    return restricted(cover.graph, targets.keys() - gone) if gone else cover.graph, lost
-
-
-def _numbers(target: Target) -> tuple[LRef, ...]:
-    """The scalars that are given of a target: both moments of a vector."""
-    if target.moments is None:
-        return target.refs
-    return tuple(ref for ref in target.moments if ref is not None)
-
-
 def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:
     """What could not be evaluated."""
     for name, failure in found.failed.items():
@@ -536,26 +430,9 @@ def _ordered(names: Sequence[str], rows: Sequence[NotCovered]) -> tuple[NotCover
     return tuple(sorted(rows, key=lambda row: place[row.name]))
 
 
-def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
-    if not program.outputs:
-        raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
-    if outputs is None:
-        return program
-    names = set(select([name for name, _ in program.outputs], outputs))
-    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
-    return prune(replace(program, outputs=kept))
-
-
 def _formulas(graph: LimitGraph, wanted: bool | Sequence[str]) -> dict[str, Formula]:
     if graph.has_blocks:
         return {}
     if isinstance(wanted, bool):
         return express(graph) if wanted else {}
-    return express(graph, _matching([name for name, _ in graph.targets], wanted))
-
-
-def _matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
-    """The names that are wanted: all, none, or those that fit a pattern."""
-    if isinstance(wanted, bool):
-        return list(names) if wanted else []
-    return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
+    return express(graph, matching([name for name, _ in graph.targets], wanted))

@@ -11,7 +11,7 @@ from tpcalc.program.types import Ref
 
 __all__ = ["MANY", "cells_of"]
 
-MANY = 20_000
+MANY = 60_000
 """Cells from which on blocks are read as they are."""
 
 

@@ -1,0 +1,202 @@
+"""What of a program is asked for, and what the calculus says of it: by blocks, or cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from itertools import product
+
+from tpcalc.errors import EvaluationError, LimitError, UnknownName
+from tpcalc.evaluate.blocks import tested_on_samples
+from tpcalc.evaluate.closure.chance import random_nodes
+from tpcalc.evaluate.given import fixed
+from tpcalc.evaluate.growing import GROWING, rescaled_growth
+from tpcalc.evaluate.settle import tested
+from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.derive import Cover
+from tpcalc.limit.derive import cover as derived
+from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
+from tpcalc.passes.size import MANY, cells_of
+from tpcalc.passes.split import split
+from tpcalc.program.names import cell_name
+from tpcalc.program.program import Program, prune
+from tpcalc.results import NotCovered, checks
+
+__all__ = ["Asked", "Found", "covered", "matching", "rows", "select"]
+
+MOST = 100_000  # cells that a program is split into where its blocks are not covered
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a program.
+
+    Args:
+        outputs: Names and patterns; None: all.
+        given: Values of random scalars, by name.
+        values: Numbers for symbols.
+        rescale: Which scalars are given after their power of n is taken out.
+        seed: Of tests.
+    """
+
+    outputs: Sequence[str] | None
+    given: Mapping[str, float]
+    values: Mapping[str, Fraction] | None
+    rescale: bool | str | Sequence[str]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the calculus says of it.
+
+    Args:
+        program: The program with the outputs that are asked for.
+        given: Values of outputs.
+        cover: Its derivation.
+        lost: Outputs that are random and have no mean.
+    """
+
+    program: Program
+    given: Mapping[str, float]
+    cover: Cover
+    lost: tuple[NotCovered, ...]
+
+
+def covered(source: Program, asked: Asked) -> Found:
+    """Derive what is asked of a program.
+
+    A program of few cells is read cell by cell, which knows more forms; one of many as blocks.
+
+    Args:
+        source: The program.
+        asked: What is asked.
+
+    Raises:
+        LimitError: Its blocks cannot be followed, and it has too many cells.
+    """
+    cells = cells_of(source)
+    if source.has_blocks and cells > MANY and not asked.given:
+        try:
+            found = _found(source, asked)
+        except NeedsCells as reason:
+            return _found(_split(source, cells, str(reason)), asked)
+        if cells > MOST or not any(
+            isinstance(one.error, LimitError) for one in found.cover.uncovered
+        ):
+            return found
+    return _found(_split(source, cells, "values are given"), asked)
+
+
+def _found(source: Program, asked: Asked) -> Found:
+    program, given = fixed(_selected(source, asked.outputs), source, asked.given)
+    values = asked.values
+    if values is not None:
+        values = {name: value for name, value in values.items() if name in program.symbols}
+    names = [name for name, _ in program.outputs]
+    growing = asked.rescale == GROWING
+    rescaled = [] if isinstance(asked.rescale, str) else matching(names, asked.rescale)
+    trial = (tested_on_samples if program.has_blocks else tested)(asked.seed)
+    cover = derived(program, values, rescaled, trial)
+    if growing:
+        cover = rescaled_growth(program, values, cover, trial)
+    graph, lost = _with_means(cover)
+    return Found(program, given, replace(cover, graph=graph), lost)
+
+
+def _split(source: Program, cells: int, reason: str) -> Program:
+    """The program with a node for each cell."""
+    if source.has_blocks and cells > MOST:
+        raise LimitError(
+            f"the program has about {cells} cells, and the limit of its blocks is not derived: "
+            f"{reason}.",
+            hint="Take fewer samples in a step, or fewer steps.",
+        )
+    return split(source)
+
+
+def rows(found: Found, outputs: Sequence[str] | None) -> Iterator[tuple[str, Target, str, str]]:
+    """For each cell of each output its name, its target, that of the cell, and of its numbers.
+
+    A coefficient need not have all axes of what it is of.
+
+    Args:
+        found: What is derived.
+        outputs: Names and patterns of what is wanted; None: all.
+    """
+    program, graph = found.program, found.cover.graph
+    for name, target in graph.targets:
+        axes = program.types[program.ref(name)].axes
+        held = graph.axes[target.node] if graph.axes and target.node is not None else ()
+        for cell in product(*(range(size) for _, size in axes)):
+            own = cell_name(name, cell)
+            asked = ((one, p) for p in outputs or () for one in (name, own))
+            if outputs is not None and axes and not any(_fits(*pair) for pair in asked):
+                continue
+            where = dict(zip(dict(axes), cell, strict=True))
+            at = name if target.node is None else cell_name(name, [where[axis] for axis, _ in held])
+            yield name, target, own, at
+
+
+def _cells(program: Program, name: str) -> list[str]:
+    """The names of the cells of an output."""
+    axes = program.types[program.ref(name)].axes
+    return [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes)) if cell]
+
+
+def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:
+    """The graph without the random outputs that have no mean, and these."""
+    drawn = random_nodes(cover.graph) if cover.meanless else frozenset()
+    targets = dict(cover.graph.targets)
+    lost = tuple(
+        row
+        for row in cover.meanless
+        if row.name in targets and any(ref in drawn for ref in _numbers(targets[row.name]))
+    )
+    gone = {row.name for row in lost}
+    return restricted(cover.graph, targets.keys() - gone) if gone else cover.graph, lost
+
+
+def _numbers(target: Target) -> tuple[LRef, ...]:
+    """The scalars that are given of a target: both moments of a vector."""
+    if target.moments is None:
+        return target.refs
+    return tuple(ref for ref in target.moments if ref is not None)
+
+
+def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
+    if not program.outputs:
+        raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
+    if outputs is None:
+        return program
+    cells = {cell: name for name, _ in program.outputs for cell in (name, *_cells(program, name))}
+    names = {cells[cell] for cell in select(list(cells), outputs)}
+    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
+    return prune(replace(program, outputs=kept))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
+    return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
+def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
+    """Names that match one of the patterns (``"f*"``, ``"h[2,*"``, or exact names)."""
+    if wanted is None:
+        return list(names)
+    out: list[str] = []
+    for pattern in checks.names(wanted, "outputs"):
+        found = [name for name in names if _fits(name, pattern)]
+        if not found:
+            raise UnknownName("output", pattern, names)
+        out.extend(found)
+    return out
+
+
+def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
+    """The names that are wanted: all, none, or those that fit a pattern."""
+    if isinstance(wanted, bool):
+        return list(names) if wanted else []
+    return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
