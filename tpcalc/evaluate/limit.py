@@ -20,6 +20,7 @@ from tpcalc.evaluate.given import conditioned
 from tpcalc.evaluate.growing import GROWING, explosion
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
+from tpcalc.evaluate.particles.blocks import samples_for
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
 from tpcalc.evaluate.wanted import Asked, covered, matching, rows
@@ -310,9 +311,10 @@ def limit(
     Args:
         program: A program, or a function decorated with ``tp.program``.
         seed: Of all draws; the same seed gives the same digits on any number of threads.
-        samples: Samples of one replicate, a power of two (default 2^14).
+        samples: Samples of one replicate, a power of two (default 2^14; of blocks at least 16 for
+            each vector that a matrix is applied to).
         replicates: Independent replicates behind each error bar (default 16; 64 where the limit
-            itself is random).
+            itself is random; of blocks 8, and 16).
         rel_error: Double the samples until every scalar's standard error is below this part of
             its value, or say that it was not reached.
         max_samples: Where the doubling stops.
@@ -366,7 +368,7 @@ def limit(
     for name, number in derived.given.items():
         graph = conditioned(graph, name, number)
     budget = Budget(
-        2**14 if samples is None else samples,
+        samples_for(graph) if samples is None else samples,
         16 if replicates is None else replicates,
         rel_error,
         max_samples,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from tpcalc.evaluate.particles.blocks import directions
 from tpcalc.evaluate.particles.emit import COLUMNS
 from tpcalc.evaluate.particles.estimate import Draws
 from tpcalc.functions import Call
@@ -84,6 +85,12 @@ def limit_notes(
         notes.append(
             f"updates entry by entry are averaged over the first {COLUMNS} samples of the columns, "
             "or an eighth of more"
+        )
+    if draws is not None and graph.has_blocks:
+        share = directions(graph) / draws.samples
+        notes.append(
+            f"{draws.samples} samples for {directions(graph)} vectors that a matrix is applied to: "
+            f"averages are off by a part of the order of {0.1 * share:.1g}, beside standard errors"
         )
     if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
         notes.append("the error target was not reached; raise max_samples")

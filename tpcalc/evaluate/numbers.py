@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Numbers", "numbers"]
 
 FIXED, RANDOM = 16, 64  # replicates where no limit is random, and where one is
+BLOCKS = 8, 16  # the same of blocks, each of which takes long
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def numbers(
         part = restricted(graph, set(names))
         try:
             compiled = compile_graph(part)
-            count = replicates or (RANDOM if compiled.random else FIXED)
+            usual = BLOCKS if part.has_blocks else (FIXED, RANDOM)
+            count = replicates or usual[bool(compiled.random)]
             out.budget = replace(budget, replicates=count)
             out.draws = run_particles(compiled, out.budget, seed, progress)
         except (MissingBackend, OutOfMemory):

@@ -18,6 +18,7 @@ from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
+from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.names import cell_name
@@ -80,6 +81,9 @@ def covered(source: Program, asked: Asked) -> Found:
     cells = cells_of(source)
     if source.has_blocks and cells > MANY and not asked.given:
         try:
+            for node in source.nodes:
+                if type(node) in LIMIT_RULES.gaps:
+                    raise NeedsCells(f"{type(node).__name__}, {LIMIT_RULES.gaps[type(node)]}")
             found = _found(source, asked)
         except NeedsCells as reason:
             return _found(_split(source, cells, str(reason)), asked)

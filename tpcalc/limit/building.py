@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tpcalc.functions import Call, Fn, Par
 from tpcalc.functions.expr import add, walk
 from tpcalc.functions.indicator import HIDDEN
-from tpcalc.limit.axes import axes_of
+from tpcalc.limit.axes import NeedsCells, axes_of
 from tpcalc.limit.graph import (
     Expect,
     Fluctuation,
@@ -135,6 +135,15 @@ class Building:
         """Whether a start vector has a variance."""
         cov = self.program.group[start.group].cov
         return cov is None or cov[start.index][start.index] != 0
+
+    def single(self, dim: str) -> LRef:
+        """Some vector of a dimension that is no block, for what is constant on its coordinates."""
+        if not self.axes[self.anchors[dim]]:
+            return self.anchors[dim]
+        for group in self.program.groups:
+            if group.dim == dim:  # of a block of start vectors a further one, which nothing reads
+                return self.add(Start(group.name, 0), dim)
+        raise NeedsCells(f"a constant on the coordinates of {dim}, which has no start vectors")
 
     def bit(self, root: str) -> int:
         """The bit of a random input."""

@@ -15,6 +15,7 @@ from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.limit.algebra import Asked, Setting
+from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
@@ -42,9 +43,12 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         context: The derivation.
 
     Raises:
+        NeedsCells: It is a block.
         ScaleError: Arguments that are not of order one, of a function of rows and columns that is
             not one of forms.
     """
+    if context.program.types[ref].axes or node.over:
+        raise NeedsCells("updates entry by entry are averaged over columns cell by cell")
     x: Value = values[node.vector]
     if x.is_zero:
         return x

@@ -173,10 +173,8 @@ def _nonlin(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Valu
 def _applied(context: Context, piece: Piece, dim: str) -> LRef:
     """The vector of a function."""
     if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
-        if context.axes[context.anchors[dim]]:
-            raise NeedsCells("a vector is one number on all coordinates")
         fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
-        return context.add(Nonlin(fn, (context.anchors[dim],), piece.scalars), dim)
+        return context.add(Nonlin(fn, (context.single(dim),), piece.scalars), dim)
     if piece.fn.expr == Var(0):
         return piece.vectors[0]
     return context.add(Nonlin(piece.fn, piece.vectors, piece.scalars), dim)
@@ -376,7 +374,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Stack: stacked,
 }
 _GAPS: dict[type, str] = {
-    RowNonlin: "its cells are functions of all cells of a row, each with a law of its own."
+    RowNonlin: "its cells are functions of all cells of a row, each with a law of its own"
 }
 
 

@@ -25,12 +25,13 @@ from tpcalc.passes.course import Course, Path, Rate
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
+from tpcalc.passes.sums import padded
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
 from tpcalc.passes.weights import Weights
 from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, LinComb, Nonlin, Ref
-from tpcalc.program.program import Builder, Program, prune
+from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
 
@@ -94,14 +95,18 @@ class Unrolled:
         An output is ``f[t]`` of the samples of a step, ``f[t,B:]`` of queries: its cells are
         called by their numbers, the first of them added to B.
         """
-        outputs: dict[str, Ref] = {}
+        out, outputs = Builder.copy(self.written), dict[str, Ref]()
         for report in (one for group in self.groups for one in group):
-            name = report.block(dict(self.written.types[report.ref].axes))
+            ref, vector = report.ref, bool(out.type(report.ref).width)
+            if vector and report.count > 1:  # what is the same for all inputs is one for each
+                ref = padded(out, ref, ((report.axis, report.count),))
+            name = report.block(dict(out.type(ref).axes))
             if name is None or name in outputs:
                 return None
-            outputs[name] = report.ref
-        named = replace(self.written, outputs=tuple(outputs.items()))
-        return started_at_zero(prune(named), self.zeros)
+            outputs[name] = ref
+        for name, ref in outputs.items():
+            out.output(name, ref)
+        return started_at_zero(out.finish(keep_unused=False), self.zeros)
 
 
 @dataclass(frozen=True)

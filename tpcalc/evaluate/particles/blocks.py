@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,46 @@ from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.particles.emit import INSTRUCTIONS, Reading, State
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
-from tpcalc.limit.graph import Expect, LRef, Start, Starts, Total
+from tpcalc.limit.graph import Expect, LimitGraph, LRef, Start, Starts, Total
+from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Rename, Stack
 
-__all__ = ["emit_blocks"]
+__all__ = ["directions", "emit_blocks", "samples_for"]
 
 INNER = Fn(Var(0) * Var(1), 2)
 Registers = NDArray[np.int64]
 Where = Mapping[str, int]
+
+
+ENOUGH = 16  # samples for each direction: averages are off by about a hundredth then, or less
+
+
+def directions(graph: LimitGraph) -> int:
+    """The largest number of vectors that a side of a matrix is applied to.
+
+    Args:
+        graph: A limit graph.
+    """
+    found: dict[tuple[str, bool], int] = {}
+    for ref, node in enumerate(map(product_of, graph.nodes)):
+        if node is not None:
+            cells = prod(size for _, size in graph.axes[ref]) if graph.axes else 1
+            side = node.matrix, node.transpose
+            found[side] = found.get(side, 0) + cells
+    return max(found.values(), default=0)
+
+
+def samples_for(graph: LimitGraph) -> int:
+    """How many samples a replicate has where nobody says it.
+
+    Args:
+        graph: A limit graph.
+    """
+    if not graph.has_blocks:
+        return 2**14
+    least = max(2**12, ENOUGH * directions(graph))
+    return int(2 ** min(17, (least - 1).bit_length()))
 
 
 @dataclass
