@@ -23,7 +23,7 @@ from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.blocks import samples_for
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
-from tpcalc.evaluate.wanted import Asked, covered, matching, rows
+from tpcalc.evaluate.wanted import Asked, cells, covered, matching, rows
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
@@ -377,9 +377,12 @@ def limit(
         memory_limit,
     )
     found = numbers(graph, method, budget, seed, progress, replicates=replicates)
-    uncovered = _ordered(names, (*cover.uncovered, *derived.lost, *_failures(program, found)))
-    if len(uncovered) == len(names):
-        raise uncovered[0].error
+    lost = _ordered(names, (*cover.uncovered, *derived.lost, *_failures(program, found)))
+    if len(lost) == len(names):
+        raise lost[0].error
+    uncovered = tuple(
+        replace(row, name=cell) for row in lost for cell in cells(program, row.name, outputs)
+    )
     printed = _formulas(graph, formulas)
     scalars: list[ScalarRow] = []
     vectors: list[VectorRow] = []
@@ -411,7 +414,8 @@ def limit(
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     said = (f"the limit of networks with {held}",) if held else ()
     notes = (*said, *program.notes, *limit_notes(graph, scalars, draws, found.rare), *cover.notes)
-    exploded = explosion(names, [*scalars, *vectors], uncovered)
+    every = [cell for name in names for cell in cells(program, name, outputs)]
+    exploded = explosion(every, [*scalars, *vectors], uncovered)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
     return Limit(program, graph, found.budget, table, values, method, given)
 

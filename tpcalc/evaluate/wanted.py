@@ -25,7 +25,7 @@ from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program, prune
 from tpcalc.results import NotCovered, checks
 
-__all__ = ["Asked", "Found", "covered", "matching", "rows", "select"]
+__all__ = ["Asked", "Found", "cells", "covered", "matching", "rows", "select"]
 
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
 
@@ -134,20 +134,29 @@ def rows(found: Found, outputs: Sequence[str] | None) -> Iterator[tuple[str, Tar
     for name, target in graph.targets:
         axes = program.types[program.ref(name)].axes
         held = graph.axes[target.node] if graph.axes and target.node is not None else ()
+        asked = set(cells(program, name, outputs))
         for cell in product(*(range(size) for _, size in axes)):
             own = cell_name(name, cell)
-            asked = ((one, p) for p in outputs or () for one in (name, own))
-            if outputs is not None and axes and not any(_fits(*pair) for pair in asked):
+            if own not in asked:
                 continue
             where = dict(zip(dict(axes), cell, strict=True))
             at = name if target.node is None else cell_name(name, [where[axis] for axis, _ in held])
             yield name, target, own, at
 
 
-def _cells(program: Program, name: str) -> list[str]:
-    """The names of the cells of an output."""
+def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> list[str]:
+    """The names of the cells of an output, or of those that are wanted.
+
+    Args:
+        program: The program.
+        name: Of the output.
+        outputs: Names and patterns; None: all.
+    """
     axes = program.types[program.ref(name)].axes
-    return [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes)) if cell]
+    found = [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes))]
+    if outputs is None or not axes:
+        return found
+    return [own for own in found if any(_fits(one, p) for p in outputs for one in (name, own))]
 
 
 def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:
@@ -175,8 +184,8 @@ def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
         raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
     if outputs is None:
         return program
-    cells = {cell: name for name, _ in program.outputs for cell in (name, *_cells(program, name))}
-    names = {cells[cell] for cell in select(list(cells), outputs)}
+    owner = {cell: name for name, _ in program.outputs for cell in (name, *cells(program, name))}
+    names = {owner[cell] for cell in select(list(owner), outputs)}
     kept = tuple((name, ref) for name, ref in program.outputs if name in names)
     return prune(replace(program, outputs=kept))
 

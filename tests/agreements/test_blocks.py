@@ -1,0 +1,146 @@
+"""Two readings of one training run: blocks as they are written, and a node for each cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tests.agree import agree
+from tests.agreements.own_networks import NETWORKS
+from tpcalc.errors import LimitError
+from tpcalc.evaluate import wanted
+from tpcalc.passes import size
+
+SAMPLES, REPLICATES = 2**10, 12
+RUNS: dict[str, tuple[Any, str]] = {
+    "tanh, mup": (tp.MLP(3, "tanh"), "mup"),
+    "relu, mup": (tp.MLP(3, "relu"), "mup"),
+    "gelu, ntk": (tp.MLP(2, "gelu"), "ntk"),
+    "relu, ntk": (tp.MLP(2, "relu"), "ntk"),
+    "tanh, standard": (tp.MLP(2, "tanh"), "standard"),
+    "tanh, naive-ip": (tp.MLP(3, "tanh"), "naive-ip"),
+    "biases, mup": (tp.MLP(2, "tanh", bias="all"), "mup"),
+    "layer norm, mup": (tp.MLP(2, "tanh", norm="layer"), "mup"),
+    "resnet, mup": (tp.ResNet(2, "tanh"), "mup"),
+    "resnet, ntk": (tp.ResNet(2, "relu"), "ntk"),
+}
+
+
+def run_of(network: Any, parameterization: str, steps: int = 2, batch: int = 2) -> tp.Training:
+    """A short run on generic data, with a query."""
+    rng = np.random.default_rng(3)
+    inputs, targets = (
+        rng.normal(size=((steps + 1) * batch, 3)),
+        rng.normal(size=(steps + 1) * batch),
+    )
+    return tp.Training(
+        network,
+        parameterization,
+        tp.Samples(inputs, targets),
+        steps=steps,
+        batch=batch,
+        lr=0.5,
+        queries=[(1.0, 0.5, -1.0)],
+        watch=["h", "dh"],
+    )
+
+
+def both(run: tp.Training, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, tp.Limit]:
+    """The limit of a run cell by cell, and of its blocks."""
+    blocks = run.unrolled.blocks
+    assert blocks is not None and blocks.has_blocks
+    settings = {"samples": SAMPLES, "replicates": REPLICATES}
+    cells = tp.limit(run.unrolled.cells, **settings)
+    monkeypatch.setattr(wanted, "MANY", 0)
+    monkeypatch.setattr(wanted, "MOST", 0)  # no way back to cells
+    found = tp.limit(blocks, **settings, seed=1)
+    assert found.graph.has_blocks
+    return cells, found
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_blocks_are_what_their_cells_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells, blocks = both(run_of(*RUNS[name]), monkeypatch)
+    assert sorted(blocks) == sorted(cells)
+    lost = {row.name for row in cells.table.uncovered}
+    assert {row.name for row in blocks.table.uncovered} == lost
+    for name_ in set(cells) - lost:
+        one, two = cells[name_], blocks[name_]
+        if hasattr(one, "mean"):
+            assert one.n_power == two.n_power
+            agree(one.second_moment, two.second_moment)
+        else:
+            assert one.random == two.random
+            agree(one, two)
+            if one.random:
+                assert abs(one.std - two.std) < 5 * np.hypot(one.std_error, two.std_error)
+            else:  # what vanishes is exactly 0 in both
+                assert (one.value == 0) == (two.value == 0)
+
+
+@pytest.mark.parametrize("name", ["gru", "convolution"])
+def test_networks_of_ones_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    network, data = NETWORKS[name]
+    run = tp.Training(network, "mup", data, steps=1, batch=2, lr=0.5, watch=[])
+    cells, blocks = both(run, monkeypatch)
+    for one in cells:
+        agree(cells[one], blocks[one])
+
+
+def test_the_outputs_are_called_alike_and_chosen_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(tp.MLP(2, "tanh"), "mup")
+    monkeypatch.setattr(wanted, "MANY", 0)
+    assert run.unrolled.blocks is not None
+    found = tp.limit(run.unrolled.blocks, outputs=["f[2,*", "f[1,0]"], samples=256, replicates=2)
+    assert sorted(found) == ["f[1,0]", "f[2,0]", "f[2,1]", "f[2,2]"]  # the last one is the query
+
+
+def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
+    data = tp.Samples(np.eye(3), np.ones(3))
+    small = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, watch=[])
+    large = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, watch=[])
+    assert size.cells_of(small.unrolled.written) < size.MANY < size.cells_of(large.unrolled.written)
+    assert not small.program.has_blocks
+    assert [name for name, _ in large.program.outputs] == [f"f[{step}]" for step in range(13)]
+
+
+def test_a_kink_that_samples_sit_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In IP-LLR with relu the leading term is 0 on a part of the coordinates."""
+    run = run_of(tp.MLP(3, "relu"), "ip-llr", steps=3)
+    monkeypatch.setattr(wanted, "MANY", 0)
+    monkeypatch.setattr(wanted, "MOST", 0)
+    assert run.unrolled.blocks is not None
+    found = tp.limit(run.unrolled.blocks, samples=256, replicates=2)
+    with pytest.raises(LimitError, match="on a part of the coordinates"):
+        found["f[3,0]"]
+
+
+def test_values_are_given_cell_by_cell_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(tp.MLP(2, "tanh"), "ntk")
+    monkeypatch.setattr(wanted, "MANY", 0)
+    monkeypatch.setattr(wanted, "MOST", 0)
+    assert run.unrolled.blocks is not None
+    with pytest.raises(LimitError, match="values are given"):
+        tp.limit(run.unrolled.blocks, given={"f[0,0]": 0.5})
+
+
+def test_samples_follow_the_directions() -> None:
+    """Without a wish there are 16 samples for each vector of a side, and a note on what is left."""
+    data = tp.Samples(np.eye(3), np.ones(3))
+    run = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=24, batch=24, watch=[])
+    found = tp.limit(run.program, outputs=["f[1,0]"], replicates=2)
+    assert found["f[1,0]"].samples == 2**12
+    assert any("vectors that a matrix is applied to" in note for note in found.table.notes)
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    data = tp.Samples(np.random.default_rng(0).normal(size=(26, 3)), np.ones(26))
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, lr=0.5, watch=[])
+    one, two = (
+        tp.limit(run.program, outputs=["f[12]"], samples=256, replicates=4, threads=count)
+        for count in (1, 2)
+    )
+    assert [one[name].value for name in one] == [two[name].value for name in two]
