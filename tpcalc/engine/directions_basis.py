@@ -182,6 +182,7 @@ class Basis:
     def reveal(
         self,
         known: NDArray[np.float64],
+        transpose: bool,
         overlaps: NDArray[np.float64],
         push: Push,
         others: Counts,
@@ -191,7 +192,7 @@ class Basis:
         """``kernels_growth.reveal`` for the rows of a push."""
         raw = self._raw
         kernels_growth.reveal(
-            known, overlaps, push.before, push.new, others, self.counts,
+            known, transpose, overlaps, push.before, push.new, others, self.counts,
             raw.count, raw.factors, raw.inverse, target, size,
         )  # fmt: skip
 

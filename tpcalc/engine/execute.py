@@ -417,9 +417,9 @@ class Workspace:
         else:
             sums = np.zeros(self.replicates)
             for own, part, values in self._values(step.fn, step.vectors, step.scalars):
-                shape = (own.stop - own.start, part.stop - part.start)
-                block = np.ascontiguousarray(np.broadcast_to(values, shape))
-                sums[own] += kernels.total(block, shape[0])
+                block = np.empty((own.stop - own.start, part.stop - part.start))
+                block[:] = values
+                sums[own] += kernels.total(block, len(block))
         self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:
