@@ -84,8 +84,10 @@ class MatrixSide:
         self.space = space
         self.output = output
         replicates = space.replicates
-        self.q = Basis(space.size, capacity, dtype, space.block, tolerance, replicates)
-        self.e = Store(output.size, capacity, dtype, output.block, replicates)
+        self.q = Basis(
+            space.size, capacity, dtype, space.block, tolerance, replicates, space.memory
+        )
+        self.e = Store(output.size, capacity, dtype, output.block, replicates, output.memory)
 
     @property
     def rows(self) -> int:

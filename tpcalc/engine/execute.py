@@ -22,6 +22,7 @@ from tpcalc.engine.directions import (
     materialise,
 )
 from tpcalc.engine.directions_haar import HaarMatrix
+from tpcalc.engine.directions_store import Memory
 from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
 from tpcalc.engine.instructions import (
     Dot,
@@ -36,6 +37,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
+from tpcalc.engine.needs import array_bytes
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
@@ -86,9 +88,10 @@ class Workspace:
         self.replicates = replicates
         script = plan.script
         block = setting.block(space.ratio for space in script.spaces)
+        memory = Memory(replicates * array_bytes(plan, setting))
         self._spaces = {
             space.name: SampleSpace(
-                setting.size(space.ratio), setting.ratio(space.ratio), block, replicates
+                setting.size(space.ratio), setting.ratio(space.ratio), block, replicates, memory
             )
             for space in script.spaces
         }
@@ -99,7 +102,7 @@ class Workspace:
             for name, count in counts.items():
                 if count:
                     store = Store(
-                        self._spaces[name].size, count, block=block, replicates=replicates
+                        self._spaces[name].size, count, np.float64, block, replicates, memory
                     )
                     self._rows[(kind, name, False)] = store
                     self._capacity[(kind, name, False)] = count
