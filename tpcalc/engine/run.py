@@ -21,7 +21,7 @@ __all__ = ["Progress", "Runner"]
 
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
-BUNDLE = 3 * 2**24  # bytes of the replicates that are run side by side
+BUNDLE = 2**26  # bytes of the replicates that are run side by side
 WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
 
 
