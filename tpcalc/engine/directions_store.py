@@ -44,7 +44,10 @@ class Memory:
     """
 
     def __init__(self, size: int) -> None:
-        self._free = np.zeros(size, np.uint8)
+        try:
+            self._free = np.zeros(size, np.uint8)
+        except MemoryError:  # the array that does not fit will say so
+            self._free = np.zeros(0, np.uint8)
         self._free = self._free[-self._free.ctypes.data % LINE :]
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> NDArray[Any]:
