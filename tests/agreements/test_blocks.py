@@ -104,7 +104,7 @@ def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     large = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, watch=[])
     assert size.cells_of(small.unrolled.written) < size.MANY < size.cells_of(large.unrolled.written)
     assert not small.program.has_blocks
-    assert [name for name, _ in large.program.outputs] == [f"f[{step}]" for step in range(13)]
+    assert [name for name, _ in large.program.outputs] == [f"f[{step},:]" for step in range(13)]
 
 
 def test_a_kink_that_samples_sit_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_threads_do_not_change_a_bit() -> None:
     data = tp.Samples(np.random.default_rng(0).normal(size=(26, 3)), np.ones(26))
     run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, lr=0.5, watch=[])
     one, two = (
-        tp.limit(run.program, outputs=["f[12]"], samples=256, replicates=4, threads=count)
+        tp.limit(run.program, outputs=["f[12,:]"], samples=256, replicates=4, threads=count)
         for count in (1, 2)
     )
     assert [one[name].value for name in one] == [two[name].value for name in two]

@@ -22,6 +22,7 @@ from tpcalc.engine.instructions import Multiply
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.finite.compile import compile_program
 from tpcalc.limit.derive import derive
 
 
@@ -193,11 +194,38 @@ def test_lazy_against_dense() -> None:
     program = run_of(8)
     tp.simulate(program, widths=[4096], seeds=2, threads=1)
     start = time.process_time()
-    tp.simulate(program, widths=[4096], seeds=8, threads=1)
-    lazy = (time.process_time() - start) / 8
+    tp.simulate(program, widths=[4096], seeds=28, threads=1)
+    lazy = (time.process_time() - start) / 28
     dense = dense_seconds(program, 4096, 2)
     print(
         f"\nn=4096: lazy {lazy * 1e3:.1f} ms, dense {dense * 1e3:.0f} ms, {dense / lazy:.0f} times"
+    )
+
+
+@pytest.mark.parametrize(("width", "seeds"), [(64, 200), (256, 200), (1024, 100), (4096, 32)])
+def test_many_networks(width: int, seeds: int) -> None:
+    """CPU milliseconds of one network of many, beside networks that run one by one."""
+    program = run_of(8)
+    single = Workspace(plan(compile_program(program, width)[0]), Setting("finite", width))
+
+    def alone() -> None:
+        for seed in range(16):
+            single.run([(seed, 2, width)])
+
+    def together() -> None:
+        tp.simulate(program, widths=[width], seeds=seeds, threads=1)
+
+    def best(call: Callable[[], None]) -> float:
+        found = []
+        for _ in range(4):  # the first compiles
+            start = time.process_time()
+            call()
+            found.append(time.process_time() - start)
+        return min(found)
+
+    one, many = best(alone) / 16, best(together) / seeds
+    print(
+        f"\nn={width}: {one * 1e3:.2f} ms alone, {many * 1e3:.3f} ms of {seeds}: {one / many:.1f}"
     )
 
 

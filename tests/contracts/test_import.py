@@ -44,3 +44,26 @@ def test_import_takes_less_than_700_ms(imports: list[tuple[float, list[str]]]) -
 @pytest.mark.parametrize("name", HEAVY)
 def test_import_does_not_load(name: str, imports: list[tuple[float, list[str]]]) -> None:
     assert name not in imports[0][1]
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("--help", ("numpy", "pydantic", "scipy")),
+        ("check mlp --param mup", ("numba", "scipy.stats", "sklearn")),
+        ("limit mlp --param mup", ("scipy.stats", "sklearn")),
+        ("simulate mlp --param mup --widths 16", ("scipy.stats", "sklearn")),
+    ],
+)
+def test_a_command_does_not_load(words: str, names: tuple[str, ...]) -> None:
+    """What takes longer to import than the work of the command takes."""
+    code = (
+        f"import sys; sys.argv = ['tpcalc', *{words.split()}]\nfrom tpcalc.cli.app import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = ran.stderr.split()
+    assert "tpcalc" in loaded
+    assert not set(names) & set(loaded)

@@ -83,4 +83,6 @@ def _imported(path: Path) -> set[str]:
                 if len(rooms) == len(node.names):
                     continue
             modules.add(node.module)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("find_spec"):
+            modules.add(ast.literal_eval(node.args[0]))  # its files are read
     return modules

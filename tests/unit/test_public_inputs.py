@@ -291,7 +291,7 @@ def test_memory_is_told_in_fitting_words() -> None:
     with pytest.raises(TpcalcError, match="one network of width 8 needs") as caught:
         simulate(memory_limit=100)
     assert "sample" not in str(caught.value) and "smaller width" in str(caught.value)
-    assert "bytes and 100 bytes are available" in str(caught.value)
+    assert "KiB and 100 bytes are available" in str(caught.value)
     with pytest.raises(TpcalcError, match="one replicate of 1024 samples needs") as caught:
         limit(memory_limit=2000, samples=2**10, method="particles")
     assert "width" not in str(caught.value)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["measure"]
 
 WIDTHS = tuple(2**k for k in range(8, 15))
-SEEDS = 16
+SEEDS = 32
 # The local slope is that of the widest networks: three widths or more, over this factor.
 LAST = 4
 # A difference of two numbers is rounded to this share of them.
@@ -62,7 +62,7 @@ def measure(
     Args:
         found: What ``orders`` returned, without symbols left.
         widths: At least three, over a factor of four or more; 256 to 16384 by default.
-        seeds: Networks at each width, at least two; 16 by default.
+        seeds: Networks at each width, at least two; 32 by default.
         seed: Of the first network.
         threads: Networks at once.
         memory_limit: Bytes to stay within.

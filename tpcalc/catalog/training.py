@@ -248,19 +248,14 @@ class Training:
 
     @cached_property
     def program(self) -> Program:
-        """The program of all its steps, which is written once.
+        """The program of all its steps, which is written once; errors are those of ``unrolled``.
 
-        A run of many samples stays as it is written, with the samples of a step as an axis: its
-        outputs are blocks, ``f[t]`` with the cells ``f[t,i]``. Others have an output for each cell.
-
-        Raises:
-            UsageError: It has no data.
-            StudyError: Data with another number of targets than the network has outputs, or
-                vectors to watch that there are not.
+        A run of many samples stays as it is written, with the samples of a step as an axis; its
+        outputs are blocks, ``f[t,:]`` with the cells ``f[t,i]``.
         """
         run, several = self.unrolled, max(self.batch, len(self.queries)) > 1
-        blocks = run.blocks if several and cells_of(run.written) > MANY else None
-        return run.cells if blocks is None else blocks
+        large = several and cells_of(run.written) > MANY
+        return (run.blocks if large else None) or run.cells
 
     @cached_property
     def unrolled(self) -> Unrolled:
@@ -268,8 +263,7 @@ class Training:
 
         Raises:
             UsageError: It has no data.
-            StudyError: Data with another number of targets than the network has outputs, or
-                vectors to watch that there are not.
+            StudyError: Targets that are no outputs, or vectors to watch that are not there.
         """
         data, network = self.data, self.network
         if data is None:
@@ -277,9 +271,7 @@ class Training:
         outputs = data.outputs // network.positions
         written = network_program(network, self.parameterization, data.dimension, outputs)
         model = Template(written, (INPUT,))
-        count = sum(
-            prod(size for _, size in model.program.types[ref].axes) for ref in model.outputs
-        )
+        count = sum(prod(size for _, size in model.program.types[r].axes) for r in model.outputs)
         if count != data.outputs:
             raise StudyError(
                 f"a sample has {data.outputs} targets, and the network has {count} outputs.",

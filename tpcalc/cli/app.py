@@ -22,6 +22,7 @@ from tpcalc.cli.commands.show import show
 from tpcalc.cli.commands.signal import signal
 from tpcalc.cli.commands.simulate import simulate
 from tpcalc.cli.commands.solve import solve
+from tpcalc.cli.commands.warm import warm
 
 __all__ = ["app", "main"]
 
@@ -52,6 +53,7 @@ app.command("experiment")(experiment)
 app.command("show")(show)
 app.command("list")(catalogue)
 app.command("doctor")(doctor)
+app.command("warm")(warm)
 
 
 def _version(asked: bool) -> None:

@@ -395,7 +395,7 @@ SIMULATE = _options(
     "Finite networks",
     [
         ("--widths", "simulate.widths", list, "Widths (256,1024,4096 by default).", "N,N,..."),
-        ("--seeds", "simulate.seeds", int, "Networks of each width (16 by default).", "S"),
+        ("--seeds", "simulate.seeds", int, "Networks of each width (64; dense 16).", "S"),
         (
             "--backend",
             "simulate.backend",

@@ -76,7 +76,8 @@ def check_seeds(model: Model) -> None:
     Raises:
         UsageError: There is one network of each width only.
     """
-    if model.study.simulate.seeds < 2:
+    seeds = model.study.simulate.seeds
+    if seeds is not None and seeds < 2:
         raise UsageError(
             "--seeds: one network of each width shows no error bar to compare by.",
             hint="Take two or more; ten or more are better.",

@@ -174,10 +174,18 @@ def _checked_encoding(encoding: str | None, kinds: int) -> str:
 
 
 def _load() -> tuple[NDArray[Any], NDArray[Any]]:
-    from sklearn.datasets import load_digits
+    """The table as scikit-learn carries it, which is not imported: that takes a second."""
+    from importlib.util import find_spec
+    from pathlib import Path
 
-    bundle = load_digits()
-    return bundle.data, bundle.target
+    import numpy as np
+
+    spec = find_spec("sklearn")
+    assert spec is not None
+    assert spec.origin is not None
+    path = Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    table = np.loadtxt(path, delimiter=",")
+    return table[:, :-1], table[:, -1].astype(np.int64)
 
 
 def _standardised(images: NDArray[Any]) -> NDArray[Any]:

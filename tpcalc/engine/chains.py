@@ -23,10 +23,11 @@ from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_ta
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
 
-__all__ = ["Chain", "ChainKernels", "Gram", "chain_kernels"]
+__all__ = ["Chain", "ChainKernels", "Family", "Gram", "chain_kernels"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float, str], None]
+Family = Literal["abrelu", "erf"]
 KINDS = ("nngp", "ntk")
 LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely within float64
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
@@ -86,7 +87,7 @@ class Chain:
         first_bias: Bias variance of the first layer.
     """
 
-    family: Literal["abrelu", "erf"]
+    family: Family
     a: float
     b: float
     depth: int

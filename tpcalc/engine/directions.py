@@ -84,8 +84,10 @@ class MatrixSide:
         self.space = space
         self.output = output
         replicates = space.replicates
-        self.q = Basis(space.size, capacity, dtype, space.block, tolerance, replicates)
-        self.e = Store(output.size, capacity, dtype, output.block, replicates)
+        self.q = Basis(
+            space.size, capacity, dtype, space.block, tolerance, replicates, space.memory
+        )
+        self.e = Store(output.size, capacity, dtype, output.block, replicates, output.memory)
 
     @property
     def rows(self) -> int:
@@ -313,7 +315,6 @@ class FiniteMatrix(_Matrix):
     def _reveal(self, push: Push, transpose: bool) -> None:
         """Images of new directions, given everything that both sides know."""
         side, other = self.side(transpose), self.side(not transpose)
-        known = self._known.transpose(0, 2, 1) if transpose else self._known
         count, block = int(push.new.max()), side.output.block
         spread = math.sqrt(side.space.ratio)
         work = self._buffers(transpose, count)
@@ -325,7 +326,9 @@ class FiniteMatrix(_Matrix):
             self._draws[transpose].fill(part, spread, replicate)
         if overlaps is not None:
             target = other.q.dots(work, push.new).transpose(0, 2, 1).copy()
-            side.q.reveal(known, overlaps, push, other.q.counts, target, side.output.size)
+            side.q.reveal(
+                self._known, transpose, overlaps, push, other.q.counts, target, side.output.size
+            )
             accumulate(work, [(other.q, target)], push.new)
         side.e.reserve(push.new)
         for m, replicate, row in push.places():

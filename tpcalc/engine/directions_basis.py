@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tpcalc.engine import kernels, kernels_growth
-from tpcalc.engine.directions_store import Store, Vector, full_store
+from tpcalc.engine.directions_store import NO_MEMORY, Memory, Store, Vector, full_store
 from tpcalc.errors import Exploded
 
 __all__ = ["Basis", "Push"]
@@ -72,6 +72,7 @@ class Basis:
         tolerance: Residuals below this part of their vector add no direction (at least the
             rounding of the storage counts: 1e-13, or 2e-6 in single precision).
         replicates: Independent bases.
+        memory: Where the rows are cut from.
 
     Attributes:
         store: The rows; the newest ones may be raw (see ``finalise``).
@@ -98,8 +99,9 @@ class Basis:
         block: int = 512,
         tolerance: float = 1e-5,
         replicates: int = 1,
+        memory: Memory = NO_MEMORY,
     ) -> None:
-        self.store = Store(size, capacity, dtype, block, replicates)
+        self.store = Store(size, capacity, dtype, block, replicates, memory)
         entry = self.store.data.itemsize
         self.tolerance = max(tolerance, FLOOR[entry])
         self._limits = (self.tolerance, ROUNDING[entry], DEVIATION[entry])
@@ -182,6 +184,7 @@ class Basis:
     def reveal(
         self,
         known: NDArray[np.float64],
+        transpose: bool,
         overlaps: NDArray[np.float64],
         push: Push,
         others: Counts,
@@ -191,7 +194,7 @@ class Basis:
         """``kernels_growth.reveal`` for the rows of a push."""
         raw = self._raw
         kernels_growth.reveal(
-            known, overlaps, push.before, push.new, others, self.counts,
+            known, transpose, overlaps, push.before, push.new, others, self.counts,
             raw.count, raw.factors, raw.inverse, target, size,
         )  # fmt: skip
 

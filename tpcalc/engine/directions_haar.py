@@ -61,7 +61,9 @@ class HaarSide:
         self.space = space
         self.output = output
         replicates = space.replicates
-        self.q = Basis(space.size, capacity, dtype, space.block, tolerance, replicates)
+        self.q = Basis(
+            space.size, capacity, dtype, space.block, tolerance, replicates, space.memory
+        )
         self.e = Store(output.size, 0, dtype, output.block, replicates)
 
 

@@ -6,7 +6,6 @@ use: the directions that come first, on which most depends, get the best dimensi
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -14,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.draws_normal import sobol_normals
+from tpcalc.engine.draws_sobol import BITS, LAST_DIMENSION, scrambled
 from tpcalc.errors import EvaluationError
 
 __all__ = ["Draws", "PlainDraws", "SobolDraws"]
 
 Seed = int | Sequence[int] | np.random.SeedSequence
 
-LAST_DIMENSION = 21201  # of the table of direction numbers
-BITS = 30
 STOCK = 2048  # plain normals drawn at once
 
 
@@ -136,7 +134,7 @@ class SobolDraws:
         self.size = 1 << log2_samples
         self._used = [0] * len(seeds)
         count = max(0, min(dimensions, LAST_DIMENSION))
-        self._numbers = [_direction_numbers(count, _child(seed, 0)) for seed in seeds]
+        self._numbers = [scrambled(count, _child(seed, 0)) for seed in seeds]
         self._plain = PlainDraws(self.size, *seeds)
 
     def fill(self, row: NDArray[Any], scale: float = 1.0, replicate: int | None = None) -> None:
@@ -155,26 +153,6 @@ class SobolDraws:
 
     def scalar(self, replicate: int = 0) -> float:
         return self._plain.scalar(replicate)
-
-
-def _direction_numbers(
-    dimensions: int, seed: np.random.SeedSequence
-) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Scrambled direction numbers (dimensions, 30) and digital shifts, as integers of 30 bits."""
-    if dimensions == 0:
-        return np.zeros((0, BITS), np.uint32), np.zeros(0, np.uint32)
-    points = _sequence(dimensions, seed)
-    # The sequence gives no public access to its digits; a test compares them with its points.
-    return points._sv.astype(np.uint32), points._shift.astype(np.uint32)
-
-
-def _sequence(dimensions: int, seed: np.random.SeedSequence) -> Any:
-    """A scrambled sequence of scipy."""
-    from scipy.stats import qmc
-
-    rng = np.random.Generator(np.random.PCG64(seed))
-    keyword = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
-    return qmc.Sobol(dimensions, scramble=True, bits=BITS, **{keyword: rng})
 
 
 def _stream(seed: Seed, index: int) -> np.random.Generator:

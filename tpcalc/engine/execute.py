@@ -1,8 +1,7 @@
 """Execution of a scheduled script: replicates side by side, one thread, sums in a fixed order.
 
-An instruction is executed for all replicates at once. What a replicate gets is a function of its
-own numbers, in the same order and by the same passes for any number of others beside it, so that
-its bits are those it has alone.
+An instruction is executed for all replicates at once. What one gets is a function of its own
+numbers, by the same passes for any number of others beside it: its bits are those it has alone.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from tpcalc.engine.directions import (
     materialise,
 )
 from tpcalc.engine.directions_haar import HaarMatrix
+from tpcalc.engine.directions_store import Memory
 from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
 from tpcalc.engine.instructions import (
     Dot,
@@ -38,6 +38,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
+from tpcalc.engine.needs import array_bytes
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.panels import combined, grams
 from tpcalc.engine.schedule import Plan
@@ -89,9 +90,10 @@ class Workspace:
         self.replicates = replicates
         script = plan.script
         block = setting.block(space.ratio for space in script.spaces)
+        memory = Memory(replicates * array_bytes(plan, setting))
         self._spaces = {
             space.name: SampleSpace(
-                setting.size(space.ratio), setting.ratio(space.ratio), block, replicates
+                setting.size(space.ratio), setting.ratio(space.ratio), block, replicates, memory
             )
             for space in script.spaces
         }
@@ -102,7 +104,7 @@ class Workspace:
             for name, count in counts.items():
                 if count:
                     store = Store(
-                        self._spaces[name].size, count, block=block, replicates=replicates
+                        self._spaces[name].size, count, np.float64, block, replicates, memory
                     )
                     self._rows[(kind, name, False)] = store
                     self._capacity[(kind, name, False)] = count
@@ -281,7 +283,7 @@ class Workspace:
             if not keys:
                 out[:] = 0.0
             for buffer, number in others:
-                kernels.axpy(out, self._each(number), buffer.array)
+                kernels.axpy(out, np.full(self.replicates, number), buffer.array)
             if vector.others:  # the array holds everything; let the others go
                 vector.form, vector.others = None, []
 
@@ -291,10 +293,6 @@ class Workspace:
         for vector in (*ended, *thinned):
             if vector.has_spare:  # multiples of an ended vector may refer to it still
                 vector.dense = None
-
-    def _each(self, number: Number) -> Array:
-        """A number for each replicate."""
-        return np.full(self.replicates, number) if isinstance(number, float) else number
 
     def _set(self, register: int, values: Any, what: Callable[[], str]) -> None:
         """Write a scalar register, whose numbers must be finite."""
@@ -391,14 +389,7 @@ class Workspace:
             self._wait(register, vector)
 
     def _gram(self, step: Gram) -> None:
-        found = grams(step, self._vectors, self._tables)
-        if found is not None:
-            self._scalars[step.out : step.out + len(found)] = found
-            return
-        count = len(step.rights)
-        for place, left in enumerate(step.lefts):
-            first = step.out + place * count
-            self._dot(Dot(left, step.rights, tuple(range(first, first + count))))
+        self._scalars[list(step.outs)] = grams(step, self._vectors, self._tables)
 
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)
@@ -435,9 +426,9 @@ class Workspace:
         else:
             sums = np.zeros(self.replicates)
             for own, part, values in self._values(step.fn, step.vectors, step.scalars):
-                shape = (own.stop - own.start, part.stop - part.start)
-                block = np.ascontiguousarray(np.broadcast_to(values, shape))
-                sums[own] += kernels.total(block, shape[0])
+                block = np.empty((own.stop - own.start, part.stop - part.start))
+                block[:] = values
+                sums[own] += kernels.total(block, len(block))
         self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:

@@ -137,6 +137,7 @@ def on_raw_rows(
 @loose
 def reveal(
     known: Array,
+    transpose: bool,
     overlaps: Array,
     before: Index,
     new: Index,
@@ -151,8 +152,9 @@ def reveal(
     """What the other side knows of the images of new directions, and what of them is to be added.
 
     ``overlaps[r, p, m]`` is the sum of the other side's image p times new row m as it lies in
-    memory; ``target[r, m, p]`` holds the inner products of fresh draws with the other side's
-    directions, and becomes the coefficients of the correction.
+    memory; ``known[r, i, p]`` is of direction i of this side and p of the other one, or the other
+    way round with ``transpose``; ``target[r, m, p]`` holds the inner products of fresh draws with
+    the other side's directions, and becomes the coefficients of the correction.
     """
     for r in range(before.size):
         for m in range(new[r]):
@@ -162,9 +164,14 @@ def reveal(
                 found = overlaps[r, p, m]
                 if place >= 0:
                     for i in range(row):
-                        found -= factors[r, place, i] * known[r, i, p]
+                        found -= factors[r, place, i] * (
+                            known[r, p, i] if transpose else known[r, i, p]
+                        )
                     found *= inverse[r, place]
-                known[r, row, p] = found
+                if transpose:
+                    known[r, p, row] = found
+                else:
+                    known[r, row, p] = found
                 target[r, m, p] = (found - target[r, m, p]) / size
 
 

@@ -89,15 +89,23 @@ def _add(
             others[j].append((buffer, factors[:, j] * number))
 
 
-def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]) -> Array | None:
-    """All inner products of two lists, (pairs, replicates); None: they have no common basis."""
+def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]) -> Array:
+    """All inner products of two lists with coordinates in one basis, (pairs, replicates).
+
+    Args:
+        step: The lists.
+        vectors: All vectors, by register.
+        tables: Coordinates of what matrices were applied to.
+    """
     lefts, rights = ([_root(vectors[one]) for one in own] for own in (step.lefts, step.rights))
-    for key in lefts[0][0].rows:
-        if all(key in vector.rows for vector, _ in (*lefts, *rights)):
-            left, right = (_inside(own, key, tables[key]) for own in (lefts, rights))
-            found = np.matmul(left, right.transpose(0, 2, 1))
-            return np.ascontiguousarray(found.reshape(len(found), -1).T)
-    return None
+    key = next(
+        key
+        for key in lefts[0][0].rows
+        if all(key in vector.rows for vector, _ in (*lefts, *rights))
+    )
+    left, right = (_inside(own, key, tables[key]) for own in (lefts, rights))
+    found = np.matmul(left, right.transpose(0, 2, 1))
+    return np.ascontiguousarray(found.reshape(len(found), -1).T)
 
 
 def _root(vector: Vector) -> tuple[Vector, Number]:

@@ -11,70 +11,24 @@ from dataclasses import dataclass, replace
 
 from threadpoolctl import ThreadpoolController
 
-from tpcalc.engine.draws import STOCK
 from tpcalc.engine.execute import Outcome, Workspace
-from tpcalc.engine.instructions import Gram, Multiply, Noise, Panel, Script
+from tpcalc.engine.instructions import Gram, Panel, Script
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
+from tpcalc.engine.needs import memory_needed
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import Exploded, OutOfMemory
 
-__all__ = ["Progress", "Runner", "memory_needed"]
+__all__ = ["Progress", "Runner"]
 
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
-OVERHEAD = 1.1
-SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
-BUNDLE = 3 * 2**24  # bytes of the replicates that are run side by side
+BUNDLE = 2**26  # bytes of the replicates that are run side by side
 WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
 
 
 class Interrupted(Exception):
     """The run was told to stop."""
-
-
-def memory_needed(schedule: Plan, setting: Setting) -> int:
-    """Bytes that one replicate at a time needs, known before it runs.
-
-    Args:
-        schedule: The plan.
-        setting: Mode, size and storage.
-    """
-    script = schedule.script
-    ratio = {space.name: space.ratio for space in script.spaces}
-    entry = 4 if setting.storage == "float32" else 8
-    total = 0
-    batch = _largest_batches(schedule)
-    for matrix in script.matrices:
-        rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
-        both = sum(schedule.directions.get((matrix.name, side), 0) for side in (False, True))
-        for transpose in (False, True):
-            count = schedule.directions.get((matrix.name, transpose), 0)
-            total += count * (rows + cols) * entry
-            tables = both if matrix.law == "orthogonal" else count
-            total += SMALL_TABLES * tables**2 * 8
-            if setting.mode == "finite" or matrix.law == "orthogonal":  # images under way
-                total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
-    for step in script.instructions:
-        if isinstance(step, Noise):  # keeps its vectors
-            spaces = (script.vector_space[vector] for vector in step.vectors)
-            total += sum(setting.size(ratio[space]) for space in spaces) * 8
-    if setting.mode == "finite":  # draws ahead
-        total += STOCK * len(script.spaces) * 8
-    for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
-        for name, count in counts.items():
-            total += count * setting.size(ratio[name]) * 8
-    return int(OVERHEAD * total)
-
-
-def _largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
-    """The largest batch of each (matrix, transpose) side."""
-    out: dict[tuple[str, bool], int] = {}
-    for step in schedule.script.instructions:
-        if isinstance(step, Multiply):
-            side = (step.matrix, step.transpose)
-            out[side] = max(out.get(side, 0), len(step.vectors))
-    return out
 
 
 @dataclass(frozen=True)

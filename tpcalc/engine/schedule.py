@@ -73,10 +73,9 @@ class Plan:
 
 def plan(script: Script) -> Plan:
     """Schedule a script."""
-    script = share_values(draw_images(script))
+    script = _with_bases(share_values(draw_images(script)))
     script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
     count = len(script.vector_space)
-    roots = _roots(script)
     dense_until, alive_until = [-1] * count, [-1] * count
     multiplied: set[int] = set()
     sums = _sum_uses(script)
@@ -85,7 +84,7 @@ def plan(script: Script) -> Plan:
     for index, step in enumerate(script.instructions):
         for register in vector_inputs(step):
             alive_until[register] = index
-        for register in _read_as_arrays(step, sides, roots):
+        for register in _read_as_arrays(step, sides):
             dense_until[register] = index
         if isinstance(step, Multiply):
             multiplied.update(step.vectors)
@@ -178,7 +177,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
     Within a depth, what needs fewer coordinatewise steps comes first and sums come before the
     steps that read them, so that the vectors of a batch are formed together.
     """
-    sides, roots = _sides(script), _roots(script)
+    sides = _sides(script)
     start = (0, 0)
     vector_time, scalar_time = [start] * len(script.vector_space), [start] * script.scalars
     sums: dict[tuple[int, int], list[Instruction]] = defaultdict(list)
@@ -197,8 +196,8 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
         after = (depth + 1, 0)
         if isinstance(step, Multiply):
             products[depth][(step.matrix, step.transpose)].append(step)
-        elif ((pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]) or (
-            isinstance(step, Gram) and _shared(step, sides, roots)
+        elif isinstance(step, Gram) or (
+            (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]
         ):
             after_products[depth].append(step)
         elif isinstance(step, Sum | Panel):
@@ -246,6 +245,21 @@ def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
         yield pending
 
 
+def _with_bases(script: Script) -> Script:
+    """Inner products of lists without a common basis become those of single vectors."""
+    sides, roots = _sides(script), _roots(script)
+    out: list[Instruction] = []
+    for step in script.instructions:
+        if not isinstance(step, Gram) or _shared(step, sides, roots):
+            out.append(step)
+            continue
+        count = len(step.rights)
+        for place, left in enumerate(step.lefts):
+            first = step.out + place * count
+            out.append(Dot(left, step.rights, tuple(range(first, first + count))))
+    return replace(script, instructions=tuple(out))
+
+
 def _roots(script: Script) -> dict[int, int]:
     """For each multiple of a vector that vector."""
     found: dict[int, int] = {}
@@ -255,15 +269,11 @@ def _roots(script: Script) -> dict[int, int]:
     return found
 
 
-def _read_as_arrays(
-    step: Instruction, sides: Mapping[int, set[Side]], roots: Mapping[int, int]
-) -> tuple[int, ...]:
+def _read_as_arrays(step: Instruction, sides: Mapping[int, set[Side]]) -> tuple[int, ...]:
     """The vectors of which an instruction needs the coordinates."""
     nothing: set[Side] = set()
-    if isinstance(step, Sum | Panel):
+    if isinstance(step, Sum | Panel | Gram):
         return ()
-    if isinstance(step, Gram):
-        return () if _shared(step, sides, roots) else vector_inputs(step)
     if isinstance(step, Dot):
         own = sides.get(step.vector, nothing)
         apart = tuple(other for other in step.others if not own & sides.get(other, nothing))

@@ -417,7 +417,7 @@ def limit(
     every = [cell for name in names for cell in cells(program, name, outputs)]
     exploded = explosion(every, [*scalars, *vectors], uncovered)
     table = LimitTable(tuple(scalars), tuple(vectors), record, notes, uncovered, exploded)
-    return Limit(program, graph, found.budget, table, values, method, given)
+    return Limit(program, graph, found.budget, table, derived.values, method, given)
 
 
 def _failures(program: Program, found: Numbers) -> Iterator[NotCovered]:

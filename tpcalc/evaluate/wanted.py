@@ -57,12 +57,14 @@ class Found:
         program: The program with the outputs that are asked for.
         given: Values of outputs.
         cover: Its derivation.
+        values: Numbers for its symbols.
         lost: Outputs that are random and have no mean.
     """
 
     program: Program
     given: Mapping[str, float]
     cover: Cover
+    values: Mapping[str, Fraction] | None
     lost: tuple[NotCovered, ...]
 
 
@@ -107,7 +109,7 @@ def _found(source: Program, asked: Asked) -> Found:
     if growing:
         cover = rescaled_growth(program, values, cover, trial)
     graph, lost = _with_means(cover)
-    return Found(program, given, replace(cover, graph=graph), lost)
+    return Found(program, given, replace(cover, graph=graph), values, lost)
 
 
 def _split(source: Program, cells: int, reason: str) -> Program:

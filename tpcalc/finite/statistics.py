@@ -195,7 +195,7 @@ def _fit(
     freedom: int,
     level: float,
 ) -> Slope:
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     weights = errors**-2
     center = float(np.sum(weights * x) / np.sum(weights))
@@ -204,5 +204,5 @@ def _fit(
     height = float(np.sum(weights * y) / np.sum(weights))
     residuals = y - height - value * (x - center)
     birge = math.sqrt(float(np.sum(weights * residuals**2)) / (len(x) - 2))
-    half = float(t.ppf((1 + level) / 2, freedom)) * max(1.0, birge) / math.sqrt(spread)
+    half = float(stdtrit(freedom, (1 + level) / 2)) * max(1.0, birge) / math.sqrt(spread)
     return Slope(value, value - half, value + half)

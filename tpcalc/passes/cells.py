@@ -59,7 +59,7 @@ class Report:
         end = ",".join(map(str, (self.first, *(0 for _ in self.axes)))) + "]"
         if not first.endswith(f",{end}"):
             return None
-        name = first[: -len(end) - 1] + (f",{self.first}:]" if self.first else "]")
+        name = first[: -len(end) - 1] + f",{self.first or ''}:]"
         last = tuple(size - 1 for size in ordered.values())
         told = cell_name(name, last) == self.name(self.first + last[0], last[1:])
         return name if told else None

@@ -92,8 +92,7 @@ class Unrolled:
     def blocks(self) -> Program | None:
         """The run as it is written; None where a name does not tell its cells in order.
 
-        An output is ``f[t]`` of the samples of a step, ``f[t,B:]`` of queries: its cells are
-        called by their numbers, the first of them added to B.
+        An output is ``f[t,:]`` of the samples of a step, ``f[t,B:]`` of queries.
         """
         out, outputs = Builder.copy(self.written), dict[str, Ref]()
         for report in (one for group in self.groups for one in group):

@@ -215,7 +215,7 @@ class SimulatePart(_Part):
 
     Args:
         widths: The widths.
-        seeds: Independent networks of each width.
+        seeds: Independent networks of each width (64, or 16 of ``dense``).
         backend: ``lazy`` (exact in law, any width) or ``dense`` (weights in full, on torch).
         device: Where ``dense`` runs.
         dtype: Precision of ``dense``.
@@ -224,7 +224,7 @@ class SimulatePart(_Part):
     """
 
     widths: _Counts = (256, 1024, 4096)
-    seeds: _Count = 16
+    seeds: _Count | None = None
     backend: Literal["lazy", "dense"] = "lazy"
     device: str = "cpu"
     dtype: Literal["float64", "float32", "bfloat16"] = "float64"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.special import ndtri
+from scipy.stats import qmc
 
 from tpcalc.engine import draws as draws_module
 from tpcalc.engine.draws import PlainDraws, SobolDraws
 from tpcalc.engine.draws_normal import normal_quantiles, sobol_normals
+from tpcalc.engine.draws_sobol import BITS, scrambled
 from tpcalc.errors import EvaluationError
 
 BLOCK = 512
@@ -28,11 +32,14 @@ def as_set(points):
     return points[np.lexsort(points.T)]
 
 
-@pytest.mark.parametrize(("dimensions", "log2"), [(5, 4), (7, 9), (12, 12)])
+@pytest.mark.parametrize(("dimensions", "log2"), [(1, 5), (5, 4), (7, 9), (12, 12), (300, 6)])
 def test_points_are_those_of_scipy(dimensions, log2):
     # The same scramble: scipy's digits are private, its points are not.
-    digits, shift = draws_module._direction_numbers(dimensions, np.random.SeedSequence(3))
-    public = draws_module._sequence(dimensions, np.random.SeedSequence(3)).random_base2(log2)
+    digits, shift = scrambled(dimensions, np.random.SeedSequence(3))
+    keyword = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(3)))
+    source = qmc.Sobol(dimensions, scramble=True, bits=BITS, **{keyword: rng})
+    public = source.random_base2(log2)
     size = 1 << log2
     ours = np.zeros((dimensions, max(1, size // BLOCK), BLOCK))
     for d in range(dimensions):
@@ -46,7 +53,7 @@ def test_points_are_those_of_scipy(dimensions, log2):
 def test_fill_takes_the_dimensions_in_order():
     source = SobolDraws(3, 10, 5)
     got = rows(source, 3, 1024)
-    digits, shift = draws_module._direction_numbers(3, draws_module._child(5, 0))
+    digits, shift = scrambled(3, draws_module._child(5, 0))
     for d in range(3):
         want = np.zeros((2, BLOCK))
         sobol_normals(digits[d], shift[d], 1024, 1.0, want)

@@ -10,7 +10,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Dot, Multiply, Starts
-from tpcalc.engine.run import memory_needed
+from tpcalc.engine.needs import memory_needed
 from tpcalc.engine.schedule import plan
 from tpcalc.engine.setting import Mode, Setting
 from tpcalc.engine.starts import factor

@@ -18,12 +18,12 @@ def setting(act: str, width: int = 16, steps: int = 1) -> Setting:
     return Setting(act, "ip-llr", 3, width, calibrated=True, steps=steps, batch=16)
 
 
-def test_runs_are_kept_where_the_calculus_does_not_cover_a_network() -> None:
+def test_runs_are_kept_where_the_calculus_does_not_decide_a_network() -> None:
     found = trained([setting("even_tanh", steps=2)], DATA, trials=1)
     assert len(found.runs[0].accuracies) == 1
     ((text, sentence),) = found.predicted
     assert text == "ip-llr, even_tanh" and sentence.startswith(
-        "not covered: the size of dW_x[3,1,1] is not known"
+        "undecided: the output: whether this explodes at step 1 is open"
     )
     assert (found.growth, found.vanishing, found.theorems) == ((), (), ())
 

@@ -55,14 +55,14 @@ def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
         >>> rarely_sampled(LimitGraph(nodes, (target,), ("n", None), (), (), ()), 2**18)
         {'f': '12'}
     """
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
     found = {}
     for name, degree in sampled_degrees(graph).items():
         if degree is None:
             found[name] = "oo"
         elif degree > 0:
-            beyond = 2 * float(norm.sf(sqrt(2 * float(degree))))
+            beyond = 2 * float(ndtr(-sqrt(2 * float(degree))))
             if samples * beyond < ENOUGH:
                 found[name] = str(degree)
     return found

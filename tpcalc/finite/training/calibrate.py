@@ -151,7 +151,7 @@ def _layer_slope(
 
 def _line(x: NDArray[np.float64], logs: Sequence[NDArray[np.float64]]) -> Slope:
     """The slope of the means, with its 95 % interval."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     means = np.array([np.mean(found) for found in logs])
     errors = np.array([np.var(found, ddof=1) / len(found) for found in logs])
@@ -163,5 +163,5 @@ def _line(x: NDArray[np.float64], logs: Sequence[NDArray[np.float64]]) -> Slope:
     error = float(np.sqrt(x**2 @ errors)) / float(x @ x)
     if excess > variance > 0:
         error *= (excess / variance) ** 0.5
-    half = float(t.ppf(0.975, sum(len(found) - 1 for found in logs))) * error
+    half = float(stdtrit(sum(len(found) - 1 for found in logs), 0.975)) * error
     return Slope(value, value - half, value + half)

@@ -1,0 +1,67 @@
+"""Bytes that a scheduled script needs, known before it runs."""
+
+from __future__ import annotations
+
+from tpcalc.engine.draws import STOCK
+from tpcalc.engine.instructions import Multiply, Noise
+from tpcalc.engine.schedule import Plan
+from tpcalc.engine.setting import Setting
+
+__all__ = ["array_bytes", "memory_needed"]
+
+OVERHEAD = 1.1
+SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
+
+
+def memory_needed(schedule: Plan, setting: Setting) -> int:
+    """Bytes that one replicate at a time needs, known before it runs.
+
+    Args:
+        schedule: The plan.
+        setting: Mode, size and storage.
+    """
+    script = schedule.script
+    total = array_bytes(schedule, setting) + script.scalars * 8
+    for matrix in script.matrices:
+        both = sum(schedule.directions.get((matrix.name, side), 0) for side in (False, True))
+        for transpose in (False, True):
+            count = schedule.directions.get((matrix.name, transpose), 0)
+            tables = both if matrix.law == "orthogonal" else count
+            total += SMALL_TABLES * tables**2 * 8
+    ratio = {space.name: space.ratio for space in script.spaces}
+    for step in script.instructions:
+        if isinstance(step, Noise):  # keeps its vectors
+            spaces = (script.vector_space[vector] for vector in step.vectors)
+            total += sum(setting.size(ratio[space]) for space in spaces) * 8
+    if setting.mode == "finite":  # draws ahead
+        total += STOCK * len(script.spaces) * 8
+    return int(OVERHEAD * total)
+
+
+def array_bytes(schedule: Plan, setting: Setting) -> int:
+    """Bytes of them in arrays over spaces, which come and go with a workspace."""
+    script = schedule.script
+    ratio = {space.name: space.ratio for space in script.spaces}
+    entry = 4 if setting.storage == "float32" else 8
+    total = 0
+    batch = _largest_batches(schedule)
+    for matrix in script.matrices:
+        rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
+        for transpose in (False, True):
+            total += schedule.directions.get((matrix.name, transpose), 0) * (rows + cols) * entry
+            if setting.mode == "finite" or matrix.law == "orthogonal":  # images under way
+                total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
+    for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
+        for name, count in counts.items():
+            total += count * setting.size(ratio[name]) * 8
+    return total
+
+
+def _largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
+    """The largest batch of each (matrix, transpose) side."""
+    out: dict[tuple[str, bool], int] = {}
+    for step in schedule.script.instructions:
+        if isinstance(step, Multiply):
+            side = (step.matrix, step.transpose)
+            out[side] = max(out.get(side, 0), len(step.vectors))
+    return out

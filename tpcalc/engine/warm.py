@@ -1,0 +1,96 @@
+"""Every compiled pass, run once on little: afterwards it is kept on disk for all processes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tpcalc.engine import kernels_blocks
+from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
+from tpcalc.engine.execute import Workspace
+from tpcalc.engine.instructions import (
+    Dot,
+    Instruction,
+    Map,
+    Matrix,
+    Mean,
+    Multiply,
+    Script,
+    Space,
+    Starts,
+    Sum,
+)
+from tpcalc.engine.run import Progress
+from tpcalc.engine.schedule import plan
+from tpcalc.engine.setting import Mode, Setting
+from tpcalc.functions import Fn, Var
+
+__all__ = ["warm"]
+
+
+MODES: tuple[Mode, ...] = ("limit", "finite")
+STORAGES = ("float64", "float32")
+FAMILIES: tuple[Family, ...] = ("abrelu", "erf")
+
+
+def warm(progress: Progress | None = None) -> str | None:
+    """Compile what is not on disk yet.
+
+    Args:
+        progress: Called with a fraction and a text.
+
+    Returns:
+        The directory where compiled passes are kept; None where there is no place for them.
+    """
+    for index, (mode, storage) in enumerate(product(MODES, STORAGES)):
+        if progress is not None:
+            progress(index / 5, f"{mode}, {storage}")
+        for batch, width, count in product((1, 2), (512, 2048), (1, 2)):
+            seeds = [(seed,) for seed in range(count)]
+            Workspace(plan(_script(batch)), Setting(mode, width, storage), count).run(seeds)
+    if progress is not None:
+        progress(4 / 5, "kernels")
+    inputs = np.eye(3)
+    for family, bias, others in product(FAMILIES, (0.0, 0.1), (None, 2 * inputs)):
+        chain = Chain(family, 0.5, 0.4, 2, 2.0, bias, None, 2.0, bias)
+        chain_kernels(Gram(inputs, others), chain)
+    place: Any = kernels_blocks.dots.stats.cache_path
+    return None if place is None else str(place)
+
+
+def _script(batch: int) -> Script:
+    """Products in both directions of matrices of both laws, and everything vectors go through."""
+    spaces: list[str] = []
+    steps: list[Instruction] = []
+
+    def new(count: int) -> tuple[int, ...]:
+        spaces.extend(["n"] * count)
+        return tuple(range(len(spaces) - count, len(spaces)))
+
+    first = new(batch + 1)
+    steps.append(Starts("n", (0.5,) * len(first), None, first))
+    last, scalars, heads = first[:batch], 0, []
+    for name, transpose in product(("W", "O"), (False, True, False, True)):
+        out, mapped, sums = new(batch), new(batch), new(batch)
+        steps.append(Multiply(name, transpose, last, out))
+        heads.append(last[0])
+        steps += [Map(Fn(Var(0) ** 2, 1), (x,), (), y) for x, y in zip(out, mapped, strict=True)]
+        steps.append(Dot(out[0], (last[0],), (scalars,)))
+        steps.append(Mean(Fn(Var(0), 1), (mapped[0],), (), scalars + 1))
+        weights = (0.1, 1e-3, 1.0)  # the sum nearly lies in the span of what was multiplied
+        parts = (None, scalars, None)
+        steps += [
+            Sum(weights, parts, (x, y, z), total)
+            for x, y, z, total in zip(last, mapped, first[1:], sums, strict=True)
+        ]
+        last, scalars = sums, scalars + 2
+    inner = Fn(Var(0) * Var(1), 2)
+    steps.append(Mean(inner, (heads[0], heads[2]), (), scalars))  # both were multiplied by W
+    scalars += 1
+    matrices = (Matrix("W", "n", "n"), Matrix("O", "n", "n", "orthogonal"))
+    return Script(
+        (Space("n"),), matrices, tuple(steps), tuple(spaces), scalars, ("",) * len(spaces),
+        tuple(range(scalars)), last,
+    )  # fmt: skip
