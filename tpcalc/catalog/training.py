@@ -250,8 +250,7 @@ class Training:
     def program(self) -> Program:
         """The program of all its steps, which is written once; errors are those of ``unrolled``.
 
-        A run of many samples stays as it is written, with the samples of a step as an axis; its
-        outputs are blocks, ``f[t,:]`` with the cells ``f[t,i]``.
+        A run of many samples keeps them as an axis; its outputs are blocks, ``f[t,:]``.
         """
         run, several = self.unrolled, max(self.batch, len(self.queries)) > 1
         large = several and cells_of(run.written) > MANY
