@@ -15,7 +15,7 @@ from tpcalc.evaluate import wanted
 from tpcalc.passes import size
 
 SAMPLES, REPLICATES = 2**10, 12
-RUNS: dict[str, tuple[Any, str]] = {
+RUNS: dict[str, tuple[Any, ...]] = {
     "tanh, mup": (tp.MLP(3, "tanh"), "mup"),
     "relu, mup": (tp.MLP(3, "relu"), "mup"),
     "gelu, ntk": (tp.MLP(2, "gelu"), "ntk"),
@@ -26,10 +26,14 @@ RUNS: dict[str, tuple[Any, str]] = {
     "layer norm, mup": (tp.MLP(2, "tanh", norm="layer"), "mup"),
     "resnet, mup": (tp.ResNet(2, "tanh"), "mup"),
     "resnet, ntk": (tp.ResNet(2, "relu"), "ntk"),
+    "momentum": (tp.MLP(2, "tanh"), "mup", "momentum"),
+    "nesterov": (tp.ResNet(1, "tanh"), "mup", "nesterov"),
 }
 
 
-def run_of(network: Any, parameterization: str, steps: int = 2, batch: int = 2) -> tp.Training:
+def run_of(
+    network: Any, parameterization: str, optimizer: str = "sgd", steps: int = 2, batch: int = 2
+) -> tp.Training:
     """A short run on generic data, with a query."""
     rng = np.random.default_rng(3)
     inputs, targets = (
@@ -42,6 +46,7 @@ def run_of(network: Any, parameterization: str, steps: int = 2, batch: int = 2) 
         tp.Samples(inputs, targets),
         steps=steps,
         batch=batch,
+        optimizer=optimizer,
         lr=0.5,
         queries=[(1.0, 0.5, -1.0)],
         watch=["h", "dh"],

@@ -7,25 +7,38 @@ products of rows and columns, and the function of these forms times a vector is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
 
 from tpcalc.functions import Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import Add, substitute
+from tpcalc.functions.expr import Add, add, substitute
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.separate import scaled
-from tpcalc.passes.sums import Term, fresh, ratio, renamed
-from tpcalc.program.nodes import Kind, MatMul, Nonlin, OuterNonlin, Ref, Scale
+from tpcalc.passes.sums import Term, fresh, padded, ratio, renamed
+from tpcalc.program.nodes import (
+    Data,
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    OuterNonlin,
+    Ref,
+    Scale,
+    Stack,
+)
 from tpcalc.program.program import Builder
+from tpcalc.program.types import Axes
 
 __all__ = ["Course", "Path", "Rate"]
 
 T = TypeVar("T")
 Rate = tuple[Number, Ex]  # eta and c of eta n^(-c)
 ZERO, ONE = as_ex(0), as_ex(1)
+INNER = Fn(Var(0) * Var(1), 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +143,14 @@ class Course:
             if kept is not None
         ]
         taken = {name for name, _ in out.type(x).axes} | self.family
-        for power, psi in path.moves:
+        share = ratio(out, x) / self.unit
+        for power, whole in path.moves:
+            linear, psi = _linear(whole)
+            if linear:
+                moved_by = path.shift + power + ONE
+                terms += self._sums(out, node, x, linear, moved_by, share)
+            if psi == const(0):
+                continue
             fn, steps, _ = Fn(psi, len(self.gradients)).compact()
             rows: list[Ref] = []
             cols: list[Ref] = []
@@ -155,8 +175,61 @@ class Course:
                 fn, tuple(result), tuple(into), (), x, tuple(forms), tuple(summed.values())
             )
             moved = _scaled(out, out.add(own), power + ONE)
-            terms.append((ratio(out, x) / self.unit, None, moved, ()))
+            terms.append((share, None, moved, ()))
         return terms
+
+    def _sums(
+        self,
+        out: Builder,
+        node: MatMul,
+        x: Ref,
+        numbers: Mapping[int, Number],
+        power: Ex,
+        share: Number,
+    ) -> Iterator[Term]:
+        """Multiples of gradients times a vector: rows and averages, with no function of a matrix.
+
+        The gradients of all steps are stacked; those that have other axes are apart.
+        """
+        kinds: dict[Axes, list[tuple[int, Ref, Ref]]] = {}
+        for step in numbers:
+            pairs = self.gradients[step]
+            assert not isinstance(pairs, Ref)
+            for row, col in pairs:
+                axes = tuple(pair for pair in out.type(row).axes if pair[0] not in self.family)
+                kinds.setdefault(axes, []).append((step, row, padded(out, col, axes)))
+        taken = {name for name, _ in out.type(x).axes} | self.family
+        for axes, found in kinds.items():
+            axis = fresh("s", {*taken, *(name for name, _ in axes)})
+            steps, rows, cols = zip(*found, strict=True)
+            marks = tuple(numbers[step] for step in steps)
+            mark = out.add(Data(f"of {node.matrix}: {len(out)}", marks, ((axis, len(marks)),)))
+            rows = tuple(_scaled(out, row, power) for row in rows)
+            stacks = (out.add(Stack(part, axis)) for part in (rows, cols))
+            result, into = tuple(stacks)[:: -1 if node.transpose else 1]
+            names = {
+                name: fresh(f"{name}'", taken)
+                for name, _ in out.type(result).axes
+                if name not in self.family
+            }
+            result = out.add(LinComb((Fraction(1),), (mark,), (result,)))
+            result, into = (renamed(out, ref, names) for ref in (result, into))
+            gram = out.add(Moment(INNER, (into, x)))
+            over = tuple(names[name] for name in (*(name for name, _ in axes), axis))
+            yield share, gram, result, over
+
+
+def _linear(psi: Expr) -> tuple[dict[int, Number], Expr]:
+    """The gradients that a function is a sum of, with their numbers, and what else there is."""
+    numbers: dict[int, Number] = {}
+    left: list[Expr] = []
+    for term in psi.terms if isinstance(psi, Add) else (psi,):
+        number, rest = scaled(term)
+        if isinstance(rest, Var):
+            numbers[rest.index] = number
+        else:
+            left.append(term)
+    return numbers, add(left)
 
 
 def _scaled(out: Builder, ref: Ref, power: Ex) -> Ref:

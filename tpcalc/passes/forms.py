@@ -37,6 +37,12 @@ class Form:
         """Whether nothing is left of it but its dimension."""
         return not any(self.terms.values())
 
+    @property
+    def single(self) -> tuple[Ref, Number] | None:
+        """The vector that it is a multiple of by a number, with the number; None: it is none."""
+        items = [(pair, number) for pair, number in self.terms.items() if number != 0]
+        return (items[0][0][1], items[0][1]) if len(items) == 1 and items[0][0][0] is None else None
+
     def simple(self) -> Form | Ref:
         """The form; where it is one vector, that vector."""
         items = [pair for pair, number in self.terms.items() if number != 0]

@@ -278,6 +278,8 @@ def _lincomb(node: LinComb, state: Cells, where: Where) -> Value:
             continue
         if isinstance(item, Form) and (coefficient is None or item.is_zero):
             form.add(item, number)
+        elif isinstance(item, Form) and (single := item.single) is not None:
+            form.add_term(coefficient, single[0], number * single[1])
         else:
             form.add_term(coefficient, state.node(item), number)
     if not form.terms and anchor is not None:  # all numbers are 0: a vector keeps its dimension
