@@ -23,11 +23,12 @@ from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.blocks import samples_for
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
-from tpcalc.evaluate.wanted import Asked, cells, covered, matching, rows
+from tpcalc.evaluate.wanted import Asked, covered, rows
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.orders import as_ex
+from tpcalc.passes.selected import cells, matching
 from tpcalc.program.nodes import Kind, Moment, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import (
@@ -362,6 +363,7 @@ def limit(
         formulas = checks.names(formulas, "formulas")
     if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
+    outputs = outputs if outputs is None else checks.names(outputs, "outputs")
     derived = covered(source, Asked(outputs, given or {}, values, rescale, seed))
     program, cover, graph = derived.program, derived.cover, derived.cover.graph
     names = [name for name, _ in program.outputs]

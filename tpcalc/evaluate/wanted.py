@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import product
 
-from tpcalc.errors import EvaluationError, LimitError, UnknownName
+from tpcalc.errors import LimitError
 from tpcalc.evaluate.blocks import tested_on_samples
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.given import fixed
@@ -19,13 +18,14 @@ from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.limit.rules import LIMIT_RULES
+from tpcalc.passes.selected import cells, matching, selected
 from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.names import cell_name
-from tpcalc.program.program import Program, prune
-from tpcalc.results import NotCovered, checks
+from tpcalc.program.program import Program
+from tpcalc.results import NotCovered
 
-__all__ = ["Asked", "Found", "cells", "covered", "matching", "rows", "select"]
+__all__ = ["Asked", "Found", "covered", "rows"]
 
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
 
@@ -97,7 +97,7 @@ def covered(source: Program, asked: Asked) -> Found:
 
 
 def _found(source: Program, asked: Asked) -> Found:
-    program, given = fixed(_selected(source, asked.outputs), source, asked.given)
+    program, given = fixed(selected(source, asked.outputs), source, asked.given)
     values = asked.values
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}
@@ -146,21 +146,6 @@ def rows(found: Found, outputs: Sequence[str] | None) -> Iterator[tuple[str, Tar
             yield name, target, own, at
 
 
-def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> list[str]:
-    """The names of the cells of an output, or of those that are wanted.
-
-    Args:
-        program: The program.
-        name: Of the output.
-        outputs: Names and patterns; None: all.
-    """
-    axes = program.types[program.ref(name)].axes
-    found = [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes))]
-    if outputs is None or not axes:
-        return found
-    return [own for own in found if any(_fits(one, p) for p in outputs for one in (name, own))]
-
-
 def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:
     """The graph without the random outputs that have no mean, and these."""
     drawn = random_nodes(cover.graph) if cover.meanless else frozenset()
@@ -179,39 +164,3 @@ def _numbers(target: Target) -> tuple[LRef, ...]:
     if target.moments is None:
         return target.refs
     return tuple(ref for ref in target.moments if ref is not None)
-
-
-def _selected(program: Program, outputs: Sequence[str] | None) -> Program:
-    if not program.outputs:
-        raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
-    if outputs is None:
-        return program
-    owner = {cell: name for name, _ in program.outputs for cell in (name, *cells(program, name))}
-    names = {owner[cell] for cell in select(list(owner), outputs)}
-    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
-    return prune(replace(program, outputs=kept))
-
-
-def _fits(name: str, pattern: str) -> bool:
-    # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
-    return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
-
-
-def select(names: Sequence[str], wanted: Sequence[str] | None) -> list[str]:
-    """Names that match one of the patterns (``"f*"``, ``"h[2,*"``, or exact names)."""
-    if wanted is None:
-        return list(names)
-    out: list[str] = []
-    for pattern in checks.names(wanted, "outputs"):
-        found = [name for name in names if _fits(name, pattern)]
-        if not found:
-            raise UnknownName("output", pattern, names)
-        out.extend(found)
-    return out
-
-
-def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
-    """The names that are wanted: all, none, or those that fit a pattern."""
-    if isinstance(wanted, bool):
-        return list(names) if wanted else []
-    return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
