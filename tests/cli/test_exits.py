@@ -194,7 +194,7 @@ def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
     with started("limit", f"{path}:long", *words) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "built\n"
-        time.sleep(2.5)  # the kernels are loaded: a signal within an import may be lost
+        time.sleep(5)  # the kernels are loaded: a signal within an import may be lost
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (out, err) == ("", "interrupted\n")
