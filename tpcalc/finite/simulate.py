@@ -13,6 +13,7 @@ from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.overflow import before_overflow
 from tpcalc.finite.widths import check_widths, dim_sizes
+from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import FiniteRow, FiniteTable, checks
@@ -42,6 +43,9 @@ def simulate(
 ) -> FiniteTable:
     """Run a program at finite widths with independent seeds.
 
+    A program whose cells and terms are many is read as the blocks that it is written in, any other
+    one cell by cell; both have the same law, and dense networks of a seed are the same.
+
     Args:
         program: A program, or a function decorated with ``tp.program``.
         widths: The values of n, each once; a dimension class of ratio r has r * n coordinates.
@@ -56,8 +60,9 @@ def simulate(
         progress: Called with a fraction and a text.
 
     Returns:
-        All outputs by name, width and seed. Where numbers leave the floating-point range, the
-        outputs before that are there, and a note names the first one that is not.
+        All outputs by name, width and seed; of a block cell by cell, ``f[0,1]``. Where numbers
+        leave the floating-point range, the outputs before that are there, and a note names the
+        first one that is not.
 
     Raises:
         UsageError: An argument that is of the wrong kind or out of range; no width, or one twice.
@@ -78,7 +83,8 @@ def simulate(
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    found = split(filled(program))
+    given = filled(program)
+    found = given if cells_of(given) > MANY else split(given)
     widths = check_widths(widths)
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
     seed = checks.whole(seed, "seed", least=0)
