@@ -76,7 +76,7 @@ def plan(script: Script) -> Plan:
     script = share_values(draw_images(script))
     script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
     count = len(script.vector_space)
-    roots = _roots(script)
+    parents = _parents(script)
     dense_until, alive_until = [-1] * count, [-1] * count
     multiplied: set[int] = set()
     sums = _sum_uses(script)
@@ -91,7 +91,7 @@ def plan(script: Script) -> Plan:
             for other in step.others:
                 if not sides[step.vector] & sides[other]:
                     dense_until[step.vector] = dense_until[other] = index
-        if isinstance(step, Gram) and not _shared(step, sides, roots):
+        if isinstance(step, Gram) and not _shared(step, sides, parents):
             for register in vector_inputs(step):
                 dense_until[register] = index
         if isinstance(step, Multiply):
@@ -185,7 +185,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
     Within a depth, what needs fewer coordinatewise steps comes first and sums come before the
     steps that read them, so that the vectors of a batch are formed together.
     """
-    sides, roots = _sides(script), _roots(script)
+    sides, parents = _sides(script), _parents(script)
     start = (0, 0)
     vector_time, scalar_time = [start] * len(script.vector_space), [start] * script.scalars
     sums: dict[tuple[int, int], list[Instruction]] = defaultdict(list)
@@ -206,7 +206,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
             products[depth][(step.matrix, step.transpose)].append(step)
         elif (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]:
             after_products[depth].append(step)
-        elif isinstance(step, Gram) and _shared(step, sides, roots):
+        elif isinstance(step, Gram) and _shared(step, sides, parents):
             after_products[depth].append(step)
         elif isinstance(step, Sum | Panel):
             sums[time].append(step)
@@ -253,20 +253,28 @@ def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
         yield pending
 
 
-def _roots(script: Script) -> dict[int, int]:
+def _parents(script: Script) -> dict[int, int]:
     """For each multiple of a vector that vector."""
-    found: dict[int, int] = {}
-    for step in script.instructions:
-        if isinstance(step, Sum) and len(step.vectors) == 1:
-            found[step.out] = found.get(step.vectors[0], step.vectors[0])
-    return found
+    return {
+        step.out: step.vectors[0]
+        for step in script.instructions
+        if isinstance(step, Sum) and len(step.vectors) == 1
+    }
 
 
-def _shared(step: Gram, sides: Mapping[int, set[Side]], roots: Mapping[int, int]) -> bool:
+def _shared(step: Gram, sides: Mapping[int, set[Side]], parents: Mapping[int, int]) -> bool:
     """Whether all vectors, or what they are multiples of, have coordinates in one basis."""
-    nothing: set[Side] = set()
-    held = [sides.get(roots.get(register, register), nothing) for register in vector_inputs(step)]
-    return bool(set.intersection(*held))
+    found: set[Side] | None = None
+    for register in vector_inputs(step):
+        own: set[Side] = set()
+        chain: int | None = register
+        while chain is not None:
+            own |= sides.get(chain, set())
+            chain = parents.get(chain)
+        found = own if found is None else found & own
+        if not found:
+            return False
+    return True
 
 
 def _inner_pair(step: Instruction) -> tuple[int, int, int] | None:
