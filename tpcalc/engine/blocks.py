@@ -203,7 +203,7 @@ class Blocks:
                 for array in (numbers, *(() if registers is None else (registers,)))
             )
             registers = more[0] if more else None
-            numbers = numbers * _matching(rows, outs, sizes, kept)
+            numbers = numbers * _matching(rows, outs, over, sizes, kept)
         return PanelTerm(tuple(vectors.tolist()), numbers, registers, each)
 
     def _scalar_total(
@@ -278,10 +278,17 @@ def _matrix(
 
 
 def _matching(
-    rows: Sequence[str], outs: Sequence[str], sizes: Mapping[str, int], kept: Mapping[str, int]
+    rows: Sequence[str],
+    outs: Sequence[str],
+    over: Sequence[str],
+    sizes: Mapping[str, int],
+    kept: Mapping[str, int],
 ) -> NDArray[np.float64] | float:
-    """1 where the cell of a row is that of an output along all axes that they share."""
-    shared = [name for name in outs if name in rows]
+    """1 where the cell of a row is that of an output along all axes that they share.
+
+    An axis that is summed is not shared: outputs have it of another term.
+    """
+    shared = [name for name in outs if name in rows and name not in over]
     if not shared:
         return 1.0
     own = np.indices([sizes[name] for name in rows]).reshape(len(rows), -1)
