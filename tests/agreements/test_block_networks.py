@@ -14,6 +14,7 @@ import tpcalc as tp
 from tests.agreements import optimizer_networks, own_networks
 from tests.corpus.networks import REGIMES, STRUCTURES
 from tests.run_blocks import BlockRun, block_run, on_digits
+from tests.torch_loop import looped
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.statistics import summary
@@ -85,6 +86,15 @@ def test_lazy_blocks_have_the_law_of_the_split_networks(name: str) -> None:
     found, wanted = run_lazy(run.blocks, 48, range(60)), run_lazy(run.split, 48, range(100, 160))
     for (label, statistic), value in wanted.items():
         agree(summary(found[run.names[label], statistic]), summary(value))
+
+
+def test_dense_blocks_are_a_loop_written_by_hand() -> None:
+    run = on_digits(8, 6)
+    found = run_dense(run.blocks, 40, [5])
+    for step, row in enumerate(looped(8, 6, 40, 5)):
+        for place, value in enumerate(row):
+            (own_value,) = found[run.names[f"f[{step},{place}]"], "value"]
+            assert own_value == pytest.approx(value, rel=1e-11, abs=1e-13)
 
 
 def test_both_readings_of_a_long_run_agree() -> None:
