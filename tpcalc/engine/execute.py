@@ -373,8 +373,8 @@ class Workspace:
             factor: Number = step.numbers[0]
             if scalar is not None:
                 factor = factor * self._scalars[scalar]
-            source = self._vectors[step.vectors[0]]
-            self._vectors[step.out] = Vector(multiple=(source, factor))
+            source = self._vectors[step.vectors[0]], factor
+            self._vectors[step.out] = Vector(multiple=source, source=source)
             return
         total = Combination(self._tables, self._capacity, self.replicates)
         for number, scalar, register in zip(step.numbers, step.scalars, step.vectors, strict=True):

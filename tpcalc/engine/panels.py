@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -97,19 +97,36 @@ def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]
         vectors: All vectors, by register.
         tables: Coordinates of what matrices were applied to.
     """
-    lefts, rights = ([_root(vectors[one]) for one in own] for own in (step.lefts, step.rights))
+    lefts, rights = ([vectors[one] for one in own] for own in (step.lefts, step.rights))
     key = next(
         key
-        for key in lefts[0][0].rows
-        if all(key in vector.rows for vector, _ in (*lefts, *rights))
+        for vector, _ in _sources(lefts[0])
+        for key in vector.rows
+        if all(_within(other, key) for other in (*lefts, *rights))
     )
     left, right = (_inside(own, key, tables[key]) for own in (lefts, rights))
     found = np.matmul(left, right.transpose(0, 2, 1))
     return np.ascontiguousarray(found.reshape(len(found), -1).T)
 
 
+def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
+    """A vector, and what it is a multiple of, with the factors."""
+    factor: Number = 1.0
+    yield vector, factor
+    while vector.source is not None:
+        vector, number = vector.source
+        factor = factor * number
+        yield vector, factor
+
+
+def _within(vector: Vector, key: Key) -> tuple[int, Number] | None:
+    """The row of a vector, or of what it is a multiple of, in a basis, with the factor."""
+    held = ((one.rows[key], number) for one, number in _sources(vector) if key in one.rows)
+    return next(held, None)
+
+
 def _root(vector: Vector) -> tuple[Vector, Number]:
-    """The vector that one is a multiple of, with the factor."""
+    """What a vector that was not formed is a multiple of, with the factor."""
     factor: Number = 1.0
     while not vector.rows and vector.multiple is not None:
         vector, number = vector.multiple
@@ -117,10 +134,10 @@ def _root(vector: Vector) -> tuple[Vector, Number]:
     return vector, factor
 
 
-def _inside(own: Sequence[tuple[Vector, Number]], key: Key, table: Table) -> Array:
+def _inside(own: Sequence[Vector], key: Key, table: Table) -> Array:
     """The coordinates of vectors in a basis, (replicates, vectors, directions)."""
-    rows = [vector.rows[key] for vector, _ in own]
-    found = np.take(table.data, rows, axis=1)[:, :, : table.count]
-    for place, (_, factor) in enumerate(own):
+    pairs = [pair for vector in own if (pair := _within(vector, key)) is not None]
+    found = np.take(table.data, [row for row, _ in pairs], axis=1)[:, :, : table.count]
+    for place, (_, factor) in enumerate(pairs):
         found[:, place] *= factor if isinstance(factor, float) else factor[:, None]
     return found

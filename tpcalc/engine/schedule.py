@@ -247,10 +247,10 @@ def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
 
 def _with_bases(script: Script) -> Script:
     """Inner products of lists without a common basis become those of single vectors."""
-    sides, roots = _sides(script), _roots(script)
+    sides, parents = _sides(script), _parents(script)
     out: list[Instruction] = []
     for step in script.instructions:
-        if not isinstance(step, Gram) or _shared(step, sides, roots):
+        if not isinstance(step, Gram) or _shared(step, sides, parents):
             out.append(step)
             continue
         count = len(step.rights)
@@ -258,15 +258,6 @@ def _with_bases(script: Script) -> Script:
             first = step.out + place * count
             out.append(Dot(left, step.rights, tuple(range(first, first + count))))
     return replace(script, instructions=tuple(out))
-
-
-def _roots(script: Script) -> dict[int, int]:
-    """For each multiple of a vector that vector."""
-    found: dict[int, int] = {}
-    for step in script.instructions:
-        if isinstance(step, Sum) and len(step.vectors) == 1:
-            found[step.out] = found.get(step.vectors[0], step.vectors[0])
-    return found
 
 
 def _read_as_arrays(step: Instruction, sides: Mapping[int, set[Side]]) -> tuple[int, ...]:
@@ -281,11 +272,28 @@ def _read_as_arrays(step: Instruction, sides: Mapping[int, set[Side]]) -> tuple[
     return vector_inputs(step)
 
 
-def _shared(step: Gram, sides: Mapping[int, set[Side]], roots: Mapping[int, int]) -> bool:
+def _parents(script: Script) -> dict[int, int]:
+    """For each multiple of a vector that vector."""
+    return {
+        step.out: step.vectors[0]
+        for step in script.instructions
+        if isinstance(step, Sum) and len(step.vectors) == 1
+    }
+
+
+def _shared(step: Gram, sides: Mapping[int, set[Side]], parents: Mapping[int, int]) -> bool:
     """Whether all vectors, or what they are multiples of, have coordinates in one basis."""
-    nothing: set[Side] = set()
-    held = [sides.get(roots.get(register, register), nothing) for register in vector_inputs(step)]
-    return bool(set.intersection(*held))
+    found: set[Side] | None = None
+    for register in vector_inputs(step):
+        own: set[Side] = set()
+        chain: int | None = register
+        while chain is not None:
+            own |= sides.get(chain, set())
+            chain = parents.get(chain)
+        found = own if found is None else found & own
+        if not found:
+            return False
+    return True
 
 
 def _inner_pair(step: Instruction) -> tuple[int, int, int] | None:

@@ -59,6 +59,7 @@ class Vector:
         row: Its row in the stack of its space.
         multiple: The vector that it is a multiple of, and the factor; looked up when it is used,
             because that vector may get coordinates in the meantime.
+        source: The same; it stays when the vector is formed.
     """
 
     dense: Buffer | None = None
@@ -67,6 +68,7 @@ class Vector:
     rows: dict[Key, int] = field(default_factory=dict)
     row: tuple[Key, int] | None = None
     multiple: tuple[Vector, Number] | None = None
+    source: tuple[Vector, Number] | None = None
 
     @property
     def has_spare(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.engine.blocks import At, Blocks, Writer
 from tpcalc.engine.instructions import (
     DrawScalar,
     Instruction,
@@ -27,6 +28,8 @@ from tpcalc.engine.starts import members_factor
 from tpcalc.errors import UsageError
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.program.base import references
+from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -37,11 +40,14 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
+    Rename,
+    RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Program
-from tpcalc.program.rules import Rules, interpret
-from tpcalc.program.views import input_of, matrix_of
+from tpcalc.program.rules import Level, Rules, interpret
+from tpcalc.program.views import input_of
 
 __all__ = ["LAZY_RULES", "compile_program"]
 
@@ -55,24 +61,12 @@ class _State:
     program: Program
     width: int
     values: Mapping[str, Fraction]
-    spaces: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    scalars: int = 0
-    out: list[Instruction] = field(default_factory=list)
+    blocks: Blocks
     members: dict[str, dict[int, int]] = field(default_factory=dict)
-    names: dict[Ref, str] = field(default_factory=dict)
+    matrices: list[Matrix] = field(default_factory=list)
 
-    def new_vector(self, dim: str, label: str = "") -> int:
-        self.spaces.append(dim)
-        self.labels.append(label)
-        return len(self.spaces) - 1
-
-    def new_scalar(self) -> int:
-        self.scalars += 1
-        return self.scalars - 1
-
-    def vector_for(self, ref: Ref) -> int:
-        return self.new_vector(self.program.types[ref].width[0], self.names.get(ref, ""))
+    def write(self, instruction: Instruction) -> None:
+        self.blocks.writer.out.append(instruction)
 
 
 def compile_program(
@@ -99,147 +93,209 @@ def compile_program(
                 where=f"width {width}",
                 hint="backend='dense' (--backend dense) draws all laws.",
             )
-    state = _State(program, width, dict(values or {}))
-    for name, ref in program.outputs:
-        state.names.setdefault(ref, name)
+    state = _state(program, width, dict(values or {}))
     _starts(state)
-    registers = interpret(program, LAZY_RULES, state)
+    interpret(program, LAZY_RULES, state)
+    writer = state.blocks.writer
     results: list[int] = []
     keys: list[tuple[str, str]] = []
     for name, ref in program.outputs:
-        if program.types[ref].kind is Kind.SCALAR:
-            results.append(registers[ref])
-            keys.append((name, "value"))
-            continue
-        for fn, statistic in ((FIRST, "mean"), (SECOND, "second_moment")):
-            register = state.new_scalar()
-            state.out.append(Mean(fn, (registers[ref],), (), register))
-            results.append(register)
-            keys.append((name, statistic))
+        registers = state.blocks.registers(ref)
+        scalar = program.types[ref].kind is Kind.SCALAR
+        for cell in np.ndindex(registers.shape):
+            own, register = cell_name(name, cell), int(registers[cell])
+            if scalar:
+                results.append(register)
+                keys.append((own, "value"))
+                continue
+            for fn, statistic in ((FIRST, "mean"), (SECOND, "second_moment")):
+                results.append(writer.new_scalar())
+                state.write(Mean(fn, (register,), (), results[-1]))
+                keys.append((own, statistic))
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in program.dims),
-        tuple(
-            Matrix(family.name, *family.width, family.law)
-            for family in program.families.values()
-            if len(family.width) == 2
-        ),
-        tuple(state.out),
-        tuple(state.spaces),
-        state.scalars,
-        tuple(state.labels),
+        tuple(state.matrices),
+        tuple(writer.out),
+        tuple(writer.spaces),
+        writer.scalars,
+        tuple(writer.labels),
         tuple(results),
     )
     return script, keys
 
 
+def _state(program: Program, width: int, values: Mapping[str, Fraction]) -> _State:
+    names: dict[Ref, str] = {}
+    for name, ref in program.outputs:
+        names.setdefault(ref, name)
+    blocks = Blocks(
+        Writer(),
+        [found.axes for found in program.types],
+        [found.width[0] if found.width else None for found in program.types],
+        lambda ref, cell: cell_name(names[ref], cell) if ref in names else "",
+    )
+    return _State(program, width, values, blocks)
+
+
 def _starts(state: _State) -> None:
     """Draw each group once, with the members that occur."""
-    used: dict[str, list[int]] = {}
+    used: dict[str, dict[int, None]] = {}
     for node in map(input_of, state.program.nodes):
         if node is not None and len(node.family.width) == 1:
-            found = used.setdefault(node.family.name, [])
-            if node.index not in found:
-                found.append(node.index)
-    for name, indices in used.items():
-        group = state.program.group[name]
-        registers = [state.new_vector(group.dim, f"{name}[{index}]") for index in indices]
+            used.setdefault(node.family.name, {}).update(dict.fromkeys(_cells(node)))
+    for name, found in used.items():
+        group, indices = state.program.group[name], list(found)
+        writer = state.blocks.writer
+        registers = [writer.new_vector(group.dim, f"{name}[{index}]") for index in indices]
         state.members[name] = dict(zip(indices, registers, strict=True))
         spread = members_factor(group.cov, indices, name)
         mean = tuple(float(group.means[index]) for index in indices)
-        state.out.append(Starts(group.dim, mean, spread, tuple(registers)))
+        state.write(Starts(group.dim, mean, spread, tuple(registers)))
 
 
-def _data(node: Data, ref: Ref, values: list[int], state: _State) -> int:
-    out = state.new_scalar()
-    state.out.append(DrawScalar(float(node.values[0]), 0.0, out))
-    return out
+def _cells(node: Input) -> Sequence[int]:
+    """The cells of its family that an input is."""
+    return range(node.family.size) if node.cell is None else (node.cell,)
 
 
-def _input(node: Input, ref: Ref, values: list[int], state: _State) -> int:
-    family = node.family
+def _data(node: Data, ref: Ref, values: Sequence[None], state: _State) -> None:
+    if node.axes:
+        state.blocks.data(ref, node.values)
+    else:
+        out = int(state.blocks.fresh(ref))
+        state.write(DrawScalar(float(node.values[0]), 0.0, out))
+
+
+def _input(node: Input, ref: Ref, values: Sequence[None], state: _State) -> None:
+    family, blocks = node.family, state.blocks
+    shape = tuple(blocks.sizes(ref).values())
     if len(family.width) == 1:
-        return state.members[family.name][node.index]
-    if family.width:
-        return -1  # no register: products name it
-    out = state.new_scalar()
-    state.out.append(DrawScalar(float(family.means[0]), float(family.std), out))
-    return out
+        found = [state.members[family.name][cell] for cell in _cells(node)]
+        blocks.held[ref] = np.array(found).reshape(shape)
+        return
+    parts = [family.part(cell) for cell in _cells(node)]
+    if family.width:  # its numbers among the matrices: products name them
+        known = {matrix.name: place for place, matrix in enumerate(state.matrices)}
+        for part in parts:
+            if part.name not in known:
+                known[part.name] = len(state.matrices)
+                rows, cols = part.width
+                state.matrices.append(Matrix(part.name, rows, cols, part.law))
+        blocks.held[ref] = np.array([known[part.name] for part in parts]).reshape(shape)
+        return
+    for part, out in zip(parts, blocks.fresh(ref).ravel().tolist(), strict=True):
+        state.write(DrawScalar(float(part.means[0]), float(part.std), out))
 
 
-def _matmul(node: MatMul, ref: Ref, values: list[int], state: _State) -> int:
-    matrix = matrix_of(state.program.nodes, node)
-    small = state.vector_for(ref)
-    state.out.append(Multiply(matrix.name, node.transpose, (values[node.vector],), (small,)))
-    out = state.vector_for(ref)  # entries N(0, 1): n^(1/2) times the engine's N(0, 1/n)
-    state.out.append(Sum((float(np.sqrt(state.width)),), (None,), (small,), out))
-    return out
+def _matmul(node: MatMul, ref: Ref, values: Sequence[None], state: _State) -> None:
+    """The products of a matrix with all cells, times n^(1/2) as its entries are N(0, 1)."""
+    batches: dict[int, list[tuple[int, int]]] = {}
+    for out, at in state.blocks.cells(ref, ()):
+        batches.setdefault(at[node.matrix], []).append((at[node.vector], out))
+    dim = state.program.types[ref].width[0]
+    for matrix, pairs in batches.items():
+        vectors, outs = zip(*pairs, strict=True)
+        small = tuple(state.blocks.writer.new_vector(dim) for _ in outs)
+        state.write(Multiply(state.matrices[matrix].name, node.transpose, vectors, small))
+        for one, out in zip(small, outs, strict=True):
+            state.write(Sum((float(np.sqrt(state.width)),), (None,), (one,), out))
 
 
-def _refs(values: list[int], refs: Sequence[Ref]) -> tuple[int, ...]:
-    return tuple(values[ref] for ref in refs)
+def _each(
+    instruction: Callable[[Any, At, int, _State], Instruction],
+) -> Callable[[Any, Ref, Sequence[None], _State], None]:
+    """A rule of one cell as a rule of all cells."""
+
+    def every(node: Any, ref: Ref, values: Sequence[None], state: _State) -> None:
+        for out, at in state.blocks.cells(ref, references(node)):
+            state.write(instruction(node, at, out, state))
+
+    return every
 
 
-def _nonlin(node: Nonlin, ref: Ref, values: list[int], state: _State) -> int:
+def _nonlin(node: Nonlin, at: At, out: int, state: _State) -> Instruction:
+    scalars = at.all(node.scalars)
     if not node.vectors:
-        out = state.new_scalar()
-        state.out.append(ScalarMap(node.fn, _refs(values, node.scalars), out))
-        return out
-    out = state.vector_for(ref)
-    state.out.append(Map(node.fn, _refs(values, node.vectors), _refs(values, node.scalars), out))
-    return out
+        return ScalarMap(node.fn, scalars, out)
+    return Map(node.fn, at.all(node.vectors), scalars, out)
 
 
-def _lincomb(node: LinComb, ref: Ref, values: list[int], state: _State) -> int:
-    out = state.vector_for(ref)
-    scalars = tuple(None if scalar is None else values[scalar] for scalar in node.scalars)
+def _rows(node: RowNonlin, ref: Ref, values: Sequence[None], state: _State) -> None:
+    size, vector = state.blocks.sizes(ref)[node.along], state.blocks.dims[ref] is not None
+    slots = [Var(k) if vector else Par(k) for k in range(size)]
+    cells = node.row.cells(slots)
+    for out, at in state.blocks.cells(ref, (node.of,)):
+        row = tuple(here[node.of] for here in at.along({node.along: size}))
+        expr = cells[at.where[node.along]]
+        if vector:
+            state.write(Map(Fn(expr, size), row, (), out))
+        else:
+            state.write(ScalarMap(Fn(expr, 0, size), row, out))
+
+
+def _sum(node: LinComb, at: At, out: int, state: _State) -> Instruction:
+    scalars = tuple(None if scalar is None else at[scalar] for scalar in node.scalars)
     numbers = tuple(float(number) for number in node.numbers)
-    state.out.append(Sum(numbers, scalars, _refs(values, node.vectors), out))
-    return out
+    return Sum(numbers, scalars, at.all(node.vectors), out)
 
 
-def _moment(node: Moment, ref: Ref, values: list[int], state: _State) -> int:
-    out = state.new_scalar()
-    state.out.append(Mean(node.fn, _refs(values, node.vectors), _refs(values, node.scalars), out))
-    return out
+def _lincomb(node: LinComb, ref: Ref, values: Sequence[None], state: _State) -> None:
+    if node.over:
+        state.blocks.total(ref, node.numbers, node.scalars, node.vectors, node.over)
+    else:
+        _each(_sum)(node, ref, values, state)
 
 
-def _outer(node: OuterNonlin, ref: Ref, values: list[int], state: _State) -> int:
-    out = state.vector_for(ref)
-    state.out.append(
-        Outer(
-            node.fn,
-            _refs(values, node.rows),
-            _refs(values, node.cols),
-            _refs(values, node.scalars),
-            values[node.vector],
-            out,
-            node.forms,
-        )
-    )
-    return out
+def _mean(node: Moment, at: At, out: int, state: _State) -> Instruction:
+    return Mean(node.fn, at.all(node.vectors), at.all(node.scalars), out)
 
 
-def _scale(node: Scale, ref: Ref, values: list[int], state: _State) -> int:
-    factor_ = scale_factor(node, state.width, state.values, state.program.place(ref))
-    if state.program.types[ref].kind is Kind.VECTOR:
-        out = state.vector_for(ref)
-        state.out.append(Sum((factor_,), (None,), (values[node.of],), out))
-        return out
-    out = state.new_scalar()
-    fn = Fn(Par(0) * const(factor_), 0, 1)
-    state.out.append(ScalarMap(fn, (values[node.of],), out))
-    return out
+def _moment(node: Moment, ref: Ref, values: Sequence[None], state: _State) -> None:
+    pair = len(node.vectors) == 2 and node.fn.is_inner
+    if not (pair and state.blocks.gram(ref, *node.vectors)):
+        _each(_mean)(node, ref, values, state)
 
 
-_TABLE: dict[type, Callable[[Any, Ref, list[int], _State], int]] = {
-    Data: _data,
-    Input: _input,
-    MatMul: _matmul,
-    Nonlin: _nonlin,
-    LinComb: _lincomb,
-    Moment: _moment,
-    OuterNonlin: _outer,
-    Scale: _scale,
-}
+def _outer(node: OuterNonlin, at: At, out: int, state: _State) -> Instruction:
+    scalars, vector = at.all(node.scalars), at[node.vector]
+    if not node.forms:
+        return Outer(node.fn, at.all(node.rows), at.all(node.cols), scalars, vector, out)
+    rows: list[int] = []
+    cols: list[int] = []
+    forms: list[int] = []
+    for row, col, form in zip(node.rows, node.cols, node.forms, strict=True):
+        both = {**state.blocks.sizes(row), **state.blocks.sizes(col)}
+        for here in at.along({name: size for name, size in both.items() if name in node.over}):
+            rows.append(here[row])
+            cols.append(here[col])
+            forms.append(form)
+    return Outer(node.fn, tuple(rows), tuple(cols), scalars, vector, out, tuple(forms))
 
-LAZY_RULES: Rules[int, _State] = Rules("lazy finite width", _TABLE)
+
+def _scale(node: Scale, ref: Ref, values: Sequence[None], state: _State) -> None:
+    factor = scale_factor(node, state.width, state.values, state.program.place(ref))
+    fn = Fn(Par(0) * const(factor), 0, 1)
+    for out, at in state.blocks.cells(ref, (node.of,)):
+        if state.blocks.dims[ref] is None:
+            state.write(ScalarMap(fn, (at[node.of],), out))
+        else:
+            state.write(Sum((factor,), (None,), (at[node.of],), out))
+
+
+LAZY_RULES: Rules[None, _State] = Rules(
+    "lazy finite width",
+    {
+        Data: _data,
+        Input: _input,
+        Rename: lambda node, ref, values, state: state.blocks.rename(ref, node.of),
+        Stack: lambda node, ref, values, state: state.blocks.stack(ref, node.of, node.axis),
+        MatMul: _matmul,
+        Nonlin: _each(_nonlin),
+        RowNonlin: _rows,
+        LinComb: _lincomb,
+        Moment: _moment,
+        OuterNonlin: _each(_outer),
+        Scale: _scale,
+    },
+    level=Level.BLOCKS,
+)

@@ -18,6 +18,7 @@ from tpcalc.finite.device import free_memory, load_torch, resolve_device, resolv
 from tpcalc.finite.draws import Network
 from tpcalc.finite.widths import check_width, dim_sizes
 from tpcalc.program.base import cone
+from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 
@@ -62,7 +63,8 @@ class _Watch:
     first: dict[int, int] = field(default_factory=dict)
 
     def see(self, ref: int, value: Any) -> None:
-        self.sums.append(value if value.dim() == 1 else value.sum(-1, dtype=self.job.torch.float64))
+        double = self.job.torch.float64
+        self.sums.append(value if value.dim() == 1 else value.flatten(1).sum(-1, dtype=double))
         self.refs.append(ref)
         if len(self.sums) >= _CHECKED_TOGETHER:
             self.look()
@@ -104,7 +106,8 @@ def run_dense(
 
     A seed's network is the same whichever seeds run beside it and on every device; on the CPU its
     results have the same bits for every number of threads and every memory limit (orthogonal
-    matrices, whose factorisation is LAPACK's, agree up to rounding).
+    matrices, whose factorisation is LAPACK's, and sums over finite axes, which are products of
+    matrices, agree up to rounding).
 
     Args:
         program: The program; powers of n become numbers.
@@ -121,7 +124,8 @@ def run_dense(
 
     Returns:
         For each output name and statistic (``value`` of a scalar; ``mean`` and ``second_moment``
-        over the coordinates of a vector) one number for each seed.
+        over the coordinates of a vector) one number for each seed; a block has a name for each
+        cell, ``f[0,1]``.
 
     Raises:
         UsageError: A width or seed that cannot be used.
@@ -159,8 +163,9 @@ def run_dense(
         names,
     )
     results: Results = {
-        (name, statistic): np.full(len(chosen), np.nan)
+        (cell_name(name, cell), statistic): np.full(len(chosen), np.nan)
         for name, ref in program.outputs
+        for cell in np.ndindex(*(size for _, size in program.types[ref].axes))
         for statistic in _statistics(program, ref)
     }
     chunk = _chunk(job, len(chosen), memory_limit)
@@ -208,33 +213,33 @@ def _run_chunk(
             node = program.nodes[ref]
             value = DENSE_RULES.table[type(node)](node, ref, values, run)
             values[ref] = value
-            if value is not None and program.types[ref].kind is not Kind.MATRIX:
+            if program.types[ref].kind is not Kind.MATRIX and ref not in plan.views:
                 watch.see(ref, value)
             for name in job.names.get(ref, ()):
-                if program.types[ref].kind is Kind.SCALAR:
-                    kept[name, "value"] = value
-                else:
-                    kept[name, "mean"], kept[name, "second_moment"] = moments(run, value)
+                found = (value,) if program.types[ref].kind is Kind.SCALAR else moments(run, value)
+                for statistic, numbers in zip(_statistics(program, ref), found, strict=True):
+                    kept[name, statistic] = numbers
             for dead in plan.drops[position]:
                 values[dead] = None
             if ref in plan.batches:
                 products += len(plan.batches[ref])
                 tell(products / plan.products)
         watch.look()
-        found = {
-            key: np.array(value.to(job.torch.float64).cpu().numpy(), dtype=np.float64)
-            for key, value in kept.items()
-        }
+        results: Results = {}
+        for (name, statistic), numbers in kept.items():
+            array = np.array(numbers.to(job.torch.float64).cpu().numpy(), dtype=np.float64)
+            for cell in np.ndindex(array.shape[1:]):
+                results[cell_name(name, cell), statistic] = array[:, *cell]
     tell(1.0)
     for index, ref in sorted(watch.first.items()):
-        for numbers in found.values():
+        for numbers in results.values():
             numbers[index] = np.nan
         if notes is not None:
             notes.append(
                 f"width {job.width}, seed {seeds[index]}: {program.place(ref)} left the range of "
                 "floating point; all its results are nan."
             )
-    return found
+    return results
 
 
 def _check_seeds(seeds: Sequence[int]) -> list[int]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
+from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import lower
 from tpcalc.program.base import Table, cone, references
 from tpcalc.program.nodes import (
@@ -18,9 +20,13 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
+    Rename,
+    RowNonlin,
+    Stack,
 )
 from tpcalc.program.program import Program
-from tpcalc.program.views import input_of, matmul_of
+from tpcalc.program.types import Axes
+from tpcalc.program.views import input_of, matmul_of, view
 
 __all__ = ["PAD", "DensePlan", "outer_rows", "padded", "plan_dense"]
 
@@ -34,14 +40,33 @@ _MOMENT_BYTES = 24
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the cells of a stack are: stacks that continue each other share one block of memory.
+
+    Args:
+        before: The stack that it continues; -1 where it begins a block.
+        held: How many items are there already.
+        capacity: How many items the block is for.
+        continued: Whether another stack continues it.
+    """
+
+    before: Ref
+    held: int
+    capacity: int
+    continued: bool
+
+
+@dataclass(frozen=True)
 class DensePlan:
     """How a program is run densely.
 
     Args:
         order: The nodes that outputs need, in the order of running.
         batches: For the first product of a batch, all its products, each with the vector it takes.
-        members: For each Gaussian group the members that are needed.
+        members: For each Gaussian group the members that are needed one by one.
         drops: For each node of ``order``, by position, the values that nothing needs after it.
+        stacks: Of each stack its place in memory.
+        views: The nodes that have no memory of their own.
         sizes: Sizes of the dimension classes.
         seed_bytes: Largest number of bytes in use at once, for each seed.
         largest: The matrix that takes most bytes, with those bytes; None without matrices.
@@ -52,6 +77,8 @@ class DensePlan:
     batches: Mapping[Ref, Mapping[Ref, Ref]]
     members: Mapping[str, tuple[int, ...]]
     drops: tuple[tuple[Ref, ...], ...]
+    stacks: Mapping[Ref, Place]
+    views: frozenset[Ref]
     sizes: Mapping[str, int]
     seed_bytes: int
     largest: tuple[Ref, int] | None
@@ -98,23 +125,27 @@ def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> Den
     members: dict[str, set[int]] = defaultdict(set)
     for ref in order:
         start = _input(program.nodes[ref], 1)
-        if start is not None:
+        if start is not None and not _is_block(start):
             members[start.family.name].add(start.index)
     used = {name: tuple(sorted(found)) for name, found in members.items()}
-    drops = _drops(program, order)
+    stacks, shared = _shared(program, order)
+    drops = _drops(program, order, stacks, shared)
     matrices = [
         (_bytes(program, ref, sizes, itemsize), ref)
         for ref in order
         if _input(program.nodes[ref], 2) is not None
     ]
     biggest = max(matrices, default=None)
+    state = _Sizes(program, batches, stacks, shared, sizes, itemsize)
     return DensePlan(
         order,
         batches,
         used,
         drops,
+        stacks,
+        frozenset(shared),
         sizes,
-        _peak(program, order, batches, used, drops, sizes, itemsize),
+        _peak(state, order, used, drops),
         (biggest[1], biggest[0]) if biggest else None,
         sum(matmul_of(program.nodes[ref]) is not None for ref in order),
     )
@@ -126,6 +157,11 @@ def _input(node: Node, width: int) -> Input | None:
     return found if found is not None and len(found.family.width) == width else None
 
 
+def _is_block(node: Input) -> bool:
+    """Whether all cells of a family are drawn as one."""
+    return node.cell is None and bool(node.family.axes)
+
+
 def _order(
     program: Program, needed: Sequence[bool]
 ) -> tuple[tuple[Ref, ...], dict[Ref, dict[Ref, Ref]]]:
@@ -134,7 +170,7 @@ def _order(
     first_use: dict[Ref, int] = {}
     batches: dict[tuple[int, ...], dict[Ref, Ref]] = defaultdict(dict)
     for ref, node in enumerate(program.nodes):
-        if not needed[ref] or _input(node, 2) is not None:
+        if not needed[ref] or program.types[ref].kind is Kind.MATRIX:
             continue
         below = max((depth[other] for other in references(node)), default=0)
         depth[ref] = below
@@ -146,18 +182,63 @@ def _order(
             side = (below, 2, product.matrix, int(product.transpose))
             place[ref] = (*side, ref)
             batches[side][ref] = product.vector
-            first_use[product.matrix] = min(below, first_use.get(product.matrix, below))
+            for matrix in _named(program, product.matrix):
+                first_use[matrix] = min(below, first_use.get(matrix, below))
     # A matrix is drawn just before its first product, so that it takes no memory before.
     place.update({ref: (below, 1, ref) for ref, below in first_use.items()})
     order = tuple(sorted(place, key=place.__getitem__))
     return order, {next(iter(batch)): batch for batch in batches.values()}
 
 
-def _drops(program: Program, order: Sequence[Ref]) -> tuple[tuple[Ref, ...], ...]:
-    last = {ref: position for position, ref in enumerate(order)}
+def _named(program: Program, matrix: Ref) -> Iterator[Ref]:
+    """A matrix, and what it is another name of."""
+    yield matrix
+    for other in references(program.nodes[matrix]):
+        yield from _named(program, other)
+
+
+def _shared(program: Program, order: Sequence[Ref]) -> tuple[dict[Ref, Place], dict[Ref, Ref]]:
+    """The places of stacks, and for each view the node whose memory it shows."""
+    shared: dict[Ref, Ref] = {}
+    chains: list[list[tuple[Ref, int]]] = []
+    ends: dict[tuple[str, tuple[Ref, ...]], list[tuple[Ref, int]]] = {}
+    for ref in order:
+        of = _renamed(program.nodes[ref])
+        node = _stacked(program.nodes[ref])
+        if of is not None:
+            shared[ref] = shared.get(of, of)
+        elif node is not None:
+            chain = ends.get((node.axis, node.of[:-1]), [])
+            if chain and program.types[chain[-1][0]].axes[1:] == program.types[ref].axes[1:]:
+                del ends[node.axis, node.of[:-1]]
+                shared[ref] = chain[0][0]
+            else:
+                chain = []
+                chains.append(chain)
+            chain.append((ref, len(node.of)))
+            ends[node.axis, node.of] = chain
+    places: dict[Ref, Place] = {}
+    for chain in chains:
+        before, held = -1, 0
+        for ref, count in chain:
+            places[ref] = Place(before, held, chain[-1][1], ref != chain[-1][0])
+            before, held = ref, count
+    return places, shared
+
+
+def _drops(
+    program: Program,
+    order: Sequence[Ref],
+    stacks: Mapping[Ref, Place],
+    shared: Mapping[Ref, Ref],
+) -> tuple[tuple[Ref, ...], ...]:
+    last: dict[Ref, int] = {}
     for position, ref in enumerate(order):
-        for other in references(program.nodes[ref]):
-            last[other] = position
+        read = references(program.nodes[ref])
+        if ref in stacks:  # the items before are in the block already
+            read = read[stacks[ref].held :]
+        for other in (ref, *read):
+            last[other] = last[shared.get(other, other)] = position
     drops: list[list[Ref]] = [[] for _ in order]
     for ref, position in last.items():
         drops[position].append(ref)
@@ -167,38 +248,39 @@ def _drops(program: Program, order: Sequence[Ref]) -> tuple[tuple[Ref, ...], ...
 def _bytes(program: Program, ref: Ref, sizes: Mapping[str, int], itemsize: int) -> int:
     found = program.types[ref]
     if found.kind is Kind.SCALAR:
-        return 8
+        return 8 * _cells(found.axes)
     if found.kind is Kind.VECTOR:
-        return sizes[found.width[0]] * itemsize
-    return padded(sizes[found.width[0]]) * padded(sizes[found.width[1]]) * itemsize
+        return sizes[found.width[0]] * itemsize * _cells(found.axes)
+    sides = padded(sizes[found.width[0]]) * padded(sizes[found.width[1]])
+    return sides * itemsize * _cells(found.axes)
+
+
+def _cells(axes: Axes) -> int:
+    return prod(size for _, size in axes)
 
 
 def _peak(
-    program: Program,
+    state: _Sizes,
     order: Sequence[Ref],
-    batches: Mapping[Ref, Mapping[Ref, Ref]],
     members: Mapping[str, tuple[int, ...]],
     drops: Sequence[tuple[Ref, ...]],
-    sizes: Mapping[str, int],
-    itemsize: int,
 ) -> int:
     """Largest number of bytes in use at once, for each seed."""
+    program = state.program
     # Members of a group share one block of memory, counted here for the whole run.
     live = sum(
-        len(used) * sizes[program.group[name].dim] * itemsize for name, used in members.items()
+        len(used) * state.dims[program.group[name].dim] * state.itemsize
+        for name, used in members.items()
     )
     peak = live
-    state = _Sizes(program, batches, sizes, itemsize)
+    outputs = {ref for _, ref in program.outputs}
     for position, ref in enumerate(order):
-        node = program.nodes[ref]
-        if _input(node, 1) is None:
-            live += _bytes(program, ref, sizes, itemsize)
-        peak = max(peak, live + _TEMPORARY(node, ref, state))
-        live -= sum(
-            _bytes(program, other, sizes, itemsize)
-            for other in drops[position]
-            if _input(program.nodes[other], 1) is None
-        )
+        live += state.held(ref)
+        more = _TEMPORARY(program.nodes[ref], ref, state)
+        if ref in outputs and program.types[ref].kind is Kind.VECTOR:
+            more = max(more, 2 * 8 * state.coordinates(ref))
+        peak = max(peak, live + more)
+        live -= sum(state.held(other) for other in drops[position])
     return peak
 
 
@@ -208,6 +290,8 @@ class _Sizes:
 
     program: Program
     batches: Mapping[Ref, Mapping[Ref, Ref]]
+    stacks: Mapping[Ref, Place]
+    shared: Mapping[Ref, Ref]
     dims: Mapping[str, int]
     itemsize: int
 
@@ -215,29 +299,73 @@ class _Sizes:
         """The sizes of the width axes of a node."""
         return [self.dims[name] for name in self.program.types[ref].width]
 
+    def cells(self, ref: Ref) -> int:
+        """The number of cells of a node."""
+        return _cells(self.program.types[ref].axes)
+
+    def coordinates(self, ref: Ref) -> int:
+        """The numbers that a vector or scalar holds."""
+        return prod(self.of(ref)) * self.cells(ref)
+
+    def held(self, ref: Ref) -> int:
+        """The bytes that a node holds itself."""
+        start = _input(self.program.nodes[ref], 1)
+        if ref in self.shared or (start is not None and not _is_block(start)):
+            return 0
+        whole = _bytes(self.program, ref, self.dims, self.itemsize)
+        if ref in self.stacks:
+            place = self.stacks[ref]
+            whole = whole * place.capacity // self.program.types[ref].axes[0][1]
+        return whole
+
 
 def _drawn(node: Input, ref: Ref, sizes: _Sizes) -> int:
-    if len(node.family.width) != 2 or node.family.law != "orthogonal":
+    width = len(node.family.width)
+    if width == 1 and _is_block(node):
+        return 2 * 8 * sizes.coordinates(ref)
+    if width != 2 or node.family.law != "orthogonal":
         return 0
     rows, cols = sizes.of(ref)  # the Gaussian matrix, its factors and LAPACK's copy
     return 4 * rows * cols * 8
 
 
 def _matmul(node: MatMul, ref: Ref, sizes: _Sizes) -> int:
-    return len(sizes.batches.get(ref, ())) * 2 * sum(map(padded, sizes.of(node.matrix))) * 8
+    columns = sum(map(sizes.cells, sizes.batches.get(ref, ())))
+    return columns * 2 * sum(map(padded, sizes.of(node.matrix))) * 8
 
 
 def _nonlin(node: Nonlin | Moment, ref: Ref, sizes: _Sizes, extra: int = 0) -> int:
     if not node.vectors:
-        return 0
+        return 8 * sizes.cells(ref) * (len(lower(node.fn).steps) + 1)
     (size,) = sizes.of(node.vectors[0])
-    return size * ((len(lower(node.fn).steps) + 1) * sizes.itemsize + extra)
+    each = (len(lower(node.fn).steps) + 1) * sizes.itemsize + extra
+    return size * sizes.cells(ref) * each
+
+
+def _moment(node: Moment, ref: Ref, sizes: _Sizes) -> int:
+    if node.fn.is_inner:  # copies in float64, and in the order of a matrix product
+        return sum(_MOMENT_BYTES * sizes.coordinates(one) for one in node.vectors)
+    return _nonlin(node, ref, sizes, _MOMENT_BYTES)
+
+
+def _rows(node: RowNonlin, ref: Ref, sizes: _Sizes) -> int:
+    row = dict(sizes.program.types[ref].axes)[node.along]
+    steps = 2 + max(len(lower(Fn(e, row)).steps) for e in node.row.cells([*map(Var, range(row))]))
+    return _bytes(sizes.program, ref, sizes.dims, 8) * (1 + steps // row)
+
+
+def _lincomb(node: LinComb, ref: Ref, sizes: _Sizes) -> int:
+    """A term before it is added, and of one that is summed a copy in the order of the product."""
+    summed = [one for one, over in zip(node.vectors, node.over, strict=False) if over]
+    return sizes.itemsize * max(map(sizes.coordinates, (ref, *summed)))
 
 
 def _outer(node: OuterNonlin, ref: Ref, sizes: _Sizes) -> int:
     (rows,), (cols,) = sizes.of(ref), sizes.of(node.vector)
-    height = min(rows, outer_rows(node, cols, sizes.itemsize))
-    return height * _outer_bytes(node, cols, sizes.itemsize)
+    read = {p for o in (*node.rows, *node.cols, *node.scalars) for p in sizes.program.types[o].axes}
+    cells = _cells(tuple(pair for pair in sizes.program.types[ref].axes if pair in read))
+    height = min(rows, outer_rows(node, cols * cells, sizes.itemsize))
+    return height * _outer_bytes(node, cols * cells, sizes.itemsize)
 
 
 # Bytes that a node needs on top of its arguments and its value, for each seed.
@@ -246,9 +374,13 @@ _TEMPORARY: Table[int] = Table(
         Input: _drawn,
         MatMul: _matmul,
         Nonlin: _nonlin,
-        Moment: lambda node, ref, sizes: _nonlin(node, ref, sizes, _MOMENT_BYTES),
+        RowNonlin: _rows,
+        Moment: _moment,
         OuterNonlin: _outer,
-        LinComb: lambda node, ref, sizes: sizes.of(ref)[0] * sizes.itemsize,
+        LinComb: _lincomb,
     },
     lambda node, ref, sizes: 0,
 )
+
+_renamed: Table[Ref | None] = Table({Rename: lambda node: node.of}, lambda node: None)
+_stacked: Table[Stack | None] = view(Stack)

@@ -1,10 +1,12 @@
-"""What each node type does to tensors: vectors (seeds, size), scalars (seeds,) in float64.
+"""What each node type does to tensors: vectors (seeds, axes, size), scalars (seeds, axes).
 
-Matrices are (seeds, rows, cols) with both sides filled up by zeros to a multiple of ``PAD``.
+Finite axes stand in the order of the type. Scalars are float64. Matrices are (seeds, axes, rows,
+cols) with both sides filled up by zeros to a multiple of ``PAD``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -13,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.finite.axes import LEAD, contracted, names_of, placed, summed
 from tpcalc.finite.dense_plan import DensePlan, outer_rows, padded
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.finite.widths import scale_factor
-from tpcalc.functions import Fn, tape
-from tpcalc.functions.forms import forms_of
+from tpcalc.functions import Fn, Var, tape
+from tpcalc.functions.numbers import Number
 from tpcalc.program.nodes import (
     Data,
+    Family,
     Input,
     LinComb,
     MatMul,
@@ -28,10 +32,13 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
+    Rename,
+    RowNonlin,
     Scale,
+    Stack,
 )
 from tpcalc.program.program import Program
-from tpcalc.program.rules import Rules
+from tpcalc.program.rules import Level, Rules
 
 __all__ = ["DENSE_RULES", "DenseRun", "moments"]
 
@@ -55,6 +62,7 @@ class DenseRun:
     values: Mapping[str, Fraction | int] | None
     groups: dict[str, dict[int, Any]] = field(default_factory=dict)
     products: dict[Ref, Any] = field(default_factory=dict)
+    stacks: dict[Ref, Any] = field(default_factory=dict)
 
     @cached_property
     def space(self) -> TorchSpace:
@@ -70,119 +78,240 @@ class DenseRun:
         """The size of a vector."""
         return self.plan.sizes[self.program.types[ref].width[0]]
 
+    def names(self, ref: Ref) -> tuple[str, ...]:
+        """The finite axes of a node."""
+        return tuple(name for name, _ in self.program.types[ref].axes)
+
+    def shape(self, ref: Ref) -> tuple[int, ...]:
+        """The shape of a vector or scalar."""
+        type_ = self.program.types[ref]
+        sizes = (self.plan.sizes[name] for name in type_.width)
+        return (len(self.networks), *(size for _, size in type_.axes), *sizes)
+
+    def kept_in(self, ref: Ref) -> Any:
+        """The number format of a vector or scalar."""
+        return self.dtype if self.program.types[ref].width else self.torch.float64
+
     def from_host(self, array: Any) -> Any:
         """A numpy array as a tensor in this run's format and place."""
         return self.torch.from_numpy(np.ascontiguousarray(array)).to(self.device, self.dtype)
 
 
 def _data(node: Data, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    numbers = [float(node.values[0])] * len(run.networks)
-    return run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
+    numbers = [float(value) for value in node.values]
+    found = run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
+    return found.reshape(run.shape(ref)[1:]).expand(run.shape(ref))
 
 
 def _input(node: Input, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    return (_drawn, _start, _matrix)[len(node.family.width)](node, run)
+    return (_drawn, _start, _matrix)[len(node.family.width)](node, ref, run)
 
 
-def _drawn(node: Input, run: DenseRun) -> Any:
-    numbers = [draw_scalar(node.family, network) for network in run.networks]
-    return run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
+def _parts(node: Input) -> list[Family]:
+    """The matrices or random numbers that are drawn, as families of their own."""
+    cells = range(node.family.size) if node.cell is None else (node.cell,)
+    return [node.family.part(cell) for cell in cells]
 
 
-def _start(node: Input, run: DenseRun) -> Any:
+def _drawn(node: Input, ref: Ref, run: DenseRun) -> Any:
+    parts = _parts(node)
+    numbers = [[draw_scalar(part, network) for part in parts] for network in run.networks]
+    found = run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
+    return found.reshape(run.shape(ref))
+
+
+def _start(node: Input, ref: Ref, run: DenseRun) -> Any:
     group = node.family
+    if node.cell is None and group.axes:
+        return _members(group, range(group.size), run).transpose(0, 1).reshape(run.shape(ref))
     if group.name not in run.groups:
         members = run.plan.members[group.name]
-        size = run.plan.sizes[group.dim]
-        shape = (len(members), len(run.networks), size)
-        block = run.torch.empty(shape, dtype=run.dtype, device=run.device)
-        for index, network in enumerate(run.networks):
-            block[:, index] = run.from_host(draw_group(group, members, network, size))
+        block = _members(group, members, run)
         run.groups[group.name] = dict(zip(members, block.unbind(0), strict=True))
     return run.groups[group.name].pop(node.index)
 
 
-def _matrix(node: Input, run: DenseRun) -> Any:
-    family = node.family
-    rows, cols = (run.plan.sizes[name] for name in family.width)
-    shape = (len(run.networks), padded(rows), padded(cols))
-    matrix = run.torch.zeros(shape, dtype=run.dtype, device=run.device)
+def _members(group: Family, members: Sequence[int], run: DenseRun) -> Any:
+    """Start vectors of one group, shape (members, seeds, size)."""
+    size = run.plan.sizes[group.dim]
+    shape = (len(members), len(run.networks), size)
+    block = run.torch.empty(shape, dtype=run.dtype, device=run.device)
+    for index, network in enumerate(run.networks):
+        block[:, index] = run.from_host(draw_group(group, members, network, size))
+    return block
+
+
+def _matrix(node: Input, ref: Ref, run: DenseRun) -> Any:
+    rows, cols = (run.plan.sizes[name] for name in node.family.width)
+    parts = _parts(node)
+    shape = (len(run.networks), len(parts), padded(rows), padded(cols))
+    matrices = run.torch.zeros(shape, dtype=run.dtype, device=run.device)
+    for place, part in enumerate(parts):
+        _fill(part, matrices[:, place, :rows, :cols], run)
+    sizes = (size for _, size in run.program.types[ref].axes)
+    return matrices.reshape(len(run.networks), *sizes, *shape[-2:])
+
+
+def _fill(family: Family, target: Any, run: DenseRun) -> None:
+    """Draw a matrix of every seed in place."""
+    rows, cols = target.shape[1:]
     in_place = run.device.type == "cpu" and run.dtype in (run.torch.float64, run.torch.float32)
     if family.law == "orthogonal":
         for index, network in enumerate(run.networks):
-            matrix[index, :rows, :cols] = run.from_host(orthogonal(family, network, rows, cols))
+            target[index] = run.from_host(orthogonal(family, network, rows, cols))
     elif in_place:
-        fill_entries(family, run.networks, [part[:rows, :cols] for part in matrix.numpy()])
+        fill_entries(family, run.networks, list(target.numpy()))
     else:
         host = np.empty((rows, cols), dtype=np.float64 if run.dtype.itemsize == 8 else np.float32)
         for index, network in enumerate(run.networks):
             fill_entries(family, [network], [host])
-            matrix[index, :rows, :cols] = run.from_host(host)
-    return matrix
+            target[index] = run.from_host(host)
+
+
+def _rename(node: Rename, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    return values[node.of]
+
+
+def _stack(node: Stack, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    """A view of a block that longer stacks continue."""
+    place = run.plan.stacks[ref]
+    buffer = run.stacks.pop(place.before, None)
+    if buffer is None:
+        shape = (len(run.networks), place.capacity, *run.shape(ref)[2:])
+        buffer = run.torch.empty(shape, dtype=run.kept_in(ref), device=run.device)
+    names = run.names(ref)[1:]
+    for index in range(place.held, len(node.of)):
+        one = node.of[index]
+        buffer[:, index] = placed(values[one], run.names(one), names)
+    if place.continued:
+        run.stacks[ref] = buffer
+    return buffer[:, : len(node.of)]
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], run: DenseRun) -> Any:
     if ref not in run.products:
         batch = run.plan.batches[ref]
-        vectors = [values[vector] for vector in batch.values()]
-        found = _products(run, node, values[node.matrix], vectors)
+        found = _products(run, node, values, batch)
         run.products.update(zip(batch, found, strict=True))
     return run.products.pop(ref)
 
 
-def _products(run: DenseRun, node: MatMul, matrix: Any, vectors: Sequence[Any]) -> Sequence[Any]:
-    """One matrix of each seed times several vectors of that seed."""
+def _products(
+    run: DenseRun, node: MatMul, values: list[Any], batch: Mapping[Ref, Ref]
+) -> Sequence[Any]:
+    """One matrix of each seed (or one for each cell) times several blocks of that seed."""
     rows, cols = (run.plan.sizes[name] for name in run.program.types[node.matrix].width)
     taken, given = (rows, cols) if node.transpose else (cols, rows)
-    if len(vectors) == 1 and padded(taken) == taken:
-        stack = vectors[0][:, None]
+    matrix, own = values[node.matrix].flatten(0, -3), run.names(node.matrix)
+    sizes = [size for _, size in run.program.types[node.matrix].axes]
+    columns, heights, orders = [], [], []
+    for vector in batch.values():
+        rest = [pair for pair in run.program.types[vector].axes if pair[0] not in own]
+        order = (*own, *(name for name, _ in rest))
+        value = placed(values[vector], run.names(vector), order)
+        value = value.expand(len(value), *sizes, *value.shape[1 + len(own) :])
+        value = value.reshape(len(matrix), -1, taken)
+        columns.append(value)
+        heights.append([size for _, size in rest])
+        orders.append(order)
+    if len(columns) == 1 and padded(taken) == taken:
+        stack = columns[0]
     else:
-        shape = (len(run.networks), len(vectors), padded(taken))
+        shape = (len(matrix), sum(value.shape[1] for value in columns), padded(taken))
         stack = run.torch.zeros(shape, dtype=run.dtype, device=run.device)
-        for index, vector in enumerate(vectors):
-            stack[:, index, :taken] = vector
+        stack[:, :, :taken] = run.torch.cat(columns, 1)
     # Vectors as rows: this form of the product does not mix up the seeds' rounding.
     out = run.torch.bmm(stack, matrix if node.transpose else matrix.transpose(1, 2))
-    if len(vectors) == 1:
-        return [out[:, 0, :given].contiguous()]
-    return [out[:, index, :given].clone() for index in range(len(vectors))]
+    parts = out[:, :, :given].split([value.shape[1] for value in columns], 1)
+    lead = (len(run.networks), *sizes)
+    # Copies, so that the products of a batch are dropped one by one.
+    return [
+        placed(part.reshape(*lead, *height, given), order, run.names(ref)).clone(
+            memory_format=run.torch.contiguous_format
+        )
+        for ref, part, height, order in zip(batch, parts, heights, orders, strict=True)
+    ]
 
 
-def _apply(fn: Fn, arguments: Sequence[Any], space: TorchSpace) -> Any:
-    """A function on tensors, vectors before scalars; a constant one gives a float."""
-    try:
-        return tape.run(tape.lower(fn), space, arguments)
-    except (ZeroDivisionError, OverflowError):  # arithmetic of constants, done by Python
-        return float("nan")
-
-
-def _on_vectors(
-    run: DenseRun, fn: Fn, vectors: Sequence[Ref], scalars: Sequence[Ref], values: list[Any]
+def _apply(
+    run: DenseRun, fn: Fn, arguments: Sequence[Any], shape: Sequence[int], dtype: Any
 ) -> Any:
-    """A coordinatewise function, shape (seeds, size)."""
-    numbers = [values[ref].to(run.dtype)[:, None] for ref in scalars]
-    found = _apply(fn, [*(values[ref] for ref in vectors), *numbers], run.space)
-    shape = (len(run.networks), run.size(vectors[0]))
+    """A function on tensors, vectors before scalars, with the shape of all of them together."""
+    space = run.scalar_space if dtype == run.torch.float64 else run.space
+    try:
+        found = tape.run(tape.lower(fn), space, arguments)
+    except (ZeroDivisionError, OverflowError):  # arithmetic of constants, done by Python
+        found = float("nan")
     if isinstance(found, float | int):
-        return run.torch.full(shape, float(found), dtype=run.dtype, device=run.device)
-    return found.to(run.dtype).expand(shape).contiguous()
+        return run.torch.full(shape, float(found), dtype=dtype, device=run.device)
+    return found.to(dtype).expand(shape)
 
 
-def _nonlin(node: Nonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    if not node.vectors:
-        return _scalar_fn(node, values, run)
-    return _on_vectors(run, node.fn, node.vectors, node.scalars, values)
+def _on_cells(node: Nonlin | Moment, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    """A function of vectors and scalars in each cell; of scalars alone in float64."""
+    names, shape = run.names(ref), run.shape(ref)
+    vectors = [placed(values[one], run.names(one), names) for one in node.vectors]
+    scalars = [placed(values[one], run.names(one), names) for one in node.scalars]
+    if not vectors:
+        return _apply(run, node.fn, scalars, shape, run.torch.float64)
+    shape = (*shape[: 1 + len(names)], run.size(node.vectors[0]))
+    numbers = [scalar.to(run.dtype)[..., None] for scalar in scalars]
+    return _apply(run, node.fn, [*vectors, *numbers], shape, run.dtype).contiguous()
+
+
+def _rows(node: RowNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
+    place = 1 + run.names(ref).index(node.along)
+    row = values[node.of].unbind(place)
+    slots = [Var(index) for index in range(len(row))]
+    cells = [
+        _apply(run, Fn(expr, len(row)), row, row[0].shape, run.kept_in(ref))
+        for expr in node.row.cells(slots)
+    ]
+    return run.torch.stack(cells, place)
 
 
 def _lincomb(node: LinComb, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    shape = (len(run.networks), run.size(ref))
     vectors = [values[other] for other in node.vectors]
-    if not vectors:
-        return run.torch.zeros(shape, dtype=run.dtype, device=run.device)
-    coefficients = _coefficients(node, values, run)
-    if run.device.type == "cuda" and len(vectors) >= _STACKED:
-        return _combine_stacked(run.torch, coefficients, vectors)
-    return _combine(coefficients, vectors)
+    if vectors and not node.over and not run.names(ref):
+        coefficients = _coefficients(node, values, run)
+        if run.device.type == "cuda" and len(vectors) >= _STACKED:
+            return _combine_stacked(run.torch, coefficients, vectors)
+        return _combine(coefficients, vectors)
+    total = run.torch.zeros(run.shape(ref), dtype=run.kept_in(ref), device=run.device)
+    over = node.over or ((),) * len(vectors)
+    for term in zip(node.numbers, node.scalars, node.vectors, over, strict=True):
+        _add(total, *term, ref, values, run)
+    return total
+
+
+def _add(
+    total: Any,
+    number: Number,
+    scalar: Ref | None,
+    vector: Ref,
+    over: Sequence[str],
+    ref: Ref,
+    values: list[Any],
+    run: DenseRun,
+) -> None:
+    """Add a term to a sum of blocks; what is summed over axes is a matrix product."""
+    names, width = run.names(ref), bool(run.program.types[ref].width)
+    factor = None
+    if scalar is not None:
+        factor = (values[scalar] * float(number)).to(total.dtype)
+    if over:
+        factors = [(values[vector], names_of(run.program, vector))]
+        if scalar is not None:
+            factors.insert(0, (factor, names_of(run.program, scalar)))
+        found = summed(factors, over, names_of(run.program, ref))
+        total.add_(found, alpha=float(number) if scalar is None else 1.0)
+        return
+    value = placed(values[vector], run.names(vector), names)
+    if scalar is None:
+        total.add_(value, alpha=float(number))
+    else:
+        factor = placed(factor, run.names(scalar), names)
+        total.addcmul_(value, factor[..., None] if width else factor)
 
 
 def _coefficients(node: LinComb, values: list[Any], run: DenseRun) -> Any:
@@ -212,59 +341,91 @@ def _combine_stacked(torch: Any, coefficients: Any, vectors: Sequence[Any]) -> A
 
 
 def _moment(node: Moment, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    if node.fn.is_inner:
-        left = values[node.vectors[0]]
-        right = values[node.vectors[1]] if len(node.fn.uses[0]) == 2 else left
-        return _mean(run, left.to(run.torch.float64) * right.to(run.torch.float64))
-    return _mean(run, _on_vectors(run, node.fn, node.vectors, node.scalars, values))
+    if not node.fn.is_inner:
+        return _mean(run, _on_cells(node, ref, values, run))
+    left, right = node.vectors[0], node.vectors[len(node.fn.uses[0]) - 1]
+    wide = [values[one].to(run.torch.float64) for one in (left, right)]
+    if run.names(left) == run.names(right):
+        return _mean(run, wide[0] * wide[1])
+    factors = [
+        (value, names_of(run.program, one)) for value, one in zip(wide, (left, right), strict=True)
+    ]
+    return contracted(factors, names_of(run.program, ref)) / run.size(left)
 
 
 def _mean(run: DenseRun, vector: Any) -> Any:
-    """The average over the coordinates in float64, shape (seeds,)."""
-    size = vector.shape[1]
+    """The average over the coordinates in float64."""
+    size = vector.shape[-1]
     wide = vector.to(run.torch.float64)
     blocks = size // _SUM_BLOCK
     if blocks < 2:
         return wide.sum(-1) / size
-    head = wide[:, : blocks * _SUM_BLOCK].reshape(len(wide), blocks, _SUM_BLOCK).sum(-1).sum(-1)
-    return (head + wide[:, blocks * _SUM_BLOCK :].sum(-1)) / size
+    head, tail = wide[..., : blocks * _SUM_BLOCK], wide[..., blocks * _SUM_BLOCK :]
+    sums = head.reshape(*head.shape[:-1], blocks, _SUM_BLOCK).sum(-1).sum(-1)
+    return (sums + tail.sum(-1)) / size
 
 
 def moments(run: DenseRun, vector: Any) -> tuple[Any, Any]:
-    """Mean and second moment over the coordinates, float64, shape (seeds,) each."""
+    """Mean and second moment over the coordinates, float64, for each seed and cell."""
     wide = vector.to(run.torch.float64)
     return _mean(run, wide), _mean(run, wide * wide)
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
     """(1/d) sum_b psi(a, b) x_b, some rows at a time: the full matrix is never kept."""
-    size, inner = run.size(ref), run.size(node.vector)
-    columns = [values[other][:, None, :] for other in node.cols]
-    scalars = [values[other].to(run.dtype)[:, None, None] for other in node.scalars]
-    vector = values[node.vector][:, None, :]
-    height = outer_rows(node, inner, run.dtype.itemsize)
+    names, shape = run.names(ref), run.shape(ref)
+    sizes, inner = dict(run.program.types[ref].axes), run.size(node.vector)
+    read = {name for one in (*node.rows, *node.cols, *node.scalars) for name in run.names(one)}
+    own = [name for name in names if name in read]
+    order = (*own, *(name for name in names if name not in read))  # psi does not have the others
+    cells = (len(run.networks), *(sizes[name] for name in own))
+    scalars = [
+        placed(values[one].to(run.dtype), run.names(one), own)[..., None, None]
+        for one in node.scalars
+    ]
+    vector = placed(values[node.vector], run.names(node.vector), order)
+    vector = vector.reshape(*vector.shape[: len(cells)], -1, inner)
+    height = outer_rows(node, inner * math.prod(cells[1:]), run.dtype.itemsize)
     parts = []
-    for start in range(0, size, height):
-        rows = [values[other][:, start : start + height, None] for other in node.rows]
-        count = min(height, size - start)
-        arguments = [*rows, *columns]
-        if node.forms:
-            arguments = forms_of(rows, columns, node.forms)
-        found = _apply(node.fn, [*arguments, *scalars], run.space)
-        shape = (len(run.networks), count, inner)
-        if isinstance(found, float | int):
-            found = run.torch.full((), float(found), dtype=run.dtype, device=run.device)
-        weights = found.to(run.dtype).expand(shape)
-        parts.append((weights * vector).sum(-1))
-    return run.torch.cat(parts, 1) / inner
+    for start in range(0, shape[-1], height):
+        rows = [values[one][..., start : start + height] for one in node.rows]
+        arguments = [*_arguments(node, rows, own, values, run), *scalars]
+        full = (*cells, min(height, shape[-1] - start), inner)
+        weights = _apply(run, node.fn, arguments, full, run.dtype)
+        if vector.shape[-2] == 1:
+            parts.append((weights * vector).sum(-1)[..., None, :])
+        else:
+            parts.append(run.torch.matmul(vector, weights.transpose(-1, -2)))
+    whole = run.torch.cat(parts, -1) / inner
+    rest = [sizes[name] for name in order[len(own) :]]
+    return placed(whole.reshape(*cells, *rest, shape[-1]), order, names).contiguous()
 
 
-def _scalar_fn(node: Nonlin, values: list[Any], run: DenseRun) -> Any:
-    found = _apply(node.fn, [values[other] for other in node.scalars], run.scalar_space)
-    double = run.torch.float64
-    if isinstance(found, float | int):
-        return run.torch.full((len(run.networks),), float(found), dtype=double, device=run.device)
-    return found.to(double)
+def _arguments(
+    node: OuterNonlin, rows: Sequence[Any], own: Sequence[str], values: list[Any], run: DenseRun
+) -> list[Any]:
+    """What an outer function takes on some rows and all columns: vectors, or bilinear forms."""
+    columns = [values[one] for one in node.cols]
+    if not node.forms:
+        left = [
+            placed(row, run.names(one), own)[..., None]
+            for row, one in zip(rows, node.rows, strict=True)
+        ]
+        right = [
+            placed(column, run.names(one), own)[..., None, :]
+            for column, one in zip(columns, node.cols, strict=True)
+        ]
+        return [*left, *right]
+    found: dict[int, Any] = {}
+    wanted = (LEAD, *(f"[{name}]" for name in own), "rows", "columns")
+    for k, form in enumerate(node.forms):
+        factors = [
+            (rows[k], (*names_of(run.program, node.rows[k])[:-1], "rows")),
+            (columns[k], (*names_of(run.program, node.cols[k])[:-1], "columns")),
+        ]
+        part = summed(factors, node.over, wanted)
+        found[form] = found[form] + part if form in found else part
+    return [found[form] for form in sorted(found)]
 
 
 def _scale(node: Scale, ref: Ref, values: list[Any], run: DenseRun) -> Any:
@@ -277,11 +438,15 @@ DENSE_RULES: Rules[Any, DenseRun] = Rules(
     {
         Data: _data,
         Input: _input,
+        Rename: _rename,
+        Stack: _stack,
         MatMul: _matmul,
-        Nonlin: _nonlin,
+        Nonlin: _on_cells,
+        RowNonlin: _rows,
         LinComb: _lincomb,
         Moment: _moment,
         OuterNonlin: _outer,
         Scale: _scale,
     },
+    level=Level.BLOCKS,
 )

@@ -13,6 +13,8 @@ from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.overflow import before_overflow
 from tpcalc.finite.widths import check_widths, dim_sizes
+from tpcalc.passes.selected import selected
+from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import FiniteRow, FiniteTable, checks
@@ -38,9 +40,13 @@ def simulate(
     threads: int | None = None,
     values: Mapping[str, Fraction] | None = None,
     memory_limit: int | None = None,
+    outputs: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> FiniteTable:
     """Run a program at finite widths with independent seeds.
+
+    A program whose cells and terms are many is read as the blocks that it is written in, any other
+    one cell by cell; both have the same law, and dense networks of a seed are the same.
 
     Args:
         program: A program, or a function decorated with ``tp.program``.
@@ -53,11 +59,13 @@ def simulate(
         threads: Networks at once (lazy).
         values: Numbers for symbols in exponents, by name.
         memory_limit: Bytes to stay within.
+        outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
         progress: Called with a fraction and a text.
 
     Returns:
-        All outputs by name, width and seed. Where numbers leave the floating-point range, the
-        outputs before that are there, and a note names the first one that is not.
+        All outputs by name, width and seed; of a block cell by cell, ``f[0,1]``. Where numbers
+        leave the floating-point range, the outputs before that are there, and a note names the
+        first one that is not.
 
     Raises:
         UsageError: An argument that is of the wrong kind or out of range; no width, or one twice.
@@ -78,7 +86,7 @@ def simulate(
     """
     if backend not in SEEDS:
         raise UnknownName("backend", backend, SEEDS)
-    found = split(filled(program))
+    found = _read(program, outputs)
     widths = check_widths(widths)
     if seeds is None:
         seeds = SEEDS[backend]
@@ -134,6 +142,13 @@ def simulate(
         for name, at in overflows.items()
     )
     return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record, notes)
+
+
+def _read(program: Program, outputs: Sequence[str] | None) -> Program:
+    """What is wanted of a program: blocks where cells are many, else a node for each cell."""
+    wanted = None if outputs is None else checks.names(outputs, "outputs")
+    found = selected(filled(program), wanted)
+    return found if cells_of(found) > MANY else split(found)
 
 
 def _part(progress: Progress | None, index: int, count: int) -> Progress | None:

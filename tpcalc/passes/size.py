@@ -1,45 +1,57 @@
-"""How much ``split`` would write of a program of blocks."""
+"""How large a program is once every cell is a node, and from where on it is read as blocks."""
 
 from __future__ import annotations
 
 from math import prod
 
-from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import LinComb
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, OuterNonlin
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
 __all__ = ["MANY", "cells_of"]
 
-MANY = 60_000
-"""Cells from which on blocks are read as they are."""
+MANY = 60_000  # cells and terms: what splits into more is read as blocks
 
 
 def cells_of(program: Program) -> int:
-    """The cells of all nodes, and the terms of their sums.
+    """An estimate of how many cells, and terms of their sums, ``split`` would write.
 
     Args:
-        program: The program.
+        program: Any program.
 
     Example:
-        >>> from tpcalc.program.nodes import Family, Input
+        >>> from tpcalc.program.nodes import Data
         >>> from tpcalc.program.program import Builder
         >>> builder = Builder()
-        >>> builder.output("x", builder.add(Input(Family("x", ("n",), (("b", 5),)))))
+        >>> x = builder.add(Data("x", (1, 2, 3), (("b", 3),)))
+        >>> builder.output("sum", builder.add(LinComb((1,), (None,), (x,), (("b",),))))
         >>> cells_of(builder.finish())
-        5
+        6
     """
-    return sum(_TERMS(node, program, ref) for ref, node in enumerate(program.nodes))
+    return sum(
+        prod(size for _, size in type_.axes) * _TERMS(node, program)
+        for node, type_ in zip(program.nodes, program.types, strict=True)
+    )
 
 
-def _cells(node: object, program: Program, ref: Ref) -> int:
-    return prod(size for _, size in program.types[ref].axes)
+def _terms(node: LinComb, program: Program) -> int:
+    over = node.over or ((),) * len(node.vectors)
+    return sum(
+        _summed(program, (vector,) if scalar is None else (scalar, vector), axes)
+        for scalar, vector, axes in zip(node.scalars, node.vectors, over, strict=True)
+    )
 
 
-def _terms(node: LinComb, program: Program, ref: Ref) -> int:
-    sizes = {name: size for one in references(node) for name, size in program.types[one].axes}
-    own = (prod(sizes[name] for name in names) for names in node.over or ((),) * len(node.numbers))
-    return _cells(node, program, ref) * sum(own)
+def _pairs(node: OuterNonlin, program: Program) -> int:
+    """Of forms the products that they are sums of."""
+    pairs = zip(node.rows, node.cols, strict=True) if node.forms else ()
+    return sum(_summed(program, pair, node.over) for pair in pairs) or 1
 
 
-_TERMS: Table[int] = Table({LinComb: _terms}, _cells)
+def _summed(program: Program, refs: tuple[Ref, ...], over: tuple[str, ...]) -> int:
+    sizes = {name: size for ref in refs for name, size in program.types[ref].axes}
+    return prod(sizes.get(name, 1) for name in over)
+
+
+_TERMS: Table[int] = Table({LinComb: _terms, OuterNonlin: _pairs}, lambda node, program: 1)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, members
+from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node
 from tpcalc.program.program import Program, prune
 from tpcalc.program.views import input_of
 
@@ -53,14 +52,14 @@ def _zero(node: Input, program: Program, names: Collection[str]) -> Node:
     if family.name not in names or len(family.width) == 2:
         return node
     if not family.width:
-        return Data(family.name, (ZERO,))
+        whole = node.cell is None
+        return Data(
+            node.name, (ZERO,) * (family.size if whole else 1), family.axes if whole else ()
+        )
     # Another name, so that a covariance that is put in for the group passes this one by.
     zeros = (ZERO,) * family.size
-    if family.axes and node.cell is None:
-        start = replace(family, name=f"{family.name} at 0", mean=zeros, cov=(zeros,) * family.size)
-        return Input(start)
-    named = Family.group(f"{family.name} at 0", family.width[0], zeros, (zeros,) * family.size)
-    return members(named)[node.index]
+    name, cov = f"{family.name} at 0", (zeros,) * family.size
+    return Input(Family(name, family.width, family.axes, mean=zeros, cov=cov), node.cell)
 
 
 _AT_ZERO: Table[Node] = Table({MatMul: _product, Input: _zero}, lambda node, program, names: node)

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.blocks import Writer
 from tpcalc.engine.instructions import (
     DrawScalar,
     Instruction,
@@ -61,7 +62,7 @@ class Reading:
 
 
 @dataclass
-class State:
+class State(Writer):
     """A script under construction.
 
     Args:
@@ -69,31 +70,12 @@ class State:
         vector: Registers of vectors.
         scalar: Registers of scalars.
         blocks: Of a graph of blocks the registers of each node, an array with its axes.
-        spaces: The space of each vector register.
-        labels: A name for each, or "".
-        scalars: How many scalar registers there are.
-        out: The instructions.
     """
 
     graph: LimitGraph
     vector: dict[LRef, int] = field(default_factory=dict)
     scalar: dict[LRef, int] = field(default_factory=dict)
     blocks: dict[LRef, NDArray[np.int64]] = field(default_factory=dict)
-    spaces: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    scalars: int = 0
-    out: list[Instruction] = field(default_factory=list)
-
-    def new_vector(self, dim: str, label: str = "") -> int:
-        """A register of a vector."""
-        self.spaces.append(dim)
-        self.labels.append(label)
-        return len(self.spaces) - 1
-
-    def new_scalar(self, count: int = 1) -> int:
-        """A register of a scalar, or the first of several."""
-        self.scalars += count
-        return self.scalars - count
 
     def cells(self, ref: LRef) -> list[int]:
         """The registers of all cells of a node."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from tpcalc.errors import UsageError
+from tpcalc.finite.axes import contracted, names_of, placed, summed
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.widths import scale_factor
@@ -19,7 +19,6 @@ from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import (
     Data,
     Input,
-    Kind,
     LinComb,
     MatMul,
     Moment,
@@ -36,10 +35,9 @@ from tpcalc.program.rules import Level, Rules
 from tpcalc.program.types import Axes
 from tpcalc.program.views import only
 
-__all__ = ["INPUTS", "NETWORK_RULES", "Reading", "contracted", "names_of"]
+__all__ = ["NETWORK_RULES", "Reading"]
 
 Tensor = Any
-INPUTS = ""  # the axis of inputs; no finite axis has this name
 
 
 @dataclass(frozen=True)
@@ -76,10 +74,8 @@ class Reading:
 
     def aligned(self, value: Tensor, ref: Ref, to: Ref) -> Tensor:
         """A value with the axes of another node, of size 1 where it lacks one; its width stays."""
-        own, wanted = [name for name, _ in self.axes(ref)], [name for name, _ in self.axes(to)]
-        if own == wanted:
-            return value
-        return _placed(value, own, wanted)
+        own, wanted = ([name for name, _ in self.axes(one)] for one in (ref, to))
+        return placed(value, own, wanted)
 
     def together(self, refs: Sequence[Ref], values: Sequence[Tensor], to: Ref) -> list[Tensor]:
         """Operands with the axes of a node; scalars beside vectors get a width of 1."""
@@ -90,47 +86,6 @@ class Reading:
             bare = vectors and not self.program.types[ref].width
             found.append(value[..., None] if bare else value)
         return found
-
-
-def names_of(program: Program, ref: Ref) -> tuple[str, ...]:
-    """The axes of a value: the inputs (of matrices none), the finite ones, its width.
-
-    Args:
-        program: The network.
-        ref: The node.
-    """
-    type_ = program.types[ref]
-    sides = {Kind.MATRIX: ("rows", "columns"), Kind.VECTOR: ("width",), Kind.SCALAR: ()}
-    lead = () if type_.kind is Kind.MATRIX else (INPUTS,)
-    return (*lead, *(f"[{name}]" for name, _ in type_.axes), *sides[type_.kind])
-
-
-def contracted(factors: Sequence[tuple[Tensor, Sequence[str]]], result: Sequence[str]) -> Tensor:
-    """The product of tensors with named axes, summed over those that the result lacks.
-
-    Args:
-        factors: Tensors, each with the names of its axes.
-        result: The names that are kept, in order.
-    """
-    letters: dict[str, int] = {}
-    fresh = count()
-    operands: list[Any] = []
-    for tensor, names in factors:
-        for name in names:
-            if name not in letters:
-                letters[name] = next(fresh)
-        operands += [tensor, [letters[name] for name in names]]
-    return load_torch().einsum(*operands, [letters[name] for name in result])
-
-
-def _placed(value: Tensor, own: Sequence[str], wanted: Sequence[str]) -> Tensor:
-    places = [1 + own.index(name) for name in wanted if name in own]
-    rest = range(1 + len(own), value.ndim)
-    value = value.permute(0, *places, *rest)
-    for place, name in enumerate(wanted, start=1):
-        if name not in own:
-            value = value.unsqueeze(place)
-    return value
 
 
 def _data(node: Data, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
@@ -211,28 +166,17 @@ def _lincomb(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading
 
 def _terms(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Iterator[Tensor]:
     over = node.over or ((),) * len(node.numbers)
-    for number, scalar, vector, summed in zip(
+    for number, scalar, vector, axes in zip(
         node.numbers, node.scalars, node.vectors, over, strict=True
     ):
         refs = (vector,) if scalar is None else (scalar, vector)
-        if summed:
-            result = names_of(reading.program, ref)
+        if axes:
             factors = [(values[one], names_of(reading.program, one)) for one in refs]
-            known = {name for _, names in factors for name in names}
-            kept = [name for name in result if name in known]
-            found = _lifted(contracted(factors, kept), kept, result)
+            found = summed(factors, axes, names_of(reading.program, ref))
         else:
             operands = reading.together(refs, values, ref)
             found = operands[0] if scalar is None else operands[0] * operands[1]
         yield found if number == 1 else found * float(number)
-
-
-def _lifted(value: Tensor, own: Sequence[str], wanted: Sequence[str]) -> Tensor:
-    """A value with axes of size 1 where it lacks some."""
-    for place, name in enumerate(wanted):
-        if name not in own:
-            value = value.unsqueeze(place)
-    return value
 
 
 def _moment(node: Moment, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tpcalc.finite.networks.rules import names_of
+from tpcalc.finite.axes import names_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, MatMul, Moment
 from tpcalc.program.program import Program

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from tpcalc.finite.axes import contracted
 from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.coordinatewise import evaluated
 from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.networks.rules import contracted
 from tpcalc.finite.training.scales import Scales, Start
 from tpcalc.networks.network import INPUT
 from tpcalc.program.marks import Mark

@@ -1,0 +1,53 @@
+"""Finite networks of blocks beside a loop in torch that a user would write.
+
+Figures are kept in ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.run_blocks import on_digits
+from tests.torch_loop import looped
+from tpcalc.finite.dense import run_dense
+from tpcalc.finite.lazy import run_lazy
+
+pytest.importorskip("torch")
+
+BATCH = 16
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize(("steps", "width"), [(20, 1024), (50, 1024), (50, 4096)])
+def test_blocks_beside_a_loop(steps: int, width: int) -> None:
+    run = on_digits(steps, BATCH)
+    loop = seconds_of(lambda: looped(steps, BATCH, width, 0))
+    dense = seconds_of(lambda: run_dense(run.blocks, width, [0]))
+    lazy = seconds_of(lambda: run_lazy(run.blocks, width, [0], threads=1))
+    print(
+        f"\n{steps} steps of {BATCH}, width {width}: loop {loop:.2f} s, "
+        f"dense {dense:.2f} s ({dense / loop:.2f}), lazy {lazy:.2f} s ({lazy / loop:.2f})"
+    )
+    assert dense < 4 * loop
+
+
+def test_blocks_beside_single_vectors() -> None:
+    run = on_digits(6, 8)
+    for name, read in (("dense", run_dense), ("lazy", run_lazy)):
+        assert run.split.nodes
+        whole, cells = (
+            seconds_of(lambda p=program, r=read: r(p, 512, [0]))  # type: ignore[misc]
+            for program in (run.blocks, run.split)
+        )
+        print(f"\n{name}, 6 steps of 8, width 512: blocks {whole:.3f} s, split {cells:.3f} s")

@@ -1,0 +1,297 @@
+"""Scripts of values with named axes: each cell has a register, sums and inner products are panels.
+
+What the nodes of a graph or of a program become is a table of their own reading; here is what these
+share. A stack, or another name of an axis, is a view of registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.instructions import Gram, Instruction, Panel, PanelTerm, ScalarMap
+from tpcalc.functions import Const, Expr, Fn, Par, const
+from tpcalc.functions.expr import add, mul
+from tpcalc.functions.numbers import Number
+
+__all__ = ["At", "Blocks", "Writer"]
+
+Cell = tuple[int, ...]
+Registers = NDArray[np.int64]
+Where = Mapping[str, int]
+
+
+@dataclass(kw_only=True)
+class Writer:
+    """A script under construction.
+
+    Args:
+        spaces: The space of each vector register.
+        labels: A name for each, or "".
+        scalars: How many scalar registers there are.
+        out: The instructions.
+    """
+
+    spaces: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    scalars: int = 0
+    out: list[Instruction] = field(default_factory=list)
+
+    def new_vector(self, dim: str, label: str = "") -> int:
+        """A register of a vector."""
+        self.spaces.append(dim)
+        self.labels.append(label)
+        return len(self.spaces) - 1
+
+    def new_scalar(self, count: int = 1) -> int:
+        """A register of a scalar, or the first of several."""
+        self.scalars += count
+        return self.scalars - count
+
+
+@dataclass
+class Blocks:
+    """The registers of values with axes.
+
+    Args:
+        writer: The script.
+        axes: The axes of each value, with their sizes.
+        dims: The space of each vector; None of a scalar.
+        named: The label of a cell of a vector.
+        held: The registers of each value, an array with its axes.
+        given: Numbers that no register holds yet.
+    """
+
+    writer: Writer
+    axes: Sequence[Sequence[tuple[str, int]]]
+    dims: Sequence[str | None]
+    named: Callable[[int, Cell], str] = lambda ref, cell: ""
+    held: dict[int, Registers] = field(default_factory=dict)
+    given: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    def sizes(self, ref: int) -> dict[str, int]:
+        """The axes of a value."""
+        return dict(self.axes[ref])
+
+    def along(self, array: NDArray[Any], ref: int, names: Sequence[str]) -> NDArray[Any]:
+        """What a value has in each cell, with these axes in this order; 1 where it lacks one."""
+        own = list(self.sizes(ref))
+        moved = array.transpose([own.index(name) for name in names if name in own])
+        return np.expand_dims(moved, [i for i, name in enumerate(names) if name not in own])
+
+    def registers(self, ref: int) -> Registers:
+        """Those of a value; given numbers get some when a function reads them."""
+        if ref not in self.held:
+            cells = self.given[ref]
+            first = self.writer.new_scalar(cells.size)
+            for place, value in enumerate(cells.ravel().tolist()):
+                self.writer.out.append(ScalarMap(Fn(const(value), 0), (), first + place))
+            self.held[ref] = np.arange(first, first + cells.size).reshape(cells.shape)
+        return self.held[ref]
+
+    def fresh(self, ref: int) -> Registers:
+        """New registers for all cells of a value."""
+        shape, dim = tuple(self.sizes(ref).values()), self.dims[ref]
+        count = int(np.prod(shape))
+        if dim is None:
+            first = self.writer.new_scalar(count)
+            found = np.arange(first, first + count)
+        else:
+            cells = np.ndindex(*shape)
+            found = np.array([self.writer.new_vector(dim, self.named(ref, c)) for c in cells])
+        self.held[ref] = found.reshape(shape)
+        return self.held[ref]
+
+    def cells(self, ref: int, operands: Sequence[int]) -> Iterator[tuple[int, At]]:
+        """For each cell of a new value its register, and where those of its operands are."""
+        for operand in operands:
+            self.registers(operand)  # of data they are written first
+        out, sizes = self.fresh(ref), self.sizes(ref)
+        for cell in product(*(range(size) for size in sizes.values())):
+            yield int(out[cell]), At(self, dict(zip(sizes, cell, strict=True)))
+
+    def data(self, ref: int, values: Sequence[Number]) -> None:
+        """Given numbers."""
+        shape = tuple(self.sizes(ref).values())
+        self.given[ref] = np.array([float(value) for value in values]).reshape(shape)
+
+    def rename(self, ref: int, of: int) -> None:
+        """A value under other names of its axes."""
+        if of in self.given:
+            self.given[ref] = self.given[of]
+        else:
+            self.held[ref] = self.held[of]
+
+    def stack(self, ref: int, of: Sequence[int], axis: str) -> None:
+        """Values beside each other."""
+        sizes = self.sizes(ref)
+        names = [name for name in sizes if name != axis]
+        shape = tuple(sizes[name] for name in names)
+        cells = [np.broadcast_to(self.along(self.registers(one), one, names), shape) for one in of]
+        self.held[ref] = np.stack(cells, list(sizes).index(axis))
+
+    def gram(self, ref: int, left: int, right: int) -> bool:
+        """The average of a product, where the two share no axis; else nothing is written."""
+        one, two = self.sizes(left), self.sizes(right)
+        if not one or not two or one.keys() & two.keys():
+            return False
+        lefts, rights = self.registers(left), self.registers(right)
+        first = self.writer.new_scalar(lefts.size * rights.size)
+        pair = tuple(lefts.ravel().tolist()), tuple(rights.ravel().tolist())
+        self.writer.out.append(Gram(*pair, first))
+        found = np.arange(first, self.writer.scalars).reshape(*lefts.shape, *rights.shape)
+        names = [*one, *two]
+        self.held[ref] = found.transpose([names.index(name) for name in self.sizes(ref)])
+        return True
+
+    def total(
+        self,
+        ref: int,
+        numbers: Sequence[Number],
+        scalars: Sequence[int | None],
+        vectors: Sequence[int],
+        over: Sequence[Sequence[str]],
+    ) -> None:
+        """A sum of number * scalar * vector in which terms are summed over axes."""
+        parts = list(zip(numbers, scalars, vectors, over, strict=True))
+        if self.dims[ref] is None:
+            self._scalar_total(ref, parts)
+            return
+        out, kept = self.fresh(ref), self.sizes(ref)
+        terms = tuple(self._term(float(x), s, v, axes, kept) for x, s, v, axes in parts)
+        self.writer.out.append(Panel(terms, tuple(out.ravel().tolist())))
+
+    def _term(
+        self,
+        number: float,
+        scalar: int | None,
+        vector: int,
+        over: Sequence[str],
+        kept: Mapping[str, int],
+    ) -> PanelTerm:
+        """One term of a panel: a row for each cell of the vector, a column for each output."""
+        sizes = dict(self.sizes(vector))
+        own = {} if scalar is None else self.sizes(scalar)
+        sizes |= {name: size for name, size in own.items() if name in over}
+        each = not over and sizes == kept
+        outs = list(kept)
+        rows = outs if each else list(sizes)
+        shape = tuple(sizes[name] for name in rows)
+        vectors = np.broadcast_to(self.along(self.registers(vector), vector, rows), shape).ravel()
+        outer = [] if each else [name for name in outs if name not in sizes]
+        whole = (*shape, *(kept[name] for name in outer))
+        numbers: NDArray[np.float64] = np.broadcast_to(np.float64(number), whole)
+        registers: Registers | None = None
+        if scalar is not None and scalar in self.given:
+            numbers = number * np.broadcast_to(
+                self.along(self.given[scalar], scalar, [*rows, *outer]), whole
+            )
+        elif scalar is not None:
+            found = self.along(self.registers(scalar), scalar, [*rows, *outer])
+            registers = np.broadcast_to(found, whole)
+        if each:
+            numbers = numbers.ravel()
+            registers = None if registers is None else registers.ravel()
+        else:
+            numbers, *more = (
+                _matrix(array, rows, outs, outer, sizes, kept)
+                for array in (numbers, *(() if registers is None else (registers,)))
+            )
+            registers = more[0] if more else None
+            numbers = numbers * _matching(rows, outs, over, sizes, kept)
+        return PanelTerm(tuple(vectors.tolist()), numbers, registers, each)
+
+    def _scalar_total(
+        self, ref: int, parts: Sequence[tuple[Number, int | None, int, Sequence[str]]]
+    ) -> None:
+        """The sum for each cell as a function of all numbers in it; of given numbers a number."""
+        kept = self.sizes(ref)
+        found: list[tuple[Fn, tuple[int, ...]]] = []
+        for cell in product(*(range(size) for size in kept.values())):
+            held: dict[int, int] = {}
+            terms: list[Expr] = []
+            for number, scalar, other, over in parts:
+                factors = [other] if scalar is None else [other, scalar]
+                own = {name: size for one in factors for name, size in self.sizes(one).items()}
+                for inner in product(*(range(own[name]) for name in over)):
+                    where = {
+                        **dict(zip(kept, cell, strict=True)),
+                        **dict(zip(over, inner, strict=True)),
+                    }
+                    own_parts = [self._part(one, where, held) for one in factors]
+                    terms.append(mul([const(number), *own_parts]))
+            fn, _, used = Fn(add(terms), 0, len(held)).compact()
+            found.append((fn, tuple(list(held)[k] for k in used)))
+        values = [fn.expr.value for fn, _ in found if isinstance(fn.expr, Const)]
+        if len(values) == len(found):
+            self.data(ref, values)
+            return
+        for (fn, registers), out in zip(found, self.fresh(ref).ravel().tolist(), strict=True):
+            self.writer.out.append(ScalarMap(fn, registers, out))
+
+    def _part(self, ref: int, where: Where, held: dict[int, int]) -> Expr:
+        """A number at a cell: itself where it is given, else an argument."""
+        at = tuple(where[name] for name in self.sizes(ref))
+        if ref in self.given:
+            return const(float(self.given[ref][at]))
+        return Par(held.setdefault(int(self.registers(ref)[at]), len(held)))
+
+
+class At:
+    """The registers of values at one cell."""
+
+    def __init__(self, blocks: Blocks, where: Where) -> None:
+        self.blocks, self.where = blocks, where
+
+    def __getitem__(self, ref: int) -> int:
+        cell = tuple(self.where[name] for name in self.blocks.sizes(ref))
+        return int(self.blocks.registers(ref)[cell])
+
+    def all(self, refs: Sequence[int]) -> tuple[int, ...]:
+        """The registers of some values."""
+        return tuple([self[ref] for ref in refs])
+
+    def along(self, axes: Mapping[str, int]) -> Iterator[At]:
+        """This cell with further axes, for each of their cells."""
+        for cell in product(*(range(size) for size in axes.values())):
+            yield At(self.blocks, {**self.where, **dict(zip(axes, cell, strict=True))})
+
+
+def _matrix(
+    array: NDArray[Any],
+    rows: Sequence[str],
+    outs: Sequence[str],
+    outer: Sequence[str],
+    sizes: Mapping[str, int],
+    kept: Mapping[str, int],
+) -> NDArray[Any]:
+    """Entries by rows and other axes as a matrix of rows and outputs."""
+    shape = [sizes[name] for name in rows] + [kept[name] if name in outer else 1 for name in outs]
+    full = [sizes[name] for name in rows] + [kept[name] for name in outs]
+    height = int(np.prod([sizes[name] for name in rows]))
+    return np.broadcast_to(array.reshape(shape), full).reshape(height, -1)
+
+
+def _matching(
+    rows: Sequence[str],
+    outs: Sequence[str],
+    over: Sequence[str],
+    sizes: Mapping[str, int],
+    kept: Mapping[str, int],
+) -> NDArray[np.float64] | float:
+    """1 where the cell of a row is that of an output along all axes that they share.
+
+    An axis that is summed is not shared: outputs have it of another term.
+    """
+    shared = [name for name in outs if name in rows and name not in over]
+    if not shared:
+        return 1.0
+    own = np.indices([sizes[name] for name in rows]).reshape(len(rows), -1)
+    other = np.indices([kept[name] for name in outs]).reshape(len(outs), -1)
+    same = [own[rows.index(name)][:, None] == other[outs.index(name)][None, :] for name in shared]
+    return np.array(np.logical_and.reduce(same), dtype=np.float64)
