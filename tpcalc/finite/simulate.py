@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.dsl import filled
@@ -15,6 +17,7 @@ from tpcalc.finite.overflow import before_overflow
 from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
+from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program
 from tpcalc.results import FiniteRow, FiniteTable, checks
 from tpcalc.results.provenance import provenance
@@ -83,8 +86,7 @@ def simulate(
     """
     if backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    given = filled(program)
-    found = given if cells_of(given) > MANY else split(given)
+    found = _read(filled(program))
     widths = check_widths(widths)
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
     seed = checks.whole(seed, "seed", least=0)
@@ -138,6 +140,20 @@ def simulate(
         for name, at in overflows.items()
     )
     return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record, notes)
+
+
+def _read(program: Program) -> Program:
+    """A program as it is read: cell by cell where these are few, under the names of its cells."""
+    if not program.has_blocks or cells_of(program) > MANY:
+        return program
+    names = [
+        cell_name(name, cell)
+        for name, ref in program.outputs
+        for cell in product(*(range(size) for _, size in program.types[ref].axes))
+    ]
+    found = split(program)
+    refs = (ref for _, ref in found.outputs)
+    return replace(found, outputs=tuple(zip(names, refs, strict=True)))
 
 
 def _part(progress: Progress | None, index: int, count: int) -> Progress | None:

@@ -25,7 +25,6 @@ from tpcalc.orders import Ex
 from tpcalc.passes.cells import INNER, Cell, Cells, Report, Value, Where, is_zero
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -104,7 +103,7 @@ def celled(program: Program) -> Program:
                 continue
             node = state.node(value)
             if state.out.type(node).kind is not Kind.MATRIX:
-                state.out.output(cell_name(f"%{ref}", cell), node)
+                state.out.output(_named(f"%{ref}", cell), node)
     return state.out.finish(keep_unused=False)
 
 
@@ -113,8 +112,13 @@ def _split(program: Program) -> Cells:
     interpret(program, SPLIT_RULES, state)
     for name, ref in program.outputs:
         for cell, value in state.values[ref].items():
-            state.out.output(cell_name(name, cell), state.node(value))
+            state.out.output(_named(name, cell), state.node(value))
     return state
+
+
+def _named(name: str, cell: Cell) -> str:
+    """The name of a cell of what has a name."""
+    return f"{name}[{','.join(map(str, cell))}]" if cell else name
 
 
 def _each(rule: Callable[[Any, Cells, Where], Value]) -> Callable[[Any, Ref, Any, Cells], Any]:
@@ -156,7 +160,7 @@ def _data(node: Data, ref: Ref, state: Cells) -> dict[Cell, Any]:
         return {(): state.add(node)}
     cells = state.cells(state.program.types[ref])
     if not node.values:
-        return {cell: state.add(Data(cell_name(node.name, cell), ())) for cell in cells}
+        return {cell: state.add(Data(_named(node.name, cell), ())) for cell in cells}
     return dict(zip(cells, map(as_number, node.values), strict=True))  # an int is a reference
 
 
