@@ -103,6 +103,15 @@ def test_the_outputs_are_called_alike_and_chosen_alike(monkeypatch: pytest.Monke
     assert sorted(found) == ["f[1,0]", "f[2,0]", "f[2,1]", "f[2,2]"]  # the last one is the query
 
 
+@pytest.mark.parametrize("many", [0, 60_000])
+def test_cells_from_a_number_on_are_chosen(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(tp.MLP(2, "tanh"), "mup")
+    monkeypatch.setattr(wanted, "MANY", many)
+    program = run.unrolled.blocks if many == 0 else run.program
+    found = tp.limit(program, outputs=["f[2,1:]", "f[1,:]"], samples=256, replicates=2)
+    assert sorted(found) == ["f[1,0]", "f[1,1]", "f[1,2]", "f[2,1]", "f[2,2]"]
+
+
 def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     data = tp.Samples(np.eye(3), np.ones(3))
     small = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, watch=[])

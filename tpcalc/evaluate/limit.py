@@ -320,7 +320,8 @@ def limit(
             its value, or say that it was not reached.
         max_samples: Where the doubling stops.
         threads: Replicates run at once (default: one for each core).
-        outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
+        outputs: Names or patterns of the outputs wanted: ``"f*"``, or ``"f[2,16:]"`` for the cells
+            from 16 on; default all.
         values: Numbers for symbols in exponents, by name.
         given: Values of random scalars, by name: of random inputs of the program, and of outputs
             that are Gaussian in the limit. The limit is that of networks in which they have these

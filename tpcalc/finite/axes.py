@@ -51,7 +51,7 @@ def placed(value: Tensor, own: Sequence[str], wanted: Sequence[str]) -> Tensor:
 def summed(
     factors: Sequence[tuple[Tensor, Sequence[str]]], over: Collection[str], result: Sequence[str]
 ) -> Tensor:
-    """The product of tensors with named axes, summed over some, with axes of size 1 as it lacks.
+    """The product of tensors summed over some axes, with axes of size 1 where it lacks one.
 
     Args:
         factors: Tensors, each with the names of its axes.

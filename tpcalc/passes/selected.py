@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -56,8 +57,16 @@ def selected(program: Program, outputs: Sequence[str] | None) -> Program:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    # fnmatch reads [..] as a set; result names hold brackets, so only * and ? are patterns.
-    return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
+    """Whether a name is one of a pattern: ``*``, ``?``, or ``f[2,16:]`` for cells from 16 on.
+
+    fnmatch reads ``[..]`` as a set; names of results hold brackets, so they are no patterns here.
+    """
+    found = re.fullmatch(r"(.*,)(\d*):\]", pattern)
+    if found is None:
+        return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
+    own = re.match(r"\d+", name.removeprefix(found[1]))
+    cell = own is not None and name.startswith(found[1]) and int(own[0]) >= int(found[2] or 0)
+    return name == pattern or cell
 
 
 def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
