@@ -10,7 +10,7 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.own_networks import NETWORKS
-from tpcalc.errors import LimitError
+from tpcalc.errors import LimitError, ProgramError
 from tpcalc.evaluate import wanted
 from tpcalc.passes import size
 
@@ -158,3 +158,10 @@ def test_threads_do_not_change_a_bit() -> None:
         for count in (1, 2)
     )
     assert [one[name].value for name in one] == [two[name].value for name in two]
+
+
+def test_what_reads_cells_says_that_there_are_too_many() -> None:
+    data = tp.Samples(np.eye(3), np.ones(3))
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=50, batch=16, watch=[])
+    with pytest.raises(ProgramError, match="cells, and this question reads them one by one"):
+        tp.orders(run)

@@ -18,6 +18,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from tpcalc.errors import ProgramError
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.numbers import as_number
@@ -25,6 +26,7 @@ from tpcalc.orders import Ex
 from tpcalc.passes.cells import INNER, Cell, Cells, Report, Value, Where, is_zero
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
+from tpcalc.passes.size import cells_of
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import (
     Data,
@@ -46,6 +48,8 @@ from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.views import scale_of
 
 __all__ = ["SPLIT_RULES", "Report", "celled", "split", "split_reports"]
+
+MOST = 2_000_000  # cells
 
 
 def split_reports(
@@ -77,7 +81,8 @@ def split(program: Program) -> Program:
         program: Any program. An output with axes becomes one for each cell, ``f[0,1]``.
 
     Raises:
-        ProgramError: Random numbers that are correlated, or two outputs that get one name.
+        ProgramError: Random numbers that are correlated, two outputs that get one name, or more
+            cells than a machine holds.
 
     Example:
         >>> from tpcalc.program.nodes import Family, Input
@@ -86,7 +91,15 @@ def split(program: Program) -> Program:
         >>> [name for name, _ in split(builder.finish()).outputs]
         ['x[0]', 'x[1]']
     """
-    return _split(program).out.finish(keep_unused=False) if program.has_blocks else program
+    if not program.has_blocks:
+        return program
+    count = cells_of(program)
+    if count > MOST:
+        raise ProgramError(
+            f"the program has about {count} cells, and this question reads them one by one.",
+            hint="tp.limit and tp.simulate read blocks; here, take fewer samples or steps.",
+        )
+    return _split(program).out.finish(keep_unused=False)
 
 
 def celled(program: Program) -> Program:
