@@ -10,8 +10,11 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.own_networks import NETWORKS
+from tpcalc.catalog.activations import atom
 from tpcalc.errors import LimitError, ProgramError
 from tpcalc.evaluate import wanted
+from tpcalc.limit.derive import derive
+from tpcalc.limit.text import from_text, to_text
 from tpcalc.passes import size
 
 SAMPLES, REPLICATES = 2**10, 12
@@ -110,6 +113,13 @@ def test_cells_from_a_number_on_are_chosen(many: int, monkeypatch: pytest.Monkey
     program = run.unrolled.blocks if many == 0 else run.program
     found = tp.limit(program, outputs=["f[2,1:]", "f[1,:]"], samples=256, replicates=2)
     assert sorted(found) == ["f[1,0]", "f[1,1]", "f[1,2]", "f[2,1]", "f[2,2]"]
+
+
+def test_a_graph_of_blocks_is_read_back_from_its_text() -> None:
+    program = run_of(tp.MLP(2, "relu"), "ntk").unrolled.blocks
+    assert program is not None
+    graph = derive(program)
+    assert graph.has_blocks and from_text(to_text(graph), atom) == graph
 
 
 def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:

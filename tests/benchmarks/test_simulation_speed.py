@@ -39,7 +39,6 @@ def test_blocks_beside_a_loop(steps: int, width: int) -> None:
         f"\n{steps} steps of {BATCH}, width {width}: loop {loop:.2f} s, "
         f"dense {dense:.2f} s ({dense / loop:.2f}), lazy {lazy:.2f} s ({lazy / loop:.2f})"
     )
-    assert dense < 4 * loop
 
 
 def test_blocks_beside_single_vectors() -> None:

@@ -367,7 +367,7 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
         context.program.groups,
         matrices,
         frozenset(context.orthogonal),
-        axes=tuple(axes) if any(axes) else (),
+        axes=tuple(axes) if context.program.has_blocks else (),
     )
 
 

@@ -31,6 +31,7 @@ from tpcalc.program.family import Family
 from tpcalc.program.grammar import NAME, Field, Form, Names, form_of, name_text, quoted
 from tpcalc.program.parse import Reader, kind_of, no_rows, read_lines
 from tpcalc.program.text import check_names, declared
+from tpcalc.program.types import Axes, Type
 from tpcalc.program.views import input_of
 
 __all__ = ["from_text", "to_text"]
@@ -50,7 +51,8 @@ def to_text(graph: LimitGraph) -> str:
     families = (*graph.groups, *matrices, *dict.fromkeys(drawn))
     lines = [f"{HEADER} {SCHEMA}", *declared(graph.dims, families)]
     for ref, (node, dim) in enumerate(zip(graph.nodes, graph.vector_dim, strict=True)):
-        lines.append(f"%{ref} : {dim or '()'} = {_form(type(node)).write(node)}")
+        type_ = Type(() if dim is None else (dim,), graph.axes[ref] if graph.axes else ())
+        lines.append(f"%{ref} : {type_} = {_form(type(node)).write(node)}")
     for name, target in graph.targets:
         line = f"target {name_text(name)} n^({target.power}) {_at(target.node)}"
         if target.moments is not None:
@@ -119,6 +121,7 @@ class _Reader(Reader):
         super().__init__(*catalogue)  # type: ignore[arg-type]
         self._nodes: list[LNode] = []
         self._dims: list[str | None] = []
+        self._axes: list[Axes] = []
         self._targets: list[tuple[str, Target]] = []
         self._apart: set[tuple[LRef, LRef]] = set()
         del self.parts["output"]
@@ -128,7 +131,10 @@ class _Reader(Reader):
 
     def _node(self, index: str, type_: str, word: str, rest: str) -> None:
         self._nodes.append(_form(kind_of(word, _WORDS)).read(rest, self.names))
-        self._dims.append(None if type_ == "()" else type_)
+        width, _, inside = type_.removesuffix("]").partition("[")
+        pairs = (pair.split(":") for pair in inside.split(",") if pair)
+        self._dims.append(width if width not in ("", "()") else None)
+        self._axes.append(tuple((name, int(size)) for name, size in pairs))
 
     def _target(self, name: str, power: str, node: str, mean: str, square: str) -> None:
         moments = None if mean is None else (_ref(mean), _ref(square))
@@ -150,4 +156,5 @@ class _Reader(Reader):
             tuple((family.name, *family.width) for family in matrices),  # type: ignore[misc]
             frozenset(family.name for family in matrices if family.law == "orthogonal"),
             frozenset(self._apart),
+            tuple(self._axes) if any(self._axes) else (),
         )

@@ -1,0 +1,57 @@
+"""Limits of runs of many samples: what writing, deriving, scheduling and sampling them takes.
+
+Figures are kept in ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tpcalc.engine.schedule import plan
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.limit.derive import derive
+
+
+def run_of(steps: int, batch: int) -> tp.Training:
+    """Three hidden layers of tanh in muP on generic data."""
+    rng = np.random.default_rng(0)
+    count = (steps + 1) * batch
+    data = tp.Samples(rng.normal(size=(count, 8)), rng.normal(size=count))
+    net = tp.MLP(3, "tanh")
+    return tp.Training(net, "mup", data, steps=steps, batch=batch, lr=0.5, watch=[])
+
+
+@pytest.mark.parametrize(("steps", "batch"), [(50, 4), (50, 16), (50, 64), (100, 64), (200, 64)])
+def test_written_and_derived(steps: int, batch: int) -> None:
+    started = time.perf_counter()
+    program = run_of(steps, batch).unrolled.blocks
+    assert program is not None
+    written = time.perf_counter()
+    graph = derive(program)
+    derived = time.perf_counter()
+    print(
+        f"\n{steps} steps of {batch}: {len(program.nodes)} nodes, written "
+        f"{written - started:.2f} s, derived {derived - written:.2f} s"
+    )
+    assert len(graph.targets) == steps + 1
+
+
+def test_sampled() -> None:
+    """Fifty steps of 16: 800 vectors on each side of two matrices."""
+    program = run_of(50, 16).program
+    started = time.perf_counter()
+    script = compile_graph(derive(program)).script
+    scheduled = plan(script)
+    ready = time.perf_counter()
+    found = tp.limit(program, outputs=["f[50,:]"], samples=2**13, replicates=8)
+    done = time.perf_counter()
+    print(
+        f"\n50 steps of 16: {len(scheduled.script.instructions)} instructions in "
+        f"{ready - started:.1f} s; limit of 2^13 samples, 8 replicates in {done - ready:.1f} s, "
+        f"f within {max(found[name].stderr for name in found):.1e}"
+    )
+    assert len(list(found)) == 16
