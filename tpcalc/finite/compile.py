@@ -274,9 +274,9 @@ def _outer(node: OuterNonlin, at: At, out: int, state: _State) -> Instruction:
 
 def _scale(node: Scale, ref: Ref, values: Sequence[None], state: _State) -> None:
     factor = scale_factor(node, state.width, state.values, state.program.place(ref))
-    fn = Fn(Par(0) * const(factor), 0, 1)
     for out, at in state.blocks.cells(ref, (node.of,)):
         if state.blocks.dims[ref] is None:
+            fn = Fn(Par(0) * const(factor), 0, 1)
             state.write(ScalarMap(fn, (at[node.of],), out))
         else:
             state.write(Sum((factor,), (None,), (at[node.of],), out))
