@@ -24,7 +24,8 @@ __all__ = ["Progress", "Runner"]
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
 BUNDLE = 2**26  # bytes of the replicates that are run side by side
-WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting
+WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting, ...
+WORTH_TWO = 2**21  # ... but for so many numbers in the directions of one side
 
 
 class Interrupted(Exception):
@@ -95,7 +96,9 @@ class Runner:
             )
         wanted = self.threads
         if wanted is None:
-            wanted = available_cores() if setting.width >= WORTH_A_THREAD else 1
+            most = setting.width * max(schedule.directions.values(), default=0)
+            worth = setting.width >= WORTH_A_THREAD or most >= WORTH_TWO
+            wanted = available_cores() if worth else 1
         threads = max(1, min(wanted, jobs, limit // max(needed, 1)))
         most = max(1, min(BUNDLE, limit // threads) // max(needed, 1))
         rounds = -(-jobs // (threads * min(most, -(-jobs // threads))))
