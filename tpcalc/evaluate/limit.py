@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,6 +151,42 @@ class Limit:
             return found
         drawn = numbers(part, "particles", self.budget, self.seed).found
         return paired(*(drawn[name][0] for name in (left, right)))
+
+    def array(self, pattern: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values and errors of all scalars that fit a pattern, with an axis for each number.
+
+        Args:
+            pattern: ``"f[*"`` (steps, inputs, outputs), or ``"f[2,16:]"``, the inputs of step 2
+                from 16 on.
+
+        Returns:
+            Two arrays; their axes are the numbers in the names that are not the same in all.
+
+        Raises:
+            UnknownName: No scalar fits, or the numbers do not make an array.
+
+        Source: the naming of outputs of training runs (``tp.train``).
+
+        Example:
+            >>> from tpcalc.dsl import program
+            >>> @program
+            ... def start(t):
+            ...     v = t.gaussian("v", axes={"b": 3})
+            ...     t.output("square", t.inner(v, v))
+            >>> limit(start).array("square*")[0].tolist()
+            [1.0, 1.0, 1.0]
+        """
+        names = matching(list(self._scalars), [pattern])
+        numbers = [tuple(map(int, re.findall(r"\d+", name.partition("[")[2]))) for name in names]
+        sizes = [len(set(column)) for column in zip(*numbers, strict=False)]
+        shape = [size for size in sizes if size > 1]
+        if not names or prod(shape) != len(names):
+            raise UnknownName("array of scalars", pattern, list(self._scalars))
+        found = [
+            self._scalars[name].estimate for _, name in sorted(zip(numbers, names, strict=True))
+        ]
+        values, errors = ([getattr(one, of) for one in found] for of in ("value", "stderr"))
+        return np.array(values).reshape(shape), np.array(errors).reshape(shape)
 
     def __iter__(self) -> Any:
         return iter([*self._scalars, *self._vectors, *self._uncovered])
