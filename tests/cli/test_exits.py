@@ -172,9 +172,11 @@ def test_a_defect_keeps_its_traceback() -> None:
 
 
 def started(*words: object) -> subprocess.Popen[str]:
+    """A command that hears interrupts, also where the tests were started in the background."""
     return subprocess.Popen(
         [sys.executable, "-m", "tpcalc", *map(str, words)],
         cwd=ROOT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
