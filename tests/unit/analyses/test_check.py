@@ -208,9 +208,9 @@ def test_same_seed_same_answer() -> None:
 
 
 @pytest.mark.slow
-def test_a_verdict_that_large_updates_leave_open_is_told_at_a_smaller_rate() -> None:
-    """Samples of six layers at a rate of 4 are wild; the exponents are not."""
-    found = check(MLP(6, "relu"), "mup", lr=4, seed=0)
+@pytest.mark.parametrize("lr", [4, 64])
+def test_a_verdict_does_not_hang_on_how_wild_samples_are(lr: int) -> None:
+    """Samples of six layers at large rates are wild; the exponents are not."""
+    found = check(MLP(6, "relu"), "mup", lr=lr, seed=0)
     assert found.verdict == "feature-learning"
-    assert any("learning rate of 1, as samples at 4" in note for note in found.notes)
     assert found.verdict == check(MLP(6, "relu"), "mup", seed=0).verdict
