@@ -145,6 +145,7 @@ class Limit:
             if name in self._vectors:
                 raise UsageError(f"{name} is a vector.", hint="limit[name].cov takes vectors.")
             self[name]
+        _check_single(self, left)
         part = together(self.graph, (left, right))
         found = self._chain.covariance(left, right) if self.method == "auto" else None
         if found is not None:
@@ -227,7 +228,9 @@ class LimitVector:
 
     @property
     def formula(self) -> Formula | None:
-        """Z as a formula; None where it is larger than the size budget."""
+        """Z as a formula; None where it is larger than the size budget, or a cell of a block."""
+        if self._owner.graph.has_blocks:
+            return None
         return express(self._owner.graph, [self.name]).get(self.name)
 
     def moment(self, fn: Callable[[Expr], Expr]) -> Estimate:
@@ -263,6 +266,7 @@ class LimitVector:
 
     def _with(self, fn: Fn, names: Sequence[str]) -> Estimate:
         owner = self._owner
+        _check_single(owner, self.name)
         program = owner.program
         builder = Builder.copy(program)
         refs = []
@@ -293,6 +297,7 @@ class LimitVector:
             An array of shape (count,).
         """
         owner = self._owner
+        _check_single(owner, self.name)
         count = checks.whole(count, "count", least=0)
         if dict(owner.graph.targets)[self.name].node is None:
             return np.zeros(count)
@@ -310,6 +315,16 @@ class LimitVector:
     def __repr__(self) -> str:
         text = self.formula.text if self.formula else "Z"
         return f"{_power(self.n_power)}{text}   (E Z = {self.mean}, E Z^2 = {self.second_moment})"
+
+
+def _check_single(owner: Limit, name: str) -> None:
+    """Refuse what is asked of a single output where there are blocks."""
+    if owner.graph.has_blocks:
+        raise UsageError(
+            "further moments, covariances and samples are those of outputs, not of cells of blocks.",
+            where=name,
+            hint="Take a run of fewer samples or steps, which has an output for each cell.",
+        )
 
 
 def _settings(budget: Budget) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from itertools import product
 
 from tpcalc.errors import LimitError
-from tpcalc.evaluate.blocks import tested_on_samples
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.given import fixed
 from tpcalc.evaluate.growing import GROWING, rescaled_growth
 from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.settle_blocks import tested_on_samples
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
