@@ -321,7 +321,7 @@ def _check_single(owner: Limit, name: str) -> None:
     """Refuse what is asked of a single output where there are blocks."""
     if owner.graph.has_blocks:
         raise UsageError(
-            "further moments, covariances and samples are those of outputs, not of cells of blocks.",
+            "moments, covariances and samples are those of outputs, not of cells of blocks.",
             where=name,
             hint="Take a run of fewer samples or steps, which has an output for each cell.",
         )
