@@ -28,14 +28,14 @@ def main(
         watch=[],
     )
     last = [f"f[{steps},{BATCH}:]"]  # of all queries; those of earlier steps need not be followed
-    limit = tp.limit(run.program, outputs=last, samples=samples, replicates=replicates)
+    limit = tp.limit(run, outputs=last, samples=samples, replicates=replicates)
     error = max(limit[name].stderr for name in limit)
     found = accuracy(lambda name: limit[name].value, data, seen, held_out, steps)
     print(
         f"infinite width: {found:.0%} of {held_out} digits after {seen}, "
         f"standard errors up to {error:.1g}"
     )
-    networks = tp.simulate(run.program, widths, seeds=seeds, backend="dense", outputs=last)
+    networks = tp.simulate(run, widths, seeds=seeds, backend="dense", outputs=last)
     for width in widths:
         rows = [row for row in networks.rows if row.width == width]
         drawn = [{row.name: row.values[seed] for row in rows} for seed in range(seeds)]

@@ -68,7 +68,7 @@ def block_run(make: Callable[[], Any]) -> BlockRun:
         seen.append(run)
         return Builder().finish()
 
-    with mock.patch.object(tp.Training, "program", property(noted)):
+    with mock.patch.object(tp.Training, "blocks", property(noted)):
         make()
     (run,) = seen
     return BlockRun(run.unrolled)

@@ -127,8 +127,8 @@ def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     small = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, watch=[])
     large = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, watch=[])
     assert size.cells_of(small.unrolled.written) < size.MANY < size.cells_of(large.unrolled.written)
-    assert not small.program.has_blocks
-    assert [name for name, _ in large.program.outputs] == [f"f[{step},:]" for step in range(13)]
+    assert not small.blocks.has_blocks
+    assert [name for name, _ in large.blocks.outputs] == [f"f[{step},:]" for step in range(13)]
 
 
 def test_a_kink_that_samples_sit_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_samples_follow_the_directions() -> None:
     """Without a wish there are 16 samples for each vector of a side, and a note on what is left."""
     data = tp.Samples(np.eye(3), np.ones(3))
     run = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=24, batch=24, watch=[])
-    found = tp.limit(run.program, outputs=["f[1,0]"], replicates=2)
+    found = tp.limit(run, outputs=["f[1,0]"], replicates=2)
     assert found["f[1,0]"].samples == 2**12
     assert any("vectors that a matrix is applied to" in note for note in found.table.notes)
 
@@ -164,7 +164,7 @@ def test_threads_do_not_change_a_bit() -> None:
     data = tp.Samples(np.random.default_rng(0).normal(size=(26, 3)), np.ones(26))
     run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, lr=0.5, watch=[])
     one, two = (
-        tp.limit(run.program, outputs=["f[12,:]"], samples=256, replicates=4, threads=count)
+        tp.limit(run, outputs=["f[12,:]"], samples=256, replicates=4, threads=count)
         for count in (1, 2)
     )
     assert [one[name].value for name in one] == [two[name].value for name in two]
@@ -207,3 +207,10 @@ def test_random_numbers_are_divided_by_cell_by_cell_only() -> None:
         patch.setattr(wanted, "MOST", 0)
         with pytest.raises(LimitError, match="it is random"):
             tp.limit(divided, samples=256, replicates=2)
+
+
+def test_questions_about_a_run_of_many_cells_have_its_names() -> None:
+    data = tp.digits((3, 8), samples=20)
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=7, batch=16, lr=0.5)
+    assert run.blocks.has_blocks and not run.program.has_blocks
+    assert run.program.output.keys() >= {"f[7,15]", "h[3,7,0]"}

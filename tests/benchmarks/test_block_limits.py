@@ -42,7 +42,7 @@ def test_written_and_derived(steps: int, batch: int) -> None:
 
 def test_sampled() -> None:
     """Fifty steps of 16: 800 vectors on each side of two matrices."""
-    program = run_of(50, 16).program
+    program = run_of(50, 16).blocks
     started = time.perf_counter()
     script = compile_graph(derive(program)).script
     scheduled = plan(script)

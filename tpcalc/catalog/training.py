@@ -248,13 +248,15 @@ class Training:
 
     @cached_property
     def program(self) -> Program:
-        """The program of all its steps, which is written once; errors are those of ``unrolled``.
+        """The program of all its steps with an output for each cell; errors as of ``unrolled``."""
+        return self.unrolled.cells
 
-        A run of many samples keeps them as an axis; its outputs are blocks, ``f[t,:]``.
-        """
-        run, several = self.unrolled, max(self.batch, len(self.queries)) > 1
-        large = several and cells_of(run.written) > MANY
-        return (run.blocks if large else None) or run.cells
+    @cached_property
+    def blocks(self) -> Program:
+        """The same; one of many samples keeps them as an axis, and its outputs are ``f[t,:]``."""
+        several = max(self.batch, len(self.queries)) > 1
+        large = several and cells_of(self.unrolled.written) > MANY
+        return (self.unrolled.blocks if large else None) or self.program
 
     @cached_property
     def unrolled(self) -> Unrolled:
@@ -333,7 +335,7 @@ def train(
     data: Samples,
     **settings: Unpack[Settings],
 ) -> Program:
-    """The program of a training run: ``tp.Training(...).program``.
+    """The program of a training run: ``tp.Training(...).blocks``.
 
     Args:
         architecture: The network, as in ``tp.Training``.
@@ -354,7 +356,7 @@ def train(
 
     Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
     """
-    return Training(architecture, parameterization, data, **settings).program
+    return Training(architecture, parameterization, data, **settings).blocks
 
 
 def template_of(

@@ -62,6 +62,7 @@ def split_reports(
         groups: What is reported; of a group all of an input comes first.
         closed: What is a node where it stands, also for later sums: values of parameters.
     """
+    _check_size(program)
     state = Cells(program, Builder(program.dims), apart=True)
     state.named = frozenset(closed)
     interpret(program, SPLIT_RULES, state)
@@ -91,15 +92,7 @@ def split(program: Program) -> Program:
         >>> [name for name, _ in split(builder.finish()).outputs]
         ['x[0]', 'x[1]']
     """
-    if not program.has_blocks:
-        return program
-    count = cells_of(program)
-    if count > MOST:
-        raise ProgramError(
-            f"the program has about {count} cells, and this question reads them one by one.",
-            hint="tp.limit and tp.simulate read blocks; here, take fewer samples or steps.",
-        )
-    return _split(program).out.finish(keep_unused=False)
+    return _split(program).out.finish(keep_unused=False) if program.has_blocks else program
 
 
 def celled(program: Program) -> Program:
@@ -121,7 +114,17 @@ def celled(program: Program) -> Program:
     return state.out.finish(keep_unused=False)
 
 
+def _check_size(program: Program) -> None:
+    count = cells_of(program)
+    if count > MOST:
+        raise ProgramError(
+            f"the program has about {count} cells, and this question reads them one by one.",
+            hint="tp.limit and tp.simulate read blocks; here, take fewer samples or steps.",
+        )
+
+
 def _split(program: Program) -> Cells:
+    _check_size(program)
     state = Cells(program, Builder(program.dims))
     interpret(program, SPLIT_RULES, state)
     for name, ref in program.outputs:

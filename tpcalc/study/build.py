@@ -55,7 +55,7 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
     formulas = network_formulas(run.network, run.parameterization, run.steps)
     named, described = title(run), _description(study, run.network, data)
     return Model(
-        program=run.program,
+        program=run.blocks,
         study=study,
         title=named,
         facts=facts(run, data, part.query),
