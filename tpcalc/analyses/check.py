@@ -189,9 +189,10 @@ def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fractio
         later_rows = range(length - 1, RATES)
         if any((rates[t], kept[t]) != (rates[length], kept[length]) for t in later_rows):
             continue
-        samples = same_targets(data, (length + 1) * training.batch, tokens)
+        # One sample a step: a sum has the bound of its terms, which are alike for all samples.
         # Factors in front of rates are left out: a bound does not feel them.
-        longer = training.replace(data=samples, steps=length, lr=FACTOR, schedule=None)
+        samples = same_targets(data, length + 1, tokens)
+        longer = training.replace(data=samples, steps=length, batch=1, lr=FACTOR, schedule=None)
         if not all(_is_typical(longer, mark, point) for mark in marks):
             return False
         run = probe(longer, query=far_query(samples), watch=("h", "x", "dh", "dx"))

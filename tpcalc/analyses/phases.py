@@ -302,7 +302,7 @@ class _Point:
         return found
 
     def _ledger(self, program: Program, depth: Power) -> Ledger:
-        def derive(to: Power, record: Record) -> Scales:
+        def derive(program: Program, to: Power, record: Record) -> Scales:
             return follow(program, self.judge.given, self.at, to, record)
 
         tests = Trials(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None

@@ -7,7 +7,7 @@ moves there is learned, not memorised.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -139,6 +139,7 @@ def probe(
     *,
     query: Sequence[float] | None = None,
     watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB"),
+    written: Callable[[Training], Program] = lambda run: run.program,
 ) -> Probe:
     """Write out a training run with the changes of outputs and features.
 
@@ -180,7 +181,7 @@ def probe(
     ]
     if "x" in watch and unnamed:
         watch = (*watch, "W_x")
-    program = run.replace(data=data, queries=[query], watch=watch).program
+    program = written(run.replace(data=data, queries=[query], watch=watch))
     found = Probe(program, maps, steps, run.batch, data.outputs, network.counted)
     pairs = []
     for step in range(1, steps + 1):

@@ -108,7 +108,7 @@ def watched(run: Training) -> Run:
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
-    found = probe(run)
+    found = probe(run, written=lambda run: run.named)
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:

@@ -27,7 +27,6 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
 from tpcalc.passes.parameterize import parameterized
-from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
@@ -254,9 +253,12 @@ class Training:
     @cached_property
     def blocks(self) -> Program:
         """The same; one of many samples keeps them as an axis, and its outputs are ``f[t,:]``."""
-        several = max(self.batch, len(self.queries)) > 1
-        large = several and cells_of(self.unrolled.written) > MANY
-        return (self.unrolled.blocks if large else None) or self.program
+        return (self.unrolled.blocks if self.unrolled.is_large else None) or self.program
+
+    @cached_property
+    def named(self) -> Program:
+        """The same; one of many samples keeps them as an axis, with outputs as ``program`` has."""
+        return self.unrolled.named if self.unrolled.is_large else self.program
 
     @cached_property
     def unrolled(self) -> Unrolled:

@@ -195,9 +195,11 @@ class Workspace:
         if given.law == "orthogonal":  # what it was applied to and what came out share one basis
             forward = transposed = forward + transposed
             matrix = HaarMatrix(self.setting.mode, *spaces, forward, *draws, **options)
+        elif self.setting.mode == "limit":
+            options["adjoint"] = given.adjoint
+            matrix = LimitMatrix(*spaces, forward, transposed, *draws, **options)
         else:
-            kind = LimitMatrix if self.setting.mode == "limit" else FiniteMatrix
-            matrix = kind(*spaces, forward, transposed, *draws, **options)
+            matrix = FiniteMatrix(*spaces, forward, transposed, *draws, **options)
         self._matrices[name] = matrix
         for transpose, capacity in ((False, forward), (True, transposed)):
             side = matrix.side(transpose)
@@ -218,7 +220,8 @@ class Workspace:
     def _normals(self) -> Array:
         """One N(0, 1) draw of each replicate, beside those of spaces."""
         if not self._chance:
-            own = (np.random.SeedSequence((*seed, 0)) for seed in self._seeds)
+            # A fourth word draws coordinates anew beside the same random numbers.
+            own = (np.random.SeedSequence((*seed[:3], 0)) for seed in self._seeds)
             self._chance = [np.random.default_rng(seed) for seed in own]
         return np.array([chance.standard_normal() for chance in self._chance])
 

@@ -48,13 +48,15 @@ class Space:
 class Matrix:
     """A random matrix from the space ``cols`` to the space ``rows``, entries N(0, 1/n).
 
-    ``law="orthogonal"``: a Haar matrix, with entries of the same size.
+    ``law="orthogonal"``: a Haar matrix, with entries of the same size. ``adjoint``: y·(W x) and
+    (W^T y)·x agree on the samples of a limit, and not in the limit alone.
     """
 
     name: str
     rows: str
     cols: str
     law: str = "gaussian"
+    adjoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)

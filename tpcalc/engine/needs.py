@@ -49,7 +49,8 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
         rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
         for transpose in (False, True):
             total += schedule.directions.get((matrix.name, transpose), 0) * (rows + cols) * entry
-            if setting.mode == "finite" or matrix.law == "orthogonal":  # images under way
+            in_buffers = setting.mode == "finite" or matrix.adjoint or matrix.law == "orthogonal"
+            if in_buffers:  # images under way
                 total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
     for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
         for name, count in counts.items():

@@ -90,7 +90,7 @@ def limit_notes(
         share = directions(graph) / draws.samples
         notes.append(
             f"{draws.samples} samples for {directions(graph)} vectors that a matrix is applied to: "
-            f"averages are off by a part of the order of {0.1 * share:.1g}, beside standard errors"
+            f"averages are off by a part of the order of {0.01 * share:.1g}, beside standard errors"
         )
     if draws is not None and draws.status is Status.TOLERANCE_NOT_REACHED:
         notes.append("the error target was not reached; raise max_samples")

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.context import Context
@@ -16,7 +19,8 @@ from tpcalc.limit.graph import LRef
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Series
 from tpcalc.program.base import references
-from tpcalc.program.nodes import Ref, Stack
+from tpcalc.program.nodes import Data, Ref, Stack
+from tpcalc.program.views import data_of
 
 __all__ = ["Classed", "Uneven", "by_class", "classes", "refined", "stacked"]
 
@@ -42,11 +46,11 @@ class Classed:
 
     Args:
         axis: The axis; in a class it has the cells of the class.
-        parts: The series, and how many cells each is of.
+        parts: The series, and which cells each is of.
     """
 
     axis: str
-    parts: Mapping[int, tuple[Value, int]]
+    parts: Mapping[int, tuple[Value, tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,10 @@ class _Chosen:
 
     values: Sequence[Any]
     number: int
+    given: Mapping[Ref, Any]
 
     def __getitem__(self, ref: Ref) -> Any:
-        found = self.values[ref]
+        found = self.given.get(ref, self.values[ref])
         return found.parts[self.number][0] if isinstance(found, Classed) else found
 
 
@@ -72,7 +77,7 @@ def classes(
         context: The derivation.
 
     Raises:
-        NeedsCells: Classes along several axes, or beside what has none along theirs.
+        NeedsCells: Classes along several axes, or beside what is computed and has none.
     """
     refs = list(refs)
     found = [values[ref] for ref in refs if isinstance(values[ref], Classed)]
@@ -81,13 +86,37 @@ def classes(
         return
     axis = found[0].axis
     types = context.program.types
+    given: dict[Ref, list[tuple[Value, tuple[int, ...]]]] = {}
     for ref in refs:
         own = values[ref]
-        alone = not isinstance(own, Classed) and axis in dict(types[ref].axes)
-        if alone or (isinstance(own, Classed) and own.axis != axis):
-            raise NeedsCells(f"powers of n differ along {axis!r}, and another value is not divided")
-    for number, (_, size) in found[0].parts.items():
-        yield _Chosen(values, number), axis, size
+        if not isinstance(own, Classed) and axis in dict(types[ref].axes):
+            parts = found[0].parts.values()
+            given[ref] = [(_given_part(own, axis, cells, context), cells) for _, cells in parts]
+        elif isinstance(own, Classed) and own.axis != axis:
+            raise NeedsCells(f"powers of n differ along {axis!r} and along {own.axis!r}")
+    for place, (number, (_, cells)) in enumerate(found[0].parts.items()):
+        chosen = {ref: parts[place][0] for ref, parts in given.items()}
+        yield _Chosen(values, number, chosen), axis, len(cells)
+
+
+def _given_part(value: Value, axis: str, cells: Sequence[int], context: Context) -> Value:
+    """The part of some cells of what has no classes: numbers that are given are divided."""
+    items: dict[Any, LRef] = {}
+    for power, ref in value.terms:
+        node = data_of(context.nodes[ref])
+        if axis not in dict(context.axes[ref]):
+            items[power] = ref
+            continue
+        if node is None:
+            raise NeedsCells(f"powers of n differ along {axis!r}, and a computed value has no part")
+        sizes = [size for _, size in node.axes]
+        place = [name for name, _ in node.axes].index(axis)
+        chosen = np.arange(prod(sizes)).reshape(sizes).take(cells, axis=place)
+        numbers = tuple(node.values[k] for k in chosen.flat)
+        held = tuple((name, len(cells) if name == axis else size) for name, size in node.axes)
+        if any(numbers):
+            items[power] = context.add(Data(f"{node.name}{list(cells)}", numbers, held), None)
+    return Series(tuple(items.items()), value.rest, value.soft, value.drift)
 
 
 def by_class(rule: Rule) -> Rule:
@@ -106,9 +135,10 @@ def by_class(rule: Rule) -> Rule:
         renamed = dict(getattr(node, "names", ())).get(axis, axis)
         if renamed not in names:  # it is summed
             return rule(node, ref, values, context)
+        cells = next(own.parts for one in refs if isinstance(own := values[one], Classed))
         parts = {
-            cells.number: (rule(node, ref, cells, context), size)
-            for cells, _, size in classes(refs, values, context)
+            part.number: (rule(node, ref, part, context), cells[part.number][1])
+            for part, _, _ in classes(refs, values, context)
         }
         return Classed(renamed, parts)
 
@@ -141,7 +171,10 @@ def stacked(node: Stack, ref: Ref, values: list[Any], context: Context) -> Any:
     if any(len({keys[cell] for cell in cells}) > 1 for cells in groups.values()):
         raise Uneven(node.axis, {cell: (known.get(cell, last), key) for cell, key in keys.items()})
     found = {
-        number: (_series([values[node.of[cell]] for cell in cells], node.axis, context), len(cells))
+        number: (
+            _series([values[node.of[cell]] for cell in cells], node.axis, context),
+            tuple(cells),
+        )
         for number, cells in groups.items()
     }
     (first, _), *more = found.values()

@@ -21,7 +21,7 @@ from tpcalc.limit.views import function_of
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.base import references
-from tpcalc.program.nodes import Ref
+from tpcalc.program.nodes import Data, Ref
 
 __all__ = ["Context", "Piece", "Template"]
 
@@ -68,6 +68,7 @@ class Context(Building):
     record: Record = field(default_factory=Record, kw_only=True)
     preferred: frozenset[str] | None = field(default=None, kw_only=True)
     starts: dict[str, bool] = field(default_factory=dict)  # whether groups are read as blocks
+    given: dict[object, Data] = field(default_factory=dict)  # by numbers and axes
     forced: dict[LRef, str] = field(default_factory=dict)  # the families of averages with one root
     keys: list[int] = field(default_factory=list)
     positive: dict[LRef, bool] = field(default_factory=dict)

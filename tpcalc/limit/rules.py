@@ -50,7 +50,10 @@ ROUNDING = 1e-14
 
 def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Value:
     if node.axes:
-        return Series(((ZERO, context.add(node, None)),)) if any(node.values) else Series(())
+        if not any(node.values):
+            return Series(())
+        same = context.given.setdefault((node.values, node.axes), node)  # names tell nothing apart
+        return Series(((ZERO, context.add(same, None)),))
     (value,) = node.values
     return Series(((ZERO, context.number(value)),)) if value != 0 else Series(())
 

@@ -22,6 +22,7 @@ from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
+from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
@@ -106,6 +107,27 @@ class Unrolled:
         for name, ref in outputs.items():
             out.output(name, ref)
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
+
+    @cached_property
+    def named(self) -> Program:
+        """The run as it is written, with an output for each cell as in ``cells``."""
+        out = Builder.copy(self.written)
+        for report in (one for group in self.groups for one in group):
+            axes = out.type(report.ref).axes
+            others = [name for name, _ in report.axes]
+            for index, *cell in product(
+                range(report.count), *(range(size) for _, size in report.axes)
+            ):
+                where = {report.axis: index, **dict(zip(others, cell, strict=True))}
+                own = _picked(out, report.ref, axes, tuple(where[name] for name, _ in axes))
+                out.output(report.name(report.first + index, tuple(cell)), own)
+        return started_at_zero(out.finish(keep_unused=False), self.zeros)
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether the samples of a step stay an axis: there are several, and many cells."""
+        several = any(report.count > 1 for group in self.groups for report in group)
+        return several and cells_of(self.written) > MANY
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,19 @@ from fractions import Fraction
 from tpcalc.analyses.stationary import sizes
 from tpcalc.analyses.verdict.sizes import LOST, Known, Order, Question, after, known
 from tpcalc.errors import ScaleError
+from tpcalc.evaluate.nonzero_blocks import nonzero_on_samples
 from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.settle_blocks import tested_on_samples
 from tpcalc.evaluate.witness import Finding, nonzero
-from tpcalc.limit.claims import Record, Trial
+from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.claims import Claim, Record, Trial
+from tpcalc.limit.classes import Uneven, refined
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales, symbols
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Power, Region, joined
+from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 
 __all__ = ["DEPTHS", "Answer", "Ledger", "Trials", "particle_tests"]
@@ -44,12 +49,21 @@ class Trials:
 
 
 def particle_tests(seed: int) -> Trials:
-    """Tests by samples.
+    """Tests by samples: of blocks by those of the engine, of single vectors by twins.
 
     Args:
         seed: Of the draws.
     """
-    return Trials(lambda context, refs: nonzero(context, refs, seed), tested(seed))
+    by_cells, by_blocks = tested(seed), tested_on_samples(seed)
+
+    def coefficients(context: Context, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
+        test = nonzero_on_samples if context.program.has_blocks else nonzero
+        return test(context, refs, seed)
+
+    def claims(context: Context, asked: Iterable[Claim]) -> bool:
+        return (by_blocks if context.program.has_blocks else by_cells)(context, asked)
+
+    return Trials(coefficients, claims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +104,7 @@ class Ledger:
 
     Args:
         program: The program.
-        derive: A derivation at a depth, with what is known of claims.
+        derive: A derivation of it at a depth, with what is known of claims.
         depths: The depths that may be taken, smallest first.
         tests: Of leading coefficients and claims; None: they are not tested.
         record: What is known of claims.
@@ -98,7 +112,7 @@ class Ledger:
     """
 
     program: Program
-    derive: Callable[[Power, Record], Scales]
+    derive: Callable[[Program, Power, Record], Scales]
     depths: Sequence[Power] = DEPTHS
     tests: Trials | None = None
     record: Record = field(default_factory=Record)
@@ -128,7 +142,7 @@ class Ledger:
             depths: The depths that may be taken.
         """
 
-        def derive(depth: Power, record: Record) -> Scales:
+        def derive(program: Program, depth: Power, record: Record) -> Scales:
             assert isinstance(depth, Fraction)
             return scales(program, values=values, at=at, depth=depth, record=record)
 
@@ -245,9 +259,7 @@ class Ledger:
     def _derive(self, level: int, names: Sequence[str]) -> None:
         """What a depth tells of outputs; where an atom is found, all is derived anew from there."""
         for _ in range(ROUNDS):
-            if level not in self._runs:
-                self._runs[level] = self.derive(self.depths[level], self.record)
-            run = self._runs[level].reach(names)
+            run = self._reached(level, names)
             if self.tests is None or not self.tests.claims(run.context, run.claims(names)):
                 break
             self._runs.clear()
@@ -259,6 +271,20 @@ class Ledger:
                 self.found[name] = replace(before, more=entry.more)  # its bound still holds
             else:
                 self.found[name], self._run[name] = self._bounded(name, entry), run
+
+    def _reached(self, level: int, names: Sequence[str]) -> Scales:
+        """A derivation that has followed outputs; blocks may need classes, or have to be split."""
+        while True:
+            if level not in self._runs:
+                self._runs[level] = self.derive(self.program, self.depths[level], self.record)
+            try:
+                return self._runs[level].reach(names)
+            except Uneven as found:
+                known = self.record.classes
+                known[found.axis] = refined(known.get(found.axis, {}), found)
+            except NeedsCells:  # outputs are single cells, so that their names stay
+                self.program = split(self.program)
+            self._runs.clear()
 
     def _bounded(self, name: str, entry: Known) -> Known:
         """What is known, with a bound that rests on no claim where there is none."""

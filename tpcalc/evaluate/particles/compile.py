@@ -116,7 +116,11 @@ def compile_graph(
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
         tuple(
-            Matrix(*matrix, "orthogonal" if matrix[0] in graph.orthogonal else "gaussian")
+            Matrix(
+                *matrix,
+                "orthogonal" if matrix[0] in graph.orthogonal else "gaussian",
+                adjoint=graph.has_blocks,
+            )
             for matrix in graph.matrices
         ),
         tuple(state.out),

@@ -80,7 +80,12 @@ class Draws:
 
 
 def run_particles(
-    compiled: Compiled, budget: Budget, seed: int, progress: Progress | None = None
+    compiled: Compiled,
+    budget: Budget,
+    seed: int,
+    progress: Progress | None = None,
+    *,
+    twin: Sequence[int] = (),
 ) -> Draws:
     """Run replicates; with an error target double the samples until it is met.
 
@@ -89,13 +94,14 @@ def run_particles(
         budget: The work allowed.
         seed: The seed; same seed, same answer, for any number of threads.
         progress: Called with a fraction and a text.
+        twin: A number: other coordinates beside the same random scalars.
 
     Raises:
         OutOfMemory: The first size does not fit.
         Exploded: Numbers left the floating-point range.
     """
     samples = budget.samples
-    draws = _run(compiled, budget, samples, seed, progress)
+    draws = _run(compiled, budget, samples, seed, progress, twin)
     _check_denominators(compiled, draws.values)
     _check_jumps(compiled, draws.values)
     while budget.rel_error is not None and not _met(compiled, draws.values, budget.rel_error):
@@ -103,14 +109,19 @@ def run_particles(
         try:
             if samples > budget.max_samples:
                 return replace(draws, status=Status.TOLERANCE_NOT_REACHED)
-            draws = _run(compiled, budget, samples, seed, progress)
+            draws = _run(compiled, budget, samples, seed, progress, twin)
         except OutOfMemory:  # the size before was the largest that fits
             return replace(draws, status=Status.TOLERANCE_NOT_REACHED)
     return draws
 
 
 def _run(
-    compiled: Compiled, budget: Budget, samples: int, seed: int, progress: Progress | None
+    compiled: Compiled,
+    budget: Budget,
+    samples: int,
+    seed: int,
+    progress: Progress | None,
+    twin: Sequence[int],
 ) -> Draws:
     from tpcalc.engine.run import Runner
     from tpcalc.engine.setting import Setting
@@ -121,7 +132,7 @@ def _run(
         budget.threads,
         budget.memory_limit,
     )
-    outcomes = runner.run([(seed, FAMILY, r) for r in range(budget.replicates)], progress)
+    outcomes = runner.run([(seed, FAMILY, r, *twin) for r in range(budget.replicates)], progress)
     values = np.array([outcome.scalars for outcome in outcomes], dtype=np.float64)
     vectors = tuple(outcome.vectors for outcome in outcomes)
     return Draws(values.reshape(len(outcomes), -1), vectors, samples, seed, Status.CONVERGED)
