@@ -27,6 +27,7 @@ from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
 from tpcalc.passes.parameterize import parameterized
+from tpcalc.passes.size import MANY, SOME
 from tpcalc.passes.split import split
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
@@ -253,12 +254,13 @@ class Training:
     @cached_property
     def blocks(self) -> Program:
         """The same; one of many samples keeps them as an axis, and its outputs are ``f[t,:]``."""
-        return (self.unrolled.blocks if self.unrolled.is_large else None) or self.program
+        run = self.unrolled
+        return (run.blocks if run.has_more(MANY) else None) or self.program
 
     @cached_property
     def named(self) -> Program:
         """The same; one of many samples keeps them as an axis, with outputs as ``program`` has."""
-        return self.unrolled.named if self.unrolled.is_large else self.program
+        return self.unrolled.named if self.unrolled.has_more(SOME) else self.program
 
     @cached_property
     def unrolled(self) -> Unrolled:

@@ -22,7 +22,7 @@ from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
-from tpcalc.passes.size import MANY, cells_of
+from tpcalc.passes.size import cells_of
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
@@ -123,11 +123,10 @@ class Unrolled:
                 out.output(report.name(report.first + index, tuple(cell)), own)
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
 
-    @cached_property
-    def is_large(self) -> bool:
-        """Whether the samples of a step stay an axis: there are several, and many cells."""
+    def has_more(self, cells: int) -> bool:
+        """Whether a step has several inputs, and all steps more cells than this."""
         several = any(report.count > 1 for group in self.groups for report in group)
-        return several and cells_of(self.written) > MANY
+        return several and cells_of(self.written) > cells
 
 
 @dataclass(frozen=True)
