@@ -13,6 +13,8 @@ from tpcalc.dsl import filled
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.orders.chamber import Region
+from tpcalc.passes.picked import with_cells
+from tpcalc.passes.size import SOME, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.results import Explosion, OrderRow, OrderTable, checks
@@ -111,7 +113,9 @@ def orders(
         h -> n**(-1/2)
     """
     started = time.perf_counter()
-    source = split(filled(program))
+    source = filled(program)
+    # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
+    source = with_cells(source) if source.has_blocks and cells_of(source) > SOME else split(source)
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)

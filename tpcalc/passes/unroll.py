@@ -22,6 +22,7 @@ from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
+from tpcalc.passes.picked import one_hot, picked
 from tpcalc.passes.size import cells_of
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
@@ -31,7 +32,7 @@ from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
 from tpcalc.passes.weights import Weights
 from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import Data, LinComb, Nonlin, Ref
+from tpcalc.program.nodes import Data, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
@@ -119,7 +120,7 @@ class Unrolled:
                 range(report.count), *(range(size) for _, size in report.axes)
             ):
                 where = {report.axis: index, **dict(zip(others, cell, strict=True))}
-                own = _picked(out, report.ref, axes, tuple(where[name] for name, _ in axes))
+                own = picked(out, report.ref, axes, tuple(where[name] for name, _ in axes))
                 out.output(report.name(report.first + index, tuple(cell)), own)
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
 
@@ -322,7 +323,7 @@ class _Run:
         """
         whole, out = self.whole, self.weights.out
         cells = list(whole.cells)
-        f = [_picked(out, copy.made[ref], whole.axes(ref), cell) for ref, cell in cells]
+        f = [picked(out, copy.made[ref], whole.axes(ref), cell) for ref, cell in cells]
         targets = [
             out.add(Data(f"y[{step},{k}]", tuple(_exact(y) for y in column), copy.samples))
             for k, column in enumerate(zip(*schedule.targets[step], strict=True))
@@ -367,20 +368,6 @@ def _watched(watch: Watch, step: int, before: str, index: int, cell: tuple[int, 
     return replace(watch, cells=cells).name(step, index, before)
 
 
-def _one_hot(out: Builder, axes: Axes, cell: tuple[int, ...]) -> Ref:
-    cells = product(*(range(size) for _, size in axes))
-    text = ",".join(f"{name}={k}:{size}" for (name, size), k in zip(axes, cell, strict=True))
-    return out.add(Data(f"at({text})", tuple(Fraction(int(own == cell)) for own in cells), axes))
-
-
-def _picked(out: Builder, ref: Ref, axes: Axes, cell: tuple[int, ...]) -> Ref:
-    """A cell of an output."""
-    if not axes:
-        return ref
-    names = tuple(name for name, _ in axes)
-    return out.add(LinComb((Fraction(1),), (_one_hot(out, axes, cell),), (ref,), (names,)))
-
-
 def _spread(
     out: Builder, chi: Sequence[tuple[tuple[int, ...], tuple[Ref | None, Number]]], axes: Axes
 ) -> Ref:
@@ -388,7 +375,7 @@ def _spread(
     parts: list[Expr] = []
     refs: list[Ref] = []
     for cell, (ref, number) in chi:
-        own = [_one_hot(out, axes, cell)] if axes else []
+        own = [one_hot(out, axes, cell)] if axes else []
         own += [] if ref is None else [ref]
         parts.append(mul((const(number), *(Par(len(refs) + k) for k in range(len(own))))))
         refs += own
