@@ -16,6 +16,7 @@ from tpcalc.errors import ScaleError
 from tpcalc.evaluate.nonzero_blocks import nonzero_on_samples
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.settle_blocks import tested_on_samples
+from tpcalc.evaluate.wanted import MOST
 from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.claims import Claim, Record, Trial
@@ -25,6 +26,7 @@ from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales, symbols
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Power, Region, joined
+from tpcalc.passes.size import cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 
@@ -260,7 +262,10 @@ class Ledger:
         """What a depth tells of outputs; where an atom is found, all is derived anew from there."""
         for _ in range(ROUNDS):
             run = self._reached(level, names)
-            if self.tests is None or not self.tests.claims(run.context, run.claims(names)):
+            again = self.tests is not None and self.tests.claims(run.context, run.claims(names))
+            if self._is_refused(run, names):
+                self._split()
+            elif not again:
                 break
             self._runs.clear()
         self._runs[level] = run
@@ -282,9 +287,19 @@ class Ledger:
             except Uneven as found:
                 known = self.record.classes
                 known[found.axis] = refined(known.get(found.axis, {}), found)
-            except NeedsCells:  # outputs are single cells, so that their names stay
-                self.program = split(self.program)
+            except NeedsCells:
+                self._split()
             self._runs.clear()
+
+    def _is_refused(self, run: Scales, names: Iterable[str]) -> bool:
+        """Whether a claim fails in some cells, and single vectors may know more of it."""
+        if not self.program.has_blocks or cells_of(self.program) > MOST:
+            return False
+        return self.record.is_broken and bool(self.record.fault(run.claims(names)))
+
+    def _split(self) -> None:
+        """Read every cell on its own; outputs are single cells, so that their names stay."""
+        self.program, self.record = split(self.program), Record()
 
     def _bounded(self, name: str, entry: Known) -> Known:
         """What is known, with a bound that rests on no claim where there is none."""

@@ -1,0 +1,82 @@
+"""Orders and verdicts of training runs: of blocks as they are written, and cell by cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tpcalc as tp
+from tests.agree import agree
+from tests.agreements.test_blocks import RUNS, run_of
+from tpcalc.analyses import orders
+from tpcalc.catalog import training
+
+MORE: dict[str, tuple[Any, ...]] = {
+    "kinks that samples sit on": (tp.MLP(3, "relu"), "ip-llr"),  # read cell by cell after all
+    "adam": (tp.MLP(2, "tanh"), "mup", "adam"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS | MORE)
+def test_sizes_of_blocks_are_those_of_their_cells(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(*(RUNS | MORE)[name])
+    cells = tp.orders(run.unrolled.cells)
+    monkeypatch.setattr(orders, "SOME", -1)
+    assert run.unrolled.blocks is not None
+    blocks = tp.orders(run.unrolled.blocks)
+    assert sorted(blocks) == sorted(cells)
+    assert {one: cells[one].n for one in cells} == {one: blocks[one].n for one in cells}
+    # Samples of the engine have smaller errors: no exact size is lost, and some are won.
+    assert not [
+        one
+        for one in cells
+        if (cells[one].status, blocks[one].status) == ("exact", "upper")
+        or cells[one].zero != blocks[one].zero
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameterization", "verdict"),
+    [("mup", "feature-learning"), ("ntk", "kernel"), ("naive-ip", "trivial"), ("sp", "unstable")],
+)
+def test_verdicts_do_not_depend_on_the_reading(
+    parameterization: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of(tp.MLP(3, "tanh"), parameterization)
+    run = run.replace(queries=(), watch=training.NAMES)
+    cells = tp.check(run)
+    monkeypatch.setattr(training, "SOME", -1)
+    blocks = tp.check(run)
+    assert cells.verdict == blocks.verdict == verdict
+    assert blocks.valid_for == cells.valid_for
+    assert [(row.name, row.n, row.status) for row in blocks.outputs] == [
+        (row.name, row.n, row.status) for row in cells.outputs
+    ]
+    assert [(layer.weights, layer.moves) for layer in blocks.layers] == [
+        (layer.weights, layer.moves) for layer in cells.layers
+    ]
+
+
+def test_a_verdict_with_sixteen_samples_a_step() -> None:
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", tp.digits((3, 8), samples=64), steps=3, batch=16)
+    assert run.named.has_blocks
+    found = tp.check(run)
+    assert (found.verdict, found.valid_for) == ("feature-learning", "all t")
+
+
+def test_few_samples_for_many_directions_shift_nothing() -> None:
+    """Two hundred directions on 512 samples: averages would be off by seven standard errors."""
+    rng = np.random.default_rng(0)
+    data = tp.Samples(rng.normal(size=(220, 6)), rng.choice([-1.0, 1.0], size=220))
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, lr=0.5, watch=[])
+    few = tp.limit(run, outputs=["f[12,*"], samples=2**9, replicates=16)
+    many = tp.limit(run, outputs=["f[12,*"], samples=2**12, replicates=16, seed=1)
+    for name in few:
+        agree(few[name], many[name])
+    together = np.mean([few[name].value**2 - many[name].value**2 for name in few])
+    spread = np.mean([2 * abs(few[name].value) * few[name].stderr for name in few])
+    assert abs(together) < spread
