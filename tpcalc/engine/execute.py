@@ -40,7 +40,7 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.needs import array_bytes
 from tpcalc.engine.noise import NoiseFamily
-from tpcalc.engine.panels import combined, grams
+from tpcalc.engine.panels import combined, grams, inner_products
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import (
@@ -434,12 +434,10 @@ class Workspace:
     def _dot(self, step: Dot) -> None:
         common = self._vectors[step.vector]
         partners = [self._vectors[other] for other in step.others]
-        for key, row in common.rows.items():  # coordinates in a common basis: no array is read
-            if all(key in partner.rows for partner in partners):
-                found = self._tables[key].inner(row, [partner.rows[key] for partner in partners])
-                for out, values in zip(step.out, found, strict=True):
-                    self._scalars[out] = values
-                return
+        found = inner_products(common, partners, self._tables)
+        if found is not None:  # coordinates in a common basis: no array is read
+            self._scalars[list(step.out)] = found
+            return
         if len(partners) > 1:  # not all of them in one basis: one by one
             for other, out in zip(step.others, step.out, strict=True):
                 self._dot(Dot(step.vector, (other,), (out,)))

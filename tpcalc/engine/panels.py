@@ -9,7 +9,7 @@ import numpy as np
 from tpcalc.engine.instructions import Gram, Panel
 from tpcalc.engine.vectors import Array, Buffer, Key, Number, Table, Vector
 
-__all__ = ["combined", "grams"]
+__all__ = ["combined", "grams", "inner_products"]
 
 
 def combined(
@@ -107,6 +107,22 @@ def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]
     left, right = (_inside(own, key, tables[key]) for own in (lefts, rights))
     found = np.matmul(left, right.transpose(0, 2, 1))
     return np.ascontiguousarray(found.reshape(len(found), -1).T)
+
+
+def inner_products(
+    vector: Vector, others: Sequence[Vector], tables: Mapping[Key, Table]
+) -> Array | None:
+    """Inner products of a vector with several, (others, replicates), if one basis has them all."""
+    for one, factor in _sources(vector):
+        for key, row in one.rows.items():
+            pairs = [_within(other, key) for other in others]
+            if None not in pairs:
+                held = [pair for pair in pairs if pair is not None]
+                found = tables[key].inner(row, [place for place, _ in held])
+                for values, (_, number) in zip(found, held, strict=True):
+                    values *= factor * number
+                return found
+    return None
 
 
 def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
