@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks
 
-AHEAD = 8192  # bytes between a row that is read and the one that is fetched meanwhile
+AHEAD = 4096  # bytes between a row that is read and the one that is fetched meanwhile
 LINE = 64  # bytes of a cache line
 PANEL = 32  # rows that stay in cache while all columns pass over them
 
