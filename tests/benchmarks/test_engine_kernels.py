@@ -58,22 +58,11 @@ def run_dots(data, vectors, _):
     return lambda: kernels.dots(data, np.array([data.shape[1]]), vectors)
 
 
-def run_dots_and_finalise(data, vectors, _):
-    rows, raw = data.shape[1], len(vectors)
-    factors, inverse = np.zeros((1, raw, rows)), np.ones((1, raw))
-
-    def run():  # rows that are raw each time
-        pending = kernels.Raw(np.array([raw]), factors, inverse)
-        kernels.dots(data, np.array([rows]), vectors, pending)
-
-    return run
-
-
 def run_combine(data, vectors, table):
     return lambda: kernels.combine(vectors, [kernels.Term(data, table[None])])
 
 
-PASSES = {"dots": run_dots, "dots+finalise": run_dots_and_finalise, "combine": run_combine}
+PASSES = {"dots": run_dots, "combine": run_combine}
 
 
 @pytest.mark.parametrize("name", PASSES)

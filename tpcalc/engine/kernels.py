@@ -1,4 +1,4 @@
-"""Compiled passes over rows of samples: inner products, linear combinations, finalisation.
+"""Compiled passes over rows of samples: inner products, linear combinations, residuals.
 
 Rows live in block layout, ``data[blocks, capacity, block]``; vectors are flat float64 arrays of
 ``blocks * block`` entries. Storage may be float32, arithmetic is float64. Every sum is formed block
@@ -23,11 +23,10 @@ from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
 
 # Bytes of a row that are worked on before more is fetched: inner products lose by short stretches
-# (every one ends with a sum over a register), two rows at once fetch twice as much.
-DOT_CHUNK, SUM_CHUNK, PAIR_CHUNK = 2048, 1024, 512
+# (every one ends with a sum over a register).
+DOT_CHUNK, SUM_CHUNK = 2048, 1024
 
 __all__ = [
-    "Raw",
     "Term",
     "addresses",
     "axpy",
@@ -45,30 +44,6 @@ Rows = NDArray[Any]  # float64 or float32, block layout
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """For each replicate the rows that were stored raw, and what they are to become.
-
-    The last ``count[r]`` rows are raw: row ``first + m`` becomes
-    ``(row - sum_i factors[r, m, i] row_i) * inverse[r, m]``, summed over the rows before it.
-
-    Args:
-        count: Shape (replicates,); passes that finalise leave zeros.
-        factors: Shape (replicates, raw rows, rows).
-        inverse: Shape (replicates, raw rows).
-    """
-
-    count: Index
-    factors: Array
-    inverse: Array
-
-    @classmethod
-    def none(cls, replicates: int) -> Raw:
-        """No raw rows."""
-        shape = (replicates, 1, 0)
-        return cls(np.zeros(replicates, np.int64), np.zeros(shape), np.zeros(shape[:2]))
-
-
-@dataclass(frozen=True, slots=True)
 class Term:
     """Rows with their coefficients, shape (replicates, B, k), in a linear combination."""
 
@@ -80,7 +55,6 @@ def dots(
     data: Rows,
     rows: Index,
     vectors: Sequence[Array],
-    raw: Raw | None = None,
     gram: bool = False,
     used: Index | None = None,
 ) -> tuple[Array, Array]:
@@ -89,9 +63,7 @@ def dots(
     Args:
         data: Block layout, the blocks of one replicate after those of another.
         rows: How many rows, from the first, of each replicate.
-        vectors: B flat vectors, with the samples of all replicates; none, if only raw rows are to
-            be finalised.
-        raw: Raw rows that are finalised, in place, in the same pass.
+        vectors: B flat vectors, with the samples of all replicates.
         gram: Whether to form the inner products of the vectors among themselves, too.
         used: How many of the vectors each replicate has (None: all); nothing is done where there
             are none of them.
@@ -104,7 +76,7 @@ def dots(
     places = addresses(data, vectors) + stride // replicates * np.arange(replicates)[:, None]
     if used is None:
         used = np.full(replicates, len(vectors))
-    return _dots(data, rows, places, 1, used, raw, gram)
+    return _dots(data, rows, places, 1, used, gram)
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
@@ -128,27 +100,23 @@ def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: In
     start = count // len(rows) * np.arange(len(rows)) * capacity + first
     start = start[:, None] + np.arange(int(used.max()))
     places = others.ctypes.data + 8 * block * start
-    return _dots(data, rows, places, capacity, used, None, False)[0]
+    return _dots(data, rows, places, capacity, used, False)[0]
 
 
 def _dots(
-    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, raw: Raw | None, gram: bool
+    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, gram: bool
 ) -> tuple[Array, Array]:
     replicates, columns = places.shape
     out = np.zeros((replicates, int(rows.max()), columns))
     square = np.zeros((replicates, columns, columns))
-    if columns or raw is not None:
-        raw = Raw.none(replicates) if raw is None else raw
-        chunks = tuple(size // data.itemsize for size in (DOT_CHUNK, PAIR_CHUNK, SUM_CHUNK))
-        blocks.dots(
-            data, rows, raw.count, raw.factors, raw.inverse, places, rows_of, used,
-            out, square, gram, chunks,
-        )  # fmt: skip
+    if columns:
+        chunks = tuple(size // data.itemsize for size in (DOT_CHUNK, SUM_CHUNK))
+        blocks.dots(data, rows, places, rows_of, used, out, square, gram, chunks)
     return out, square
 
 
 def residual(
-    data: Rows, rows: int, vector: Array, coefficients: Array, out: Array, raw: Raw | None = None
+    data: Rows, rows: int, vector: Array, coefficients: Array, out: Array
 ) -> tuple[Array, float]:
     """Write ``out = vector - sum_i coefficients_i row_i``; inner products of ``out`` with all rows.
 
@@ -157,17 +125,15 @@ def residual(
     Returns:
         ``sum row_i out``, shape (rows,), and ``sum out^2``.
     """
-    raw = Raw.none(1) if raw is None else raw
     count, _, block = data.shape
     chunk = min(block, SUM_CHUNK // data.itemsize)
     addresses(data, [vector, out])
     layout = (count, block // chunk, chunk)
     found = np.zeros(rows)
     square = blocks.residual(
-        data.reshape(count, -1, *layout[1:]), rows, int(raw.count[0]), raw.factors[0],
-        raw.inverse[0], vector.reshape(layout), coefficients, out.reshape(layout), found,
+        data.reshape(count, -1, *layout[1:]), rows, vector.reshape(layout), coefficients,
+        out.reshape(layout), found,
     )  # fmt: skip
-    raw.count[:] = 0
     return found, float(square)
 
 

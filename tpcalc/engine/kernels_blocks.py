@@ -97,15 +97,6 @@ def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
 
 
 @loose
-def _scale_row(row: Rows, factor: float, x: Array) -> None:
-    """Write a multiple of ``x``."""
-    for c in range(row.shape[0]):
-        p, y = row[c], x[c]
-        for t in range(p.size):
-            p[t] = factor * y[t]
-
-
-@loose
 def _add_four_rows(
     out: Array, table: Array, i: int, j: int, panel: Rows, index: Index, ahead: Index, fetched: int
 ) -> None:
@@ -207,45 +198,6 @@ def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, foun
 
 
 @loose
-def _finalise_block(
-    data: Rows, block: int, rows: int, first: int, table: Array, factors: Array, inverse: Array
-) -> None:
-    """Finalise the raw rows ``first..rows`` of one block."""
-    panel, start = data[block], data.ctypes.data
-    every = _every(first, table.shape[0])
-    work = np.zeros((table.shape[1], data.shape[2], data.shape[3]))
-    _combine_block(data, start, block, every, table, work)
-    for m in range(rows - first):
-        row, mine = panel[first + m], work[m]
-        for c in range(row.shape[0]):
-            p, y = row[c], mine[c]
-            for t in range(p.size):
-                y[t] = p[t] - y[t]
-        for i in range(first, first + m):
-            _add_row(mine, -factors[m, i], panel[i], 0)
-        _scale_row(row, inverse[m], mine)
-
-
-@loose
-def _every(count: int, padded: int) -> Index:
-    """0..count-1, padded with zeros to the height of a table of factors (none: empty)."""
-    index = np.zeros(padded, np.int64)
-    for i in range(min(count, padded)):
-        index[i] = i
-    return index
-
-
-@loose
-def _table(factors: Array, columns: int, rows: int) -> Array:
-    """Factors (columns, rows) as a (rows, columns) table, both padded to fours."""
-    table = np.zeros(((rows + 3) // 4 * 4, (columns + 3) // 4 * 4))
-    for i in range(columns):
-        for j in range(rows):
-            table[j, i] = factors[i, j]
-    return table
-
-
-@loose
 def _used(coefficients: Array) -> Index:
     """The rows with a coefficient, of any column, that is not zero."""
     index, found = np.empty(coefficients.shape[1], np.int64), 0
@@ -273,80 +225,29 @@ def _padded(index: Index, coefficients: Array) -> tuple[Index, Array]:
 
 
 @loose
-def _dot_and_subtract(
-    a: Rows, b: Rows, f: float, g: float, x: Array, out: Array, ahead_a: int, ahead_b: int
-) -> tuple[float, float]:
-    """Inner products of two rows with ``x``, and ``out -= f a + g b``, in one go."""
-    found_a = found_b = 0.0
-    for c in range(a.shape[0]):
-        _fetch_chunk(ahead_a, a, c)
-        _fetch_chunk(ahead_b, a, c)
-        p, q, y, z = a[c], b[c], x[c], out[c]
-        for t in range(p.size):
-            found_a += p[t] * y[t]
-            found_b += q[t] * y[t]
-            z[t] -= f * p[t] + g * q[t]
-    return found_a, found_b
-
-
-@loose
-def _dots_one(
-    data: Rows, rows: int, first: int, factors: Array, inverse: float, vector: Array, out: Array,
-    gram: bool,
-) -> float:  # fmt: skip
-    """Inner products of all rows with one vector; finalises the last row if it is raw."""
-    count, _, chunks, chunk = data.shape
-    start = data.ctypes.data
-    order, gap = _every(rows, rows), _rows_ahead(data)
-    work = np.empty((chunks, chunk))
+def _dots_one(data: Rows, rows: int, vector: Array, out: Array, gram: bool) -> float:
+    """Inner products of all rows with one vector."""
+    start, order, gap = data.ctypes.data, np.arange(rows), _rows_ahead(data)
     square = 0.0
-    for block in range(count):
+    for block in range(data.shape[0]):
         x, panel = vector[block, 0], data[block]
         if gram:
             square += _dot_row(x, x, 0)
-        if first == rows:
-            for i in range(rows):
-                out[i, 0] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
-            continue
-        newest = panel[first]
-        _scale_row(work, 1.0, newest)
-        for i in range(0, first - 1, 2):
-            a, b = _dot_and_subtract(
-                panel[i],
-                panel[i + 1],
-                factors[i],
-                factors[i + 1],
-                x,
-                work,
-                _place(data, start, block, order, i + gap),
-                _place(data, start, block, order, i + gap + 1),
-            )
-            out[i, 0] += a
-            out[i + 1, 0] += b
-        if first % 2:
-            out[first - 1, 0] += _dot_row(panel[first - 1], x, 0)
-            _add_row(work, -factors[first - 1], panel[first - 1], 0)
-        _scale_row(newest, inverse, work)
-        out[first, 0] += _dot_row(newest, x, 0)
+        for i in range(rows):
+            out[i, 0] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
     return square
 
 
 @loose
 def _dots_many(
-    data: Rows, rows: int, first: int, factors: Array, inverse: Array, addresses: Index,
-    rows_of: int, out: Array, square: Array, gram: bool,
-) -> None:  # fmt: skip
-    """Inner products of all rows with several vectors; finalises raw rows first."""
+    data: Rows, rows: int, addresses: Index, rows_of: int, out: Array, square: Array, gram: bool
+) -> None:
+    """Inner products of all rows with several vectors."""
     count, _, chunks, chunk = data.shape
-    columns, raw = addresses.size, rows - first
-    start = data.ctypes.data
-    table = _table(factors, raw, first)
-    order = _every(rows, rows)
+    columns, start, order = addresses.size, data.ctypes.data, np.arange(rows)
     x = np.zeros(((columns + 3) // 4 * 4, chunks, chunk))
     found = np.zeros((rows + 4, x.shape[0]))
     for block in range(count):
-        if raw:
-            _finalise_block(data, block, rows, first, table, factors, inverse)
         for j in range(columns):
             x[j] = carray(pointer(addresses[j]), (count, rows_of, chunks, chunk))[block, 0]
         if gram:
@@ -362,37 +263,28 @@ def _dots_many(
 
 @loose
 def dots(
-    data: Rows, rows: Index, raw: Index, factors: Array, inverse: Array, addresses: Index,
-    rows_of: int, used: Index, out: Array, square: Array, gram: bool, chunks: tuple[int, int, int],
+    data: Rows, rows: Index, addresses: Index, rows_of: int, used: Index, out: Array,
+    square: Array, gram: bool, chunks: tuple[int, int],
 ) -> None:  # fmt: skip
-    """Inner products of the rows of each replicate with its vectors; finalises raw rows.
+    """Inner products of the rows of each replicate with its vectors.
 
     ``addresses``: of the first samples of each vector, (replicate, column); a vector is a row of a
     store of ``rows_of`` rows (1: the samples follow one another).
-    ``used``: how many of the vectors a replicate has; with none of several it is left alone.
-    ``chunks``: samples worked on at once with one column, with one column and a raw row, with more.
+    ``used``: how many of the vectors a replicate has; with none it is left alone.
+    ``chunks``: samples worked on at once with one column, with more.
     """
     count, capacity, block = data.shape[0] // rows.size, data.shape[1], data.shape[2]
     for r in range(rows.size):
-        if used[r] == 0 and addresses.size > 0:
-            continue
         part, own = data[r * count : (r + 1) * count], addresses[r, : used[r]]
-        last, first = rows[r], rows[r] - raw[r]
-        if used[r] == 1 and raw[r] <= 1:
-            chunk = min(block, chunks[1] if raw[r] else chunks[0])
+        if used[r] == 1:
+            chunk = min(block, chunks[0])
             shape = (count, capacity, block // chunk, chunk)
             vector = carray(pointer(own[0]), (count, rows_of, block // chunk, chunk))
-            square[r, 0, 0] = _dots_one(
-                part.reshape(shape), last, first, factors[r, 0], inverse[r, 0], vector, out[r], gram
-            )
-        else:
-            chunk = min(block, chunks[2])
+            square[r, 0, 0] = _dots_one(part.reshape(shape), rows[r], vector, out[r], gram)
+        elif used[r]:
+            chunk = min(block, chunks[1])
             shape = (count, capacity, block // chunk, chunk)
-            _dots_many(
-                part.reshape(shape), last, first, factors[r], inverse[r], own, rows_of,
-                out[r], square[r], gram,
-            )  # fmt: skip
-        raw[r] = 0
+            _dots_many(part.reshape(shape), rows[r], own, rows_of, out[r], square[r], gram)
 
 
 @loose
@@ -451,20 +343,15 @@ def combine(
 
 @loose
 def residual(
-    data: Rows, rows: int, raw: int, factors: Array, inverse: Array, given: Array,
-    coefficients: Array, result: Array, out: Array,
-) -> float:  # fmt: skip
+    data: Rows, rows: int, given: Array, coefficients: Array, result: Array, out: Array
+) -> float:
     """Write result = given - combination of rows, and its inner products with the rows."""
     count, _, chunks, chunk = data.shape
-    start, first = data.ctypes.data, rows - raw
-    table = _table(factors, raw, first)
-    order, gap = _every(rows, rows), _rows_ahead(data)
+    start, order, gap = data.ctypes.data, np.arange(rows), _rows_ahead(data)
     v = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
         panel = data[block]
-        if raw:
-            _finalise_block(data, block, rows, first, table, factors, inverse)
         v[:] = given[block]
         for i in range(rows):
             _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + gap))
