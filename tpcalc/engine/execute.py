@@ -38,7 +38,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
-from tpcalc.engine.needs import array_bytes
+from tpcalc.engine.needs import array_bytes, largest_batches
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.panels import combined, grams, inner_products
 from tpcalc.engine.schedule import Plan
@@ -89,7 +89,8 @@ class Workspace:
         self.setting = setting
         self.replicates = replicates
         script = plan.script
-        block = setting.block(space.ratio for space in script.spaces)
+        batch = max(largest_batches(plan).values(), default=1)
+        block = setting.block([space.ratio for space in script.spaces], batch)
         memory = Memory(replicates * array_bytes(plan, setting))
         self._spaces = {
             space.name: SampleSpace(

@@ -110,8 +110,8 @@ def _dots(
     out = np.zeros((replicates, int(rows.max()), columns))
     square = np.zeros((replicates, columns, columns))
     if columns:
-        chunks = tuple(size // data.itemsize for size in (DOT_CHUNK, SUM_CHUNK))
-        blocks.dots(data, rows, places, rows_of, used, out, square, gram, chunks)
+        samples = DOT_CHUNK // data.itemsize
+        blocks.dots(data, rows, places, rows_of, used, out, square, gram, samples)
     return out, square
 
 
