@@ -6,13 +6,14 @@ numbers, by the same passes for any number of others beside it: its bits are tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tpcalc.engine import kernels
+from tpcalc.engine.coordinates import CHUNK, coordinatewise
 from tpcalc.engine.directions import (
     FiniteMatrix,
     LimitMatrix,
@@ -55,13 +56,11 @@ from tpcalc.engine.vectors import (
     Vector,
 )
 from tpcalc.errors import Exploded
-from tpcalc.functions import Fn
 from tpcalc.functions.forms import tiles
 from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Outcome", "Workspace"]
 
-CHUNK = 2**15  # samples handled at once by coordinatewise functions: a few arrays fit in cache
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
 
@@ -395,8 +394,11 @@ class Workspace:
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)
         out = buffer.array.reshape(self.replicates, -1)
-        for own, part, values in self._values(step.fn, step.vectors, step.scalars):
-            out[own, part] = values
+
+        def take(rows: slice, part: slice, values: Any) -> None:
+            out[rows, part] = values
+
+        self._values(step, take)
         vector = self._vectors[step.out] = Vector(dense=buffer)
         if step.out in self.plan.stacked:
             key: Key = ("stack", self.plan.script.vector_space[step.out], False)
@@ -404,32 +406,25 @@ class Workspace:
             assert isinstance(stack, Store)
             vector.row = (key, stack.append(buffer.array))
 
-    def _values(
-        self, fn: Fn, vectors: Sequence[int], scalars: Sequence[int]
-    ) -> Iterator[tuple[slice, slice, Any]]:
-        """Values of a coordinatewise function: replicates, samples, and an array or one number."""
-        tape, space = lower(fn), numpy_space()
-        arrays = [self._lines(register) for register in vectors]
-        numbers = [self._scalars[register][:, None] for register in scalars]
-        size = arrays[0].shape[1]
-        height, length = max(1, CHUNK // size), min(size, CHUNK)
-        for first in range(0, self.replicates, height):
-            own = slice(first, min(first + height, self.replicates))
-            for start in range(0, size, length):
-                part = slice(start, min(start + length, size))
-                given = [*(array[own, part] for array in arrays), *(n[own] for n in numbers)]
-                yield own, part, run(tape, space, given)
+    def _values(self, step: Map | Mean, take: Callable[[slice, slice, Any], None]) -> None:
+        arrays = [self._lines(register) for register in step.vectors]
+        numbers = [self._scalars[register][:, None] for register in step.scalars]
+        coordinatewise(step.fn, arrays, numbers, take)
 
     def _mean(self, step: Mean) -> None:
         size = self._space_of(step.vectors[0]).size
         if step.fn.vectors == 1 and step.fn.text == "x0":
             sums = kernels.total(self._dense(step.vectors[0]), self.replicates)
         else:
-            sums = np.zeros(self.replicates)
-            for own, part, values in self._values(step.fn, step.vectors, step.scalars):
-                block = np.empty((own.stop - own.start, part.stop - part.start))
+            parts = np.zeros((-(-size // CHUNK), self.replicates))
+
+            def take(rows: slice, part: slice, values: Any) -> None:
+                block = np.empty((rows.stop - rows.start, part.stop - part.start))
                 block[:] = values
-                sums[own] += kernels.total(block, len(block))
+                parts[part.start // CHUNK, rows] = kernels.total(block, len(block))
+
+            self._values(step, take)
+            sums = np.add.accumulate(parts)[-1]  # in their order
         self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:

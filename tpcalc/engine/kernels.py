@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine import kernels_blocks as blocks
+from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
 
@@ -72,11 +73,10 @@ def dots(
         ``sum row_i x_j``, shape (replicates, rows, B), and ``sum x_i x_j``, shape
         (replicates, B, B) (zeros unless asked).
     """
-    replicates, stride = len(rows), 8 * data.shape[0] * data.shape[2]
-    places = addresses(data, vectors) + stride // replicates * np.arange(replicates)[:, None]
     if used is None:
-        used = np.full(replicates, len(vectors))
-    return _dots(data, rows, places, 1, used, gram)
+        used = np.full(len(rows), len(vectors))
+    places = addresses(data, vectors)
+    return _dots(data, rows, np.tile(places, (len(rows), 1)), 1, used, gram)
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
@@ -96,23 +96,48 @@ def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: In
         low = int(first.min())
         others = others[:, low : int((first + used).max())].astype(np.float64)
         first = first - low
-    count, capacity, block = others.shape
-    start = count // len(rows) * np.arange(len(rows)) * capacity + first
-    start = start[:, None] + np.arange(int(used.max()))
-    places = others.ctypes.data + 8 * block * start
+    capacity, block = others.shape[1:]
+    places = others.ctypes.data + 8 * block * (first[:, None] + np.arange(int(used.max())))
     return _dots(data, rows, places, capacity, used, False)[0]
 
 
 def _dots(
     data: Rows, rows: Index, places: Index, rows_of: int, used: Index, gram: bool
 ) -> tuple[Array, Array]:
+    """``places``: of the vectors of each replicate, as if it were the first."""
     replicates, columns = places.shape
-    out = np.zeros((replicates, int(rows.max()), columns))
-    square = np.zeros((replicates, columns, columns))
+    parts, count = _parts(data, replicates)
+    places = np.repeat(places, parts, axis=0)
+    places += 8 * count * data.shape[2] * rows_of * np.arange(len(places))[:, None]
+    each, own = np.repeat(rows, parts), np.repeat(used, parts)
+    out = np.zeros((len(places), int(rows.max()), columns))
+    square = np.zeros((len(places), columns, columns))
+
+    def work(part: slice) -> None:
+        blocks.dots(
+            data[part.start * count : part.stop * count], each[part], places[part], rows_of,
+            own[part], out[part], square[part], gram, DOT_CHUNK // data.itemsize,
+        )  # fmt: skip
+
     if columns:
-        samples = DOT_CHUNK // data.itemsize
-        blocks.dots(data, rows, places, rows_of, used, out, square, gram, samples)
-    return out, square
+        share(len(places), len(data) * data.shape[2] * (out.shape[1] + 1) * columns, work)
+    return _added(out, parts), _added(square, parts)
+
+
+def _parts(data: Rows, replicates: int) -> tuple[int, int]:
+    """Parts of each replicate that threads may share, and the blocks of one."""
+    count = data.shape[0] // replicates
+    parts = stretches(count, data.shape[2])
+    return parts, count // parts
+
+
+def _added(found: Array, parts: int) -> Array:
+    """Sums of parts as those of replicates, in the order of the parts."""
+    held = found.reshape(len(found) // parts, parts, *found.shape[1:])
+    total = held[:, 0].copy() if parts > 1 else held[:, 0]
+    for part in range(1, parts):
+        total += held[:, part]
+    return total
 
 
 def residual(
@@ -158,17 +183,30 @@ def combine(
             out[:] = 0.0
     for start in range(0, len(active), 2):
         one = active[start]
-        columns = np.full(len(one.coefficients), len(outs)) if used is None else used
         two = (
             active[start + 1]
             if start + 1 < len(active)
             else Term(one.data, one.coefficients[:, :, :0])
         )
-        places = addresses(one.data, outs)
+        _combine(outs, one, two, add or start > 0, used)
+
+
+def _combine(outs: Sequence[Array], one: Term, two: Term, add: bool, used: Index | None) -> None:
+    replicates = len(one.coefficients)
+    parts, count = _parts(one.data, replicates)
+    left, right = (np.repeat(term.coefficients, parts, axis=0) for term in (one, two))
+    columns = np.full(len(left), len(outs)) if used is None else np.repeat(used, parts)
+    places, stride = addresses(one.data, outs), 8 * count * one.data.shape[2]
+
+    def work(part: slice) -> None:
+        own = slice(part.start * count, part.stop * count)
         blocks.combine(
-            one.data, one.coefficients, two.data, two.coefficients, places, columns,
-            add or start > 0, SUM_CHUNK // two.data.itemsize,
+            one.data[own], left[part], two.data[own], right[part], places + stride * part.start,
+            columns[part], add, SUM_CHUNK // two.data.itemsize,
         )  # fmt: skip
+
+    rows = left.shape[2] + right.shape[2] + 1
+    share(len(left), len(outs) * outs[0].size * rows, work)
 
 
 def axpy(out: Array, factor: Array, vector: Array) -> None:
