@@ -176,7 +176,7 @@ class Store:
     @property
     def rows(self) -> int:
         """Number of rows in use (the largest, where replicates differ)."""
-        return int(self.counts.max())
+        return max(self.counts.tolist())
 
     def row_view(self, row: int, replicate: int | None = None) -> NDArray[Any]:
         """Row number ``row`` of one replicate, or of all, as (blocks, block) to be written."""
@@ -193,7 +193,7 @@ class Store:
         """
         first = self.rows
         counts = self.counts + count
-        if counts.max() > self.capacity:
+        if max(counts.tolist()) > self.capacity:
             raise full_store(self.capacity)
         self.counts[:] = counts
         return first
@@ -290,7 +290,7 @@ def _combine(
             raise EvaluationError(
                 f"{table.shape[-2]} sets of coefficients for {len(outs)} vectors."
             )
-        rows = int(counts.max())
+        rows = max(counts.tolist())
         if table.shape[-1] > rows:
             if table[..., rows:].any():
                 raise EvaluationError(

@@ -75,8 +75,9 @@ def dots(
     """
     if used is None:
         used = np.full(len(rows), len(vectors))
-    places = addresses(data, vectors)
-    return _dots(data, rows, np.tile(places, (len(rows), 1)), 1, used, gram)
+    places = np.empty((len(rows), len(vectors)), np.int64)
+    places[:] = addresses(data, vectors)
+    return _dots(data, rows, places, 1, used, gram)
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
@@ -107,10 +108,9 @@ def _dots(
     """``places``: of the vectors of each replicate, as if it were the first."""
     replicates, columns = places.shape
     parts, count = _parts(data, replicates)
-    places = np.repeat(places, parts, axis=0)
+    each, own, places = (_repeated(held, parts) for held in (rows, used, places))
     places += 8 * count * data.shape[2] * rows_of * np.arange(len(places))[:, None]
-    each, own = np.repeat(rows, parts), np.repeat(used, parts)
-    out = np.zeros((len(places), int(rows.max()), columns))
+    out = np.zeros((len(places), max(rows.tolist()), columns))
     square = np.zeros((len(places), columns, columns))
 
     def work(part: slice) -> None:
@@ -131,10 +131,17 @@ def _parts(data: Rows, replicates: int) -> tuple[int, int]:
     return parts, count // parts
 
 
+def _repeated(held: NDArray[Any], parts: int) -> NDArray[Any]:
+    """What replicates have, for each of their parts."""
+    return held if parts == 1 else np.repeat(held, parts, axis=0)
+
+
 def _added(found: Array, parts: int) -> Array:
     """Sums of parts as those of replicates, in the order of the parts."""
+    if parts == 1:
+        return found
     held = found.reshape(len(found) // parts, parts, *found.shape[1:])
-    total = held[:, 0].copy() if parts > 1 else held[:, 0]
+    total = held[:, 0].copy()
     for part in range(1, parts):
         total += held[:, part]
     return total
@@ -194,8 +201,8 @@ def combine(
 def _combine(outs: Sequence[Array], one: Term, two: Term, add: bool, used: Index | None) -> None:
     replicates = len(one.coefficients)
     parts, count = _parts(one.data, replicates)
-    left, right = (np.repeat(term.coefficients, parts, axis=0) for term in (one, two))
-    columns = np.full(len(left), len(outs)) if used is None else np.repeat(used, parts)
+    left, right = (_repeated(term.coefficients, parts) for term in (one, two))
+    columns = np.full(len(left), len(outs)) if used is None else _repeated(used, parts)
     places, stride = addresses(one.data, outs), 8 * count * one.data.shape[2]
 
     def work(part: slice) -> None:
@@ -272,4 +279,4 @@ def addresses(data: Rows, vectors: Sequence[Array]) -> Index:
                 f"{length} samples.",
                 hint="Vectors are flat float64 arrays of the padded length of their space.",
             )
-    return np.array([vector.__array_interface__["data"][0] for vector in vectors], dtype=np.int64)
+    return np.array([vector.ctypes.data for vector in vectors], dtype=np.int64)
