@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tpcalc.engine import kernels, kernels_growth
+from tpcalc.engine.crew import share
 from tpcalc.engine.directions_store import NO_MEMORY, Memory, Store, Vector, full_store
 from tpcalc.errors import Exploded
 
@@ -227,7 +228,7 @@ class Basis:
                 gram, coords, self.counts, self._triangle, self._made, self._growth,
                 self.min_ratios, self._limits, new, columns, scale, stopped,
             )  # fmt: skip
-            kernels_growth.append(self.data, self.counts, added, new, columns, scale, places)
+            self._append(added, new, columns, scale, places)
             if stopped.max() < 0:
                 if stopped.min() == kernels_growth.FULL:
                     raise full_store(store.capacity)
@@ -238,6 +239,21 @@ class Basis:
                     columns[r, new[r]] = column
                     new[r] += 1
                 stopped[r] += 1
+
+    def _append(
+        self, first: Counts, new: Counts, columns: Counts, scale: Vector, places: Counts
+    ) -> None:
+        """Store multiples of the vectors at ``places`` as the rows ``first`` .. ``new``."""
+        blocks = len(self.data) // len(new)
+
+        def work(own: slice) -> None:
+            start = own.start * blocks
+            kernels_growth.append(
+                self.data[start : own.stop * blocks], self.counts[own], first[own], new[own],
+                columns[own], scale[own], places + 8 * self.store.block * start,
+            )  # fmt: skip
+
+        share(len(new), int((new - first).sum()) * blocks * self.store.block, work)
 
     def _scales(
         self, vectors: Sequence[Vector], squares: NDArray[np.float64], used: Counts | None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tpcalc.engine import kernels
+from tpcalc.engine.crew import share
 from tpcalc.errors import EvaluationError, OutOfMemory
 
 __all__ = [
@@ -200,8 +201,12 @@ class Store:
 
     def append(self, vector: Vector) -> int:
         """Copy a flat vector of padded length into the next row; returns its number."""
-        row = self.reserve()
-        self._data[:, row, :] = vector.reshape(self._data.shape[0], self.block)
+        row, lines = self.reserve(), vector.reshape(-1, self.block)
+
+        def work(own: slice) -> None:
+            self._data[own, row, :] = lines[own]
+
+        share(len(lines), vector.size, work)
         return row
 
     def clear(self) -> None:
