@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tpcalc.engine import kernels, kernels_compile
+from tpcalc.engine import crew, kernels, kernels_compile
 from tpcalc.errors import EvaluationError
 
 BLOCKS, BLOCK, CAPACITY = 3, 256, 37
@@ -42,6 +42,43 @@ def test_dots(rows, columns, dtype):
     x = np.array(vectors)
     np.testing.assert_allclose(out, flat(data, rows) @ x.T, atol=1e-11)
     np.testing.assert_allclose(gram, x @ x.T, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("columns", [1, 3])
+def test_sums_over_stretches_have_the_same_bits_on_any_number_of_threads(columns, dtype):
+    rng, rows, block, replicates = np.random.default_rng(13), 7, 512, 3
+    length = replicates * 4 * crew.STRETCH
+    data = rng.standard_normal((length // block, rows + 2, block)).astype(dtype)
+    vectors, table = rng.standard_normal((columns, length)), rng.standard_normal((3, columns, rows))
+    runs = []
+    for threads in (1, 2, 5):
+        outs = [np.empty(length) for _ in range(columns)]
+        with crew.at_work(threads):
+            sums, _ = kernels.dots(data, np.full(replicates, rows), list(vectors))
+            kernels.combine(outs, [kernels.Term(data, table)])
+        runs.append((sums, np.array(outs)))
+    for sums, outs in runs[1:]:
+        np.testing.assert_array_equal(sums, runs[0][0])
+        np.testing.assert_array_equal(outs, runs[0][1])
+    lines = data[:, :rows].transpose(1, 0, 2).reshape(rows, replicates, -1).astype(np.float64)
+    own = vectors.reshape(columns, replicates, -1)
+    np.testing.assert_allclose(runs[0][0], np.einsum("irt,jrt->rij", lines, own), atol=1e-9)
+    want = np.einsum("rji,irt->jrt", table, lines).reshape(columns, -1)
+    np.testing.assert_allclose(runs[0][1], want, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [16, 32, 128])
+def test_tiles_of_short_blocks(block):
+    rng = np.random.default_rng(14)
+    data, vectors = rng.standard_normal((6, 20, block)), rng.standard_normal((9, 6 * block))
+    lines = data.transpose(1, 0, 2).reshape(20, -1)
+    out, gram = kernels.dots(data, np.array([20]), list(vectors), True)
+    np.testing.assert_allclose(out[0], lines @ vectors.T, atol=1e-11)
+    np.testing.assert_allclose(gram[0], vectors @ vectors.T, atol=1e-11)
+    table, outs = rng.standard_normal((9, 20)), [np.empty(6 * block) for _ in range(9)]
+    kernels.combine(outs, [kernels.Term(data, table[None])])
+    np.testing.assert_allclose(outs, table @ lines, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
