@@ -377,9 +377,13 @@ class Workspace:
             self._vectors[step.out] = Vector(multiple=source, source=source)
             return
         total = Combination(self._tables, self._capacity, self.replicates)
-        for number, scalar, register in zip(step.numbers, step.scalars, step.vectors, strict=True):
-            factor = number if scalar is None else number * self._scalars[scalar]
-            total.add(self._vectors[register], factor)
+        factors = np.repeat(np.array(step.numbers)[:, None], self.replicates, axis=1)
+        given = [(place, one) for place, one in enumerate(step.scalars) if one is not None]
+        if given:
+            places, scalars = np.array(given).T
+            factors[places] *= self._scalars[scalars]
+        for own, register in zip(factors, step.vectors, strict=True):
+            total.add(self._vectors[register], own)
         form, others = total.finish()
         self._wait(step.out, Vector(form=form, others=others))
 

@@ -162,13 +162,10 @@ def inner_products(
     """Inner products of a vector with several, (others, replicates), if one basis has them all."""
     for one, factor in _sources(vector):
         for key, row in one.rows.items():
-            pairs = [_within(other, key) for other in others]
-            if None not in pairs:
-                held = [pair for pair in pairs if pair is not None]
-                found = tables[key].inner(row, [place for place, _ in held])
-                for values, (_, number) in zip(found, held, strict=True):
-                    values *= factor * number
-                return found
+            held = _inside(others, key)
+            if held is not None:
+                found = held.scale(tables[key].inner(row, held.rows).T[:, :, None])[:, :, 0].T
+                return found if isinstance(factor, float) and factor == 1.0 else found * factor
     return None
 
 
