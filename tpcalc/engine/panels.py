@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from tpcalc.engine.instructions import Gram, Panel
 from tpcalc.engine.vectors import Array, Buffer, Key, Number, Table, Vector
 
 __all__ = ["combined", "grams", "inner_products"]
+
+ONE = 1.0  # the factor of what is no multiple
 
 
 def combined(
@@ -47,7 +50,9 @@ def combined(
             vector, number = _root(vectors[register])
             if vector.rows:
                 key, row = next(iter(vector.rows.items()))
-                held.setdefault(key, _Held()).add(place, row, number)
+                if key not in held:
+                    held[key] = _Held([])
+                held[key].entries.append((place, row, number))
                 continue
             own = np.zeros((replicates, count))
             used: Sequence[int] = [place] if term.each else range(count)
@@ -74,24 +79,27 @@ def combined(
 class _Held:
     """Vectors that are rows of the table of a basis, times numbers."""
 
-    def __init__(self) -> None:
-        self.places: list[int] = []
-        self.rows: list[int] = []
-        self.numbers: list[Number] = []
+    def __init__(self, entries: list[tuple[int, int, Number]]) -> None:
+        self.entries = entries  # place in a list, row, number
 
-    def add(self, place: int, row: int, number: Number) -> None:
-        """One more, by its place in a list."""
-        self.places.append(place)
-        self.rows.append(row)
-        self.numbers.append(number)
+    @property
+    def places(self) -> list[int]:
+        """Where they are in a list."""
+        return [place for place, _, _ in self.entries]
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """The rows."""
+        return [row for _, row, _ in self.entries]
 
     def scale(self, values: Array) -> Array:
         """Values (replicates, vectors, anything) times the numbers."""
-        if all(isinstance(number, float) and number == 1.0 for number in self.numbers):
+        full = np.ones((len(self.entries), len(values)))
+        others = [(i, x) for i, (_, _, x) in enumerate(self.entries) if x is not ONE]
+        if not others:
             return values
-        full = np.empty((len(self.numbers), len(values)))
-        for line, number in zip(full, self.numbers, strict=True):
-            line[:] = number
+        for i, number in others:
+            full[i] = number
         return values * full.T[:, :, None]
 
     def scatter(self, factors: Array, each: bool, out: Array) -> None:
@@ -171,7 +179,7 @@ def inner_products(
 
 def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
     """A vector, and what it is a multiple of, with the factors."""
-    factor: Number = 1.0
+    factor: Number = ONE
     yield vector, factor
     while vector.source is not None:
         vector, number = vector.source
@@ -181,31 +189,31 @@ def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
 
 def _within(vector: Vector, key: Key) -> tuple[int, Number] | None:
     """The row of a vector, or of what it is a multiple of, in a basis, with the factor."""
-    factor: Number = 1.0
+    factor: Number = ONE
     while key not in vector.rows:
         if vector.source is None:
             return None
         vector, number = vector.source
-        factor = factor * number
+        factor = number if factor is ONE else factor * number
     return vector.rows[key], factor
 
 
 def _root(vector: Vector) -> tuple[Vector, Number]:
     """What a vector that was not formed is a multiple of, with the factor."""
-    factor: Number = 1.0
+    factor: Number = ONE
     while not vector.rows and vector.multiple is not None:
         vector, number = vector.multiple
-        factor = factor * number
+        factor = number if factor is ONE else factor * number
     return vector, factor
 
 
 def _inside(own: Sequence[Vector], key: Key) -> _Held | None:
     """Vectors, or what they are multiples of, as rows in a basis, if it has them all."""
-    found = _Held()
+    entries: list[tuple[int, int, Number]] = []
     for place, vector in enumerate(own):
         row = vector.rows.get(key)
-        pair = _within(vector, key) if row is None else (row, 1.0)
+        pair = _within(vector, key) if row is None else (row, ONE)
         if pair is None:
             return None
-        found.add(place, *pair)
-    return found
+        entries.append((place, *pair))
+    return _Held(entries)
