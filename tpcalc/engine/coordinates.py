@@ -15,7 +15,6 @@ from tpcalc.functions.tape import lower, numpy_space, run
 __all__ = ["CHUNK", "coordinatewise"]
 
 CHUNK = 2**14  # samples handled at once
-COST = 4  # of a value, in numbers that are read from memory
 
 
 def coordinatewise(
@@ -47,4 +46,4 @@ def coordinatewise(
                 given = [*(array[rows, part] for array in arrays), *(n[rows] for n in numbers)]
                 take(rows, part, run(tape, space, given))
 
-    share(len(parts), COST * arrays[0].size, work)
+    share(len(parts), arrays[0].size, work)

@@ -15,8 +15,8 @@ from itertools import pairwise
 
 __all__ = ["at_work", "share", "stretches"]
 
-STRETCH = 2**14  # samples of one part, where blocks of a replicate can be halved so often
-WORTH_SHARING = 2**17  # numbers that are read: below it a thread takes longer to wake up
+STRETCH = 32  # blocks of one part, where those of a replicate can be halved so often
+WORTH_SHARING = 2**19  # numbers that are read: with fewer a thread takes too long to wake up
 
 _CREW: ContextVar[tuple[int, ThreadPoolExecutor] | None] = ContextVar("crew", default=None)
 
@@ -69,9 +69,9 @@ def share(count: int, size: int, work: Callable[[slice], None]) -> None:
         future.result()
 
 
-def stretches(blocks: int, block: int) -> int:
+def stretches(blocks: int) -> int:
     """Parts of one replicate of so many blocks."""
     count = 1
-    while blocks % (2 * count) == 0 and blocks * block >= 2 * count * STRETCH:
+    while blocks % (2 * count) == 0 and blocks >= 2 * count * STRETCH:
         count *= 2
     return count

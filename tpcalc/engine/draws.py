@@ -145,7 +145,7 @@ class SobolDraws:
         if block & (block - 1):
             raise EvaluationError(f"Sobol draws need blocks of 2^k samples, not of {block}.")
         quick: list[tuple[NDArray[Any], tuple[Any, ...], int]] = []
-        parts = stretches(blocks, block)
+        parts = stretches(blocks)
         for place, r in enumerate(replicates):
             part = row[place * blocks : (place + 1) * blocks]
             dimension, (directions, shift) = self._used[r], self._numbers[r]

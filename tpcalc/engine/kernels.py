@@ -127,7 +127,7 @@ def _dots(
 def _parts(data: Rows, replicates: int) -> tuple[int, int]:
     """Parts of each replicate that threads may share, and the blocks of one."""
     count = data.shape[0] // replicates
-    parts = stretches(count, data.shape[2])
+    parts = stretches(count)
     return parts, count // parts
 
 
