@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tests.benchmarks.test_training_limits import product_share
 from tpcalc.engine.schedule import plan
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.limit.derive import derive
@@ -55,3 +56,12 @@ def test_sampled() -> None:
         f"f within {max(found[name].stderr for name in found):.1e}"
     )
     assert len(list(found)) == 16
+
+
+@pytest.mark.parametrize(("steps", "batch"), [(32, 8), (50, 16)])
+def test_product_share(steps: int, batch: int) -> None:
+    """Share of the rate of float64 matrix products of the same run, one thread."""
+    program = run_of(steps, batch).blocks
+    found = plan(compile_graph(derive(program)).script)
+    best, share = product_share(found, 2**13)
+    print(f"\n{steps} steps of {batch}, 2^13 samples: {best:.2f} s, {share:.2f} of GEMM")

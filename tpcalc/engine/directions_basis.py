@@ -1,10 +1,11 @@
 """Orthonormal directions on samples, built one vector after another.
 
 Gram-Schmidt in coordinates: a vector is known by its inner products with the directions, its
-residual by Pythagoras; the new direction is stored raw and finalised by the next pass that reads
-the basis, which costs no pass of its own. Where a vector nearly lies in the span, that would lose
-orthogonality; there the residual is formed and projected once more (one pass). Replicates grow side
-by side; where one of them needs such a residual it is done for that one.
+residual by Pythagoras. In memory lie the vectors themselves, each divided by its length; a small
+triangle says how directions combine them, so that no direction is ever formed. Where a vector
+nearly lies in the span, that would lose orthogonality; there the residual is formed, projected once
+more (one pass) and stored instead. Replicates grow side by side; where one of them needs such a
+residual it is done for that one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tpcalc.engine import kernels, kernels_growth
+from tpcalc.engine.crew import share
 from tpcalc.engine.directions_store import NO_MEMORY, Memory, Store, Vector, full_store
 from tpcalc.errors import Exploded
 
@@ -27,7 +29,7 @@ __all__ = ["Basis", "Push"]
 ROUNDING = {8: 2e-16, 4: 2e-9}
 DEVIATION = {8: 1e-11, 4: 1e-5}
 FLOOR = {8: 1e-13, 4: 2e-6}  # of the tolerance: a repeated vector leaves this much by rounding
-AMPLIFICATION = 1e4  # of rounding errors in combinations of raw rows
+CLEAN = 0.99  # part of a residual^2 off the span above which it is not projected again
 SMALL, LARGE = 1e-280, 1e280  # squares outside are formed after scaling
 
 Counts = NDArray[np.int64]
@@ -75,7 +77,7 @@ class Basis:
         memory: Where the rows are cut from.
 
     Attributes:
-        store: The rows; the newest ones may be raw (see ``finalise``).
+        store: The rows in memory, which directions are combinations of.
         min_ratios: Smallest accepted residual as a part of its vector (1.0 at the start), for each
             replicate.
 
@@ -106,28 +108,17 @@ class Basis:
         self.tolerance = max(tolerance, FLOOR[entry])
         self._limits = (self.tolerance, ROUNDING[entry], DEVIATION[entry])
         self._work = np.zeros(0)
-        # Inverse of the triangular factor of the (normalised) vectors, and its largest column^2.
+        # Row m: direction m on the rows in memory; that row in directions. Both are triangular.
         self._triangle = np.zeros((replicates, capacity, capacity))
-        self._growth = np.ones(replicates)
+        self._made = np.zeros((replicates, capacity, capacity))
+        self._growth = np.ones(replicates)  # the largest square of a row of the first
         self.min_ratios = np.ones(replicates)
-        self._make_raw(1)
-
-    def _make_raw(self, count: int) -> None:
-        """Room for as many raw rows."""
-        replicates, capacity = self.store.replicates, self.store.capacity
-        self._raw = kernels.Raw(
-            np.zeros(replicates, np.int64),
-            np.zeros((replicates, count, capacity)),
-            np.ones((replicates, count)),
-        )
-        self._blown = np.zeros((replicates, count))  # how much a raw row enlarges rounding errors
 
     def clear(self) -> None:
         """Forget all directions, keep the memory."""
         self.store.clear()
         self.min_ratios[:] = 1.0
         self._growth[:] = 1.0
-        self._raw.count[:] = 0
 
     @property
     def counts(self) -> Counts:
@@ -151,35 +142,26 @@ class Basis:
 
     @property
     def data(self) -> NDArray[Any]:
-        """The rows in block layout, the newest ones raw."""
+        """The rows in block layout, as they lie in memory."""
         return self.store.data
 
     # -- reading ---------------------------------------------------------------------------------
 
     def raw_coefficients(self, coefficients: Vector) -> Vector:
-        """Coefficients on the rows as they lie in memory, where the newest may be raw.
-
-        A combination of finalised rows is one of raw rows and older ones, so nothing has to be
-        finalised in order to be read.
+        """Coefficients on the rows as they lie in memory.
 
         Args:
-            coefficients: Shape (replicates, B, k), k at most the number of rows.
+            coefficients: On directions, shape (replicates, B, k), k at most their number.
         """
-        raw = self._raw
-        if not raw.count.any():
-            return coefficients
         out = coefficients.copy()
-        kernels_growth.on_raw_rows(out, self.counts, raw.count, raw.factors, raw.inverse)
+        kernels_growth.on_rows(out, self.counts, self._triangle)
         return out
 
     def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> NDArray[np.float64]:
         """Sums over the samples of direction i times vector j, shape (replicates, rows, B)."""
-        return kernels.dots(self.data, self.counts, vectors, self._raw, used=used)[0]
-
-    def finalise(self) -> None:
-        """Finalise raw rows now, in a pass of its own."""
-        if self._raw.count.any():
-            self.dots([])
+        found = self.store.dots(vectors, used).transpose(0, 2, 1).copy()
+        kernels_growth.on_directions(found, self.counts, self._triangle)
+        return found.transpose(0, 2, 1)
 
     def reveal(
         self,
@@ -192,11 +174,9 @@ class Basis:
         size: int,
     ) -> None:
         """``kernels_growth.reveal`` for the rows of a push."""
-        raw = self._raw
         kernels_growth.reveal(
-            known, transpose, overlaps, push.before, push.new, others, self.counts,
-            raw.count, raw.factors, raw.inverse, target, size,
-        )  # fmt: skip
+            known, transpose, overlaps, push.before, push.new, others, self._made, target, size
+        )
 
     # -- growing ---------------------------------------------------------------------------------
 
@@ -215,7 +195,7 @@ class Basis:
             EvaluationError: The capacity is used up.
         """
         store, count, before = self.store, len(vectors), self.counts.copy()
-        overlaps, gram = kernels.dots(self.data, self.counts, vectors, self._raw, True, used)
+        overlaps, gram = kernels.dots(self.data, self.counts, vectors, True, used)
         scales = self._scales(vectors, np.einsum("rii->ri", gram), used)
         if scales is not None:
             lines = (store.replicates, -1)
@@ -224,44 +204,31 @@ class Basis:
                 for x, scale in zip(vectors, scales.T, strict=True)
             ]
             scaled = (scales != 1).any(axis=1)  # others keep their bits
-            again, square = kernels.dots(self.data, self.counts, vectors, None, True, used)
+            again, square = kernels.dots(self.data, self.counts, vectors, True, used)
             overlaps[scaled], gram[scaled] = again[scaled], square[scaled]
-        if count > len(self._blown[0]):
-            self._make_raw(count)
         gram /= self.size
         widest = overlaps.shape[1]
         coords = np.zeros((store.replicates, count, min(widest + count, store.capacity)))
         np.divide(overlaps.transpose(0, 2, 1), self.size, out=coords[:, :, :widest])
+        kernels_growth.on_directions(coords, self.counts, self._triangle)
         new, columns = np.zeros_like(before), np.zeros((store.replicates, count), np.int64)
         self._grow(vectors, gram, coords, new, columns)
-        in_use = np.arange(self._blown.shape[1]) < self._raw.count[:, None]
-        for r in np.flatnonzero((in_use & (self._blown > AMPLIFICATION)).any(axis=1)).tolist():
-            rows, raw = self._part(r)
-            kernels.dots(rows, self.counts[r : r + 1], [], raw)
         coords = coords[:, :, : self.rows]
         return Push(coords if scales is None else coords * scales[:, :, None], before, new, columns)
-
-    def _part(self, r: int) -> tuple[NDArray[Any], kernels.Raw]:
-        """Rows of one replicate, and what of them is raw."""
-        blocks, own, raw = len(self.data) // self.store.replicates, slice(r, r + 1), self._raw
-        part = kernels.Raw(raw.count[own], raw.factors[own], raw.inverse[own])
-        return self.data[r * blocks : (r + 1) * blocks], part
 
     def _grow(
         self, vectors: Sequence[Vector], gram: Vector, coords: Vector, new: Counts, columns: Counts
     ) -> None:
         """Add the directions of all columns, and the coordinates of columns on them."""
-        store, raw = self.store, self._raw
-        stopped = np.zeros_like(new)
+        store, stopped = self.store, np.zeros_like(new)
         scale, places = np.zeros(columns.shape), kernels.addresses(self.data, vectors)
         while True:
             added = new.copy()
             kernels_growth.grow(
-                gram, coords, self.counts, store.capacity, self._triangle, self._growth,
-                self.min_ratios, self._limits, raw.count, raw.factors, raw.inverse, self._blown,
-                new, columns, scale, stopped,
+                gram, coords, self.counts, self._triangle, self._made, self._growth,
+                self.min_ratios, self._limits, new, columns, scale, stopped,
             )  # fmt: skip
-            kernels_growth.append(self.data, self.counts, added, new, columns, scale, places)
+            self._append(added, new, columns, scale, places)
             if stopped.max() < 0:
                 if stopped.min() == kernels_growth.FULL:
                     raise full_store(store.capacity)
@@ -272,6 +239,21 @@ class Basis:
                     columns[r, new[r]] = column
                     new[r] += 1
                 stopped[r] += 1
+
+    def _append(
+        self, first: Counts, new: Counts, columns: Counts, scale: Vector, places: Counts
+    ) -> None:
+        """Store multiples of the vectors at ``places`` as the rows ``first`` .. ``new``."""
+        blocks = len(self.data) // len(new)
+
+        def work(own: slice) -> None:
+            start = own.start * blocks
+            kernels_growth.append(
+                self.data[start : own.stop * blocks], self.counts[own], first[own], new[own],
+                columns[own], scale[own], places + 8 * self.store.block * start,
+            )  # fmt: skip
+
+        share(len(new), int((new - first).sum()) * blocks * self.store.block, work)
 
     def _scales(
         self, vectors: Sequence[Vector], squares: NDArray[np.float64], used: Counts | None
@@ -298,8 +280,10 @@ class Basis:
         self, r: int, j: int, vectors: Sequence[Vector], gram: Vector, coords: Vector
     ) -> bool:
         """For a vector that nearly lies in the span: form its residual, project again."""
-        data, raw = self._part(r)
-        rows, samples = int(self.counts[r]), len(vectors[j]) // self.store.replicates
+        blocks, rows = len(self.data) // self.store.replicates, int(self.counts[r])
+        data, own = self.data[r * blocks : (r + 1) * blocks], slice(r, r + 1)
+        triangle, counts = self._triangle[own], self.counts[own]
+        samples = len(vectors[j]) // self.store.replicates
         part = slice(r * samples, (r + 1) * samples)
         if not len(self._work):
             self._work = np.zeros(samples)
@@ -308,12 +292,14 @@ class Basis:
         coords[j, :rows] = 0.0
         for _ in range(3):
             coords[j, :rows] += factor
-            again, rest = kernels.residual(data, rows, source, factor, self._work, raw)
-            source, factor, rest = self._work, again / self.size, rest / self.size
+            kernels_growth.on_rows(factor[None, None], counts, triangle)
+            factor, rest = kernels.residual(data, rows, source, factor, self._work)
+            kernels_growth.on_directions(factor[None, None], counts, triangle)
+            source, factor, rest = self._work, factor / self.size, rest / self.size
             left = rest - float(np.dot(factor, factor))
             if left <= (self.tolerance * norm) ** 2:
                 return False
-            if left > kernels_growth.NEAR * rest:
+            if left > CLEAN * rest:
                 break
         else:  # rounding errors are all that is left
             return False
@@ -321,16 +307,16 @@ class Basis:
             raise full_store(rows)
         coords[j, :rows] += factor
         length, rest = math.sqrt(left), math.sqrt(rest)
-        self._triangle[r, : rows + 1, rows] = np.append(np.zeros(rows), 1.0)
-        self._triangle[r, rows, :rows] = 0.0
         np.multiply(
             source.reshape(-1, self.store.block), 1 / rest,
             out=data[:, rows], casting="same_kind",
         )  # fmt: skip
-        self._raw.count[r] = 1  # the pass finalised all others
-        self._raw.factors[r, 0, :rows], self._raw.factors[r, 0, rows:] = factor / rest, 0.0
-        self._raw.inverse[r, 0] = rest / length
-        self._blown[r, 0] = (1.0 + float(np.linalg.norm(factor)) / rest) * rest / length
+        self._made[r, rows, :rows], self._made[r, rows, rows] = factor / rest, length / rest
+        mine = self._triangle[r, rows]
+        mine[:rows], mine[rows] = -factor / length, 0.0
+        kernels_growth.on_rows(mine[None, None], counts, triangle)
+        mine[rows] = rest / length
+        self._growth[r] = max(self._growth[r], float(np.dot(mine[: rows + 1], mine[: rows + 1])))
         self.min_ratios[r] = min(self.min_ratios[r], length / norm)
         self.counts[r] += 1
         coords[j, rows] = length

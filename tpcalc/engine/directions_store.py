@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tpcalc.engine import kernels
+from tpcalc.engine.crew import share
 from tpcalc.errors import EvaluationError, OutOfMemory
 
 __all__ = [
@@ -176,7 +177,7 @@ class Store:
     @property
     def rows(self) -> int:
         """Number of rows in use (the largest, where replicates differ)."""
-        return int(self.counts.max())
+        return max(self.counts.tolist())
 
     def row_view(self, row: int, replicate: int | None = None) -> NDArray[Any]:
         """Row number ``row`` of one replicate, or of all, as (blocks, block) to be written."""
@@ -193,15 +194,19 @@ class Store:
         """
         first = self.rows
         counts = self.counts + count
-        if counts.max() > self.capacity:
+        if max(counts.tolist()) > self.capacity:
             raise full_store(self.capacity)
         self.counts[:] = counts
         return first
 
     def append(self, vector: Vector) -> int:
         """Copy a flat vector of padded length into the next row; returns its number."""
-        row = self.reserve()
-        self._data[:, row, :] = vector.reshape(self._data.shape[0], self.block)
+        row, lines = self.reserve(), vector.reshape(-1, self.block)
+
+        def work(own: slice) -> None:
+            self._data[own, row, :] = lines[own]
+
+        share(len(lines), vector.size, work)
         return row
 
     def clear(self) -> None:
@@ -290,7 +295,7 @@ def _combine(
             raise EvaluationError(
                 f"{table.shape[-2]} sets of coefficients for {len(outs)} vectors."
             )
-        rows = int(counts.max())
+        rows = max(counts.tolist())
         if table.shape[-1] > rows:
             if table[..., rows:].any():
                 raise EvaluationError(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.draws_normal import sobol_normals
 from tpcalc.engine.draws_sobol import BITS, LAST_DIMENSION, scrambled
 from tpcalc.errors import EvaluationError
@@ -21,6 +22,7 @@ __all__ = ["Draws", "PlainDraws", "SobolDraws"]
 Seed = int | Sequence[int] | np.random.SeedSequence
 
 STOCK = 2048  # plain normals drawn at once
+COST = 8  # of a normal, in numbers that are read from memory
 
 
 class Draws(Protocol):
@@ -142,6 +144,8 @@ class SobolDraws:
         blocks, block = _check(row, self.size, len(replicates))
         if block & (block - 1):
             raise EvaluationError(f"Sobol draws need blocks of 2^k samples, not of {block}.")
+        quick: list[tuple[NDArray[Any], tuple[Any, ...], int]] = []
+        parts = stretches(blocks)
         for place, r in enumerate(replicates):
             part = row[place * blocks : (place + 1) * blocks]
             dimension, (directions, shift) = self._used[r], self._numbers[r]
@@ -149,7 +153,17 @@ class SobolDraws:
                 self._plain.fill(part, scale, r)
                 continue
             self._used[r] += 1
-            sobol_normals(directions[dimension], shift[dimension], self.size, float(scale), part)
+            of = directions[dimension], shift[dimension], self.size, float(scale)
+            quick += [
+                (part[first : first + blocks // parts], of, first)
+                for first in range(0, blocks, blocks // parts)
+            ]
+
+        def work(own: slice) -> None:
+            for part, of, first in quick[own]:
+                sobol_normals(*of, part, first)
+
+        share(len(quick), COST * len(quick) * (blocks // parts) * block, work)
 
     def scalar(self, replicate: int = 0) -> float:
         return self._plain.scalar(replicate)

@@ -127,9 +127,12 @@ def normal_quantiles(points: NDArray[np.uint32], out: NDArray[np.float64]) -> No
 
 @exact
 def sobol_normals(
-    directions: NDArray[np.uint32], shift: int, size: int, scale: float, row: NDArray[Any]
-) -> None:
-    """Write the normals of one Sobol dimension into the first ``size`` entries of a row.
+    directions: NDArray[np.uint32], shift: int, size: int, scale: float, row: NDArray[Any],
+    first: int,
+) -> None:  # fmt: skip
+    """Write normals of one Sobol dimension, which has ``size``, into blocks of a row.
+
+    The row begins with block ``first`` of the dimension.
 
     Point number i is the shift, xor the direction numbers of the binary digits of i: the digits
     within a block are done once, those of the block's number once for each block.
@@ -145,9 +148,9 @@ def sobol_normals(
             inner[filled + t] = inner[t] ^ number
         filled *= 2
         digit += 1
-    for k in range(size // block):
+    for k in range(min(row.shape[0], size // block)):
         outer = np.int32(0)
-        rest, place = k, digit
+        rest, place = first + k, digit
         while rest:
             if rest & 1:
                 outer ^= np.int32(directions[place])

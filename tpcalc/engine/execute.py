@@ -6,13 +6,14 @@ numbers, by the same passes for any number of others beside it: its bits are tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tpcalc.engine import kernels
+from tpcalc.engine.coordinates import CHUNK, coordinatewise
 from tpcalc.engine.directions import (
     FiniteMatrix,
     LimitMatrix,
@@ -38,9 +39,9 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
-from tpcalc.engine.needs import array_bytes
+from tpcalc.engine.needs import array_bytes, largest_batches
 from tpcalc.engine.noise import NoiseFamily
-from tpcalc.engine.panels import combined, grams
+from tpcalc.engine.panels import combined, grams, inner_products
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import (
@@ -55,13 +56,11 @@ from tpcalc.engine.vectors import (
     Vector,
 )
 from tpcalc.errors import Exploded
-from tpcalc.functions import Fn
 from tpcalc.functions.forms import tiles
 from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Outcome", "Workspace"]
 
-CHUNK = 2**15  # samples handled at once by coordinatewise functions: a few arrays fit in cache
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
 
@@ -89,7 +88,8 @@ class Workspace:
         self.setting = setting
         self.replicates = replicates
         script = plan.script
-        block = setting.block(space.ratio for space in script.spaces)
+        batch = max(largest_batches(plan).values(), default=1)
+        block = setting.block([space.ratio for space in script.spaces], batch)
         memory = Memory(replicates * array_bytes(plan, setting))
         self._spaces = {
             space.name: SampleSpace(
@@ -380,9 +380,13 @@ class Workspace:
             self._vectors[step.out] = Vector(multiple=source, source=source)
             return
         total = Combination(self._tables, self._capacity, self.replicates)
-        for number, scalar, register in zip(step.numbers, step.scalars, step.vectors, strict=True):
-            factor = number if scalar is None else number * self._scalars[scalar]
-            total.add(self._vectors[register], factor)
+        factors = np.repeat(np.array(step.numbers)[:, None], self.replicates, axis=1)
+        given = [(place, one) for place, one in enumerate(step.scalars) if one is not None]
+        if given:
+            places, scalars = np.array(given).T
+            factors[places] *= self._scalars[scalars]
+        for own, register in zip(factors, step.vectors, strict=True):
+            total.add(self._vectors[register], own)
         form, others = total.finish()
         self._wait(step.out, Vector(form=form, others=others))
 
@@ -397,8 +401,11 @@ class Workspace:
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)
         out = buffer.array.reshape(self.replicates, -1)
-        for own, part, values in self._values(step.fn, step.vectors, step.scalars):
-            out[own, part] = values
+
+        def take(rows: slice, part: slice, values: Any) -> None:
+            out[rows, part] = values
+
+        self._values(step, take)
         vector = self._vectors[step.out] = Vector(dense=buffer)
         if step.out in self.plan.stacked:
             key: Key = ("stack", self.plan.script.vector_space[step.out], False)
@@ -406,43 +413,34 @@ class Workspace:
             assert isinstance(stack, Store)
             vector.row = (key, stack.append(buffer.array))
 
-    def _values(
-        self, fn: Fn, vectors: Sequence[int], scalars: Sequence[int]
-    ) -> Iterator[tuple[slice, slice, Any]]:
-        """Values of a coordinatewise function: replicates, samples, and an array or one number."""
-        tape, space = lower(fn), numpy_space()
-        arrays = [self._lines(register) for register in vectors]
-        numbers = [self._scalars[register][:, None] for register in scalars]
-        size = arrays[0].shape[1]
-        height, length = max(1, CHUNK // size), min(size, CHUNK)
-        for first in range(0, self.replicates, height):
-            own = slice(first, min(first + height, self.replicates))
-            for start in range(0, size, length):
-                part = slice(start, min(start + length, size))
-                given = [*(array[own, part] for array in arrays), *(n[own] for n in numbers)]
-                yield own, part, run(tape, space, given)
+    def _values(self, step: Map | Mean, take: Callable[[slice, slice, Any], None]) -> None:
+        arrays = [self._lines(register) for register in step.vectors]
+        numbers = [self._scalars[register][:, None] for register in step.scalars]
+        coordinatewise(step.fn, arrays, numbers, take)
 
     def _mean(self, step: Mean) -> None:
         size = self._space_of(step.vectors[0]).size
         if step.fn.vectors == 1 and step.fn.text == "x0":
             sums = kernels.total(self._dense(step.vectors[0]), self.replicates)
         else:
-            sums = np.zeros(self.replicates)
-            for own, part, values in self._values(step.fn, step.vectors, step.scalars):
-                block = np.empty((own.stop - own.start, part.stop - part.start))
+            parts = np.zeros((-(-size // CHUNK), self.replicates))
+
+            def take(rows: slice, part: slice, values: Any) -> None:
+                block = np.empty((rows.stop - rows.start, part.stop - part.start))
                 block[:] = values
-                sums[own] += kernels.total(block, len(block))
+                parts[part.start // CHUNK, rows] = kernels.total(block, len(block))
+
+            self._values(step, take)
+            sums = np.add.accumulate(parts)[-1]  # in their order
         self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:
         common = self._vectors[step.vector]
         partners = [self._vectors[other] for other in step.others]
-        for key, row in common.rows.items():  # coordinates in a common basis: no array is read
-            if all(key in partner.rows for partner in partners):
-                found = self._tables[key].inner(row, [partner.rows[key] for partner in partners])
-                for out, values in zip(step.out, found, strict=True):
-                    self._scalars[out] = values
-                return
+        found = inner_products(common, partners, self._tables)
+        if found is not None:  # coordinates in a common basis: no array is read
+            self._scalars[list(step.out)] = found
+            return
         if len(partners) > 1:  # not all of them in one basis: one by one
             for other, out in zip(step.others, step.out, strict=True):
                 self._dot(Dot(step.vector, (other,), (out,)))

@@ -1,4 +1,4 @@
-"""Compiled passes over rows of samples: inner products, linear combinations, finalisation.
+"""Compiled passes over rows of samples: inner products, linear combinations, residuals.
 
 Rows live in block layout, ``data[blocks, capacity, block]``; vectors are flat float64 arrays of
 ``blocks * block`` entries. Storage may be float32, arithmetic is float64. Every sum is formed block
@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine import kernels_blocks as blocks
+from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
 
 # Bytes of a row that are worked on before more is fetched: inner products lose by short stretches
-# (every one ends with a sum over a register), two rows at once fetch twice as much.
-DOT_CHUNK, SUM_CHUNK, PAIR_CHUNK = 2048, 1024, 512
+# (every one ends with a sum over a register).
+DOT_CHUNK, SUM_CHUNK = 2048, 1024
 
 __all__ = [
-    "Raw",
     "Term",
     "addresses",
     "axpy",
@@ -45,30 +45,6 @@ Rows = NDArray[Any]  # float64 or float32, block layout
 
 
 @dataclass(frozen=True, slots=True)
-class Raw:
-    """For each replicate the rows that were stored raw, and what they are to become.
-
-    The last ``count[r]`` rows are raw: row ``first + m`` becomes
-    ``(row - sum_i factors[r, m, i] row_i) * inverse[r, m]``, summed over the rows before it.
-
-    Args:
-        count: Shape (replicates,); passes that finalise leave zeros.
-        factors: Shape (replicates, raw rows, rows).
-        inverse: Shape (replicates, raw rows).
-    """
-
-    count: Index
-    factors: Array
-    inverse: Array
-
-    @classmethod
-    def none(cls, replicates: int) -> Raw:
-        """No raw rows."""
-        shape = (replicates, 1, 0)
-        return cls(np.zeros(replicates, np.int64), np.zeros(shape), np.zeros(shape[:2]))
-
-
-@dataclass(frozen=True, slots=True)
 class Term:
     """Rows with their coefficients, shape (replicates, B, k), in a linear combination."""
 
@@ -80,7 +56,6 @@ def dots(
     data: Rows,
     rows: Index,
     vectors: Sequence[Array],
-    raw: Raw | None = None,
     gram: bool = False,
     used: Index | None = None,
 ) -> tuple[Array, Array]:
@@ -89,9 +64,7 @@ def dots(
     Args:
         data: Block layout, the blocks of one replicate after those of another.
         rows: How many rows, from the first, of each replicate.
-        vectors: B flat vectors, with the samples of all replicates; none, if only raw rows are to
-            be finalised.
-        raw: Raw rows that are finalised, in place, in the same pass.
+        vectors: B flat vectors, with the samples of all replicates.
         gram: Whether to form the inner products of the vectors among themselves, too.
         used: How many of the vectors each replicate has (None: all); nothing is done where there
             are none of them.
@@ -100,11 +73,11 @@ def dots(
         ``sum row_i x_j``, shape (replicates, rows, B), and ``sum x_i x_j``, shape
         (replicates, B, B) (zeros unless asked).
     """
-    replicates, stride = len(rows), 8 * data.shape[0] * data.shape[2]
-    places = addresses(data, vectors) + stride // replicates * np.arange(replicates)[:, None]
     if used is None:
-        used = np.full(replicates, len(vectors))
-    return _dots(data, rows, places, 1, used, raw, gram)
+        used = np.full(len(rows), len(vectors))
+    places = np.empty((len(rows), len(vectors)), np.int64)
+    places[:] = addresses(data, vectors)
+    return _dots(data, rows, places, 1, used, gram)
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
@@ -124,31 +97,58 @@ def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: In
         low = int(first.min())
         others = others[:, low : int((first + used).max())].astype(np.float64)
         first = first - low
-    count, capacity, block = others.shape
-    start = count // len(rows) * np.arange(len(rows)) * capacity + first
-    start = start[:, None] + np.arange(int(used.max()))
-    places = others.ctypes.data + 8 * block * start
-    return _dots(data, rows, places, capacity, used, None, False)[0]
+    capacity, block = others.shape[1:]
+    places = others.ctypes.data + 8 * block * (first[:, None] + np.arange(int(used.max())))
+    return _dots(data, rows, places, capacity, used, False)[0]
 
 
 def _dots(
-    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, raw: Raw | None, gram: bool
+    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, gram: bool
 ) -> tuple[Array, Array]:
+    """``places``: of the vectors of each replicate, as if it were the first."""
     replicates, columns = places.shape
-    out = np.zeros((replicates, int(rows.max()), columns))
-    square = np.zeros((replicates, columns, columns))
-    if columns or raw is not None:
-        raw = Raw.none(replicates) if raw is None else raw
-        chunks = tuple(size // data.itemsize for size in (DOT_CHUNK, PAIR_CHUNK, SUM_CHUNK))
+    parts, count = _parts(data, replicates)
+    each, own, places = (_repeated(held, parts) for held in (rows, used, places))
+    places += 8 * count * data.shape[2] * rows_of * np.arange(len(places))[:, None]
+    out = np.zeros((len(places), max(rows.tolist()), columns))
+    square = np.zeros((len(places), columns, columns))
+
+    def work(part: slice) -> None:
         blocks.dots(
-            data, rows, raw.count, raw.factors, raw.inverse, places, rows_of, used,
-            out, square, gram, chunks,
+            data[part.start * count : part.stop * count], each[part], places[part], rows_of,
+            own[part], out[part], square[part], gram, DOT_CHUNK // data.itemsize,
         )  # fmt: skip
-    return out, square
+
+    if columns:
+        share(len(places), len(data) * data.shape[2] * (out.shape[1] + 1) * columns, work)
+    return _added(out, parts), _added(square, parts)
+
+
+def _parts(data: Rows, replicates: int) -> tuple[int, int]:
+    """Parts of each replicate that threads may share, and the blocks of one."""
+    count = data.shape[0] // replicates
+    parts = stretches(count)
+    return parts, count // parts
+
+
+def _repeated(held: NDArray[Any], parts: int) -> NDArray[Any]:
+    """What replicates have, for each of their parts."""
+    return held if parts == 1 else np.repeat(held, parts, axis=0)
+
+
+def _added(found: Array, parts: int) -> Array:
+    """Sums of parts as those of replicates, in the order of the parts."""
+    if parts == 1:
+        return found
+    held = found.reshape(len(found) // parts, parts, *found.shape[1:])
+    total = held[:, 0].copy()
+    for part in range(1, parts):
+        total += held[:, part]
+    return total
 
 
 def residual(
-    data: Rows, rows: int, vector: Array, coefficients: Array, out: Array, raw: Raw | None = None
+    data: Rows, rows: int, vector: Array, coefficients: Array, out: Array
 ) -> tuple[Array, float]:
     """Write ``out = vector - sum_i coefficients_i row_i``; inner products of ``out`` with all rows.
 
@@ -157,17 +157,15 @@ def residual(
     Returns:
         ``sum row_i out``, shape (rows,), and ``sum out^2``.
     """
-    raw = Raw.none(1) if raw is None else raw
     count, _, block = data.shape
     chunk = min(block, SUM_CHUNK // data.itemsize)
     addresses(data, [vector, out])
     layout = (count, block // chunk, chunk)
     found = np.zeros(rows)
     square = blocks.residual(
-        data.reshape(count, -1, *layout[1:]), rows, int(raw.count[0]), raw.factors[0],
-        raw.inverse[0], vector.reshape(layout), coefficients, out.reshape(layout), found,
+        data.reshape(count, -1, *layout[1:]), rows, vector.reshape(layout), coefficients,
+        out.reshape(layout), found,
     )  # fmt: skip
-    raw.count[:] = 0
     return found, float(square)
 
 
@@ -192,17 +190,30 @@ def combine(
             out[:] = 0.0
     for start in range(0, len(active), 2):
         one = active[start]
-        columns = np.full(len(one.coefficients), len(outs)) if used is None else used
         two = (
             active[start + 1]
             if start + 1 < len(active)
             else Term(one.data, one.coefficients[:, :, :0])
         )
-        places = addresses(one.data, outs)
+        _combine(outs, one, two, add or start > 0, used)
+
+
+def _combine(outs: Sequence[Array], one: Term, two: Term, add: bool, used: Index | None) -> None:
+    replicates = len(one.coefficients)
+    parts, count = _parts(one.data, replicates)
+    left, right = (_repeated(term.coefficients, parts) for term in (one, two))
+    columns = np.full(len(left), len(outs)) if used is None else _repeated(used, parts)
+    places, stride = addresses(one.data, outs), 8 * count * one.data.shape[2]
+
+    def work(part: slice) -> None:
+        own = slice(part.start * count, part.stop * count)
         blocks.combine(
-            one.data, one.coefficients, two.data, two.coefficients, places, columns,
-            add or start > 0, SUM_CHUNK // two.data.itemsize,
+            one.data[own], left[part], two.data[own], right[part], places + stride * part.start,
+            columns[part], add, SUM_CHUNK // two.data.itemsize,
         )  # fmt: skip
+
+    rows = left.shape[2] + right.shape[2] + 1
+    share(len(left), len(outs) * outs[0].size * rows, work)
 
 
 def axpy(out: Array, factor: Array, vector: Array) -> None:
@@ -268,4 +279,4 @@ def addresses(data: Rows, vectors: Sequence[Array]) -> Index:
                 f"{length} samples.",
                 hint="Vectors are flat float64 arrays of the padded length of their space.",
             )
-    return np.array([vector.__array_interface__["data"][0] for vector in vectors], dtype=np.int64)
+    return np.array([vector.ctypes.data for vector in vectors], dtype=np.int64)

@@ -1,10 +1,11 @@
 """The numba side of ``kernels``: loops over blocks of samples.
 
-Rows come as ``data[blocks, capacity, chunks, chunk]``: between two chunks of arithmetic a piece of
-a row that is needed later is fetched, so that memory and arithmetic are busy at the same time.
+For one vector rows come as ``data[blocks, capacity, chunks, chunk]``: between two chunks of
+arithmetic a piece of a row that is needed later is fetched, so that memory and arithmetic are busy
+at the same time. For several vectors rows and vectors meet in tiles.
 Vectors come as addresses, so that one compiled function serves any number of them, and replicates
-one after another: each has its own blocks. All of it is in one file: numba's cache notices changes
-of the file of a function only.
+one after another: each has its own blocks. All loops are in one file: numba's cache notices changes
+of the file of a function only (after a change of ``kernels_tiles`` touch this one).
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, types
-from numba.extending import intrinsic
+from numba import carray
 from numpy.typing import NDArray
 
 from tpcalc.engine.kernels_compile import loose, pointer
+from tpcalc.engine.kernels_tiles import (
+    ACROSS,
+    DOWN,
+    LANES,
+    add_short_tile,
+    add_tile,
+    dot_tile,
+    fetch,
+)
 
 __all__ = ["combine", "dots", "residual"]
 
@@ -25,23 +33,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks
 
-AHEAD = 8192  # bytes between a row that is read and the one that is fetched meanwhile
+AHEAD = 4096  # bytes between a row that is read and the one that is fetched meanwhile
 LINE = 64  # bytes of a cache line
-PANEL = 32  # rows that stay in cache while all columns pass over them
-
-
-@intrinsic
-def _fetch(typing_context: Any, address: Any) -> Any:
-    """Ask for the cache line at an address; never faults."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [place, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [place], kind)
-        builder.call(prefetch, [builder.inttoptr(args[0], place), number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+PANEL = 16  # rows that stay in the fastest cache while all columns pass over them
 
 
 @loose
@@ -69,7 +63,7 @@ def _fetch_chunk(place: int, row: Rows, c: int) -> None:
     """Fetch chunk ``c`` of a row of the same layout as ``row``."""
     size = row.shape[1] * row.itemsize
     for offset in range(0, size, LINE):
-        _fetch(place + c * size + offset)
+        fetch(place + c * size + offset)
 
 
 @loose
@@ -97,155 +91,6 @@ def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
 
 
 @loose
-def _scale_row(row: Rows, factor: float, x: Array) -> None:
-    """Write a multiple of ``x``."""
-    for c in range(row.shape[0]):
-        p, y = row[c], x[c]
-        for t in range(p.size):
-            p[t] = factor * y[t]
-
-
-@loose
-def _add_four_rows(
-    out: Array, table: Array, i: int, j: int, panel: Rows, index: Index, ahead: Index, fetched: int
-) -> None:
-    """Four rows of coefficients, four outputs: every number that is loaded is used four times."""
-    row_a, row_b = panel[index[i]], panel[index[i + 1]]
-    row_c, row_d = panel[index[i + 2]], panel[index[i + 3]]
-    a0, a1, a2, a3 = table[i, j], table[i, j + 1], table[i, j + 2], table[i, j + 3]
-    b0, b1, b2, b3 = table[i + 1, j], table[i + 1, j + 1], table[i + 1, j + 2], table[i + 1, j + 3]
-    c0, c1, c2, c3 = table[i + 2, j], table[i + 2, j + 1], table[i + 2, j + 2], table[i + 2, j + 3]
-    d0, d1, d2, d3 = table[i + 3, j], table[i + 3, j + 1], table[i + 3, j + 2], table[i + 3, j + 3]
-    for k in range(row_a.shape[0]):
-        for m in range(fetched):
-            _fetch_chunk(ahead[m], row_a, k)
-        a, b, c, d = row_a[k], row_b[k], row_c[k], row_d[k]
-        out0, out1, out2, out3 = out[j, k], out[j + 1, k], out[j + 2, k], out[j + 3, k]
-        for t in range(a.size):
-            p, q, r, s = a[t], b[t], c[t], d[t]
-            out0[t] += (a0 * p + b0 * q) + (c0 * r + d0 * s)
-            out1[t] += (a1 * p + b1 * q) + (c1 * r + d1 * s)
-            out2[t] += (a2 * p + b2 * q) + (c2 * r + d2 * s)
-            out3[t] += (a3 * p + b3 * q) + (c3 * r + d3 * s)
-
-
-@loose
-def _dot_four_rows(
-    panel: Rows, i: int, last: int, x: Array, j: int, out: Array, ahead: Index, fetched: int
-) -> None:
-    """Inner products of four rows with four columns, added to four rows of ``out``.
-
-    Where there are no four rows left the last one serves, for rows of ``out`` that nobody reads.
-    """
-    row_a, row_b = panel[i], panel[min(i + 1, last)]
-    row_c, row_d = panel[min(i + 2, last)], panel[min(i + 3, last)]
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-    c0 = c1 = c2 = c3 = d0 = d1 = d2 = d3 = 0.0
-    for k in range(row_a.shape[0]):
-        for m in range(fetched):
-            _fetch_chunk(ahead[m], row_a, k)
-        a, b, c, d = row_a[k], row_b[k], row_c[k], row_d[k]
-        x0, x1, x2, x3 = x[j, k], x[j + 1, k], x[j + 2, k], x[j + 3, k]
-        for t in range(a.size):
-            p, q, r, s = a[t], b[t], c[t], d[t]
-            y = x0[t]
-            a0, b0, c0, d0 = a0 + p * y, b0 + q * y, c0 + r * y, d0 + s * y
-            y = x1[t]
-            a1, b1, c1, d1 = a1 + p * y, b1 + q * y, c1 + r * y, d1 + s * y
-            y = x2[t]
-            a2, b2, c2, d2 = a2 + p * y, b2 + q * y, c2 + r * y, d2 + s * y
-            y = x3[t]
-            a3, b3, c3, d3 = a3 + p * y, b3 + q * y, c3 + r * y, d3 + s * y
-    sums = ((a0, b0, c0, d0), (a1, b1, c1, d1), (a2, b2, c2, d2), (a3, b3, c3, d3))
-    for column in range(4):
-        for row in range(4):
-            out[i + row, j + column] += sums[column][row]
-
-
-@loose
-def _combine_block(
-    data: Rows, start: int, block: int, index: Index, table: Array, out: Array
-) -> None:
-    """Add to ``out[columns, samples]`` the rows ``index`` times ``table[rows, columns]``.
-
-    Panel by panel, so that rows are in cache for every column. The next panel is fetched by the
-    first columns: all of it by the first four, or one half by them and one half by the next four.
-    """
-    count = index.size
-    panel = data[block]
-    ahead = np.zeros(4, np.int64)
-    each = 4 if out.shape[0] == 4 else 2
-    for low in range(0, count, PANEL):
-        high = min(low + PANEL, count)
-        position = high
-        for j in range(0, out.shape[0], 4):
-            fetched = each if j < 8 else 0
-            for i in range(low, high, 4):
-                for m in range(fetched):
-                    ahead[m] = _place(data, start, block, index, position + m)
-                position += fetched
-                _add_four_rows(out, table, i, j, panel, index, ahead, fetched)
-
-
-@loose
-def _dots_block(data: Rows, start: int, block: int, index: Index, x: Array, found: Array) -> None:
-    """Add to ``found[rows, columns]`` the inner products of rows and columns of one block."""
-    last = index.size - 1
-    panel = data[block]
-    ahead = np.zeros(4, np.int64)
-    each = 4 if x.shape[0] == 4 else 2
-    for low in range(0, last + 1, PANEL):
-        high = min(low + PANEL, last + 1)
-        position = high
-        for j in range(0, x.shape[0], 4):
-            fetched = each if j < 8 else 0
-            for i in range(low, high, 4):
-                for m in range(fetched):
-                    ahead[m] = _place(data, start, block, index, position + m)
-                position += fetched
-                _dot_four_rows(panel, i, last, x, j, found, ahead, fetched)
-
-
-@loose
-def _finalise_block(
-    data: Rows, block: int, rows: int, first: int, table: Array, factors: Array, inverse: Array
-) -> None:
-    """Finalise the raw rows ``first..rows`` of one block."""
-    panel, start = data[block], data.ctypes.data
-    every = _every(first, table.shape[0])
-    work = np.zeros((table.shape[1], data.shape[2], data.shape[3]))
-    _combine_block(data, start, block, every, table, work)
-    for m in range(rows - first):
-        row, mine = panel[first + m], work[m]
-        for c in range(row.shape[0]):
-            p, y = row[c], mine[c]
-            for t in range(p.size):
-                y[t] = p[t] - y[t]
-        for i in range(first, first + m):
-            _add_row(mine, -factors[m, i], panel[i], 0)
-        _scale_row(row, inverse[m], mine)
-
-
-@loose
-def _every(count: int, padded: int) -> Index:
-    """0..count-1, padded with zeros to the height of a table of factors (none: empty)."""
-    index = np.zeros(padded, np.int64)
-    for i in range(min(count, padded)):
-        index[i] = i
-    return index
-
-
-@loose
-def _table(factors: Array, columns: int, rows: int) -> Array:
-    """Factors (columns, rows) as a (rows, columns) table, both padded to fours."""
-    table = np.zeros(((rows + 3) // 4 * 4, (columns + 3) // 4 * 4))
-    for i in range(columns):
-        for j in range(rows):
-            table[j, i] = factors[i, j]
-    return table
-
-
-@loose
 def _used(coefficients: Array) -> Index:
     """The rows with a coefficient, of any column, that is not zero."""
     index, found = np.empty(coefficients.shape[1], np.int64), 0
@@ -259,150 +104,121 @@ def _used(coefficients: Array) -> Index:
 
 
 @loose
-def _padded(index: Index, coefficients: Array) -> tuple[Index, Array]:
-    """Rows padded to a multiple of four (by the first one, with coefficient 0), and their table."""
-    columns = coefficients.shape[0]
-    table = np.zeros(((index.size + 3) // 4 * 4, (columns + 3) // 4 * 4))
-    full = np.zeros(table.shape[0], np.int64)
-    for i in range(full.size):
-        full[i] = index[i] if i < index.size else index[0]
-    for i in range(index.size):
-        for j in range(columns):
-            table[i, j] = coefficients[j, index[i]]
-    return full, table
-
-
-@loose
-def _dot_and_subtract(
-    a: Rows, b: Rows, f: float, g: float, x: Array, out: Array, ahead_a: int, ahead_b: int
-) -> tuple[float, float]:
-    """Inner products of two rows with ``x``, and ``out -= f a + g b``, in one go."""
-    found_a = found_b = 0.0
-    for c in range(a.shape[0]):
-        _fetch_chunk(ahead_a, a, c)
-        _fetch_chunk(ahead_b, a, c)
-        p, q, y, z = a[c], b[c], x[c], out[c]
-        for t in range(p.size):
-            found_a += p[t] * y[t]
-            found_b += q[t] * y[t]
-            z[t] -= f * p[t] + g * q[t]
-    return found_a, found_b
-
-
-@loose
-def _dots_one(
-    data: Rows, rows: int, first: int, factors: Array, inverse: float, vector: Array, out: Array,
-    gram: bool,
-) -> float:  # fmt: skip
-    """Inner products of all rows with one vector; finalises the last row if it is raw."""
-    count, _, chunks, chunk = data.shape
-    start = data.ctypes.data
-    order, gap = _every(rows, rows), _rows_ahead(data)
-    work = np.empty((chunks, chunk))
+def _dots_one(data: Rows, rows: int, vector: Array, out: Array, gram: bool) -> float:
+    """Inner products of all rows with one vector."""
+    start, order, gap = data.ctypes.data, np.arange(rows), _rows_ahead(data)
     square = 0.0
-    for block in range(count):
+    for block in range(data.shape[0]):
         x, panel = vector[block, 0], data[block]
         if gram:
             square += _dot_row(x, x, 0)
-        if first == rows:
-            for i in range(rows):
-                out[i, 0] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
-            continue
-        newest = panel[first]
-        _scale_row(work, 1.0, newest)
-        for i in range(0, first - 1, 2):
-            a, b = _dot_and_subtract(
-                panel[i],
-                panel[i + 1],
-                factors[i],
-                factors[i + 1],
-                x,
-                work,
-                _place(data, start, block, order, i + gap),
-                _place(data, start, block, order, i + gap + 1),
-            )
-            out[i, 0] += a
-            out[i + 1, 0] += b
-        if first % 2:
-            out[first - 1, 0] += _dot_row(panel[first - 1], x, 0)
-            _add_row(work, -factors[first - 1], panel[first - 1], 0)
-        _scale_row(newest, inverse, work)
-        out[first, 0] += _dot_row(newest, x, 0)
+        for i in range(rows):
+            out[i, 0] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
     return square
 
 
 @loose
 def _dots_many(
-    data: Rows, rows: int, first: int, factors: Array, inverse: Array, addresses: Index,
-    rows_of: int, out: Array, square: Array, gram: bool,
-) -> None:  # fmt: skip
-    """Inner products of all rows with several vectors; finalises raw rows first."""
-    count, _, chunks, chunk = data.shape
-    columns, raw = addresses.size, rows - first
-    start = data.ctypes.data
-    table = _table(factors, raw, first)
-    order = _every(rows, rows)
-    x = np.zeros(((columns + 3) // 4 * 4, chunks, chunk))
-    found = np.zeros((rows + 4, x.shape[0]))
-    for block in range(count):
-        if raw:
-            _finalise_block(data, block, rows, first, table, factors, inverse)
-        for j in range(columns):
-            x[j] = carray(pointer(addresses[j]), (count, rows_of, chunks, chunk))[block, 0]
+    data: Rows, rows: int, addresses: Index, rows_of: int, out: Array, square: Array, gram: bool
+) -> None:
+    """Inner products of all rows with several vectors."""
+    count, capacity, block = data.shape
+    columns, size = addresses.size, block * data.itemsize
+    padded, lines = (columns + ACROSS - 1) // ACROSS * ACROSS, 3 * block // LANES * LINE
+    places, panel = np.empty(padded + DOWN, np.int64), np.empty(rows + DOWN, np.int64)
+    found, among = np.zeros((rows + DOWN, padded)), np.zeros((columns + DOWN, padded))
+    p, x, pitch = panel.ctypes.data, places.ctypes.data, 8 * padded
+    for k in range(count):
+        start = data.ctypes.data + k * capacity * size
+        for j in range(places.size):  # what is beyond is computed, and left
+            places[j] = addresses[min(j, columns - 1)] + 8 * block * rows_of * k
+        for i in range(panel.size):
+            panel[i] = start + max(0, min(i, rows - 1)) * size
         if gram:
-            for i in range(columns):
-                for j in range(i + 1):
-                    square[i, j] += _dot_row(x[i], x[j], 0)
-        _dots_block(data, start, block, order, x, found)
+            for i in range(0, columns, DOWN):
+                for j in range(0, padded, ACROSS):
+                    place = among.ctypes.data + i * pitch + 8 * j
+                    dot_tile(among, x + 8 * i, x + 8 * j, block // LANES, place, pitch, start)
+        for i in range(0, rows, DOWN):
+            ahead = start + (i + DOWN if i + DOWN < rows else capacity) * size
+            for j in range(0, padded, ACROSS):
+                place = found.ctypes.data + i * pitch + 8 * j
+                dot_tile(data, p + 8 * i, x + 8 * j, block // LANES, place, pitch, ahead)
+                ahead = ahead + lines if j == 0 else start
     out[:rows, :columns] = found[:rows, :columns]
-    for i in range(columns):
-        for j in range(i):
-            square[j, i] = square[i, j]
+    square[:columns, :columns] = among[:columns, :columns]
 
 
 @loose
 def dots(
-    data: Rows, rows: Index, raw: Index, factors: Array, inverse: Array, addresses: Index,
-    rows_of: int, used: Index, out: Array, square: Array, gram: bool, chunks: tuple[int, int, int],
+    data: Rows, rows: Index, addresses: Index, rows_of: int, used: Index, out: Array,
+    square: Array, gram: bool, samples: int,
 ) -> None:  # fmt: skip
-    """Inner products of the rows of each replicate with its vectors; finalises raw rows.
+    """Inner products of the rows of each replicate with its vectors.
 
     ``addresses``: of the first samples of each vector, (replicate, column); a vector is a row of a
     store of ``rows_of`` rows (1: the samples follow one another).
-    ``used``: how many of the vectors a replicate has; with none of several it is left alone.
-    ``chunks``: samples worked on at once with one column, with one column and a raw row, with more.
+    ``used``: how many of the vectors a replicate has; with none it is left alone.
+    ``samples``: how many are worked on at once where there is one vector.
     """
     count, capacity, block = data.shape[0] // rows.size, data.shape[1], data.shape[2]
     for r in range(rows.size):
-        if used[r] == 0 and addresses.size > 0:
-            continue
         part, own = data[r * count : (r + 1) * count], addresses[r, : used[r]]
-        last, first = rows[r], rows[r] - raw[r]
-        if used[r] == 1 and raw[r] <= 1:
-            chunk = min(block, chunks[1] if raw[r] else chunks[0])
+        if used[r] == 1:
+            chunk = min(block, samples)
             shape = (count, capacity, block // chunk, chunk)
             vector = carray(pointer(own[0]), (count, rows_of, block // chunk, chunk))
-            square[r, 0, 0] = _dots_one(
-                part.reshape(shape), last, first, factors[r, 0], inverse[r, 0], vector, out[r], gram
-            )
-        else:
-            chunk = min(block, chunks[2])
-            shape = (count, capacity, block // chunk, chunk)
-            _dots_many(
-                part.reshape(shape), last, first, factors[r], inverse[r], own, rows_of,
-                out[r], square[r], gram,
-            )  # fmt: skip
-        raw[r] = 0
+            square[r, 0, 0] = _dots_one(part.reshape(shape), rows[r], vector, out[r], gram)
+        elif used[r]:
+            _dots_many(part, rows[r], own, rows_of, out[r], square[r], gram)
 
 
 @loose
-def _combine_row(
-    data: Rows, start: int, block: int, index: Index, coefficients: Array, out: Array
-) -> None:
-    panel, gap = data[block], _rows_ahead(data)
+def _combine_row(data: Rows, block: int, index: Index, coefficients: Array, out: Array) -> None:
+    panel, start, gap = data[block], data.ctypes.data, _rows_ahead(data)
     for i in range(index.size):
         ahead = _place(data, start, block, index, i + gap)
         _add_row(out, coefficients[index[i]], panel[index[i]], ahead)
+
+
+@loose
+def _combine_block(
+    data: Rows, block: int, index: Index, table: Array, places: Index, ahead: int
+) -> None:
+    """Add the rows ``index`` of a block times ``table[row, column]`` to the vectors at ``places``.
+
+    Panel by panel, so that rows are in cache for every column; meanwhile the next panel is fetched,
+    after the last one what lies at ``ahead``.
+    """
+    rows, size = index.size, data.shape[2] * data.itemsize
+    panel, pitch = np.empty(rows, np.int64), 8 * table.shape[1]
+    for i in range(rows):
+        panel[i] = data.ctypes.data + (block * data.shape[1] + index[i]) * size
+    tall = 4 * LANES if data.shape[2] >= 4 * LANES else 2 * LANES
+    for low in range(0, rows, PANEL):
+        high = min(low + PANEL, rows)
+        fetched = panel[high] if high < rows else ahead
+        end = fetched + PANEL * size
+        p, factors = panel.ctypes.data + 8 * low, table.ctypes.data + low * pitch
+        for t in range(0, data.shape[2], tall):
+            for j in range(0, table.shape[1], ACROSS):
+                own, out = factors + 8 * j, places.ctypes.data + 8 * j
+                if tall == 4 * LANES:
+                    add_tile(data, p, high - low, t, own, pitch, out, fetched)
+                else:
+                    add_short_tile(data, p, high - low, t, own, pitch, out, fetched)
+                fetched = fetched + 2 * LINE * (high - low) if fetched < end else panel[low]
+
+
+@loose
+def _by_rows(coefficients: Array, index: Index) -> Array:
+    """Coefficients (column, row) of some rows as (row, column), padded to whole tiles."""
+    columns = coefficients.shape[0]
+    table = np.zeros((index.size, (columns + ACROSS - 1) // ACROSS * ACROSS))
+    for i in range(index.size):
+        for j in range(columns):
+            table[i, j] = coefficients[j, index[i]]
+    return table
 
 
 @loose
@@ -418,53 +234,48 @@ def combine(
     count, block = one.shape[0] // replicates, one.shape[2]
     chunk = min(block, samples)
     chunks, stride = block // chunk, 8 * count * block
-    panel = np.empty(((addresses.size + 3) // 4 * 4, chunks, chunk))
+    spare = np.zeros(block)  # for the columns of a tile that are not there
+    places = np.full((addresses.size + ACROSS - 1) // ACROSS * ACROSS, spare.ctypes.data)
     for r in range(replicates):
         columns = used[r]
-        work = panel[: (columns + 3) // 4 * 4]
-        rows = one[r * count : (r + 1) * count].reshape((count, one.shape[1], chunks, chunk))
-        others = two[r * count : (r + 1) * count].reshape((count, two.shape[1], chunks, chunk))
+        rows, others = one[r * count : (r + 1) * count], two[r * count : (r + 1) * count]
         index, more = _used(left[r, :columns]), _used(right[r, :columns])
-        first, second = rows.ctypes.data, others.ctypes.data
         if columns == 1:
             vector = carray(pointer(addresses[0] + r * stride), (count, chunks, chunk))
+            first = rows.reshape((count, one.shape[1], chunks, chunk))
+            second = others.reshape((count, two.shape[1], chunks, chunk))
             for k in range(count):
                 if not add:
                     vector[k] = 0.0
-                _combine_row(rows, first, k, index, left[r, 0], vector[k])
-                _combine_row(others, second, k, more, right[r, 0], vector[k])
+                _combine_row(first, k, index, left[r, 0], vector[k])
+                _combine_row(second, k, more, right[r, 0], vector[k])
             continue
-        index, table = _padded(index, left[r, :columns])
-        more, extra = _padded(more, right[r, :columns])
+        table, extra = _by_rows(left[r, :columns], index), _by_rows(right[r, :columns], more)
         for k in range(count):
-            work[:] = 0.0
-            _combine_block(rows, first, k, index, table, work)
-            _combine_block(others, second, k, more, extra, work)
             for j in range(columns):
-                place = addresses[j] + r * stride
-                out = carray(pointer(place), (count, chunks, chunk))[k]
-                if add:
-                    out += work[j]
-                else:
-                    out[:] = work[j]
+                places[j] = addresses[j] + r * stride + 8 * block * k
+                if not add:
+                    carray(pointer(places[j]), (block,))[:] = 0.0
+            after = min(k + 1, count - 1)
+            ahead = rows[after].ctypes.data
+            _combine_block(
+                rows, k, index, table, places, others[k].ctypes.data if more.size else ahead
+            )
+            _combine_block(others, k, more, extra, places, ahead)
+        places[:] = spare.ctypes.data
 
 
 @loose
 def residual(
-    data: Rows, rows: int, raw: int, factors: Array, inverse: Array, given: Array,
-    coefficients: Array, result: Array, out: Array,
-) -> float:  # fmt: skip
+    data: Rows, rows: int, given: Array, coefficients: Array, result: Array, out: Array
+) -> float:
     """Write result = given - combination of rows, and its inner products with the rows."""
     count, _, chunks, chunk = data.shape
-    start, first = data.ctypes.data, rows - raw
-    table = _table(factors, raw, first)
-    order, gap = _every(rows, rows), _rows_ahead(data)
+    start, order, gap = data.ctypes.data, np.arange(rows), _rows_ahead(data)
     v = np.empty((chunks, chunk))
     square = 0.0
     for block in range(count):
         panel = data[block]
-        if raw:
-            _finalise_block(data, block, rows, first, table, factors, inverse)
         v[:] = given[block]
         for i in range(rows):
             _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + gap))

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.kernels_compile import loose, pointer
 
-__all__ = ["FULL", "append", "grow", "inner_rows", "on_raw_rows", "reveal", "sum_rows"]
+__all__ = [
+    "FULL",
+    "append",
+    "grow",
+    "inner_rows",
+    "on_directions",
+    "on_rows",
+    "reveal",
+    "sum_rows",
+]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -34,28 +43,15 @@ def _inner(left: Array, right: Array, count: int) -> float:
 
 
 @loose
-def _enlarged(factors: Array, blown: Array, first: int, count: int) -> float:
-    """How much a raw row, not divided by its length yet, enlarges rounding errors."""
-    found = 1.0 + math.sqrt(_inner(factors, factors, first))
-    for i in range(first, count):
-        found += abs(factors[i]) * blown[i - first]
-    return found
-
-
-@loose
 def grow(
     gram: Array,
     coords: Array,
     rows: Index,
-    capacity: int,
     triangle: Array,
+    made: Array,
     growth: Array,
     least: Array,
     limits: tuple[float, float, float],
-    raw: Index,
-    factors: Array,
-    inverse: Array,
-    blown: Array,
     new: Index,
     columns: Index,
     scale: Array,
@@ -67,6 +63,7 @@ def grow(
     ``stopped`` becomes the column whose residual has to be formed first, or that all are done.
     """
     tolerance, rounding, deviation = limits
+    capacity = triangle.shape[1]
     column = np.empty(capacity + 1)
     for r in range(rows.size):
         if stopped[r] == FULL:
@@ -85,8 +82,9 @@ def grow(
                 stop = j
                 break
             norm, root = math.sqrt(square), math.sqrt(left)
-            for i in range(count):  # the next column of the inverse triangle
-                column[i] = -_inner(triangle[r, i], mine, count) / (norm * root)
+            column[: count + 1] = 0.0
+            for i in range(count):
+                _add(column, -mine[i] / (norm * root), triangle[r, i], i + 1)
             column[count] = 1.0 / root
             size = _inner(column, column, count + 1)
             if not 4 * rounding * math.sqrt(count + 1.0) * size <= deviation:
@@ -95,43 +93,53 @@ def grow(
             if count == capacity:
                 stop = FULL
                 break
-            for i in range(count + 1):
-                triangle[r, i, count] = column[i]
-                triangle[r, count, i] = 0.0
-            triangle[r, count, count] = column[count]
+            triangle[r, count, : count + 1] = column[: count + 1]
             growth[r] = max(growth[r], size)
             least[r] = min(least[r], root)
             length = root * norm
-            m, first = raw[r], count - raw[r]
-            for i in range(factors.shape[2]):
-                factors[r, m, i] = mine[i] / norm if i < count else 0.0
-            inverse[r, m] = norm / length
-            blown[r, m] = _enlarged(factors[r, m], blown[r], first, count) * inverse[r, m]
+            for i in range(count):
+                made[r, count, i] = mine[i] / norm
+            made[r, count, count] = root
             columns[r, new[r]], scale[r, new[r]] = j, 1.0 / norm
             mine[count] = length
             for i in range(j + 1, coords.shape[1]):
                 on = gram[r, i, j] - _inner(coords[r, i], mine, count)
                 coords[r, i, count] = on / length
             rows[r] += 1
-            raw[r] += 1
             new[r] += 1
             j += 1
         stopped[r] = stop
 
 
 @loose
-def on_raw_rows(
-    coefficients: Array, rows: Index, raw: Index, factors: Array, inverse: Array
-) -> None:
-    """Turn coefficients (replicate, column, row) on directions into those on rows in memory."""
+def _add(out: Array, factor: float, row: Array, count: int) -> None:
+    for i in range(count):
+        out[i] += factor * row[i]
+
+
+@loose
+def on_rows(coefficients: Array, rows: Index, triangle: Array) -> None:
+    """Turn coefficients (replicate, column, direction) into those on the rows in memory."""
+    columns, width = coefficients.shape[1:]
     for r in range(rows.size):
-        first = rows[r] - raw[r]
-        for j in range(coefficients.shape[1]):
-            mine = coefficients[r, j]
-            for m in range(min(rows[r], mine.size) - first - 1, -1, -1):
-                mine[first + m] *= inverse[r, m]
-                for i in range(first + m):
-                    mine[i] -= mine[first + m] * factors[r, m, i]
+        for m in range(min(rows[r], width)):
+            mine = triangle[r, m]
+            for j in range(columns):
+                factor = coefficients[r, j, m]
+                coefficients[r, j, m] = 0.0
+                if factor != 0.0:
+                    _add(coefficients[r, j], factor, mine, m + 1)
+
+
+@loose
+def on_directions(sums: Array, rows: Index, triangle: Array) -> None:
+    """Turn sums (replicate, column, row in memory) into those over directions."""
+    columns, width = sums.shape[1:]
+    for r in range(rows.size):
+        for m in range(min(rows[r], width) - 1, -1, -1):
+            mine = triangle[r, m]
+            for j in range(columns):
+                sums[r, j, m] = _inner(mine, sums[r, j], m + 1)
 
 
 @loose
@@ -142,10 +150,7 @@ def reveal(
     before: Index,
     new: Index,
     others: Index,
-    rows: Index,
-    raw: Index,
-    factors: Array,
-    inverse: Array,
+    made: Array,
     target: Array,
     size: int,
 ) -> None:
@@ -159,15 +164,11 @@ def reveal(
     for r in range(before.size):
         for m in range(new[r]):
             row = before[r] + m
-            place = row - (rows[r] - raw[r])
             for p in range(others[r]):
                 found = overlaps[r, p, m]
-                if place >= 0:
-                    for i in range(row):
-                        found -= factors[r, place, i] * (
-                            known[r, p, i] if transpose else known[r, i, p]
-                        )
-                    found *= inverse[r, place]
+                for i in range(row):
+                    found -= made[r, row, i] * (known[r, p, i] if transpose else known[r, i, p])
+                found /= made[r, row, row]
                 if transpose:
                     known[r, p, row] = found
                 else:

@@ -7,7 +7,7 @@ from tpcalc.engine.instructions import Multiply, Noise
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 
-__all__ = ["array_bytes", "memory_needed"]
+__all__ = ["array_bytes", "largest_batches", "memory_needed"]
 
 OVERHEAD = 1.1
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
@@ -44,7 +44,7 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
     ratio = {space.name: space.ratio for space in script.spaces}
     entry = 4 if setting.storage == "float32" else 8
     total = 0
-    batch = _largest_batches(schedule)
+    batch = largest_batches(schedule)
     for matrix in script.matrices:
         rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
         for transpose in (False, True):
@@ -58,7 +58,7 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
     return total
 
 
-def _largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
+def largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
     """The largest batch of each (matrix, transpose) side."""
     out: dict[tuple[str, bool], int] = {}
     for step in schedule.script.instructions:

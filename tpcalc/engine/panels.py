@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from tpcalc.engine.instructions import Gram, Panel
 from tpcalc.engine.vectors import Array, Buffer, Key, Number, Table, Vector
 
-__all__ = ["combined", "grams"]
+__all__ = ["combined", "grams", "inner_products"]
+
+ONE = 1.0  # the factor of what is no multiple
 
 
 def combined(
@@ -30,6 +33,7 @@ def combined(
     """
     count, replicates = len(step.out), scalars.shape[1]
     forms: dict[Key, Array] = {}
+    inside: dict[Key, Array] = {}
     others: list[list[tuple[Buffer, Number]]] = [[] for _ in step.out]
 
     def on(key: Key) -> Array:
@@ -41,31 +45,75 @@ def combined(
         factors = np.broadcast_to(term.numbers, (replicates, *term.numbers.shape))
         if term.scalars is not None:
             factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
-        if term.each:
-            factors = np.einsum("ri,ij->rij", factors, np.eye(count))
-        bases: dict[Key, tuple[list[int], list[Array]]] = {}
+        held: dict[Key, _Held] = {}
         for place, register in enumerate(term.vectors):
-            (vector, number), own = _root(vectors[register]), factors[:, place]
-            own = own * (number if isinstance(number, float) else number[:, None])
+            vector, number = _root(vectors[register])
             if vector.rows:
-                key = next(iter(vector.rows))
-                rows = bases.setdefault(key, ([], []))
-                rows[0].append(vector.rows[key])
-                rows[1].append(own)
-            elif vector.row is not None:
+                key, row = next(iter(vector.rows.items()))
+                if key not in held:
+                    held[key] = _Held([])
+                held[key].entries.append((place, row, number))
+                continue
+            own = np.zeros((replicates, count))
+            used: Sequence[int] = [place] if term.each else range(count)
+            own[:, used] = factors[:, place, None] if term.each else factors[:, place]
+            own *= number if isinstance(number, float) else number[:, None]
+            if vector.row is not None:
                 key, row = vector.row
                 on(key)[:, :, row] += own
             else:
-                used = [place] if term.each else range(count)
                 _add(vector, own, used, on, others)
-        for key, (held, parts) in bases.items():
-            table = tables[key]
-            inside = np.take(table.data, held, axis=1)[:, :, : table.count]
-            on(key)[:, :, : table.count] += np.matmul(np.stack(parts, axis=2), inside)
+        for key, found in held.items():
+            if key not in inside:
+                inside[key] = np.zeros((replicates, count, capacity[key]))
+            found.scatter(factors, term.each, inside[key])
+    for key, own in inside.items():  # one product for all that is inside a basis
+        table, rows = tables[key].data, tables[key].count
+        on(key)[:, :, :rows] += np.matmul(own[:, :, :rows], table[:, :rows, :rows])
     return [
         Vector(form={key: own[:, j] for key, own in forms.items()}, others=others[j])
         for j in range(count)
     ]
+
+
+class _Held:
+    """Vectors that are rows of the table of a basis, times numbers."""
+
+    def __init__(self, entries: list[tuple[int, int, Number]]) -> None:
+        self.entries = entries  # place in a list, row, number
+
+    @property
+    def places(self) -> list[int]:
+        """Where they are in a list."""
+        return [place for place, _, _ in self.entries]
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """The rows."""
+        return [row for _, row, _ in self.entries]
+
+    def scale(self, values: Array) -> Array:
+        """Values (replicates, vectors, anything) times the numbers."""
+        full = np.ones((len(self.entries), len(values)))
+        others = [(i, x) for i, (_, _, x) in enumerate(self.entries) if x is not ONE]
+        if not others:
+            return values
+        for i, number in others:
+            full[i] = number
+        return values * full.T[:, :, None]
+
+    def scatter(self, factors: Array, each: bool, out: Array) -> None:
+        """Add factors of these vectors to ``out[replicate, output, row]``."""
+        if each:
+            values = self.scale(factors[:, self.places, None])[:, :, 0]
+            out[:, self.places, self.rows] += values
+            return
+        values = self.scale(factors[:, self.places]).transpose(0, 2, 1)
+        if len(set(self.rows)) == len(self.rows):
+            out[:, :, self.rows] += values
+        else:
+            for row, own in zip(self.rows, np.moveaxis(values, 2, 0), strict=True):
+                out[:, :, row] += own
 
 
 def _add(
@@ -98,20 +146,40 @@ def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]
         tables: Coordinates of what matrices were applied to.
     """
     lefts, rights = ([vectors[one] for one in own] for own in (step.lefts, step.rights))
-    key = next(
-        key
-        for vector, _ in _sources(lefts[0])
-        for key in vector.rows
-        if all(_within(other, key) for other in (*lefts, *rights))
-    )
-    left, right = (_inside(own, key, tables[key]) for own in (lefts, rights))
-    found = np.matmul(left, right.transpose(0, 2, 1))
-    return np.ascontiguousarray(found.reshape(len(found), -1).T)
+    for vector, _ in _sources(lefts[0]):
+        for key in vector.rows:
+            left, right = _inside(lefts, key), _inside(rights, key)
+            if left is not None and right is not None:
+                found = _products(left, right, tables[key])
+                return found.reshape(-1, found.shape[2])
+    raise AssertionError(step)  # scheduled as inner products of single vectors
+
+
+def _products(left: _Held, right: _Held, table: Table) -> Array:
+    if len(left.rows) > len(right.rows):
+        return _products(right, left, table).transpose(1, 0, 2)
+    data = table.data[:, : table.count, : table.count]
+    mine = left.scale(np.take(data, left.rows, axis=1))
+    found = np.matmul(mine, data.transpose(0, 2, 1))  # with all rows: none of the many is moved
+    return right.scale(found[:, :, right.rows].transpose(0, 2, 1)).transpose(2, 1, 0)
+
+
+def inner_products(
+    vector: Vector, others: Sequence[Vector], tables: Mapping[Key, Table]
+) -> Array | None:
+    """Inner products of a vector with several, (others, replicates), if one basis has them all."""
+    for one, factor in _sources(vector):
+        for key, row in one.rows.items():
+            held = _inside(others, key)
+            if held is not None:
+                found = held.scale(tables[key].inner(row, held.rows).T[:, :, None])[:, :, 0].T
+                return found if isinstance(factor, float) and factor == 1.0 else found * factor
+    return None
 
 
 def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
     """A vector, and what it is a multiple of, with the factors."""
-    factor: Number = 1.0
+    factor: Number = ONE
     yield vector, factor
     while vector.source is not None:
         vector, number = vector.source
@@ -121,23 +189,31 @@ def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
 
 def _within(vector: Vector, key: Key) -> tuple[int, Number] | None:
     """The row of a vector, or of what it is a multiple of, in a basis, with the factor."""
-    held = ((one.rows[key], number) for one, number in _sources(vector) if key in one.rows)
-    return next(held, None)
+    factor: Number = ONE
+    while key not in vector.rows:
+        if vector.source is None:
+            return None
+        vector, number = vector.source
+        factor = number if factor is ONE else factor * number
+    return vector.rows[key], factor
 
 
 def _root(vector: Vector) -> tuple[Vector, Number]:
     """What a vector that was not formed is a multiple of, with the factor."""
-    factor: Number = 1.0
+    factor: Number = ONE
     while not vector.rows and vector.multiple is not None:
         vector, number = vector.multiple
-        factor = factor * number
+        factor = number if factor is ONE else factor * number
     return vector, factor
 
 
-def _inside(own: Sequence[Vector], key: Key, table: Table) -> Array:
-    """The coordinates of vectors in a basis, (replicates, vectors, directions)."""
-    pairs = [pair for vector in own if (pair := _within(vector, key)) is not None]
-    found = np.take(table.data, [row for row, _ in pairs], axis=1)[:, :, : table.count]
-    for place, (_, factor) in enumerate(pairs):
-        found[:, place] *= factor if isinstance(factor, float) else factor[:, None]
-    return found
+def _inside(own: Sequence[Vector], key: Key) -> _Held | None:
+    """Vectors, or what they are multiples of, as rows in a basis, if it has them all."""
+    entries: list[tuple[int, int, Number]] = []
+    for place, vector in enumerate(own):
+        row = vector.rows.get(key)
+        pair = _within(vector, key) if row is None else (row, ONE)
+        if pair is None:
+            return None
+        entries.append((place, *pair))
+    return _Held(entries)

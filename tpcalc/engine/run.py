@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from threadpoolctl import ThreadpoolController
 
+from tpcalc.engine.crew import at_work
 from tpcalc.engine.execute import Outcome, Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
@@ -23,9 +24,7 @@ __all__ = ["Progress", "Runner"]
 
 Progress = Callable[[float, str], None]
 FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
-BUNDLE = 2**26  # bytes of the replicates that are run side by side
-WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting, ...
-WORTH_TWO = 2**21  # ... but for so many numbers in the directions of one side
+BUNDLE = 2**28  # bytes of the replicates that are run side by side
 
 
 class Interrupted(Exception):
@@ -39,9 +38,8 @@ class Runner:
     Args:
         script: What to run.
         setting: How.
-        threads: Bundles of replicates run at once; the answer depends neither on it nor on the
-            size of bundles. None: one for each core where samples are many and memory allows, else
-            one.
+        threads: How many share the passes over samples; the answer depends neither on it nor on
+            the size of bundles. None: one for each core.
         memory_limit: Bytes to stay within; None: what is available.
     """
 
@@ -94,15 +92,8 @@ class Runner:
                 f"{one} needs {memory_text(needed)} and {memory_text(limit)} are available.",
                 hint=hint + rest,
             )
-        wanted = self.threads
-        if wanted is None:
-            most = setting.width * max(schedule.directions.values(), default=0)
-            worth = setting.width >= WORTH_A_THREAD or most >= WORTH_TWO
-            wanted = available_cores() if worth else 1
-        threads = max(1, min(wanted, jobs, limit // max(needed, 1)))
-        most = max(1, min(BUNDLE, limit // threads) // max(needed, 1))
-        rounds = -(-jobs // (threads * min(most, -(-jobs // threads))))
-        return threads, max(1, -(-jobs // (threads * rounds)))
+        most = max(1, min(BUNDLE, limit) // max(needed, 1))
+        return self.threads or available_cores(), -(-jobs // -(-jobs // most))
 
     def _run(
         self,
@@ -145,18 +136,21 @@ class Runner:
         bundles = [seeds[start : start + size] for start in range(0, len(seeds), size)]
         total = len(bundles) * max(len(schedule.script.instructions), 1)
         text = f"{len(seeds)} replicates of {setting.width}"
-        if threads == 1 and progress is None:
-            return [outcome for bundle in bundles for outcome in job(bundle)]
-        with ThreadPoolExecutor(threads) as pool:
-            futures = [pool.submit(job, bundle) for bundle in bundles]
+
+        def work() -> list[Outcome]:
+            with at_work(threads):
+                return [outcome for bundle in bundles for outcome in job(bundle)]
+
+        if progress is None:
+            return work()
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(work)
             try:
-                _watch(futures, lambda: _report(progress, done[0] / total, text))
+                _watch([future], lambda: _report(progress, done[0] / total, text))
             except BaseException:
-                stop.set()  # workers stop at their next instruction
-                for future in futures:
-                    future.cancel()
+                stop.set()  # it stops at its next instruction
                 raise
-        return [outcome for future in futures for outcome in future.result()]
+        return future.result()
 
 
 def _alone(script: Script) -> AbstractContextManager[object]:

@@ -81,10 +81,11 @@ def plan(script: Script) -> Plan:
     sums = _sum_uses(script)
     maps: set[int] = set()
     sides: dict[int, set[Side]] = defaultdict(set)
+    bases = _Bases(sides, _parents(script))
     for index, step in enumerate(script.instructions):
         for register in vector_inputs(step):
             alive_until[register] = index
-        for register in _read_as_arrays(step, sides):
+        for register in _read_as_arrays(step, bases):
             dense_until[register] = index
         if isinstance(step, Multiply):
             multiplied.update(step.vectors)
@@ -177,7 +178,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
     Within a depth, what needs fewer coordinatewise steps comes first and sums come before the
     steps that read them, so that the vectors of a batch are formed together.
     """
-    sides = _sides(script)
+    bases = _Bases(_sides(script), _parents(script))
     start = (0, 0)
     vector_time, scalar_time = [start] * len(script.vector_space), [start] * script.scalars
     sums: dict[tuple[int, int], list[Instruction]] = defaultdict(list)
@@ -197,7 +198,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
         if isinstance(step, Multiply):
             products[depth][(step.matrix, step.transpose)].append(step)
         elif isinstance(step, Gram) or (
-            (pair := _inner_pair(step)) is not None and sides[pair[0]] & sides[pair[1]]
+            (pair := _inner_pair(step)) is not None and bases.shared(pair[:2])
         ):
             after_products[depth].append(step)
         elif isinstance(step, Sum | Panel):
@@ -247,10 +248,10 @@ def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:
 
 def _with_bases(script: Script) -> Script:
     """Inner products of lists without a common basis become those of single vectors."""
-    sides, parents = _sides(script), _parents(script)
+    bases = _Bases(_sides(script), _parents(script))
     out: list[Instruction] = []
     for step in script.instructions:
-        if not isinstance(step, Gram) or _shared(step, sides, parents):
+        if not isinstance(step, Gram) or bases.shared(vector_inputs(step)):
             out.append(step)
             continue
         count = len(step.rights)
@@ -260,14 +261,12 @@ def _with_bases(script: Script) -> Script:
     return replace(script, instructions=tuple(out))
 
 
-def _read_as_arrays(step: Instruction, sides: Mapping[int, set[Side]]) -> tuple[int, ...]:
+def _read_as_arrays(step: Instruction, bases: _Bases) -> tuple[int, ...]:
     """The vectors of which an instruction needs the coordinates."""
-    nothing: set[Side] = set()
     if isinstance(step, Sum | Panel | Gram):
         return ()
     if isinstance(step, Dot):
-        own = sides.get(step.vector, nothing)
-        apart = tuple(other for other in step.others if not own & sides.get(other, nothing))
+        apart = tuple(other for other in step.others if not bases.shared((step.vector, other)))
         return (step.vector, *apart) if apart else ()
     return vector_inputs(step)
 
@@ -281,19 +280,26 @@ def _parents(script: Script) -> dict[int, int]:
     }
 
 
-def _shared(step: Gram, sides: Mapping[int, set[Side]], parents: Mapping[int, int]) -> bool:
-    """Whether all vectors, or what they are multiples of, have coordinates in one basis."""
-    found: set[Side] | None = None
-    for register in vector_inputs(step):
-        own: set[Side] = set()
-        chain: int | None = register
-        while chain is not None:
-            own |= sides.get(chain, set())
-            chain = parents.get(chain)
-        found = own if found is None else found & own
-        if not found:
-            return False
-    return True
+@dataclass(frozen=True)
+class _Bases:
+    """Where vectors, or what they are multiples of, have coordinates."""
+
+    sides: Mapping[int, set[Side]]
+    parents: Mapping[int, int]
+
+    def shared(self, registers: Iterable[int]) -> bool:
+        """Whether all of them have coordinates in one basis."""
+        found: set[Side] | None = None
+        for register in registers:
+            own: set[Side] = set()
+            chain: int | None = register
+            while chain is not None:
+                own |= self.sides.get(chain, set())
+                chain = self.parents.get(chain)
+            found = own if found is None else found & own
+            if not found:
+                return False
+        return True
 
 
 def _inner_pair(step: Instruction) -> tuple[int, int, int] | None:

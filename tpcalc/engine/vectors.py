@@ -148,9 +148,9 @@ class Combination:
     def finish(self) -> tuple[dict[Key, Array], list[tuple[Buffer, Number]]]:
         """Coefficients on stored rows, and arrays with theirs."""
         for key, (indices, factors) in self._rows.items():
-            own = np.empty((len(indices), self._replicates))
-            for row, factor in zip(own, factors, strict=True):
-                row[:] = factor
+            own = np.array(factors).reshape(len(indices), -1)
+            if own.shape[1] != self._replicates:  # numbers that all replicates have
+                own = np.repeat(own, self._replicates, axis=1)
             kernels_growth.sum_rows(self._tables[key].data, np.array(indices), own, self._on(key))
         return self._form, self._others
 

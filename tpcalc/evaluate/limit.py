@@ -372,7 +372,7 @@ def limit(
         rel_error: Double the samples until every scalar's standard error is below this part of
             its value, or say that it was not reached.
         max_samples: Where the doubling stops.
-        threads: Replicates run at once (default: one for each core).
+        threads: How many share the work (default: one for each core).
         outputs: Names or patterns of the outputs wanted: ``"f*"``, or ``"f[2,16:]"`` for the cells
             from 16 on; default all.
         values: Numbers for symbols in exponents, by name.

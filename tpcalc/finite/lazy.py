@@ -42,7 +42,7 @@ def run_lazy(
         program: The raw program, powers of n as written.
         width: n.
         seeds: One for each network; a network depends on its own seed only.
-        threads: Networks at once.
+        threads: How many share the work.
         values: Numbers for symbols in exponents.
         memory_limit: Bytes to stay within.
         progress: Called with a fraction and a text.

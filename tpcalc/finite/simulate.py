@@ -56,7 +56,7 @@ def simulate(
         device: Of the dense backend: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
         dtype: Of the dense backend: ``"float64"``, ``"float32"``, ``"bfloat16"``.
         seed: First seed; network k of a width has seed + k.
-        threads: Networks at once (lazy).
+        threads: How many share the work (lazy).
         values: Numbers for symbols in exponents, by name.
         memory_limit: Bytes to stay within.
         outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.

@@ -20,12 +20,18 @@ def padded(values):
     return vector
 
 
+def directions(basis):
+    """The directions themselves, shape (rows, samples)."""
+    rows = [SPACE.zeros() for _ in range(basis.rows)]
+    materialise(rows, [(basis, np.eye(basis.rows))])
+    return np.array(rows).reshape(basis.rows, SPACE.padded)
+
+
 def deviation(basis):
     """Largest deviation of the inner products of the directions from the identity."""
-    basis.finalise()
-    rows = basis.data[:, : basis.rows].transpose(1, 0, 2).reshape(basis.rows, SPACE.padded)
+    rows = directions(basis)
     assert not np.any(rows[:, SIZE:])
-    gram = rows.astype(np.float64) @ rows.T.astype(np.float64) / SIZE
+    gram = rows @ rows.T / SIZE
     return np.max(np.abs(gram - np.eye(basis.rows)), initial=0.0)
 
 
@@ -85,26 +91,23 @@ def test_single_precision_directions_are_as_orthonormal_as_they_can_be(kind):
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_combinations_of_raw_directions_are_those_of_finished_ones(batch):
+def test_combinations_and_sums_are_those_of_the_directions(batch):
     basis = Basis(SIZE, 12)
     rng = np.random.default_rng(2)
     for _ in range(3):
         basis.push([padded(1 + rng.standard_normal(SIZE)) for _ in range(batch)])
+    before, rows = basis.data.copy(), directions(basis)
     coefficients = rng.standard_normal(basis.rows)
     shorter = coefficients[:-1]
-    raw, part, finished = SPACE.zeros(), SPACE.zeros(), SPACE.zeros()
-    before = basis.data.copy()
-    materialise(raw, [(basis, coefficients)])
+    whole, part = SPACE.zeros(), SPACE.zeros()
+    materialise(whole, [(basis, coefficients)])
+    np.testing.assert_allclose(whole, coefficients @ rows, atol=1e-12)
     materialise(part, [(basis, shorter)])
+    np.testing.assert_allclose(part, shorter @ rows[:-1], atol=1e-12)
+    np.testing.assert_allclose(basis.dots([whole])[0, :, 0], SIZE * coefficients, atol=1e-10)
+    accumulate(part, [(basis, -shorter)])
+    assert np.max(np.abs(part)) < 1e-12
     np.testing.assert_array_equal(basis.data, before)  # reading changes nothing
-    basis.finalise()
-    assert np.any(basis.data != before)
-    materialise(finished, [(basis, coefficients)])
-    np.testing.assert_allclose(raw, finished, atol=1e-12)
-    materialise(finished, [(basis, shorter)])
-    np.testing.assert_allclose(part, finished, atol=1e-12)
-    accumulate(finished, [(basis, -shorter)])
-    assert np.max(np.abs(finished)) < 1e-12
 
 
 @given(

@@ -43,7 +43,7 @@ def test_points_are_those_of_scipy(dimensions, log2):
     size = 1 << log2
     ours = np.zeros((dimensions, max(1, size // BLOCK), BLOCK))
     for d in range(dimensions):
-        sobol_normals(digits[d], shift[d], size, 1.0, ours[d])
+        sobol_normals(digits[d], shift[d], size, 1.0, ours[d], 0)
     normals = ours.reshape(dimensions, -1)[:, :size].T
     want = ndtri(public + 2.0**-31)
     # as points in all dimensions at once: every dimension is permuted alike
@@ -56,7 +56,7 @@ def test_fill_takes_the_dimensions_in_order():
     digits, shift = scrambled(3, draws_module._child(5, 0))
     for d in range(3):
         want = np.zeros((2, BLOCK))
-        sobol_normals(digits[d], shift[d], 1024, 1.0, want)
+        sobol_normals(digits[d], shift[d], 1024, 1.0, want, 0)
         np.testing.assert_array_equal(got[d], want.reshape(-1))
 
 

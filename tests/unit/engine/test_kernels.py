@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tpcalc.engine import kernels, kernels_compile
+from tpcalc.engine import crew, kernels, kernels_compile
 from tpcalc.errors import EvaluationError
 
 BLOCKS, BLOCK, CAPACITY = 3, 256, 37
@@ -20,14 +20,9 @@ def flat(data, rows):
     return data[:, :rows].transpose(1, 0, 2).reshape(rows, LENGTH).astype(np.float64)
 
 
-def raw_rows(factors, inverse):
-    """Raw rows of one replicate."""
-    return kernels.Raw(np.array([len(inverse)]), factors[None], np.asarray(inverse)[None])
-
-
-def dots(data, rows, vectors, raw=None, gram=False):
+def dots(data, rows, vectors, gram=False):
     """The inner products of one replicate."""
-    out, square = kernels.dots(data, np.array([rows]), vectors, raw, gram)
+    out, square = kernels.dots(data, np.array([rows]), vectors, gram)
     return out[0], square[0]
 
 
@@ -50,43 +45,52 @@ def test_dots(rows, columns, dtype):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("columns", [0, 1, 3])
-@pytest.mark.parametrize(("rows", "raw"), [(1, 1), (2, 1), (7, 1), (8, 1), (7, 5), (35, 2)])
-def test_dots_finalise_raw_rows_in_the_same_pass(rows, raw, columns, dtype):
-    rng, data, vectors = make(2, rows, columns, dtype)
-    factors = rng.standard_normal((raw, rows)) / 4
-    inverse = rng.uniform(0.5, 1.5, raw)
-    first = rows - raw
-    want = flat(data, rows)
-    for m in range(raw):
-        row = (want[first + m] - factors[m, : first + m] @ want[: first + m]) * inverse[m]
-        want[first + m] = row.astype(dtype)
-    out, _ = dots(data, rows, vectors, raw_rows(factors, inverse))
-    tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    np.testing.assert_allclose(flat(data, rows), want, rtol=0, atol=tolerance)
-    x = np.array(vectors).reshape(columns, LENGTH)
-    np.testing.assert_allclose(out, flat(data, rows) @ x.T, rtol=0, atol=max(1e-10, tolerance))
+@pytest.mark.parametrize("columns", [1, 3])
+def test_sums_over_stretches_have_the_same_bits_on_any_number_of_threads(columns, dtype):
+    rng, rows, block, replicates = np.random.default_rng(13), 7, 512, 3
+    length = replicates * 4 * crew.STRETCH * block  # worth sharing
+    data = rng.standard_normal((length // block, rows + 2, block)).astype(dtype)
+    vectors, table = rng.standard_normal((columns, length)), rng.standard_normal((3, columns, rows))
+    runs = []
+    for threads in (1, 2, 5):
+        outs = [np.empty(length) for _ in range(columns)]
+        with crew.at_work(threads):
+            sums, _ = kernels.dots(data, np.full(replicates, rows), list(vectors))
+            kernels.combine(outs, [kernels.Term(data, table)])
+        runs.append((sums, np.array(outs)))
+    for sums, outs in runs[1:]:
+        np.testing.assert_array_equal(sums, runs[0][0])
+        np.testing.assert_array_equal(outs, runs[0][1])
+    lines = data[:, :rows].transpose(1, 0, 2).reshape(rows, replicates, -1).astype(np.float64)
+    own = vectors.reshape(columns, replicates, -1)
+    np.testing.assert_allclose(runs[0][0], np.einsum("irt,jrt->rij", lines, own), atol=1e-9)
+    want = np.einsum("rji,irt->jrt", table, lines).reshape(columns, -1)
+    np.testing.assert_allclose(runs[0][1], want, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [16, 32, 128])
+def test_tiles_of_short_blocks(block):
+    rng = np.random.default_rng(14)
+    data, vectors = rng.standard_normal((6, 20, block)), rng.standard_normal((9, 6 * block))
+    lines = data.transpose(1, 0, 2).reshape(20, -1)
+    out, gram = kernels.dots(data, np.array([20]), list(vectors), True)
+    np.testing.assert_allclose(out[0], lines @ vectors.T, atol=1e-11)
+    np.testing.assert_allclose(gram[0], vectors @ vectors.T, atol=1e-11)
+    table, outs = rng.standard_normal((9, 20)), [np.empty(6 * block) for _ in range(9)]
+    kernels.combine(outs, [kernels.Term(data, table[None])])
+    np.testing.assert_allclose(outs, table @ lines, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("raw", [0, 1, 3])
-def test_residual(raw, dtype):
+def test_residual(dtype):
     rows = 9
     rng, data, (vector,) = make(3, rows, 1, dtype)
     coefficients = rng.standard_normal(rows)
-    factors = rng.standard_normal((max(raw, 1), rows)) / 4
-
-    def pending():
-        return raw_rows(factors, np.full(raw, 0.5)) if raw else None
-
-    twin = data.copy()
-    dots(twin, rows, [], pending())
-    want = vector - coefficients @ flat(twin, rows)
+    want = vector - coefficients @ flat(data, rows)
     out = np.zeros(LENGTH)
-    overlaps, square = kernels.residual(data, rows, vector, coefficients, out, pending())
-    np.testing.assert_array_equal(flat(data, rows), flat(twin, rows))
+    overlaps, square = kernels.residual(data, rows, vector, coefficients, out)
     np.testing.assert_allclose(out, want, atol=1e-12)
-    np.testing.assert_allclose(overlaps, flat(twin, rows) @ want, atol=1e-10)
+    np.testing.assert_allclose(overlaps, flat(data, rows) @ want, atol=1e-10)
     assert square == pytest.approx(want @ want, rel=1e-13)
     # in place
     again, _ = kernels.residual(data, rows, vector, coefficients, vector)

@@ -120,6 +120,21 @@ def test_seeds_alone_threads_and_memory_change_no_bit():
     np.testing.assert_array_equal(values(seeds=11, seed=3, memory_limit=200_000), found)
 
 
+def test_stretches_of_samples_on_threads_change_no_bit():
+    """2^16 samples are four stretches of one replicate; blocks of a batch are shorter."""
+    rng = np.random.default_rng(0)
+    data = tp.Samples(rng.standard_normal((12, 2)).tolist(), rng.standard_normal(12).tolist())
+    one = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=3, lr=0.3, watch=[]).program
+    many = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, lr=0.3, watch=[]).blocks
+    for program, samples in ((one, 2**16), (many, 2**15)):
+        runs = [
+            [found[name].value for name in found]
+            for options in ({"threads": 1}, {"threads": 2}, {"threads": 3, "memory_limit": 10**8})
+            for found in [tp.limit(program, samples=samples, replicates=3, **options)]
+        ]
+        assert runs[0] == runs[1] == runs[2]
+
+
 def test_the_network_that_explodes_is_said_as_if_alone():
     @tp.program
     def program(t):

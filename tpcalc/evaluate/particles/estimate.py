@@ -31,7 +31,7 @@ class Budget:
         replicates: Independent scrambles; their spread is the error bar. At least 2.
         rel_error: Wanted standard error relative to the value, for every scalar; None: no target.
         max_samples: Where doubling the samples stops.
-        threads: Replicates at once; None: one for each core.
+        threads: How many share the work; None: one for each core.
         storage: ``"float64"`` or ``"float32"`` storage of directions.
         memory_limit: Bytes; None: what is available.
     """

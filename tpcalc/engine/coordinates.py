@@ -1,0 +1,49 @@
+"""Values of coordinatewise functions, some samples at a time: a few arrays stay in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.crew import share
+from tpcalc.functions import Fn
+from tpcalc.functions.tape import lower, numpy_space, run
+
+__all__ = ["CHUNK", "coordinatewise"]
+
+CHUNK = 2**14  # samples handled at once
+
+
+def coordinatewise(
+    fn: Fn,
+    arrays: Sequence[NDArray[np.float64]],
+    numbers: Sequence[NDArray[np.float64]],
+    take: Callable[[slice, slice, Any], None],
+) -> None:
+    """Hand over the values of a function.
+
+    Args:
+        fn: The function.
+        arrays: Its vectors, (replicates, samples).
+        numbers: Its scalars, (replicates, 1).
+        take: Gets replicates, samples, and values there, an array or one number.
+    """
+    tape, space = lower(fn), numpy_space()
+    replicates, size = arrays[0].shape
+    height, length = max(1, CHUNK // size), min(size, CHUNK)
+    parts = [
+        (slice(r, min(r + height, replicates)), slice(start, min(start + length, size)))
+        for r in range(0, replicates, height)
+        for start in range(0, size, length)
+    ]
+
+    def work(own: slice) -> None:
+        with np.errstate(all="ignore"):  # each thread has its own
+            for rows, part in parts[own]:
+                given = [*(array[rows, part] for array in arrays), *(n[rows] for n in numbers)]
+                take(rows, part, run(tape, space, given))
+
+    share(len(parts), arrays[0].size, work)

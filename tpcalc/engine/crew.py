@@ -1,0 +1,77 @@
+"""Threads that share the work of a pass.
+
+A pass falls into parts that do not depend on the number of threads: stretches of samples of one
+replicate after those of another. Each thread takes some of them; what parts find is added in their
+order, so that an answer has the same bits for any number of threads. Python runs on one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import pairwise
+
+__all__ = ["at_work", "share", "stretches"]
+
+STRETCH = 32  # blocks of one part, where those of a replicate can be halved so often
+WORTH_SHARING = 2**19  # numbers that are read: with fewer a thread takes too long to wake up
+
+_CREW: ContextVar[tuple[int, ThreadPoolExecutor] | None] = ContextVar("crew", default=None)
+
+
+@contextmanager
+def at_work(threads: int) -> Iterator[None]:
+    """Share passes among so many threads, this one included.
+
+    Example:
+        >>> found = [0] * 5
+        >>> def work(part):
+        ...     found[part] = [i * i for i in range(part.start, part.stop)]
+        >>> with at_work(2):
+        ...     share(5, 10**6, work)
+        >>> found
+        [0, 1, 4, 9, 16]
+    """
+    if threads < 2:
+        yield
+        return
+    with ThreadPoolExecutor(threads - 1) as pool:
+        before = _CREW.set((threads, pool))
+        try:
+            yield
+        finally:
+            _CREW.reset(before)
+
+
+def share(count: int, size: int, work: Callable[[slice], None]) -> None:
+    """Do a number of parts: all at once, or some on each thread.
+
+    Args:
+        count: How many there are.
+        size: Numbers that all of them read.
+        work: Does the parts of a slice; those of different slices touch different memory.
+    """
+    crew = _CREW.get()
+    threads = 1 if crew is None or size < WORTH_SHARING else min(crew[0], count)
+    if crew is None or threads < 2:
+        work(slice(0, count))
+        return
+    ends = [count * i // threads for i in range(threads + 1)]
+    own, *others = (slice(*pair) for pair in pairwise(ends))
+    futures = [crew[1].submit(work, part) for part in others]
+    try:
+        work(own)
+    finally:
+        wait(futures)  # also where this thread is interrupted: they write into its memory
+    for future in futures:
+        future.result()
+
+
+def stretches(blocks: int) -> int:
+    """Parts of one replicate of so many blocks."""
+    count = 1
+    while blocks % (2 * count) == 0 and blocks >= 2 * count * STRETCH:
+        count *= 2
+    return count
