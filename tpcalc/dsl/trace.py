@@ -239,7 +239,7 @@ def as_program(source: object) -> Program:
         return source
     if isinstance(source, Traced):
         return source.build()
-    own = getattr(source, "blocks", getattr(source, "program", None))
+    own = getattr(source, "blocks" if hasattr(type(source), "blocks") else "program", None)
     if isinstance(own, Program):
         return own
     if hasattr(source, "forward") or is_forward_pass(source):

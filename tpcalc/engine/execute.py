@@ -221,8 +221,7 @@ class Workspace:
         """One N(0, 1) draw of each replicate, beside those of spaces."""
         if not self._chance:
             # A fourth word draws coordinates anew beside the same random numbers.
-            own = (np.random.SeedSequence((*seed[:3], 0)) for seed in self._seeds)
-            self._chance = [np.random.default_rng(seed) for seed in own]
+            self._chance = [np.random.default_rng((*seed[:3], 0)) for seed in self._seeds]
         return np.array([chance.standard_normal() for chance in self._chance])
 
     def _lines(self, register: int) -> Array:
