@@ -31,11 +31,26 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "resnet, ntk": (tp.ResNet(2, "relu"), "ntk"),
     "momentum": (tp.MLP(2, "tanh"), "mup", "momentum"),
     "nesterov": (tp.ResNet(1, "tanh"), "mup", "nesterov"),
+    "adam": (tp.MLP(2, "tanh"), "mup", "adam"),
+    "adam, relu": (tp.MLP(3, "relu"), "mup", "adam"),
+    "adam, resnet": (tp.ResNet(1, "tanh"), "mup", "adam"),
+    "adam, ntk": (tp.MLP(2, "tanh"), "ntk", "adam", 2, 2, 0.05),
+    "adam, standard": (tp.MLP(2, "tanh"), "standard", "adam"),
+    "adamw": (tp.MLP(2, "tanh"), "mup", "adamw(decay=0.1)"),
+    "adam with an eps": (tp.MLP(2, "gelu"), "mup", "adam(eps=0.1)"),
+    "signsgd": (tp.MLP(2, "tanh"), "mup", "signsgd"),
+    "rmsprop": (tp.MLP(2, "tanh"), "mup", "rmsprop"),
+    "lion": (tp.MLP(2, "tanh"), "mup", "lion"),
 }
 
 
 def run_of(
-    network: Any, parameterization: str, optimizer: str = "sgd", steps: int = 2, batch: int = 2
+    network: Any,
+    parameterization: str,
+    optimizer: str = "sgd",
+    steps: int = 2,
+    batch: int = 2,
+    lr: float = 0.5,
 ) -> tp.Training:
     """A short run on generic data, with a query."""
     rng = np.random.default_rng(3)
@@ -50,7 +65,7 @@ def run_of(
         steps=steps,
         batch=batch,
         optimizer=optimizer,
-        lr=0.5,
+        lr=lr,
         queries=[(1.0, 0.5, -1.0)],
         watch=["h", "dh"],
     )

@@ -131,7 +131,7 @@ class _Grower:
         other = str(self.rng.choice(list(RATIOS)))
         rows, (col, x) = self.some(space, 1), self.some(other, 2)
         fn = Fn(TANH(Var(0) * Var(1)), 2)
-        self.steps.append(Outer(fn, rows, (col,), (), x, self.vector(space)))
+        self.steps.append(Outer(fn, rows, (col,), (), (x,), (self.vector(space),)))
 
     def noise(self, space: str) -> None:
         count = int(self.rng.integers(1, 3))

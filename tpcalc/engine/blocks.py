@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any
+from itertools import chain, product, zip_longest
+from math import prod
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.engine.instructions import Gram, Instruction, Panel, PanelTerm, ScalarMap
+from tpcalc.engine.instructions import Gram, Instruction, Outer, Panel, PanelTerm, ScalarMap
 from tpcalc.functions import Const, Expr, Fn, Par, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.numbers import Number
@@ -24,6 +25,25 @@ __all__ = ["At", "Blocks", "Writer"]
 Cell = tuple[int, ...]
 Registers = NDArray[np.int64]
 Where = Mapping[str, int]
+
+
+class OuterNode(Protocol):
+    """An outer function, of a limit graph or of a program."""
+
+    @property
+    def fn(self) -> Fn: ...
+    @property
+    def rows(self) -> tuple[int, ...]: ...
+    @property
+    def cols(self) -> tuple[int, ...]: ...
+    @property
+    def scalars(self) -> tuple[int, ...]: ...
+    @property
+    def vector(self) -> int: ...
+    @property
+    def forms(self) -> tuple[int, ...]: ...
+    @property
+    def over(self) -> tuple[str, ...]: ...
 
 
 @dataclass(kw_only=True)
@@ -148,6 +168,46 @@ class Blocks:
         names = [*one, *two]
         self.held[ref] = found.transpose([names.index(name) for name in self.sizes(ref)])
         return True
+
+    def outer(self, ref: int, node: OuterNode, columns: int = 0) -> None:
+        """An outer function: its values are formed once, and multiplied with all other cells."""
+        kept, out = self.sizes(ref), self.fresh(ref)
+        refs = (*node.rows, *node.cols, *node.scalars)
+        read = {name for ref in refs for name in self.sizes(ref)}
+        own = [name for name in kept if name in read]
+        rest = [name for name in kept if name not in read]
+
+        def cells(value: int, more: Mapping[str, int]) -> list[list[int]]:
+            """The registers of a value: for each cell of the function those along other axes."""
+            names = [*own, *more]
+            shape = [*(kept[name] for name in own), *more.values()]
+            found = np.broadcast_to(self.along(self.registers(value), value, names), shape)
+            listed: list[list[int]] = found.reshape(prod(kept[name] for name in own), -1).tolist()
+            return listed
+
+        summed: list[dict[str, int]] = []  # of each row and of its column
+        for pair in zip(node.rows, node.cols, strict=True) if node.forms else ():
+            both = {name: size for side in pair for name, size in self.sizes(side).items()}
+            summed.append({name: size for name, size in both.items() if name in node.over})
+        lists = [
+            [cells(side, more) for side, more in zip_longest(sides, summed, fillvalue={})]
+            for sides in (node.rows, node.cols)
+        ]
+        numbers = [cells(scalar, {}) for scalar in node.scalars]
+        forms = (
+            [form] * prod(more.values()) for form, more in zip(node.forms, summed, strict=True)
+        )
+        every = tuple(chain(*forms))
+        vectors = cells(node.vector, {name: kept[name] for name in rest})
+        outs = out.transpose([list(kept).index(name) for name in (*own, *rest)])
+        found = outs.reshape(len(vectors), -1).tolist()
+        for cell, (vector, into) in enumerate(zip(vectors, found, strict=True)):
+            rows, cols, scalars = (
+                tuple(chain(*(one[cell] for one in side))) for side in (*lists, numbers)
+            )
+            self.writer.out.append(
+                Outer(node.fn, rows, cols, scalars, tuple(vector), tuple(into), every, columns)
+            )
 
     def total(
         self,

@@ -449,20 +449,24 @@ class Workspace:
         self._set(step.out[0], values, lambda: f"a moment of {self._label(step.others[0])}")
 
     def _outer(self, step: Outer) -> None:
-        inner = self._space_of(step.vector).size
+        inner = self._space_of(step.vectors[0]).size
         inner = min(inner, max(step.columns, inner // SHARE)) if step.columns else inner
         lines = [self._lines(register) for register in step.rows]
         cols = [self._lines(register)[:, :inner] for register in step.cols]
-        vectors = self._lines(step.vector)[:, :inner]
-        buffer = self._new_buffer(step.out)
-        out = buffer.array.reshape(self.replicates, -1)
-        for r, x in enumerate(vectors):
+        vectors = [self._lines(register)[:, :inner] for register in step.vectors]
+        buffers = [self._new_buffer(register) for register in step.out]
+        for r in range(self.replicates):
             own = [line[r] for line in lines], [col[r] for col in cols]
             numbers = [self._scalars[register][r] for register in step.scalars]
-            for start, stop, block in tiles(step.fn, *own, numbers, step.forms):
-                weights = np.broadcast_to(block, (stop - start, inner)) * x
-                out[r, start:stop] = weights.sum(axis=1) / inner
-        self._vectors[step.out] = Vector(dense=buffer)
+            x = np.array([vector[r] for vector in vectors]).T / inner
+            found = np.zeros((lines[0].shape[1], len(buffers)))
+            for down, across, block in tiles(step.fn, *own, inner, numbers, step.forms):
+                shape = down.stop - down.start, across.stop - across.start
+                found[down] += np.matmul(np.broadcast_to(block, shape), x[across])
+            for buffer, line in zip(buffers, found.T, strict=True):
+                buffer.array.reshape(self.replicates, -1)[r, : len(line)] = line
+        for register, buffer in zip(step.out, buffers, strict=True):
+            self._vectors[register] = Vector(dense=buffer)
 
     def _scalar_map(self, step: ScalarMap) -> None:
         arguments = [self._scalars[register] for register in step.scalars]

@@ -8,18 +8,19 @@ over cache-sized blocks keeps few temporaries.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions.atoms import Atom
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var
+from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, walk
 from tpcalc.functions.fn import Fn
 
 __all__ = ["NumpySpace", "Tape", "evaluate", "lower", "run"]
 
+ROUNDING = 1e-14
 Step = Callable[[Any, list[Any]], Any]
 
 
@@ -65,6 +66,7 @@ def lower(fn: Fn) -> Tape:
     """The tape of a function."""
     steps: list[tuple[Step, tuple[int, ...]]] = []
     registers: dict[Expr, int] = {}
+    sums: list[tuple[dict[Expr, float], int]] = []
     inputs = fn.vectors + fn.scalars
 
     def emit(step: Step, args: tuple[int, ...]) -> int:
@@ -81,7 +83,7 @@ def lower(fn: Fn) -> Tape:
         elif isinstance(expr, Const):
             place = emit(_constant(float(expr.value)), ())
         elif isinstance(expr, Add):
-            place = _fold(_add, [visit(term) for term in expr.terms], emit)
+            place = total(expr)
         elif isinstance(expr, Mul):
             place = _fold(_mul, [visit(factor) for factor in expr.factors], emit)
         elif isinstance(expr, Pow):
@@ -95,8 +97,47 @@ def lower(fn: Fn) -> Tape:
         registers[expr] = place
         return place
 
+    def total(expr: Add) -> int:
+        """A sum, from a multiple of the last one that it goes on: averages over time do."""
+        numbers = dict(_parts(term) for term in expr.terms)
+        found = ((_factor(known, numbers), known, at) for known, at in reversed(sums))
+        factor, known, start = next((one for one in found if one[0]), (0.0, {}, 0))
+        left = [visit(term) for term in expr.terms if _parts(term)[0] not in known]
+        if known and factor != 1.0:
+            start = emit(_mul, (emit(_constant(factor), ()), start))
+        place = _fold(_add, [start, *left] if known else left, emit)
+        sums.append((numbers, place))
+        return place
+
+    longer = (part for part in walk(fn.expr) if isinstance(part, Add) and len(part.terms) > 2)
+    for part in sorted(longer, key=lambda part: len(part.terms)):
+        visit(part)
     result = visit(fn.expr)  # fills the steps
     return Tape(tuple(steps), result, inputs, _last_uses(steps, result))
+
+
+def _parts(term: Expr) -> tuple[Expr, float]:
+    """What stands behind the number of a term, and this number."""
+    if isinstance(term, Mul) and isinstance(term.factors[0], Const):
+        rest = term.factors[1:]
+        return rest[0] if len(rest) == 1 else Mul(rest), float(term.factors[0].value)
+    return (Const(Fraction(1)), float(term.value)) if isinstance(term, Const) else (term, 1.0)
+
+
+def _factor(known: Mapping[Expr, float], numbers: Mapping[Expr, float]) -> float:
+    """What a known sum is to be multiplied with to be a part of a sum of more terms; 0: it is none.
+
+    Numbers were rounded: ratios that are as close are the same.
+    """
+    if not 1 < len(known) < len(numbers):
+        return 0.0
+    factor = 0.0
+    for rest, number in known.items():
+        ratio = numbers.get(rest, 0.0) / number
+        factor = factor or ratio
+        if ratio == 0.0 or abs(ratio / factor - 1.0) > ROUNDING:
+            return 0.0
+    return factor
 
 
 def _last_uses(

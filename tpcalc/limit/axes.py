@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tpcalc.limit.graph import LNode, Starts, Total
+from tpcalc.limit.graph import LNode, OuterExpect, Starts, Total
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Rename, Stack
 from tpcalc.program.types import Axes
@@ -39,6 +39,11 @@ def _of_sum(node: Total, axes: Sequence[Axes], groups: Mapping[str, Family]) -> 
     return united(kept)
 
 
+def _of_outer(node: OuterExpect, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
+    every = united(axes[ref] for ref in references(node))
+    return tuple(pair for pair in every if pair[0] not in node.over)
+
+
 def _of_rename(node: Rename, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
     new = dict(node.names)
     return tuple((new.get(name, name), size) for name, size in axes[node.of])
@@ -60,6 +65,7 @@ axes_of: Table[Axes] = Table(
         Rename: _of_rename,
         Stack: _of_stack,
         Total: _of_sum,
+        OuterExpect: _of_outer,
     },
     _of_others,
 )

@@ -81,7 +81,8 @@ class Product:
 class OuterExpect:
     """E over an independent copy of the column variables of psi(rows; cols) x.
 
-    With ``forms`` psi is a function of sums of products of a row and a column each.
+    With ``forms`` psi is a function of sums of products of a row and a column each, in blocks also
+    over those of the axes ``over`` that they have.
     """
 
     fn: Fn
@@ -90,8 +91,11 @@ class OuterExpect:
     scalars: tuple[LRef, ...]
     vector: LRef
     forms: tuple[int, ...] = ()
+    over: tuple[str, ...] = ()
 
-    grammar: ClassVar[str] = "outer <fn> (<rows>; <cols><scalars?; >)<forms? forms |> <vector>"
+    grammar: ClassVar[str] = (
+        "outer <fn> (<rows>; <cols><scalars?; >)<forms? forms |><over? over |> <vector>"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -368,7 +368,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Nonlin: by_class(_nonlin),
     LinComb: by_class(_lincomb),
     Moment: by_class(moment),
-    OuterNonlin: outer,
+    OuterNonlin: by_class(outer),
     Rename: by_class(_rename),
     Scale: by_class(_scale),
     Stack: stacked,

@@ -9,9 +9,9 @@ from typing import Any
 from tpcalc.engine.blocks import Blocks
 from tpcalc.engine.instructions import Starts as Drawn
 from tpcalc.engine.starts import members_factor
-from tpcalc.evaluate.particles.emit import INSTRUCTIONS, Reading, State
+from tpcalc.evaluate.particles.emit import COLUMNS, INSTRUCTIONS, Reading, State
 from tpcalc.functions import Fn, Var
-from tpcalc.limit.graph import Expect, LimitGraph, LRef, Start, Starts, Total
+from tpcalc.limit.graph import Expect, LimitGraph, LRef, OuterExpect, Start, Starts, Total
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Rename, Stack
@@ -102,6 +102,9 @@ _EMITTED: Table[None] = Table(
             ref, node.numbers, node.scalars, node.vectors, node.over
         ),
         Expect: _expect,
+        OuterExpect: lambda node, blocks, ref, graph: blocks.outer(
+            ref, node, COLUMNS if node.forms else 0
+        ),
     },
     _each,
 )

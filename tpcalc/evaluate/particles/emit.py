@@ -116,8 +116,8 @@ def _outer(node: OuterExpect, state: Reading, out: int) -> Instruction:
         state.vectors(node.rows),
         state.vectors(node.cols),
         state.scalars_of(node.scalars),
-        state.vector[node.vector],
-        out,
+        (state.vector[node.vector],),
+        (out,),
         node.forms,
         COLUMNS if node.forms else 0,
     )
