@@ -34,7 +34,7 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "adam": (tp.MLP(2, "tanh"), "mup", "adam"),
     "adam, relu": (tp.MLP(3, "relu"), "mup", "adam"),
     "adam, resnet": (tp.ResNet(1, "tanh"), "mup", "adam"),
-    "adam, ntk": (tp.MLP(2, "tanh"), "ntk", "adam", 2, 2, 0.05),
+    "adam, ntk": (tp.MLP(2, "gelu"), "ntk", "adam"),
     "adam, standard": (tp.MLP(2, "tanh"), "standard", "adam"),
     "adamw": (tp.MLP(2, "tanh"), "mup", "adamw(decay=0.1)"),
     "adam with an eps": (tp.MLP(2, "gelu"), "mup", "adam(eps=0.1)"),
@@ -45,12 +45,7 @@ RUNS: dict[str, tuple[Any, ...]] = {
 
 
 def run_of(
-    network: Any,
-    parameterization: str,
-    optimizer: str = "sgd",
-    steps: int = 2,
-    batch: int = 2,
-    lr: float = 0.5,
+    network: Any, parameterization: str, optimizer: str = "sgd", steps: int = 2, batch: int = 2
 ) -> tp.Training:
     """A short run on generic data, with a query."""
     rng = np.random.default_rng(3)
@@ -65,7 +60,7 @@ def run_of(
         steps=steps,
         batch=batch,
         optimizer=optimizer,
-        lr=lr,
+        lr=0.5,
         queries=[(1.0, 0.5, -1.0)],
         watch=["h", "dh"],
     )

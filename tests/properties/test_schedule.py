@@ -201,7 +201,8 @@ def value(step: Instruction, vectors: dict[int, Any], scalars: dict[int, float])
     if isinstance(step, Outer):
         rows = [vectors[r][:, None] for r in step.rows]
         cols = [vectors[c][None, :] for c in step.cols]
-        return [evaluate(step.fn, [*rows, *cols], numbers) @ vectors[step.vector] / cols[0].size]
+        kernel = evaluate(step.fn, [*rows, *cols], numbers) / cols[0].size
+        return [kernel @ vectors[vector] for vector in step.vectors]
     found = evaluate(step.fn, [vectors[r] for r in vector_inputs(step)], numbers)
     return [float(np.mean(found)) if isinstance(step, Mean) else found]
 

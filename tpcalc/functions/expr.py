@@ -468,15 +468,18 @@ def substitute(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     found = mapping.get(expr)
     if found is not None:
         return found
+    below = children(expr)
+    parts = [substitute(part, mapping) for part in below]
+    if all([part is old for part, old in zip(parts, below, strict=True)]):
+        return expr
     if isinstance(expr, Add):
-        return add(substitute(term, mapping) for term in expr.terms)
+        return add(parts)
     if isinstance(expr, Mul):
-        return mul(substitute(factor, mapping) for factor in expr.factors)
+        return mul(parts)
     if isinstance(expr, Pow):
-        return power(substitute(expr.base, mapping), expr.exponent)
-    if isinstance(expr, Call):
-        return expr.atom(substitute(expr.arg, mapping))
-    return expr
+        return power(parts[0], expr.exponent)
+    assert isinstance(expr, Call)
+    return expr.atom(parts[0])
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
