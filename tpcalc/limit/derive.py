@@ -368,6 +368,11 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
         matrices,
         frozenset(context.orthogonal),
         axes=tuple(axes) if context.program.has_blocks else (),
+        matrix_axes=tuple(
+            (family.name, family.axes)
+            for family in context.program.families.values()
+            if len(family.width) == 2 and family.axes
+        ),
     )
 
 

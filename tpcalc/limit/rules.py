@@ -72,7 +72,10 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
             return Series(())
         return Series(((ZERO, item),))
     if family.axes and node.cell is None:
-        raise NeedsCells(f"{family.name} is a block of random numbers")
+        parts = [family.part(index) for index in range(family.size)]
+        if any(part.std != 0 for part in parts):
+            return Series(((ZERO, context.add(node, None)),))
+        return _data(Data(family.name, family.means, family.axes), ref, values, context)
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))
@@ -81,8 +84,10 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
     matrix = matrix_of(context.program.nodes, node)
     dim, other = matrix.family.width[::-1] if node.transpose else matrix.family.width
-    if matrix.family.axes and matrix.cell is None:
-        raise NeedsCells(f"{matrix.name} is a block of matrices")
+    if matrix.family.axes:
+        context.starts.setdefault(matrix.family.name, matrix.cell is None)
+        if context.starts[matrix.family.name] is not (matrix.cell is None):
+            raise NeedsCells(f"{matrix.family.name} is read as a block and matrix by matrix")
     x: Value = values[node.vector]
     if not x.terms and dim not in context.anchors:
         # The product is 0, but functions that are constant on its dimension need a vector there.
@@ -374,7 +379,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Stack: stacked,
 }
 _GAPS: dict[type, str] = {
-    RowNonlin: "its cells are functions of all cells of a row, each with a law of its own"
+    RowNonlin: "passes.rows writes it as functions of the cells of a row"
 }
 
 

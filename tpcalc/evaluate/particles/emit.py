@@ -124,7 +124,7 @@ def _outer(node: OuterExpect, state: Reading, out: int) -> Instruction:
 
 
 def _noise(node: Fluctuation, state: Reading, out: int) -> Instruction:
-    matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
+    matrices = {name: (rows, cols) for name, rows, cols, _ in state.graph.drawn}
     name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
     return Noise(name, weights, state.vectors(node.vectors), out)
 
