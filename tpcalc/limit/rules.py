@@ -240,7 +240,7 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
 
 
 def _summed(
-    node: LinComb, values: Sequence[Any], context: Context
+    node: LinComb, values: Any, context: Context
 ) -> Iterator[tuple[Fraction | float, Value | None, Value, tuple[tuple[str, int], ...]]]:
     """The terms of a sum with the axes they are summed over; one for each class of cells."""
     types = context.program.types
@@ -253,18 +253,10 @@ def _summed(
             yield number, None if scalar is None else values[scalar], values[vector], ()
             continue
         sizes = {name: size for ref in refs for name, size in types[ref].axes}
-        for cells, axis, size in classes(refs, values, context):
-            held = {name: sizes[name] for name in names}
-            if axis in held:
-                held[axis] = size
-            elif axis:
-                raise NeedsCells(f"sizes differ along {axis!r}, which is not summed")
-            yield (
-                number,
-                None if scalar is None else cells[scalar],
-                cells[vector],
-                tuple(held.items()),
-            )
+        for cells, _, counts in classes(refs, values, names, context):
+            held = {name: counts.get(name, sizes[name]) for name in names}
+            factor = None if scalar is None else cells[scalar]
+            yield number, factor, cells[vector], tuple(held.items())
 
 
 def _along(
