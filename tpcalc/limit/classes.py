@@ -138,7 +138,7 @@ def _some_of_stack(
 
 def _some(node: LNode, context: Context, item: LRef, axis: str, cells: Sequence[int]) -> LRef:
     """Cells of a block, as the sum over all of them of those that are meant."""
-    size, dim, whole = dict(context.axes[item])[axis], context.dims[item], f"{axis} of all"
+    size, dim, whole = dict(context.axes[item])[axis], context.dims[item], f"all_{axis}"
     renamed = context.add(Rename(item, ((axis, whole),)), dim)
     marks = tuple(Fraction(int(k == cell)) for k in range(size) for cell in cells)
     chosen = Data(f"{axis}={cells}:{size}", marks, ((whole, size), (axis, len(cells))))

@@ -7,7 +7,7 @@ that average 0, z is a fluctuation of n^(-1/2), of which a bound is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -16,8 +16,7 @@ from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.limit.algebra import Asked, Setting
-from tpcalc.limit.axes import NeedsCells
-from tpcalc.limit.classes import Classed
+from tpcalc.limit.classes import Classed, classes
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
@@ -27,7 +26,7 @@ from tpcalc.limit.law import Density
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Rest, Series
 from tpcalc.orders.chamber import Power, plus
-from tpcalc.program.nodes import LinComb, OuterNonlin, Ref
+from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 
 __all__ = ["outer"]
 
@@ -45,12 +44,9 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         context: The derivation.
 
     Raises:
-        NeedsCells: Powers differ along an axis that its forms are summed over.
         ScaleError: Arguments that are not of order one, of a function of rows and columns that is
             not one of forms.
     """
-    if any(isinstance(values[side], Classed) for side in (*node.rows, *node.cols)):
-        raise NeedsCells("powers of n differ along an axis that forms are summed over")
     x: Value = values[node.vector]
     if x.is_zero:
         return x
@@ -99,30 +95,46 @@ def _form(
     rests: list[Rest | None] = []
     softs: list[Rest | None] = []
     drifts: list[Rest | None] = []
-    for row, col in _pairs(form, node):
-        a, b = values[row], values[col]
-        sizes = {name: k for r in (row, col) for name, k in context.program.types[r].axes}
-        for p, left in a.terms:
-            for q, right in b.terms:
-                power, held = plus(p, q), {*dict(context.axes[left]), *dict(context.axes[right])}
-                times = prod(sizes.get(name, 1) for name in node.over if name not in held)
-                pair = (_times(times, left, context), right)
+    for row, col, names, sizes in _summed(form, node, values, context):
+        for p, left in row.terms:
+            for q, right in col.terms:
+                held = {*dict(context.axes[left]), *dict(context.axes[right])}
+                times = prod(size for name, size in sizes.items() if name not in held)
+                pair = _times(times, left, names, context), _times(1, right, names, context)
+                power = plus(p, q)
                 terms[power] = (*terms.get(power, ()), pair)
-        rests += [b.bounded_by(a.rest), a.bounded_by(b.rest)]
-        softs += [b.bounded_by(a.soft), a.bounded_by(b.soft)]
-        drifts += [b.bounded_by(a.drift), a.bounded_by(b.drift)]
+        rests += [col.bounded_by(row.rest), row.bounded_by(col.rest)]
+        softs += [col.bounded_by(row.soft), row.bounded_by(col.soft)]
+        drifts += [col.bounded_by(row.drift), row.bounded_by(col.drift)]
     return context.ranking.keep(terms, rests, softs, drifts, _joined)
 
 
-def _times(times: int, item: LRef, context: Context) -> LRef:
-    """A vector that stands in a sum more than once."""
-    many = LinComb((Fraction(times),), (None,), (item,))
-    return item if times == 1 else context.add(many, context.dims[item])
+def _summed(
+    form: int, node: OuterNonlin, values: Any, context: Context
+) -> Iterator[tuple[Value, Value, dict[str, str], dict[str, int]]]:
+    """Rows and columns, class by class, with names of their own for the axes of a class."""
+    for row, col in _pairs(form, node):
+        sizes = {name: k for r in (row, col) for name, k in context.program.types[r].axes}
+        for own, numbers, counts in classes((row, col), values, node.over, context):
+            names = {name: f"class{number}_{name}" for name, number in numbers.items()}
+            held = {n: counts.get(n, k) for n, k in sizes.items() if n in node.over}
+            yield own[row], own[col], names, held
+
+
+def _times(times: int, item: LRef, names: dict[str, str], context: Context) -> LRef:
+    """A vector that stands in a sum more than once, with names of its own for axes."""
+    dim = context.dims[item]
+    if times > 1:
+        item = context.add(LinComb((Fraction(times),), (None,), (item,)), dim)
+    new = tuple((old, names[old]) for old, _ in context.axes[item] if old in names)
+    return context.add(Rename(item, new), dim) if new else item
 
 
 def _gated(form: int, node: OuterNonlin, values: Sequence[Any], context: Context) -> bool:
     """Whether a form is exactly 0 where its terms are: both sides of all its products are."""
     pairs = _pairs(form, node)
+    if any(isinstance(values[side], Classed) for pair in pairs for side in pair):
+        return False
     there = [(r, c) for r, c in pairs if values[r].terms and values[c].terms]
     sizes = {plus(values[row].lead, values[col].lead) for row, col in there}
     many = len(pairs) > 1 or bool(node.over)
@@ -183,7 +195,7 @@ def _averaged(
                 (),
                 vector,
                 tuple(form for _, form in pairs),
-                tuple(name for name in node.over if name in held),
+                tuple(sorted(held - {name for name, _ in context.program.types[ref].axes})),
             )
             if context.parity.outer(made) is None:
                 rests.append(Rest(plus(power, -HALF)))
