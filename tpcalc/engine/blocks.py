@@ -219,12 +219,49 @@ class Blocks:
     ) -> None:
         """A sum of number * scalar * vector in which terms are summed over axes."""
         parts = list(zip(numbers, scalars, vectors, over, strict=True))
+        if len(parts) == 1 and self._chooses(ref, *parts[0]):
+            return
         if self.dims[ref] is None:
             self._scalar_total(ref, parts)
             return
         out, kept = self.fresh(ref), self.sizes(ref)
         terms = tuple(self._term(float(x), s, v, axes, kept) for x, s, v, axes in parts)
         self.writer.out.append(Panel(terms, tuple(out.ravel().tolist())))
+
+    def _chooses(
+        self, ref: int, number: Number, scalar: int | None, vector: int, over: Sequence[str]
+    ) -> bool:
+        """Whether a sum only chooses cells of a block, whose registers it then is a view of."""
+        if number != 1 or scalar is None or scalar not in self.given or not over:
+            return False
+        marks, own, sizes = self.given[scalar], self.sizes(scalar), self.sizes(vector)
+        if not {*over} <= own.keys() or not {*over} <= sizes.keys():
+            return False
+        kept = [name for name in own if name not in over]
+        if {*kept} & sizes.keys() or not np.isin(marks, (0.0, 1.0)).all():
+            return False
+        table = self.along(marks, scalar, [*kept, *over]).reshape(
+            prod(own[name] for name in kept), -1
+        )
+        if (table.sum(axis=1) != 1).any():
+            return False
+        rest = [name for name in sizes if name not in over]
+        found = self.along(
+            self.given[vector] if vector in self.given else self.registers(vector),
+            vector,
+            [*over, *rest],
+        )
+        flat = found.reshape(table.shape[1], *(sizes[name] for name in rest))
+        chosen = flat[table.argmax(axis=1)].reshape(
+            *(own[name] for name in kept), *(sizes[name] for name in rest)
+        )
+        names = [*kept, *rest]
+        held = chosen.transpose([names.index(name) for name in self.sizes(ref)])
+        if vector in self.given:
+            self.given[ref] = held
+        else:
+            self.held[ref] = held
+        return True
 
     def _term(
         self,

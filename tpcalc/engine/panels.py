@@ -56,7 +56,7 @@ def combined(
                 key, row = vector.row
                 on(key)[:, :, row] += own
             else:
-                used = [place] if term.each else range(count)
+                used = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
                 _add(vector, own, used, on, others)
         for key, (held, parts) in bases.items():
             table = tables[key]
