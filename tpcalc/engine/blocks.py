@@ -156,17 +156,25 @@ class Blocks:
         self.held[ref] = np.stack(cells, list(sizes).index(axis))
 
     def gram(self, ref: int, left: int, right: int) -> bool:
-        """The average of a product, where the two share no axis; else nothing is written."""
-        one, two = self.sizes(left), self.sizes(right)
-        if not one or not two or one.keys() & two.keys():
+        """The average of a product, where each has axes of its own; else nothing is written."""
+        one, two, kept = self.sizes(left), self.sizes(right), self.sizes(ref)
+        shared = [name for name in one if name in two]
+        sides = [name for name in one if name not in shared], [n for n in two if n not in shared]
+        if not all(sides):
             return False
-        lefts, rights = self.registers(left), self.registers(right)
-        first = self.writer.new_scalar(lefts.size * rights.size)
-        pair = tuple(lefts.ravel().tolist()), tuple(rights.ravel().tolist())
-        self.writer.out.append(Gram(*pair, first))
-        found = np.arange(first, self.writer.scalars).reshape(*lefts.shape, *rights.shape)
-        names = [*one, *two]
-        self.held[ref] = found.transpose([names.index(name) for name in self.sizes(ref)])
+        lefts, rights = (
+            self.along(self.registers(side), side, [*shared, *own])
+            .reshape(prod(kept[name] for name in shared), -1)
+            .tolist()
+            for side, own in zip((left, right), sides, strict=True)
+        )
+        count = len(lefts[0]) * len(rights[0])
+        first = self.writer.new_scalar(len(lefts) * count)
+        for cell, pair in enumerate(zip(lefts, rights, strict=True)):
+            self.writer.out.append(Gram(tuple(pair[0]), tuple(pair[1]), first + cell * count))
+        names = [*shared, *sides[0], *sides[1]]
+        found = np.arange(first, self.writer.scalars).reshape([kept[name] for name in names])
+        self.held[ref] = found.transpose([names.index(name) for name in kept])
         return True
 
     def outer(self, ref: int, node: OuterNode, columns: int = 0) -> None:
