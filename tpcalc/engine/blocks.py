@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, product, zip_longest
+from itertools import chain, product
 from math import prod
 from typing import Any, Protocol
 
@@ -198,7 +198,7 @@ class Blocks:
             both = {name: size for side in pair for name, size in self.sizes(side).items()}
             summed.append({name: size for name, size in both.items() if name in node.over})
         lists = [
-            [cells(side, more) for side, more in zip_longest(sides, summed, fillvalue={})]
+            [cells(side, summed[k] if summed else {}) for k, side in enumerate(sides)]
             for sides in (node.rows, node.cols)
         ]
         numbers = [cells(scalar, {}) for scalar in node.scalars]

@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
 from numbers import Real
+from operator import is_
 from typing import TYPE_CHECKING
 
 from tpcalc.errors import ProgramError
@@ -468,18 +469,14 @@ def substitute(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     found = mapping.get(expr)
     if found is not None:
         return found
-    below = children(expr)
-    parts = [substitute(part, mapping) for part in below]
-    if all([part is old for part, old in zip(parts, below, strict=True)]):
+    parts = [substitute(part, mapping) for part in children(expr)]
+    if all(map(is_, parts, children(expr))):
         return expr
-    if isinstance(expr, Add):
-        return add(parts)
-    if isinstance(expr, Mul):
-        return mul(parts)
+    if isinstance(expr, Add | Mul):
+        return add(parts) if isinstance(expr, Add) else mul(parts)
     if isinstance(expr, Pow):
         return power(parts[0], expr.exponent)
-    assert isinstance(expr, Call)
-    return expr.atom(parts[0])
+    return expr.atom(parts[0]) if isinstance(expr, Call) else expr
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

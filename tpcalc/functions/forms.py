@@ -10,7 +10,7 @@ import numpy as np
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import lower, numpy_space, run
 
-__all__ = ["tiles"]
+__all__ = ["averaged", "tiles"]
 
 HEIGHT, WIDTH = 64, 512  # of a tile: its temporaries stay in the cache
 
@@ -59,3 +59,36 @@ def tiles(
                 arguments = [row[down, None] for row in rows]
                 arguments += [col[None, across] for col in cols]
             yield down, across, run(tape, space, [*arguments, *scalars])
+
+
+def averaged(
+    fn: Fn,
+    rows: Sequence[Any],
+    cols: Sequence[Any],
+    x: Any,
+    scalars: Sequence[Any] = (),
+    forms: Sequence[int] = (),
+) -> Any:
+    """The average over columns of an outer function times each of some vectors.
+
+    Args:
+        fn: The function, of rows and columns, or of forms.
+        rows: Arrays of one length.
+        cols: Arrays of one length.
+        x: The vectors, of this length, one in each row of an array.
+        scalars: Numbers.
+        forms: For each pair of a row and a column the number of its form.
+
+    Example:
+        >>> import numpy as np
+        >>> from tpcalc.functions import Var
+        >>> ones, two = np.ones(3), np.array([1.0, 2.0])
+        >>> averaged(Fn(Var(0) * Var(1), 2), [two], [ones], np.eye(3)[:1] * 3).tolist()
+        [[1.0, 2.0]]
+    """
+    count, inner = x.shape
+    x, found = x.T / inner, np.zeros((len(rows[0]), count))
+    for down, across, block in tiles(fn, rows, cols, inner, scalars, forms):
+        shape = len(found[down]), len(x[across])
+        found[down] += np.matmul(np.broadcast_to(block, shape), x[across])
+    return found.T

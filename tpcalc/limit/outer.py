@@ -87,9 +87,7 @@ def _pairs(form: int, node: OuterNonlin) -> list[tuple[Ref, Ref]]:
     return [(row, col) for row, col, own in triples if own == form]
 
 
-def _form(
-    form: int, node: OuterNonlin, values: Sequence[Any], context: Context
-) -> Series[Pairs]:
+def _form(form: int, node: OuterNonlin, values: Sequence[Any], context: Context) -> Series[Pairs]:
     """The series of a form: for every power the pairs whose products are summed."""
     terms: dict[Power, Pairs] = {}
     rests: list[Rest | None] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
@@ -370,9 +370,7 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Scale: by_class(_scale),
     Stack: stacked,
 }
-_GAPS: dict[type, str] = {
-    RowNonlin: "passes.rows writes it as functions of the cells of a row"
-}
+_GAPS: dict[type, str] = {RowNonlin: "passes.rows writes it as functions of the cells of a row"}
 
 
 def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:

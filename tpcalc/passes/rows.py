@@ -1,4 +1,4 @@
-"""Functions of rows written out: what stands in a cell of a row is a function of all of its cells."""
+"""Functions of rows written out: each cell of a row is a function of all of its cells."""
 
 from __future__ import annotations
 
