@@ -16,6 +16,7 @@ from tpcalc.evaluate import wanted
 from tpcalc.limit.derive import derive
 from tpcalc.limit.text import from_text, to_text
 from tpcalc.passes import size
+from tpcalc.passes.rows import rows_written
 
 SAMPLES, REPLICATES = 2**10, 12
 RUNS: dict[str, tuple[Any, ...]] = {
@@ -199,10 +200,18 @@ def test_cells_from_a_number_on_are_chosen(many: int, monkeypatch: pytest.Monkey
 
 
 def test_a_graph_of_blocks_is_read_back_from_its_text() -> None:
-    program = run_of(tp.MLP(2, "relu"), "ntk").unrolled.blocks
-    assert program is not None
-    graph = derive(program)
-    assert graph.has_blocks and from_text(to_text(graph), atom) == graph
+    heads = tp.network(Transformer, heads=2, causal=False)
+    data = tp.Samples(np.eye(9), np.ones(9))
+    transformer = tp.Training(heads, "mup", data, steps=1, batch=2, watch=[])
+    for run in (
+        run_of(tp.MLP(2, "relu"), "ntk"),
+        run_of(tp.MLP(2, "tanh"), "mup", "adam"),
+        transformer,
+    ):
+        program = run.unrolled.blocks
+        assert program is not None
+        graph = derive(rows_written(program))
+        assert graph.has_blocks and from_text(to_text(graph), atom) == graph
 
 
 def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:

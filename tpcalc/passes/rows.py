@@ -48,6 +48,8 @@ def _ordered(out: Builder, ref: Ref, axes: Axes) -> Ref:
         return ref
     count = prod(size for _, size in axes)
     ones = out.add(Data(f"1[{','.join(name for name, _ in axes)}]", (Fraction(1),) * count, axes))
+    if out.type(ref).kind is Kind.SCALAR:
+        return out.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (ones, ref)))
     return out.add(LinComb((Fraction(1),), (ones,), (ref,)))
 
 
