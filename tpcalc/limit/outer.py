@@ -184,7 +184,15 @@ def _averaged(
         held = {name for pair, _ in pairs for side in pair for name, _ in context.axes[side]}
         for q, vector in x.terms:
             power = plus(p, q)
+            if not pairs and not context.parity.zero_mean(Fn(Var(0), 1), (vector,)):
+                raise ScaleError(
+                    f"{node.fn.text} is a number where its arguments vanish, and the average of "
+                    "that number times the vector is not followed.",
+                    where=context.program.place(ref),
+                    hint="Write the number apart, as an average of its own.",
+                )
             if not pairs:
+                rests.append(Rest(plus(power, -HALF)))
                 continue
             made = OuterExpect(
                 fn,
