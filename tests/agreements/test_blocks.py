@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from tpcalc.evaluate import wanted
 from tpcalc.limit.derive import derive
 from tpcalc.limit.text import from_text, to_text
 from tpcalc.passes import size
+from tpcalc.passes.rows import rows_written
 
 SAMPLES, REPLICATES = 2**10, 12
 RUNS: dict[str, tuple[Any, ...]] = {
@@ -31,6 +32,16 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "resnet, ntk": (tp.ResNet(2, "relu"), "ntk"),
     "momentum": (tp.MLP(2, "tanh"), "mup", "momentum"),
     "nesterov": (tp.ResNet(1, "tanh"), "mup", "nesterov"),
+    "adam": (tp.MLP(2, "tanh"), "mup", "adam"),
+    "adam, relu": (tp.MLP(3, "relu"), "mup", "adam"),
+    "adam, resnet": (tp.ResNet(1, "tanh"), "mup", "adam"),
+    "adam, ntk": (tp.MLP(2, "gelu"), "ntk", "adam"),
+    "adam, standard": (tp.MLP(2, "tanh"), "standard", "adam"),
+    "adamw": (tp.MLP(2, "tanh"), "mup", "adamw(decay=0.1)"),
+    "adam with an eps": (tp.MLP(2, "gelu"), "mup", "adam(eps=0.1)"),
+    "signsgd": (tp.MLP(2, "tanh"), "mup", "signsgd"),
+    "rmsprop": (tp.MLP(2, "tanh"), "mup", "rmsprop"),
+    "lion": (tp.MLP(2, "tanh"), "mup", "lion"),
 }
 
 
@@ -89,6 +100,79 @@ def test_blocks_are_what_their_cells_are(name: str, monkeypatch: pytest.MonkeyPa
                 assert (one.value == 0) == (two.value == 0)
 
 
+class Transformer(tp.Network):
+    """One layer of attention with heads over three tokens."""
+
+    axes: ClassVar = {"p": 3}
+
+    def __init__(self, t: Any, heads: int, causal: bool) -> None:
+        self.embed, self.read = t.linear(t.n, "in"), t.linear(t.outputs, t.n)
+        self.mix = tp.layers.Attention(t, heads=heads, causal=causal)
+
+    def forward(self, x: Any) -> Any:
+        x = tp.tanh(self.embed(x))
+        y = tp.tanh(x + self.mix(x))
+        return self.read((y.at(p=0) + y.at(p=1) + y.at(p=2)) / 3)
+
+
+@pytest.mark.parametrize(
+    ("heads", "causal", "parameterization", "optimizer"),
+    [
+        (1, False, "mup", "sgd"),
+        (2, True, "mup", "sgd"),
+        (2, True, "ntk", "sgd"),  # powers of n differ from position to position
+        (2, False, "ntk", "adam"),
+    ],
+)
+def test_transformers(
+    heads: int,
+    causal: bool,
+    parameterization: str,
+    optimizer: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    data = tp.Samples(rng.normal(size=(6, 9)), rng.normal(size=6))
+    network = tp.network(Transformer, heads=heads, causal=causal)
+    run = tp.Training(
+        network, parameterization, data, steps=2, batch=2, lr=0.5, optimizer=optimizer, watch=[]
+    )
+    cells, blocks = both(run, monkeypatch)
+    assert {row.name for row in blocks.table.uncovered} == set()
+    for one in cells:
+        assert cells[one].random == blocks[one].random
+        agree(cells[one], blocks[one])
+
+
+def test_derivations_do_not_depend_on_the_number_of_samples() -> None:
+    data = tp.Samples(np.random.default_rng(0).normal(size=(40, 3)), np.ones(40))
+    counts = set()
+    for batch in (4, 16):
+        run = tp.Training(
+            tp.MLP(3, "tanh"), "mup", data, steps=6, batch=batch, optimizer="adam", watch=[]
+        )
+        assert run.unrolled.blocks is not None
+        counts.add(len(derive(run.unrolled.blocks).nodes))
+    assert len(counts) == 1
+
+
+def test_kernels_of_all_cells_have_the_same_bits_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kernel of forms is applied to all samples together: threads and bundles change nothing."""
+    monkeypatch.setattr(wanted, "MANY", 0)
+    program = run_of(tp.MLP(2, "tanh"), "mup", "adam", steps=3, batch=4).unrolled.blocks
+    assert program is not None
+    one, two, more = (
+        tp.limit(program, outputs=["f[3,*"], samples=256, replicates=count, threads=threads)
+        for count, threads in ((4, 1), (4, 2), (5, 1))
+    )
+    assert one.graph.has_blocks
+    for name in one:
+        assert one[name].value == two[name].value
+        assert one[name].draws == more[name].draws[:4]
+
+
 @pytest.mark.parametrize("name", ["gru", "convolution"])
 def test_networks_of_ones_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     network, data = NETWORKS[name]
@@ -116,10 +200,18 @@ def test_cells_from_a_number_on_are_chosen(many: int, monkeypatch: pytest.Monkey
 
 
 def test_a_graph_of_blocks_is_read_back_from_its_text() -> None:
-    program = run_of(tp.MLP(2, "relu"), "ntk").unrolled.blocks
-    assert program is not None
-    graph = derive(program)
-    assert graph.has_blocks and from_text(to_text(graph), atom) == graph
+    heads = tp.network(Transformer, heads=2, causal=False)
+    data = tp.Samples(np.eye(9), np.ones(9))
+    transformer = tp.Training(heads, "mup", data, steps=1, batch=2, watch=[])
+    for run in (
+        run_of(tp.MLP(2, "relu"), "ntk"),
+        run_of(tp.MLP(2, "tanh"), "mup", "adam"),
+        transformer,
+    ):
+        program = run.unrolled.blocks
+        assert program is not None
+        graph = derive(rows_written(program))
+        assert graph.has_blocks and from_text(to_text(graph), atom) == graph
 
 
 def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:

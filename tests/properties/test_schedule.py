@@ -131,7 +131,7 @@ class _Grower:
         other = str(self.rng.choice(list(RATIOS)))
         rows, (col, x) = self.some(space, 1), self.some(other, 2)
         fn = Fn(TANH(Var(0) * Var(1)), 2)
-        self.steps.append(Outer(fn, rows, (col,), (), x, self.vector(space)))
+        self.steps.append(Outer(fn, rows, (col,), (), (x,), (self.vector(space),)))
 
     def noise(self, space: str) -> None:
         count = int(self.rng.integers(1, 3))
@@ -201,7 +201,8 @@ def value(step: Instruction, vectors: dict[int, Any], scalars: dict[int, float])
     if isinstance(step, Outer):
         rows = [vectors[r][:, None] for r in step.rows]
         cols = [vectors[c][None, :] for c in step.cols]
-        return [evaluate(step.fn, [*rows, *cols], numbers) @ vectors[step.vector] / cols[0].size]
+        kernel = evaluate(step.fn, [*rows, *cols], numbers) / cols[0].size
+        return [kernel @ vectors[vector] for vector in step.vectors]
     found = evaluate(step.fn, [vectors[r] for r in vector_inputs(step)], numbers)
     return [float(np.mean(found)) if isinstance(step, Mean) else found]
 

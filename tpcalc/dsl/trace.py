@@ -239,7 +239,9 @@ def as_program(source: object) -> Program:
         return source
     if isinstance(source, Traced):
         return source.build()
-    own = getattr(source, "blocks" if hasattr(type(source), "blocks") else "program", None)
+    own = getattr(source, "blocks", None)
+    if own is None:  # not looked at before: a run of many cells would be split
+        own = getattr(source, "program", None)
     if isinstance(own, Program):
         return own
     if hasattr(source, "forward") or is_forward_pass(source):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any
+from itertools import chain, product
+from math import prod
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.engine.instructions import Gram, Instruction, Panel, PanelTerm, ScalarMap
+from tpcalc.engine.instructions import Gram, Instruction, Outer, Panel, PanelTerm, ScalarMap
 from tpcalc.functions import Const, Expr, Fn, Par, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.numbers import Number
@@ -24,6 +25,25 @@ __all__ = ["At", "Blocks", "Writer"]
 Cell = tuple[int, ...]
 Registers = NDArray[np.int64]
 Where = Mapping[str, int]
+
+
+class OuterNode(Protocol):
+    """An outer function, of a limit graph or of a program."""
+
+    @property
+    def fn(self) -> Fn: ...
+    @property
+    def rows(self) -> tuple[int, ...]: ...
+    @property
+    def cols(self) -> tuple[int, ...]: ...
+    @property
+    def scalars(self) -> tuple[int, ...]: ...
+    @property
+    def vector(self) -> int: ...
+    @property
+    def forms(self) -> tuple[int, ...]: ...
+    @property
+    def over(self) -> tuple[str, ...]: ...
 
 
 @dataclass(kw_only=True)
@@ -136,18 +156,66 @@ class Blocks:
         self.held[ref] = np.stack(cells, list(sizes).index(axis))
 
     def gram(self, ref: int, left: int, right: int) -> bool:
-        """The average of a product, where the two share no axis; else nothing is written."""
-        one, two = self.sizes(left), self.sizes(right)
-        if not one or not two or one.keys() & two.keys():
+        """The average of a product, where each has axes of its own; else nothing is written."""
+        one, two, kept = self.sizes(left), self.sizes(right), self.sizes(ref)
+        shared = [name for name in one if name in two]
+        sides = [name for name in one if name not in shared], [n for n in two if n not in shared]
+        if not all(sides):
             return False
-        lefts, rights = self.registers(left), self.registers(right)
-        first = self.writer.new_scalar(lefts.size * rights.size)
-        pair = tuple(lefts.ravel().tolist()), tuple(rights.ravel().tolist())
-        self.writer.out.append(Gram(*pair, first))
-        found = np.arange(first, self.writer.scalars).reshape(*lefts.shape, *rights.shape)
-        names = [*one, *two]
-        self.held[ref] = found.transpose([names.index(name) for name in self.sizes(ref)])
+        lefts, rights = (
+            self.along(self.registers(side), side, [*shared, *own])
+            .reshape(prod(kept[name] for name in shared), -1)
+            .tolist()
+            for side, own in zip((left, right), sides, strict=True)
+        )
+        count = len(lefts[0]) * len(rights[0])
+        first = self.writer.new_scalar(len(lefts) * count)
+        for cell, pair in enumerate(zip(lefts, rights, strict=True)):
+            self.writer.out.append(Gram(tuple(pair[0]), tuple(pair[1]), first + cell * count))
+        names = [*shared, *sides[0], *sides[1]]
+        found = np.arange(first, self.writer.scalars).reshape([kept[name] for name in names])
+        self.held[ref] = found.transpose([names.index(name) for name in kept])
         return True
+
+    def outer(self, ref: int, node: OuterNode, columns: int = 0) -> None:
+        """An outer function: its values are formed once, and multiplied with all other cells."""
+        kept, out = self.sizes(ref), self.fresh(ref)
+        refs = (*node.rows, *node.cols, *node.scalars)
+        read = {name for ref in refs for name in self.sizes(ref)}
+        own = [name for name in kept if name in read]
+        rest = [name for name in kept if name not in read]
+
+        def cells(value: int, more: Mapping[str, int]) -> list[list[int]]:
+            """The registers of a value: for each cell of the function those along other axes."""
+            names = [*own, *more]
+            shape = [*(kept[name] for name in own), *more.values()]
+            found = np.broadcast_to(self.along(self.registers(value), value, names), shape)
+            listed: list[list[int]] = found.reshape(prod(kept[name] for name in own), -1).tolist()
+            return listed
+
+        summed: list[dict[str, int]] = []  # of each row and of its column
+        for pair in zip(node.rows, node.cols, strict=True) if node.forms else ():
+            both = {name: size for side in pair for name, size in self.sizes(side).items()}
+            summed.append({name: size for name, size in both.items() if name in node.over})
+        lists = [
+            [cells(side, summed[k] if summed else {}) for k, side in enumerate(sides)]
+            for sides in (node.rows, node.cols)
+        ]
+        numbers = [cells(scalar, {}) for scalar in node.scalars]
+        forms = (
+            [form] * prod(more.values()) for form, more in zip(node.forms, summed, strict=True)
+        )
+        every = tuple(chain(*forms))
+        vectors = cells(node.vector, {name: kept[name] for name in rest})
+        outs = out.transpose([list(kept).index(name) for name in (*own, *rest)])
+        found = outs.reshape(len(vectors), -1).tolist()
+        for cell, (vector, into) in enumerate(zip(vectors, found, strict=True)):
+            rows, cols, scalars = (
+                tuple(chain(*(one[cell] for one in side))) for side in (*lists, numbers)
+            )
+            self.writer.out.append(
+                Outer(node.fn, rows, cols, scalars, tuple(vector), tuple(into), every, columns)
+            )
 
     def total(
         self,
@@ -159,12 +227,49 @@ class Blocks:
     ) -> None:
         """A sum of number * scalar * vector in which terms are summed over axes."""
         parts = list(zip(numbers, scalars, vectors, over, strict=True))
+        if len(parts) == 1 and self._chooses(ref, *parts[0]):
+            return
         if self.dims[ref] is None:
             self._scalar_total(ref, parts)
             return
         out, kept = self.fresh(ref), self.sizes(ref)
         terms = tuple(self._term(float(x), s, v, axes, kept) for x, s, v, axes in parts)
         self.writer.out.append(Panel(terms, tuple(out.ravel().tolist())))
+
+    def _chooses(
+        self, ref: int, number: Number, scalar: int | None, vector: int, over: Sequence[str]
+    ) -> bool:
+        """Whether a sum only chooses cells of a block, whose registers it then is a view of."""
+        if number != 1 or scalar is None or scalar not in self.given or not over:
+            return False
+        marks, own, sizes = self.given[scalar], self.sizes(scalar), self.sizes(vector)
+        if not {*over} <= own.keys() or not {*over} <= sizes.keys():
+            return False
+        kept = [name for name in own if name not in over]
+        if {*kept} & sizes.keys() or not np.isin(marks, (0.0, 1.0)).all():
+            return False
+        table = self.along(marks, scalar, [*kept, *over]).reshape(
+            prod(own[name] for name in kept), -1
+        )
+        if (table.sum(axis=1) != 1).any():
+            return False
+        rest = [name for name in sizes if name not in over]
+        found = self.along(
+            self.given[vector] if vector in self.given else self.registers(vector),
+            vector,
+            [*over, *rest],
+        )
+        flat = found.reshape(table.shape[1], *(sizes[name] for name in rest))
+        chosen = flat[table.argmax(axis=1)].reshape(
+            *(own[name] for name in kept), *(sizes[name] for name in rest)
+        )
+        names = [*kept, *rest]
+        held = chosen.transpose([names.index(name) for name in self.sizes(ref)])
+        if vector in self.given:
+            self.given[ref] = held
+        else:
+            self.held[ref] = held
+        return True
 
     def _term(
         self,

@@ -56,7 +56,7 @@ from tpcalc.engine.vectors import (
     Vector,
 )
 from tpcalc.errors import Exploded
-from tpcalc.functions.forms import tiles
+from tpcalc.functions.forms import averaged
 from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Outcome", "Workspace"]
@@ -449,20 +449,20 @@ class Workspace:
         self._set(step.out[0], values, lambda: f"a moment of {self._label(step.others[0])}")
 
     def _outer(self, step: Outer) -> None:
-        inner = self._space_of(step.vector).size
-        inner = min(inner, max(step.columns, inner // SHARE)) if step.columns else inner
+        size = self._space_of(step.vectors[0]).size
+        inner = min(size, max(step.columns, size // SHARE)) if step.columns else size
         lines = [self._lines(register) for register in step.rows]
-        cols = [self._lines(register)[:, :inner] for register in step.cols]
-        vectors = self._lines(step.vector)[:, :inner]
-        buffer = self._new_buffer(step.out)
-        out = buffer.array.reshape(self.replicates, -1)
-        for r, x in enumerate(vectors):
+        sides = (step.cols, step.vectors)
+        cols, vectors = ([self._lines(v)[:, :inner] for v in side] for side in sides)
+        buffers = list(map(self._new_buffer, step.out))
+        for r in range(self.replicates):
             own = [line[r] for line in lines], [col[r] for col in cols]
             numbers = [self._scalars[register][r] for register in step.scalars]
-            for start, stop, block in tiles(step.fn, *own, numbers, step.forms):
-                weights = np.broadcast_to(block, (stop - start, inner)) * x
-                out[r, start:stop] = weights.sum(axis=1) / inner
-        self._vectors[step.out] = Vector(dense=buffer)
+            x = np.array([vector[r] for vector in vectors])
+            found = averaged(step.fn, *own, x, numbers, step.forms)
+            for buffer, line in zip(buffers, found, strict=True):
+                buffer.array.reshape(self.replicates, -1)[r, : len(line)] = line
+        self._vectors.update((v, Vector(dense=b)) for v, b in zip(step.out, buffers, strict=True))
 
     def _scalar_map(self, step: ScalarMap) -> None:
         arguments = [self._scalars[register] for register in step.scalars]

@@ -181,7 +181,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """out_a = (1/N) sum_b psi(a, b) x_b, psi of rows_a, cols_b and scalars.
+    """out_ja = (1/N) sum_b psi(a, b) x_jb for each vector, psi of rows_a, cols_b and scalars.
 
     With ``forms`` psi is a function of sums of products: argument s is the sum of row_k(a) col_k(b)
     over the k with forms[k] = s. With ``columns`` the average is over the first of them, so many
@@ -192,8 +192,8 @@ class Outer:
     rows: tuple[int, ...]
     cols: tuple[int, ...]
     scalars: tuple[int, ...]
-    vector: int
-    out: int
+    vectors: tuple[int, ...]
+    out: tuple[int, ...]
     forms: tuple[int, ...] = ()
     columns: int = 0
 
@@ -281,7 +281,7 @@ def vector_inputs(step: Instruction) -> tuple[int, ...]:
     if isinstance(step, Dot):
         return (step.vector, *step.others)
     if isinstance(step, Outer):
-        return (*step.rows, *step.cols, step.vector)
+        return (*step.rows, *step.cols, *step.vectors)
     return ()
 
 
@@ -296,9 +296,9 @@ def scalar_inputs(step: Instruction) -> tuple[int, ...]:
 
 def vector_outputs(step: Instruction) -> tuple[int, ...]:
     """Vector registers that an instruction writes."""
-    if isinstance(step, Starts | Multiply | Panel):
+    if isinstance(step, Starts | Multiply | Panel | Outer):
         return step.out
-    if isinstance(step, Map | Sum | Outer):
+    if isinstance(step, Map | Sum):
         return (step.out,)
     return ()
 

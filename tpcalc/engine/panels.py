@@ -62,6 +62,7 @@ def combined(
                 key, row = vector.row
                 on(key)[:, :, row] += own
             else:
+                used = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
                 _add(vector, own, used, on, others)
         for key, found in held.items():
             if key not in inside:

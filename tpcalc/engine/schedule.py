@@ -215,7 +215,7 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
     for depth in sorted({*products, *after_products, *(depth for depth, _ in times)}):
         for time in sorted(time for time in times if time[0] == depth):
             yield from sums[time]
-            yield from others[time]
+            yield from _with_kernels_once(others[time])
         for (matrix, transpose), steps in products[depth].items():
             yield Multiply(
                 matrix,
@@ -224,6 +224,21 @@ def _by_depth(script: Script) -> Iterable[Instruction]:
                 tuple(r for step in steps for r in step.out),
             )
         yield from after_products[depth]
+
+
+def _with_kernels_once(steps: Iterable[Instruction]) -> Iterable[Instruction]:
+    """Outer functions of the same rows and columns become one, of all their vectors."""
+    found: dict[Instruction | int, Instruction] = {}
+    for place, step in enumerate(steps):
+        if not isinstance(step, Outer):
+            found[place] = step
+            continue
+        key = replace(step, vectors=(), out=())
+        known = found.get(key, key)
+        assert isinstance(known, Outer)
+        vectors, out = (*known.vectors, *step.vectors), (*known.out, *step.out)
+        found[key] = replace(step, vectors=vectors, out=out)
+    return found.values()
 
 
 def _gather_dots(steps: Iterable[Instruction]) -> Iterable[Instruction]:

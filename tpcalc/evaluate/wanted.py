@@ -17,7 +17,7 @@ from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
-from tpcalc.limit.rules import LIMIT_RULES
+from tpcalc.passes.rows import rows_written
 from tpcalc.passes.selected import cells, matching, selected
 from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
@@ -83,9 +83,6 @@ def covered(source: Program, asked: Asked) -> Found:
     cells = cells_of(source)
     if source.has_blocks and cells > MANY and not asked.given:
         try:
-            for node in source.nodes:
-                if type(node) in LIMIT_RULES.gaps:
-                    raise NeedsCells(f"{type(node).__name__}, {LIMIT_RULES.gaps[type(node)]}")
             found = _found(source, asked)
         except NeedsCells as reason:
             return _found(_split(source, cells, str(reason)), asked)
@@ -98,6 +95,7 @@ def covered(source: Program, asked: Asked) -> Found:
 
 def _found(source: Program, asked: Asked) -> Found:
     program, given = fixed(selected(source, asked.outputs), source, asked.given)
+    program = rows_written(program)
     values = asked.values
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}

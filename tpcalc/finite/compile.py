@@ -17,7 +17,6 @@ from tpcalc.engine.instructions import (
     Matrix,
     Mean,
     Multiply,
-    Outer,
     ScalarMap,
     Script,
     Space,
@@ -256,22 +255,6 @@ def _moment(node: Moment, ref: Ref, values: Sequence[None], state: _State) -> No
         _each(_mean)(node, ref, values, state)
 
 
-def _outer(node: OuterNonlin, at: At, out: int, state: _State) -> Instruction:
-    scalars, vector = at.all(node.scalars), at[node.vector]
-    if not node.forms:
-        return Outer(node.fn, at.all(node.rows), at.all(node.cols), scalars, vector, out)
-    rows: list[int] = []
-    cols: list[int] = []
-    forms: list[int] = []
-    for row, col, form in zip(node.rows, node.cols, node.forms, strict=True):
-        both = {**state.blocks.sizes(row), **state.blocks.sizes(col)}
-        for here in at.along({name: size for name, size in both.items() if name in node.over}):
-            rows.append(here[row])
-            cols.append(here[col])
-            forms.append(form)
-    return Outer(node.fn, tuple(rows), tuple(cols), scalars, vector, out, tuple(forms))
-
-
 def _scale(node: Scale, ref: Ref, values: Sequence[None], state: _State) -> None:
     factor = scale_factor(node, state.width, state.values, state.program.place(ref))
     for out, at in state.blocks.cells(ref, (node.of,)):
@@ -294,7 +277,7 @@ LAZY_RULES: Rules[None, _State] = Rules(
         RowNonlin: _rows,
         LinComb: _lincomb,
         Moment: _moment,
-        OuterNonlin: _each(_outer),
+        OuterNonlin: lambda node, ref, values, state: state.blocks.outer(ref, node),
         Scale: _scale,
     },
     level=Level.BLOCKS,

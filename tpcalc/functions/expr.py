@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
 from numbers import Real
+from operator import is_
 from typing import TYPE_CHECKING
 
 from tpcalc.errors import ProgramError
@@ -468,15 +469,14 @@ def substitute(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     found = mapping.get(expr)
     if found is not None:
         return found
-    if isinstance(expr, Add):
-        return add(substitute(term, mapping) for term in expr.terms)
-    if isinstance(expr, Mul):
-        return mul(substitute(factor, mapping) for factor in expr.factors)
+    parts = [substitute(part, mapping) for part in children(expr)]
+    if all(map(is_, parts, children(expr))):
+        return expr
+    if isinstance(expr, Add | Mul):
+        return add(parts) if isinstance(expr, Add) else mul(parts)
     if isinstance(expr, Pow):
-        return power(substitute(expr.base, mapping), expr.exponent)
-    if isinstance(expr, Call):
-        return expr.atom(substitute(expr.arg, mapping))
-    return expr
+        return power(parts[0], expr.exponent)
+    return expr.atom(parts[0]) if isinstance(expr, Call) else expr
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:

@@ -5,64 +5,90 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import lower, numpy_space, run
 
-__all__ = ["forms_of", "tiles"]
+__all__ = ["averaged", "tiles"]
 
-ENTRIES = 2**15  # of a tile: its temporaries stay in the cache
-
-
-def forms_of(rows: Sequence[Any], cols: Sequence[Any], forms: Sequence[int]) -> list[Any]:
-    """The sum of row * column for each form.
-
-    Args:
-        rows: Anything that can be multiplied and added.
-        cols: One for each row.
-        forms: For each pair the number of its form.
-
-    Example:
-        >>> forms_of([1, 2, 3], [4, 5, 6], [0, 1, 1])
-        [4, 28]
-    """
-    found: dict[int, Any] = {}
-    for row, col, form in zip(rows, cols, forms, strict=True):
-        part = row * col
-        found[form] = found[form] + part if form in found else part
-    return [found[form] for form in sorted(found)]
+HEIGHT, WIDTH = 64, 512  # of a tile: its temporaries stay in the cache
 
 
 def tiles(
     fn: Fn,
     rows: Sequence[Any],
     cols: Sequence[Any],
+    inner: int,
     scalars: Sequence[Any] = (),
     forms: Sequence[int] = (),
-) -> Iterator[tuple[int, int, Any]]:
-    """An outer function of numpy arrays, some rows at a time: the whole is never kept.
+) -> Iterator[tuple[slice, slice, Any]]:
+    """An outer function of numpy arrays, a tile at a time: the whole is never kept.
 
     Args:
         fn: The function, of rows and columns, or of forms.
         rows: Arrays of one length.
         cols: Arrays of one length.
+        inner: This length.
         scalars: Numbers.
         forms: For each pair of a row and a column the number of its form.
 
     Yields:
-        The first and the last row of a tile, and its values (broadcastable to rows and columns).
+        The rows and columns of a tile, and its values (broadcastable to them); the tiles of some
+        columns one after another.
 
     Example:
         >>> import numpy as np
         >>> from tpcalc.functions import Var
         >>> ones, two = np.ones(3), np.array([1.0, 2.0])
-        >>> [(a, b, block.tolist()) for a, b, block in tiles(Fn(Var(0) * Var(1), 2), [two], [ones])]
-        [(0, 2, [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])]
+        >>> [block.tolist() for _, _, block in tiles(Fn(Var(0) * Var(1), 2), [two], [ones], 3)]
+        [[[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]]
     """
-    size, inner = len(rows[0]), len(cols[0]) if cols else 1
-    lines = [col[None, :] for col in cols]
+    size = len(rows[0])
     tape, space = lower(fn), numpy_space()
-    height = max(1, ENTRIES // inner)
-    for start in range(0, size, height):
-        part = [row[start : start + height, None] for row in rows]
-        arguments = forms_of(part, lines, forms) if forms else [*part, *lines]
-        yield start, min(start + height, size), run(tape, space, [*arguments, *scalars])
+    pairs = [[k for k, own in enumerate(forms) if own == form] for form in sorted(set(forms))]
+    for first in range(0, inner, WIDTH):
+        across = slice(first, min(first + WIDTH, inner))
+        right = [np.array([cols[k][across] for k in own]) for own in pairs]
+        for start in range(0, size, HEIGHT):
+            down = slice(start, min(start + HEIGHT, size))
+            if forms:
+                left = (np.array([rows[k][down] for k in own]).T for own in pairs)
+                arguments = [np.matmul(a, b) for a, b in zip(left, right, strict=True)]
+            else:
+                arguments = [row[down, None] for row in rows]
+                arguments += [col[None, across] for col in cols]
+            yield down, across, run(tape, space, [*arguments, *scalars])
+
+
+def averaged(
+    fn: Fn,
+    rows: Sequence[Any],
+    cols: Sequence[Any],
+    x: Any,
+    scalars: Sequence[Any] = (),
+    forms: Sequence[int] = (),
+) -> Any:
+    """The average over columns of an outer function times each of some vectors.
+
+    Args:
+        fn: The function, of rows and columns, or of forms.
+        rows: Arrays of one length.
+        cols: Arrays of one length.
+        x: The vectors, of this length, one in each row of an array.
+        scalars: Numbers.
+        forms: For each pair of a row and a column the number of its form.
+
+    Example:
+        >>> import numpy as np
+        >>> from tpcalc.functions import Var
+        >>> ones, two = np.ones(3), np.array([1.0, 2.0])
+        >>> averaged(Fn(Var(0) * Var(1), 2), [two], [ones], np.eye(3)[:1] * 3).tolist()
+        [[1.0, 2.0]]
+    """
+    count, inner = x.shape
+    x, found = x.T / inner, np.zeros((len(rows[0]), count))
+    for down, across, block in tiles(fn, rows, cols, inner, scalars, forms):
+        shape = len(found[down]), len(x[across])
+        found[down] += np.matmul(np.broadcast_to(block, shape), x[across])
+    return found.T

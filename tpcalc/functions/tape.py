@@ -8,18 +8,19 @@ over cache-sized blocks keeps few temporaries.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions.atoms import Atom
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var
+from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, walk
 from tpcalc.functions.fn import Fn
 
 __all__ = ["NumpySpace", "Tape", "evaluate", "lower", "run"]
 
+ROUNDING = 1e-14
 Step = Callable[[Any, list[Any]], Any]
 
 
@@ -63,40 +64,87 @@ class NumpySpace:
 @lru_cache(maxsize=4096)
 def lower(fn: Fn) -> Tape:
     """The tape of a function."""
-    steps: list[tuple[Step, tuple[int, ...]]] = []
-    registers: dict[Expr, int] = {}
-    inputs = fn.vectors + fn.scalars
+    writer = _Writer(fn)
+    longer = (part for part in walk(fn.expr) if isinstance(part, Add) and len(part.terms) > 2)
+    for part in sorted(longer, key=lambda part: len(part.terms)):
+        writer.visit(part)
+    result = writer.visit(fn.expr)  # fills the steps
+    return Tape(tuple(writer.steps), result, writer.inputs, _last_uses(writer.steps, result))
 
-    def emit(step: Step, args: tuple[int, ...]) -> int:
-        steps.append((step, args))
-        return inputs + len(steps) - 1
 
-    def visit(expr: Expr) -> int:
-        if expr in registers:
-            return registers[expr]
+class _Writer:
+    """A tape that is written."""
+
+    def __init__(self, fn: Fn) -> None:
+        self.steps: list[tuple[Step, tuple[int, ...]]] = []
+        self.vectors, self.inputs = fn.vectors, fn.vectors + fn.scalars
+        self._registers: dict[Expr, int] = {}
+        self._sums: list[tuple[dict[Expr, float], int]] = []
+
+    def emit(self, step: Step, args: tuple[int, ...]) -> int:
+        """The register of a new step."""
+        self.steps.append((step, args))
+        return self.inputs + len(self.steps) - 1
+
+    def visit(self, expr: Expr) -> int:
+        """The register of an expression."""
+        if expr not in self._registers:
+            self._registers[expr] = self._visited(expr)
+        return self._registers[expr]
+
+    def _visited(self, expr: Expr) -> int:
         if isinstance(expr, Var):
-            place = expr.index
-        elif isinstance(expr, Par):
-            place = fn.vectors + expr.index
-        elif isinstance(expr, Const):
-            place = emit(_constant(float(expr.value)), ())
-        elif isinstance(expr, Add):
-            place = _fold(_add, [visit(term) for term in expr.terms], emit)
-        elif isinstance(expr, Mul):
-            place = _fold(_mul, [visit(factor) for factor in expr.factors], emit)
-        elif isinstance(expr, Pow):
-            place = emit(_power(expr.exponent), (visit(expr.base),))
-        elif isinstance(expr, Call) and isinstance(expr.arg, Const):
-            place = emit(_constant(_at_number(expr.atom, float(expr.arg.value))), ())
-        elif isinstance(expr, Call):
-            place = emit(_call(expr), (visit(expr.arg),))
-        else:  # every expression class is listed above
-            raise AssertionError(type(expr))
-        registers[expr] = place
+            return expr.index
+        if isinstance(expr, Par):
+            return self.vectors + expr.index
+        if isinstance(expr, Const):
+            return self.emit(_constant(float(expr.value)), ())
+        if isinstance(expr, Add):
+            return self._sum(expr)
+        if isinstance(expr, Mul):
+            return _fold(_mul, [self.visit(factor) for factor in expr.factors], self.emit)
+        if isinstance(expr, Pow):
+            return self.emit(_power(expr.exponent), (self.visit(expr.base),))
+        assert isinstance(expr, Call)  # every expression class is listed here
+        if isinstance(expr.arg, Const):
+            return self.emit(_constant(_at_number(expr.atom, float(expr.arg.value))), ())
+        return self.emit(_call(expr), (self.visit(expr.arg),))
+
+    def _sum(self, expr: Add) -> int:
+        """A sum, from a multiple of the last one that it goes on: averages over time do."""
+        numbers = dict(_parts(term) for term in expr.terms)
+        found = ((_factor(known, numbers), known, at) for known, at in reversed(self._sums))
+        factor, known, start = next((one for one in found if one[0]), (0.0, {}, 0))
+        left = [self.visit(term) for term in expr.terms if _parts(term)[0] not in known]
+        if known and factor != 1.0:
+            start = self.emit(_mul, (self.emit(_constant(factor), ()), start))
+        place = _fold(_add, [start, *left] if known else left, self.emit)
+        self._sums.append((numbers, place))
         return place
 
-    result = visit(fn.expr)  # fills the steps
-    return Tape(tuple(steps), result, inputs, _last_uses(steps, result))
+
+def _parts(term: Expr) -> tuple[Expr, float]:
+    """What stands behind the number of a term, and this number."""
+    if isinstance(term, Mul) and isinstance(term.factors[0], Const):
+        rest = term.factors[1:]
+        return rest[0] if len(rest) == 1 else Mul(rest), float(term.factors[0].value)
+    return (Const(Fraction(1)), float(term.value)) if isinstance(term, Const) else (term, 1.0)
+
+
+def _factor(known: Mapping[Expr, float], numbers: Mapping[Expr, float]) -> float:
+    """What a known sum is to be multiplied with to be a part of a sum of more terms; 0: it is none.
+
+    Numbers were rounded: ratios that are as close are the same.
+    """
+    if not 1 < len(known) < len(numbers):
+        return 0.0
+    factor = 0.0
+    for rest, number in known.items():
+        ratio = numbers.get(rest, 0.0) / number
+        factor = factor or ratio
+        if ratio == 0.0 or abs(ratio / factor - 1.0) > ROUNDING:
+            return 0.0
+    return factor
 
 
 def _last_uses(

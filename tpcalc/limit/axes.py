@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tpcalc.limit.graph import LNode, Starts, Total
+from tpcalc.limit.graph import Fluctuation, LNode, OuterExpect, Product, Starts, Total, Twice
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Data, Family, Rename, Stack
+from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes
 
 __all__ = ["NeedsCells", "axes_of", "united"]
@@ -30,7 +30,10 @@ def united(axes: Iterable[Axes]) -> Axes:
     return tuple(found.items())
 
 
-def _of_sum(node: Total, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
+_Families = Mapping[str, Family]
+
+
+def _of_sum(node: Total, axes: Sequence[Axes], families: _Families) -> Axes:
     terms = zip(node.scalars, node.vectors, node.over, strict=True)
     kept = (
         tuple(pair for pair in united(axes[r] for r in (s, v) if r is not None) if pair[0] not in o)
@@ -39,28 +42,51 @@ def _of_sum(node: Total, axes: Sequence[Axes], groups: Mapping[str, Family]) -> 
     return united(kept)
 
 
-def _of_rename(node: Rename, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
+def _of_outer(node: OuterExpect, axes: Sequence[Axes], families: _Families) -> Axes:
+    every = united(axes[ref] for ref in references(node))
+    return tuple(pair for pair in every if pair[0] not in node.over)
+
+
+def _of_product(node: Product, axes: Sequence[Axes], families: _Families) -> Axes:
+    return united((axes[node.vector], _of_matrix(node.matrix, families)))
+
+
+def _of_fluctuation(node: Fluctuation, axes: Sequence[Axes], families: _Families) -> Axes:
+    matrix = node.root.matrix if isinstance(node.root, Twice) else node.root
+    own = _of_matrix(matrix, families) if isinstance(matrix, str) else ()
+    return united((*(axes[ref] for ref in node.vectors), own))
+
+
+def _of_matrix(name: str, families: _Families) -> Axes:
+    return families[name].axes if name in families else ()  # a cell has a name of its own
+
+
+def _of_rename(node: Rename, axes: Sequence[Axes], families: _Families) -> Axes:
     new = dict(node.names)
     return tuple((new.get(name, name), size) for name, size in axes[node.of])
 
 
-def _of_stack(node: Stack, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
+def _of_stack(node: Stack, axes: Sequence[Axes], families: _Families) -> Axes:
     return ((node.axis, len(node.of)), *united(axes[ref] for ref in node.of))
 
 
-def _of_others(node: LNode, axes: Sequence[Axes], groups: Mapping[str, Family]) -> Axes:
+def _of_others(node: LNode, axes: Sequence[Axes], families: _Families) -> Axes:
     first, *more = dict.fromkeys(axes[ref] for ref in references(node)) or ((),)
     return united((first, *more)) if more else first
 
 
 axes_of: Table[Axes] = Table(
     {
-        Starts: lambda node, axes, groups: groups[node.group].axes,
-        Data: lambda node, axes, groups: node.axes,
+        Starts: lambda node, axes, families: families[node.group].axes,
+        Data: lambda node, axes, families: node.axes,
+        Input: lambda node, axes, families: node.family.axes if node.cell is None else (),
+        Product: _of_product,
+        Fluctuation: _of_fluctuation,
         Rename: _of_rename,
         Stack: _of_stack,
         Total: _of_sum,
+        OuterExpect: _of_outer,
     },
     _of_others,
 )
-"""The axes of a node, given those of all before it and the families of start vectors."""
+"""The axes of a node, given those of all before it and what is drawn at random, by name."""

@@ -77,7 +77,7 @@ class Building:
         found = self.known.get(node)
         if found is not None:
             return found
-        self.axes.append(axes_of(node, self.axes, self.program.group))
+        self.axes.append(axes_of(node, self.axes, self.program.families))
         self.nodes.append(node)
         self.dims.append(dim)
         if dim is not None:

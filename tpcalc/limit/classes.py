@@ -1,30 +1,32 @@
 """Classes of cells: along the axis of a stack powers of n may differ from cell to cell.
 
-All cells begin in one class. Where two of one class differ, the classes are refined for all stacks
-along axes of that name, so that they meet class by class, and the program is derived again.
+All cells begin in one class. Where two of one class differ, the classes are refined for all values
+along axes of that name, so that they meet class by class, and the program is derived again. What
+has such an axis and is alike along it is divided where it meets what is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.graph import LNode, LRef, Total
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Series
-from tpcalc.program.base import references
-from tpcalc.program.nodes import Data, Ref, Stack
-from tpcalc.program.views import data_of
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Data, Ref, Rename, Stack
 
 __all__ = ["Classed", "Uneven", "by_class", "classes", "refined", "stacked"]
 
-Rule = Callable[[Any, Ref, list[Any], Context], Any]
+Rule = Callable[[Any, Ref, Any, Context], Any]
+Numbers = Mapping[str, int]  # for axes the number of a class
 
 
 class Uneven(Exception):
@@ -42,81 +44,142 @@ class Uneven(Exception):
 
 @dataclass(frozen=True)
 class Classed:
-    """A value with a series for each class of cells along an axis.
+    """A value with a series for each class of cells along some axes.
 
     Args:
-        axis: The axis; in a class it has the cells of the class.
-        parts: The series, and which cells each is of.
+        axes: The axes; in a class they have the cells of the class.
+        parts: For a class along each of them the series.
     """
 
-    axis: str
-    parts: Mapping[int, tuple[Value, tuple[int, ...]]]
+    axes: tuple[str, ...]
+    parts: Mapping[tuple[int, ...], Value]
+
+    def within(self, numbers: Numbers) -> Classed | Value:
+        """What is left of it in some classes."""
+        left = tuple(axis for axis in self.axes if axis not in numbers)
+        parts: dict[tuple[int, ...], Value] = {}
+        for key, part in self.parts.items():
+            where = dict(zip(self.axes, key, strict=True))
+            if all(where.get(axis, number) == number for axis, number in numbers.items()):
+                parts[tuple(where[axis] for axis in left)] = part
+        return Classed(left, parts) if left else parts[()]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Chosen:
-    """The values of a program, of those with classes the part of one class."""
+    """The values of a program, of those with some axes what is in a class along them."""
 
     values: Sequence[Any]
-    number: int
-    given: Mapping[Ref, Any]
+    numbers: Numbers
+    context: Context
+    _held: dict[Ref, Any] = field(default_factory=dict)
 
     def __getitem__(self, ref: Ref) -> Any:
-        found = self.given.get(ref, self.values[ref])
-        return found.parts[self.number][0] if isinstance(found, Classed) else found
+        if ref not in self._held:
+            self._held[ref] = self._chosen(ref)
+        return self._held[ref]
+
+    def _chosen(self, ref: Ref) -> Any:
+        found = self.values[ref]
+        held = found.axes if isinstance(found, Classed) else ()
+        if held:
+            found = found.within(self.numbers)
+        sizes = {} if found is None else dict(self.context.program.types[ref].axes)
+        for axis, number in self.numbers.items():
+            if axis in sizes and axis not in held:
+                if isinstance(found, Classed):
+                    raise NeedsCells(f"powers of n differ along {axis!r} and another axis")
+                found = _divided(found, axis, _cells(axis, sizes[axis], self.context)[number],
+                                 self.context)  # fmt: skip
+        return found
+
+
+def _cells(axis: str, size: int, context: Context) -> dict[int, list[int]]:
+    """The cells of each class along an axis; those not seen yet are as the last one."""
+    known = context.record.classes.get(axis, {0: 0})
+    found: dict[int, list[int]] = {}
+    for cell in range(size):
+        found.setdefault(known.get(cell, known[max(known)]), []).append(cell)
+    return found
+
+
+def _divided(value: Value, axis: str, cells: Sequence[int], context: Context) -> Value:
+    """Some cells of a value that is alike in all of them."""
+    terms = []
+    for power, item in value.terms:
+        size = dict(context.axes[item]).get(axis)
+        if size is not None and size != len(cells):
+            own = _SOME(context.nodes[item], context, item, axis, cells)
+            if own is None:
+                continue
+            item = own
+        terms.append((power, item))
+    return Series(tuple(terms), value.rest, value.soft, value.drift)
+
+
+def _some_data(node: Data, context: Context, item: LRef, axis: str, cells: Sequence[int]) -> Any:
+    names = [name for name, _ in node.axes]
+    array = np.array(node.values, dtype=object).reshape([size for _, size in node.axes])
+    found = array.take(cells, names.index(axis)).ravel().tolist()
+    if not any(found):
+        return None
+    axes = tuple((name, len(cells) if name == axis else size) for name, size in node.axes)
+    return context.add(Data(f"{node.name} at {axis}={cells}", tuple(found), axes), None)
+
+
+def _some_of_stack(
+    node: Stack, context: Context, item: LRef, axis: str, cells: Sequence[int]
+) -> LRef:
+    dim = context.dims[item]
+    if node.axis == axis:
+        return context.add(Stack(tuple(node.of[cell] for cell in cells), axis), dim)
+    return _some(node, context, item, axis, cells)
+
+
+def _some(node: LNode, context: Context, item: LRef, axis: str, cells: Sequence[int]) -> LRef:
+    """Cells of a block, as the sum over all of them of those that are meant."""
+    size, dim, whole = dict(context.axes[item])[axis], context.dims[item], f"all_{axis}"
+    renamed = context.add(Rename(item, ((axis, whole),)), dim)
+    marks = tuple(Fraction(int(k == cell)) for k in range(size) for cell in cells)
+    chosen = Data(f"{axis}={cells}:{size}", marks, ((whole, size), (axis, len(cells))))
+    total = Total((Fraction(1),), (context.add(chosen, None),), (renamed,), ((whole,),))
+    return context.add(total, dim)
+
+
+_SOME: Table[LRef | None] = Table({Data: _some_data, Stack: _some_of_stack}, _some)
+
+
+def _axes(refs: Iterable[Ref], values: Any) -> list[str]:
+    """The axes along which one of some values has classes."""
+    found = (values[ref] for ref in refs)
+    return list(dict.fromkeys(a for own in found if isinstance(own, Classed) for a in own.axes))
 
 
 def classes(
-    refs: Iterable[Ref], values: Sequence[Any], context: Context
-) -> Iterator[tuple[Any, str, int]]:
-    """The values that a rule sees, class by class of its arguments, with the axis and its cells.
+    refs: Iterable[Ref], values: Any, names: Iterable[str], context: Context
+) -> Iterator[tuple[Any, Numbers, Mapping[str, int]]]:
+    """The values that a rule sees, class by class of its arguments.
 
     Args:
         refs: The arguments.
         values: Of the program.
+        names: The axes along which classes are told apart.
         context: The derivation.
 
-    Raises:
-        NeedsCells: Classes along several axes, or beside what is computed and has none.
+    Yields:
+        The values, the numbers of the classes, and how many cells each has.
     """
-    refs = list(refs)
-    found = [values[ref] for ref in refs if isinstance(values[ref], Classed)]
-    if not found:
-        yield values, "", 0
+    refs, names = list(refs), list(names)
+    axes = [axis for axis in _axes(refs, values) if axis in names]
+    if not axes:
+        yield values, {}, {}
         return
-    axis = found[0].axis
-    types = context.program.types
-    given: dict[Ref, list[tuple[Value, tuple[int, ...]]]] = {}
-    for ref in refs:
-        own = values[ref]
-        if not isinstance(own, Classed) and axis in dict(types[ref].axes):
-            parts = found[0].parts.values()
-            given[ref] = [(_given_part(own, axis, cells, context), cells) for _, cells in parts]
-        elif isinstance(own, Classed) and own.axis != axis:
-            raise NeedsCells(f"powers of n differ along {axis!r} and along {own.axis!r}")
-    for place, (number, (_, cells)) in enumerate(found[0].parts.items()):
-        chosen = {ref: parts[place][0] for ref, parts in given.items()}
-        yield _Chosen(values, number, chosen), axis, len(cells)
-
-
-def _given_part(value: Value, axis: str, cells: Sequence[int], context: Context) -> Value:
-    """The part of some cells of what has no classes: numbers that are given are divided."""
-    items: dict[Any, LRef] = {}
-    for power, ref in value.terms:
-        node = data_of(context.nodes[ref])
-        if axis not in dict(context.axes[ref]):
-            items[power] = ref
-            continue
-        if node is None:
-            raise NeedsCells(f"powers of n differ along {axis!r}, and a computed value has no part")
-        sizes = [size for _, size in node.axes]
-        place = [name for name, _ in node.axes].index(axis)
-        chosen = np.arange(prod(sizes)).reshape(sizes).take(cells, axis=place)
-        numbers = tuple(node.values[k] for k in chosen.flat)
-        held = tuple((name, len(cells) if name == axis else size) for name, size in node.axes)
-        if any(numbers):
-            items[power] = context.add(Data(f"{node.name}{list(cells)}", numbers, held), None)
-    return Series(tuple(items.items()), value.rest, value.soft, value.drift)
+    sizes = {name: size for ref in refs for name, size in context.program.types[ref].axes}
+    cells = [_cells(axis, sizes[axis], context) for axis in axes]
+    for key in product(*cells):
+        numbers = dict(zip(axes, key, strict=True))
+        counts = {axis: len(own[numbers[axis]]) for axis, own in zip(axes, cells, strict=True)}
+        yield _Chosen(values, numbers, context), numbers, counts
 
 
 def by_class(rule: Rule) -> Rule:
@@ -126,26 +189,47 @@ def by_class(rule: Rule) -> Rule:
         rule: The rule.
     """
 
-    def every(node: Any, ref: Ref, values: list[Any], context: Context) -> Any:
+    def every(node: Any, ref: Ref, values: Any, context: Context) -> Any:
         refs = references(node)
-        if not any([isinstance(values[one], Classed) for one in refs]):
+        if not _axes(refs, values):
             return rule(node, ref, values, context)
-        names = {name for name, _ in context.program.types[ref].axes}
-        axis = next(own.axis for one in refs if isinstance(own := values[one], Classed))
-        renamed = dict(getattr(node, "names", ())).get(axis, axis)
-        if renamed not in names:  # it is summed
-            return rule(node, ref, values, context)
-        cells = next(own.parts for one in refs if isinstance(own := values[one], Classed))
-        parts = {
-            part.number: (rule(node, ref, part, context), cells[part.number][1])
-            for part, _, _ in classes(refs, values, context)
-        }
-        return Classed(renamed, parts)
+        new = dict(getattr(node, "names", ()))
+        kept = {name for name, _ in context.program.types[ref].axes}
+        names = [name for name in _axes(refs, values) if new.get(name, name) in kept]
+        for name in names:
+            if name in new:
+                _agree(name, new[name], dict(context.program.types[ref].axes), context)
+        parts: dict[tuple[int, ...], Value] = {}
+        for own, numbers, _ in classes(refs, values, names, context):
+            parts[tuple(numbers.values())] = rule(node, ref, own, context)
+        held = tuple(new.get(name, name) for name in names)
+        return Classed(held, parts) if held else parts[()]
 
     return every
 
 
-def stacked(node: Stack, ref: Ref, values: list[Any], context: Context) -> Any:
+def _agree(old: str, new: str, sizes: Mapping[str, int], context: Context) -> None:
+    """Axes that are renamed into each other have the same classes.
+
+    Raises:
+        Uneven: They do not yet.
+    """
+    known = context.record.classes
+    one, other = (
+        {cell: number for number, cells in _cells(axis, sizes[new], context).items()
+         for cell in cells}
+        for axis in (old, new)
+    )  # fmt: skip
+    both = {cell: (one[cell], other[cell]) for cell in one}
+    for axis, own in ((new, other), (old, one)):
+        if len(set(both.values())) > len(set(own.values())):
+            raise Uneven(axis, both)
+    if known.get(old) != known.get(new):  # alike, but numbered differently
+        known[new] = dict(known[old])
+        raise Uneven(new, known[old])
+
+
+def stacked(node: Stack, ref: Ref, values: Any, context: Context) -> Any:
     """The series of a stack, by classes where there are several.
 
     Args:
@@ -156,29 +240,31 @@ def stacked(node: Stack, ref: Ref, values: list[Any], context: Context) -> Any:
 
     Raises:
         Uneven: Cells of a class have different powers.
-        NeedsCells: What is stacked has classes itself.
     """
-    known = context.record.classes.get(node.axis, {0: 0})
-    last = known[max(known)]
-    groups: dict[int, list[int]] = {}
-    for cell, one in enumerate(node.of):
-        if isinstance(values[one], Classed):
-            raise NeedsCells(f"a stack along {node.axis!r} of what has classes")
-        groups.setdefault(known.get(cell, last), []).append(cell)
-    keys = {
-        cell: tuple(power for power, _ in values[one].terms) for cell, one in enumerate(node.of)
-    }
+    found: dict[tuple[int, ...], Value] = {}
+    others = _axes(node.of, values)
+    for own, numbers, _ in classes(node.of, values, others, context):
+        for number, part in _stacks(node, own, context).items():
+            found[(*numbers.values(), number)] = part
+    numbers_here = {key[-1] for key in found}
+    if len(numbers_here) > 1:
+        return Classed((*others, node.axis), found)
+    parts = {key[:-1]: part for key, part in found.items()}
+    return Classed(tuple(others), parts) if others else parts[()]
+
+
+def _stacks(node: Stack, values: Any, context: Context) -> dict[int, Value]:
+    """For each class along the axis of a stack its series."""
+    groups = _cells(node.axis, len(node.of), context)
+    items = [values[one] for one in node.of]
+    keys = [tuple(power for power, _ in item.terms) for item in items]
     if any(len({keys[cell] for cell in cells}) > 1 for cells in groups.values()):
-        raise Uneven(node.axis, {cell: (known.get(cell, last), key) for cell, key in keys.items()})
-    found = {
-        number: (
-            _series([values[node.of[cell]] for cell in cells], node.axis, context),
-            tuple(cells),
-        )
+        numbers = {cell: number for number, cells in groups.items() for cell in cells}
+        raise Uneven(node.axis, {cell: (numbers[cell], key) for cell, key in enumerate(keys)})
+    return {
+        number: _series([items[cell] for cell in cells], node.axis, context)
         for number, cells in groups.items()
     }
-    (first, _), *more = found.values()
-    return Classed(node.axis, found) if more else first
 
 
 def refined(known: Mapping[int, int], uneven: Uneven) -> dict[int, int]:

@@ -17,7 +17,7 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
-from tpcalc.limit.classes import Uneven, refined
+from tpcalc.limit.classes import Classed, Uneven, refined
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
@@ -296,6 +296,8 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
     """
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
+    if isinstance(value, Classed):
+        raise NeedsCells(f"powers of n differ between the cells of {name}")
     try:
         lead = context.ranking.leading(value)
     except NeedsMore:
@@ -368,6 +370,11 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
         matrices,
         frozenset(context.orthogonal),
         axes=tuple(axes) if context.program.has_blocks else (),
+        matrix_axes=tuple(
+            (family.name, family.axes)
+            for family in context.program.families.values()
+            if len(family.width) == 2 and family.axes
+        ),
     )
 
 

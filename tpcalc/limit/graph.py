@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import ClassVar
 
 from tpcalc.functions import Fn, Var
@@ -81,7 +82,8 @@ class Product:
 class OuterExpect:
     """E over an independent copy of the column variables of psi(rows; cols) x.
 
-    With ``forms`` psi is a function of sums of products of a row and a column each.
+    With ``forms`` psi is a function of sums of products of a row and a column each, in blocks also
+    over those of the axes ``over`` that they have.
     """
 
     fn: Fn
@@ -90,8 +92,11 @@ class OuterExpect:
     scalars: tuple[LRef, ...]
     vector: LRef
     forms: tuple[int, ...] = ()
+    over: tuple[str, ...] = ()
 
-    grammar: ClassVar[str] = "outer <fn> (<rows>; <cols><scalars?; >)<forms? forms |> <vector>"
+    grammar: ClassVar[str] = (
+        "outer <fn> (<rows>; <cols><scalars?; >)<forms? forms |><over? over |> <vector>"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +242,7 @@ class LimitGraph:
         orthogonal: Names of the matrices with a Haar law; the others are Gaussian.
         apart: Fluctuations that may be correlated and are drawn independently, in pairs.
         axes: The finite axes of each node; () where no node has any.
+        matrix_axes: Those of the matrices that are blocks, by name.
     """
 
     nodes: tuple[LNode, ...]
@@ -248,11 +254,23 @@ class LimitGraph:
     orthogonal: frozenset[str] = frozenset()
     apart: frozenset[tuple[LRef, LRef]] = frozenset()
     axes: tuple[Axes, ...] = ()
+    matrix_axes: tuple[tuple[str, Axes], ...] = ()
 
     @property
     def has_blocks(self) -> bool:
         """Whether some node is a block."""
         return any(self.axes)
+
+    @property
+    def drawn(self) -> tuple[tuple[str, str, str, str], ...]:
+        """Name, rows, columns and law of each matrix; of blocks of all that they hold."""
+        axes, found = dict(self.matrix_axes), list[tuple[str, str, str, str]]()
+        for name, rows, cols in self.matrices:
+            law = "orthogonal" if name in self.orthogonal else "gaussian"
+            count = prod(size for _, size in axes.get(name, ()))
+            names = [f"{name}[{k}]" for k in range(count)] if name in axes else [name]
+            found += [(own, rows, cols, law) for own in names]
+        return tuple(found)
 
 
 def product_mean(left: LRef, right: LRef) -> Expect:

@@ -7,15 +7,16 @@ that average 0, z is a fluctuation of n^(-1/2), of which a bound is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.limit.algebra import Asked, Setting
-from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.classes import Classed, classes
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
@@ -25,7 +26,7 @@ from tpcalc.limit.law import Density
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Rest, Series
 from tpcalc.orders.chamber import Power, plus
-from tpcalc.program.nodes import LinComb, OuterNonlin, Ref
+from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 
 __all__ = ["outer"]
 
@@ -43,18 +44,15 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         context: The derivation.
 
     Raises:
-        NeedsCells: It is a block.
         ScaleError: Arguments that are not of order one, of a function of rows and columns that is
             not one of forms.
     """
-    if context.program.types[ref].axes or node.over:
-        raise NeedsCells("updates entry by entry are averaged over columns cell by cell")
     x: Value = values[node.vector]
     if x.is_zero:
         return x
     if not node.forms:
         return _plain(node, ref, values, context)
-    forms = _forms(node, values, context)
+    forms = [_form(form, node, values, context) for form in range(node.fn.vectors)]
     slots: list[Pairs] = []
     arguments: dict[Expr, Series[Expr]] = {}
     for index, form in enumerate(forms):
@@ -69,7 +67,7 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
             return int(
                 isinstance(asked.expr, Var) and _gated(asked.expr.index, node, values, context)
             )
-        return _answer(asked, slots, context, ref)
+        return _answer(asked, slots, node, context, ref)
 
     place = context.program.place(ref)
     setting = Setting(context.ranking, ask, frozenset(), place, context.exploded, context.fresh)
@@ -80,40 +78,65 @@ def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) 
         if degree_of(node.fn.expr, ones, []) != ZERO:
             raise
         found = Series((), Rest(ZERO))  # psi is bounded
-    return _averaged(found, slots, x, ref, context)
+    return _averaged(found, slots, x, node, ref, context)
 
 
-def _forms(node: OuterNonlin, values: Sequence[Any], context: Context) -> list[Series[Pairs]]:
-    """The series of each form: for every power the pairs whose products are summed."""
-    found: list[Series[Pairs]] = []
-    for form in range(node.fn.vectors):
-        terms: dict[Power, Pairs] = {}
-        rests: list[Rest | None] = []
-        softs: list[Rest | None] = []
-        drifts: list[Rest | None] = []
-        for row, col, own in zip(node.rows, node.cols, node.forms, strict=True):
-            if own != form:
-                continue
-            a, b = values[row], values[col]
-            for p, left in a.terms:
-                for q, right in b.terms:
-                    power = plus(p, q)
-                    terms[power] = (*terms.get(power, ()), (left, right))
-            rests += [b.bounded_by(a.rest), a.bounded_by(b.rest)]
-            softs += [b.bounded_by(a.soft), a.bounded_by(b.soft)]
-            drifts += [b.bounded_by(a.drift), a.bounded_by(b.drift)]
-        keep = context.ranking.keep(terms, rests, softs, drifts, _joined)
-        found.append(keep)
-    return found
+def _pairs(form: int, node: OuterNonlin) -> list[tuple[Ref, Ref]]:
+    """The rows and columns of a form."""
+    triples = zip(node.rows, node.cols, node.forms, strict=True)
+    return [(row, col) for row, col, own in triples if own == form]
+
+
+def _form(form: int, node: OuterNonlin, values: Sequence[Any], context: Context) -> Series[Pairs]:
+    """The series of a form: for every power the pairs whose products are summed."""
+    terms: dict[Power, Pairs] = {}
+    rests: list[Rest | None] = []
+    softs: list[Rest | None] = []
+    drifts: list[Rest | None] = []
+    for row, col, names, sizes in _summed(form, node, values, context):
+        for p, left in row.terms:
+            for q, right in col.terms:
+                held = {*dict(context.axes[left]), *dict(context.axes[right])}
+                times = prod(size for name, size in sizes.items() if name not in held)
+                pair = _times(times, left, names, context), _times(1, right, names, context)
+                power = plus(p, q)
+                terms[power] = (*terms.get(power, ()), pair)
+        rests += [col.bounded_by(row.rest), row.bounded_by(col.rest)]
+        softs += [col.bounded_by(row.soft), row.bounded_by(col.soft)]
+        drifts += [col.bounded_by(row.drift), row.bounded_by(col.drift)]
+    return context.ranking.keep(terms, rests, softs, drifts, _joined)
+
+
+def _summed(
+    form: int, node: OuterNonlin, values: Any, context: Context
+) -> Iterator[tuple[Value, Value, dict[str, str], dict[str, int]]]:
+    """Rows and columns, class by class, with names of their own for the axes of a class."""
+    for row, col in _pairs(form, node):
+        sizes = {name: k for r in (row, col) for name, k in context.program.types[r].axes}
+        for own, numbers, counts in classes((row, col), values, node.over, context):
+            names = {name: f"class{number}_{name}" for name, number in numbers.items()}
+            held = {n: counts.get(n, k) for n, k in sizes.items() if n in node.over}
+            yield own[row], own[col], names, held
+
+
+def _times(times: int, item: LRef, names: dict[str, str], context: Context) -> LRef:
+    """A vector that stands in a sum more than once, with names of its own for axes."""
+    dim = context.dims[item]
+    if times > 1:
+        item = context.add(LinComb((Fraction(times),), (None,), (item,)), dim)
+    new = tuple((old, names[old]) for old, _ in context.axes[item] if old in names)
+    return context.add(Rename(item, new), dim) if new else item
 
 
 def _gated(form: int, node: OuterNonlin, values: Sequence[Any], context: Context) -> bool:
     """Whether a form is exactly 0 where its terms are: both sides of all its products are."""
-    triples = zip(node.rows, node.cols, node.forms, strict=True)
-    pairs = [(row, col) for row, col, own in triples if own == form]
+    pairs = _pairs(form, node)
+    if any(isinstance(values[side], Classed) for pair in pairs for side in pair):
+        return False
     there = [(r, c) for r, c in pairs if values[r].terms and values[c].terms]
     sizes = {plus(values[row].lead, values[col].lead) for row, col in there}
-    if len(pairs) > 1 and (len(sizes) > 1 or not context.ranking.depth):
+    many = len(pairs) > 1 or bool(node.over)
+    if many and (len(sizes) > 1 or not context.ranking.depth):
         return False
     sides = dict.fromkeys(side for pair in pairs for side in pair)
     return all(vanishes_exactly(side, values, context) for side in sides)
@@ -123,7 +146,9 @@ def _joined(items: list[Pairs]) -> tuple[Pairs, bool]:
     return tuple(pair for item in items for pair in item), False
 
 
-def _answer(asked: Asked, slots: Sequence[Pairs], context: Context, ref: Ref) -> int:
+def _answer(
+    asked: Asked, slots: Sequence[Pairs], node: OuterNonlin, context: Context, ref: Ref
+) -> int:
     """What is known of forms: a product is 0 where its row is, and where its column is."""
     used = [part.index for part in walk(asked.expr) if isinstance(part, Var)]
     sides = list(dict.fromkeys(side for slot in used for pair in slots[slot] for side in pair))
@@ -132,14 +157,20 @@ def _answer(asked: Asked, slots: Sequence[Pairs], context: Context, ref: Ref) ->
         for side in doubtful:
             context.claim("told", side, ref, asked.expr.text, asked.points)
         return 1
-    if asked.kind == "clear" and isinstance(asked.expr, Var) and len(sides) == 2:
+    one = isinstance(asked.expr, Var) and len(sides) == 2 and not node.over
+    if asked.kind == "clear" and one:
         # Not more: near 0 the density of a product is larger than any number.
         return int(all(context.is_clear(side, asked.points) for side in doubtful))
     return 0
 
 
 def _averaged(
-    found: Series[Expr], slots: Sequence[Pairs], x: Value, ref: Ref, context: Context
+    found: Series[Expr],
+    slots: Sequence[Pairs],
+    x: Value,
+    node: OuterNonlin,
+    ref: Ref,
+    context: Context,
 ) -> Value:
     """The terms of psi times those of x, averaged over the columns."""
     terms: dict[Power, LRef] = {}
@@ -150,9 +181,18 @@ def _averaged(
     for p, psi in found.terms:
         fn, kept, _ = Fn(psi, len(slots)).compact()
         pairs = [(pair, form) for form, slot in enumerate(kept) for pair in slots[slot]]
+        held = {name for pair, _ in pairs for side in pair for name, _ in context.axes[side]}
         for q, vector in x.terms:
             power = plus(p, q)
+            if not pairs and not context.parity.zero_mean(Fn(Var(0), 1), (vector,)):
+                raise ScaleError(
+                    f"{node.fn.text} is a number where its arguments vanish, and the average of "
+                    "that number times the vector is not followed.",
+                    where=context.program.place(ref),
+                    hint="Write the number apart, as an average of its own.",
+                )
             if not pairs:
+                rests.append(Rest(plus(power, -HALF)))
                 continue
             made = OuterExpect(
                 fn,
@@ -161,6 +201,7 @@ def _averaged(
                 (),
                 vector,
                 tuple(form for _, form in pairs),
+                tuple(sorted(held - {name for name, _ in context.program.types[ref].axes})),
             )
             if context.parity.outer(made) is None:
                 rests.append(Rest(plus(power, -HALF)))

@@ -107,22 +107,26 @@ class Parity:
         """The coset of an average over the columns; None where it is certainly 0.
 
         A function of forms is a sum of products of powers of rows and columns: each row stands
-        there as often as its column does.
+        there as often as its column does. Pairs of the same cosets count together.
 
         Args:
             node: The average.
         """
         lattice, rows = self.lattice, [self._of[row] for row in node.rows]
-        if not node.forms or len(rows) > FORMS:
+        cols = [self._of[col] for col in node.cols] if node.forms else []
+        pairs = dict.fromkeys(zip(rows, cols, strict=False))
+        if not pairs or len(pairs) > FORMS:
             return lattice.span(self._hull(rows or [EVEN]))
         odd = self._expr(node.fn.expr, [lattice.single(0)] * node.fn.vectors)
-        cols, kept = [self._of[col] for col in node.cols], list[Coset]()
-        for powers in product((0, 1), repeat=len(rows)):
+        kept = list[Coset]()
+        # Even powers of what feels several signs feel their products.
+        powers_of = [(0, 1, 2) if row[1] or col[1] else (0, 1) for row, col in pairs]
+        for powers in product(*powers_of):
             if odd is not None and odd[1] == 0 and sum(powers) % 2 != (odd != EVEN):
                 continue
             above, below = EVEN, self._of[node.vector]
-            for power, row, col in zip(powers, rows, cols, strict=True):
-                if power:
+            for power, (row, col) in zip(powers, pairs, strict=True):
+                for _ in range(power):
                     above, below = lattice.product(above, row), lattice.product(below, col)
             if lattice.has_zero(below):
                 kept.append(above)

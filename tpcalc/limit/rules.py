@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
@@ -75,7 +75,10 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
             return Series(())
         return Series(((ZERO, item),))
     if family.axes and node.cell is None:
-        raise NeedsCells(f"{family.name} is a block of random numbers")
+        parts = [family.part(index) for index in range(family.size)]
+        if any(part.std != 0 for part in parts):
+            return Series(((ZERO, context.add(node, None)),))
+        return _data(Data(family.name, family.means, family.axes), ref, values, context)
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))
@@ -84,8 +87,10 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
     matrix = matrix_of(context.program.nodes, node)
     dim, other = matrix.family.width[::-1] if node.transpose else matrix.family.width
-    if matrix.family.axes and matrix.cell is None:
-        raise NeedsCells(f"{matrix.name} is a block of matrices")
+    if matrix.family.axes:
+        context.starts.setdefault(matrix.family.name, matrix.cell is None)
+        if context.starts[matrix.family.name] is not (matrix.cell is None):
+            raise NeedsCells(f"{matrix.family.name} is read as a block and matrix by matrix")
     x: Value = values[node.vector]
     if not x.terms and dim not in context.anchors:
         # The product is 0, but functions that are constant on its dimension need a vector there.
@@ -238,7 +243,7 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
 
 
 def _summed(
-    node: LinComb, values: Sequence[Any], context: Context
+    node: LinComb, values: Any, context: Context
 ) -> Iterator[tuple[Fraction | float, Value | None, Value, tuple[tuple[str, int], ...]]]:
     """The terms of a sum with the axes they are summed over; one for each class of cells."""
     types = context.program.types
@@ -251,18 +256,10 @@ def _summed(
             yield number, None if scalar is None else values[scalar], values[vector], ()
             continue
         sizes = {name: size for ref in refs for name, size in types[ref].axes}
-        for cells, axis, size in classes(refs, values, context):
-            held = {name: sizes[name] for name in names}
-            if axis in held:
-                held[axis] = size
-            elif axis:
-                raise NeedsCells(f"sizes differ along {axis!r}, which is not summed")
-            yield (
-                number,
-                None if scalar is None else cells[scalar],
-                cells[vector],
-                tuple(held.items()),
-            )
+        for cells, _, counts in classes(refs, values, names, context):
+            held = {name: counts.get(name, sizes[name]) for name in names}
+            factor = None if scalar is None else cells[scalar]
+            yield number, factor, cells[vector], tuple(held.items())
 
 
 def _along(
@@ -371,14 +368,12 @@ _TABLE: dict[type, Callable[[Any, Ref, list[Any], Context], Any]] = {
     Nonlin: by_class(_nonlin),
     LinComb: by_class(_lincomb),
     Moment: by_class(moment),
-    OuterNonlin: outer,
+    OuterNonlin: by_class(outer),
     Rename: by_class(_rename),
     Scale: by_class(_scale),
     Stack: stacked,
 }
-_GAPS: dict[type, str] = {
-    RowNonlin: "its cells are functions of all cells of a row, each with a law of its own"
-}
+_GAPS: dict[type, str] = {RowNonlin: "passes.rows writes it as functions of the cells of a row"}
 
 
 def _lost(error: TpcalcError, ref: Ref, context: Context) -> Value:

@@ -43,8 +43,10 @@ _ROOTS = (Start, Rows, Twice)
 def to_text(graph: LimitGraph) -> str:
     """The text of a limit graph; ``from_text`` reads it back exactly."""
     check_names(graph.nodes)
+    laws = {name: "orthogonal" for name in graph.orthogonal}
+    axes = dict(graph.matrix_axes)
     matrices = [
-        Family(name, (rows, cols), law="orthogonal" if name in graph.orthogonal else "gaussian")
+        Family(name, (rows, cols), axes.get(name, ()), laws.get(name, "gaussian"))
         for name, rows, cols in graph.matrices
     ]
     drawn = (node.family for node in map(input_of, graph.nodes) if node is not None)
@@ -157,4 +159,5 @@ class _Reader(Reader):
             frozenset(family.name for family in matrices if family.law == "orthogonal"),
             frozenset(self._apart),
             tuple(self._axes) if any(self._axes) else (),
+            tuple((family.name, family.axes) for family in matrices if family.axes),
         )

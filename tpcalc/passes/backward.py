@@ -23,6 +23,7 @@ from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.functions.fn import product
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import as_ex
+from tpcalc.passes.sums import cell
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Data,
@@ -101,12 +102,7 @@ class _Sweep:
 
     def cell(self, item: Ref | None, axis: str, place: int) -> Ref | None:
         """A cell of something along an axis; what lacks the axis is the same in every cell."""
-        size = dict(self.axes(item)).get(axis)
-        if item is None or size is None:
-            return item
-        cell = tuple(Fraction(int(k == place)) for k in range(size))
-        one = self.builder.add(Data(f"at({axis}={place}:{size})", cell, ((axis, size),)))
-        return self.builder.add(LinComb((Fraction(1),), (one,), (item,), ((axis,),)))
+        return None if item is None else cell(self.builder, item, axis, place)
 
     def to_vector(
         self,

@@ -15,7 +15,7 @@ from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 from tpcalc.program.views import data_of
 
-__all__ = ["Term", "fresh", "is_known", "padded", "ratio", "renamed", "total"]
+__all__ = ["Term", "cell", "fresh", "is_known", "padded", "ratio", "renamed", "total"]
 
 Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a LinComb, with its sums
 
@@ -68,6 +68,16 @@ def padded(out: Builder, ref: Ref, axes: Axes) -> Ref:
     name = f"1[{','.join(f'{axis}:{size}' for axis, size in lost)}]"
     ones = out.add(Data(name, (Fraction(1),) * cells, lost))
     return out.add(LinComb((Fraction(1),), (ones,), (ref,)))
+
+
+def cell(out: Builder, ref: Ref, axis: str, place: int) -> Ref:
+    """A cell of something along an axis; what lacks the axis is the same in every cell."""
+    size = dict(out.type(ref).axes).get(axis)
+    if size is None:
+        return ref
+    marks = tuple(Fraction(int(k == place)) for k in range(size))
+    one = out.add(Data(f"at({axis}={place}:{size})", marks, ((axis, size),)))
+    return out.add(LinComb((Fraction(1),), (one,), (ref,), ((axis,),)))
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -20,7 +20,8 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.limit.graph import LNode, Product, Start
 from tpcalc.limit.parity import Parity
 from tpcalc.limit.scales import scales
-from tpcalc.program.nodes import Family, LinComb, Nonlin
+from tpcalc.program.nodes import Family, Input, LinComb, Moment, Nonlin, OuterNonlin
+from tpcalc.program.program import Builder
 
 ATOMS = [atom(name) for name in ("tanh", "sin", "abs", "relu", "sign", "step", "gelu")]
 COUNT = 4
@@ -315,3 +316,16 @@ def test_what_shares_a_sign_is_kept_with_it(
     found = {pair for pair in combinations(range(5, 9), 2) if parity.zero_mean(both, pair)}
     assert found <= {(5, 7), (7, 8)}
     assert limit is not None or (5, 7) in found
+
+
+def test_even_powers_of_sums_feel_products_of_signs() -> None:
+    """E tanh(r (a + b))^2 a b is not 0, though a b has the sign of no square of one of them."""
+    builder = Builder()
+    r, a, b = (builder.add(Input(Family.group(name, "n", (0,)))) for name in "rab")
+    total = builder.add(LinComb((1, 1), (None, None), (a, b)))
+    both = builder.add(Nonlin(Fn(Var(0) * Var(1), 2), (a, b)))
+    psi = Fn(atom("tanh")(Var(0)) ** 2, 1)
+    z = builder.add(OuterNonlin(psi, (r,), (total,), (), both, (0,)))
+    builder.output("f", builder.add(Moment(Fn(Var(0), 1), (z,))))
+    found = tp.limit(builder.finish(), samples=2**10, replicates=4)["f"]
+    assert found.value > 0.05

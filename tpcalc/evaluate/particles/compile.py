@@ -115,14 +115,7 @@ def compile_graph(
     wanted = {name: target.node for name, target in graph.targets}
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
-        tuple(
-            Matrix(
-                *matrix,
-                "orthogonal" if matrix[0] in graph.orthogonal else "gaussian",
-                adjoint=graph.has_blocks,
-            )
-            for matrix in graph.matrices
-        ),
+        tuple(Matrix(*matrix, adjoint=graph.has_blocks) for matrix in graph.drawn),
         tuple(state.out),
         tuple(state.spaces),
         state.scalars,

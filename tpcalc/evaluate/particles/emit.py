@@ -116,15 +116,15 @@ def _outer(node: OuterExpect, state: Reading, out: int) -> Instruction:
         state.vectors(node.rows),
         state.vectors(node.cols),
         state.scalars_of(node.scalars),
-        state.vector[node.vector],
-        out,
+        (state.vector[node.vector],),
+        (out,),
         node.forms,
         COLUMNS if node.forms else 0,
     )
 
 
 def _noise(node: Fluctuation, state: Reading, out: int) -> Instruction:
-    matrices = {name: (rows, cols) for name, rows, cols in state.graph.matrices}
+    matrices = {name: (rows, cols) for name, rows, cols, _ in state.graph.drawn}
     name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
     return Noise(name, weights, state.vectors(node.vectors), out)
 

@@ -218,9 +218,11 @@ class Sweep:
                 of[scalar].value[min(r, len(of[scalar].value) - 1), 0] for scalar in node.scalars
             ]
             x = of[node.vector].value[r, :count]
-            for start, stop, block in tiles(node.fn, rows, cols, scalars, node.forms):
-                values[r, start:stop] = np.mean(block * x, axis=-1)
-                sizes[r, start:stop] = np.mean(np.abs(block * x), axis=-1)
+            values[r], sizes[r] = 0.0, 0.0
+            for down, across, block in tiles(node.fn, rows, cols, count, scalars, node.forms):
+                part = block * x[across]
+                values[r, down] += np.sum(part, axis=-1) / count
+                sizes[r, down] += np.sum(np.abs(part), axis=-1) / count
         return Dual(values, sizes[:, own:])
 
     # -- Gaussians ---------------------------------------------------------------------------
