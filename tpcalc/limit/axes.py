@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tpcalc.limit.graph import Fluctuation, LNode, OuterExpect, Product, Starts, Total, Twice
+from tpcalc.limit.graph import Fluctuation, LNode, OuterExpect, Product, Starts, Total
+from tpcalc.limit.views import twice_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes
@@ -52,7 +53,8 @@ def _of_product(node: Product, axes: Sequence[Axes], families: _Families) -> Axe
 
 
 def _of_fluctuation(node: Fluctuation, axes: Sequence[Axes], families: _Families) -> Axes:
-    matrix = node.root.matrix if isinstance(node.root, Twice) else node.root
+    twice = twice_of(node.root)
+    matrix = node.root if twice is None else twice.matrix
     own = _of_matrix(matrix, families) if isinstance(matrix, str) else ()
     return united((*(axes[ref] for ref in node.vectors), own))
 

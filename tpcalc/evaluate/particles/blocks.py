@@ -24,9 +24,8 @@ from tpcalc.limit.graph import (
     Start,
     Starts,
     Total,
-    Twice,
 )
-from tpcalc.limit.views import product_of
+from tpcalc.limit.views import product_of, twice_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Input, Rename, Stack
 
@@ -118,9 +117,9 @@ def _matrix(name: str, graph: LimitGraph, where: Mapping[str, int]) -> str:
 
 
 def _fluctuation(node: Fluctuation, graph: LimitGraph, where: Mapping[str, int]) -> Fluctuation:
-    root = node.root
-    if isinstance(root, Twice):
-        root = replace(root, matrix=_matrix(root.matrix, graph, where))
+    root, twice = node.root, twice_of(node.root)
+    if twice is not None:
+        root = replace(twice, matrix=_matrix(twice.matrix, graph, where))
     return replace(node, root=_matrix(root, graph, where) if isinstance(root, str) else root)
 
 
