@@ -11,7 +11,7 @@ from numpy_run import draw, run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.networks.network import Architecture, written
 from tpcalc.networks.own import as_network
 from tpcalc.passes.backward import backward

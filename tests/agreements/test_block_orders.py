@@ -77,6 +77,6 @@ def test_few_samples_for_many_directions_shift_nothing() -> None:
     many = tp.limit(run, outputs=["f[12,*"], samples=2**12, replicates=16, seed=1)
     for name in few:
         agree(few[name], many[name])
-    together = np.mean([few[name].value**2 - many[name].value**2 for name in few])
+    together = np.mean([few[name].value ** 2 - many[name].value ** 2 for name in few])
     spread = np.mean([2 * abs(few[name].value) * few[name].stderr for name in few])
     assert abs(together) < spread

@@ -15,7 +15,7 @@ from tpcalc.analyses.kernel_chains import chain_of, run_chain
 from tpcalc.analyses.kernel_errors import check_entries
 from tpcalc.analyses.kernel_found import Found
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.evaluate.closure.demand import Unknown

@@ -18,17 +18,16 @@ from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.schedules import Factors, factors
+from tpcalc.catalog.written import network_program
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.functions import Expr, Par
 from tpcalc.functions.numbers import Number
-from tpcalc.networks.network import INPUT, Architecture, slots, written
+from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
-from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.size import MANY, SOME
-from tpcalc.passes.split import split
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.marks import Mark
@@ -40,8 +39,6 @@ __all__ = [
     "Settings",
     "Training",
     "as_training",
-    "network_program",
-    "template_of",
     "train",
 ]
 
@@ -361,54 +358,6 @@ def train(
     Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
     """
     return Training(architecture, parameterization, data, **settings).blocks
-
-
-def template_of(
-    architecture: Architecture,
-    parameterization: Parameterization,
-    dimension: int,
-    outputs: int,
-) -> Template:
-    """A network with its parameterization written out, as a template of training and kernels."""
-    program = network_program(architecture, parameterization, dimension, outputs)
-    return Template(split(program), slots(architecture, dimension))
-
-
-def network_program(
-    architecture: Architecture,
-    parameterization: Parameterization,
-    dimension: int,
-    outputs: int,
-) -> Program:
-    """A network with its parameterization written out.
-
-    Args:
-        architecture: The network.
-        parameterization: Its exponents.
-        dimension: The number of numbers of an input.
-        outputs: The number of outputs of its readout.
-
-    Raises:
-        StudyError: Means for another number of layers, or one for the first layer; the axes of an
-            input do not fit the numbers.
-    """
-    depth = architecture.hidden
-    table = parameterization.exponents(depth, 0)
-    if table.mean and (len(table.mean) != depth + 1 or table.mean[0] != 0):
-        raise StudyError(
-            f"the means of the initial weights are {', '.join(map(str, table.mean))}; a "
-            f"network of depth {depth} has {depth + 1} layers, the first one centred.",
-            where=architecture.name,
-            hint="Give 0 for the first layer and one mean for each layer after it.",
-        )
-
-    def power(mark: Mark) -> Ex:
-        return parameterization.power(mark, table)
-
-    def mean(mark: Mark) -> Fraction | float:
-        return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0
-
-    return parameterized(written(architecture, dimension, outputs), power, mean)
 
 
 def checked_rate(lr: Rate) -> Rate:

@@ -260,9 +260,8 @@ class Blocks:
             [*over, *rest],
         )
         flat = found.reshape(table.shape[1], *(sizes[name] for name in rest))
-        chosen = flat[table.argmax(axis=1)].reshape(
-            *(own[name] for name in kept), *(sizes[name] for name in rest)
-        )
+        shape = (*(own[name] for name in kept), *(sizes[name] for name in rest))  # () of one cell
+        chosen = flat[table.argmax(axis=1)].reshape(shape)
         names = [*kept, *rest]
         held = chosen.transpose([names.index(name) for name in self.sizes(ref)])
         if vector in self.given:

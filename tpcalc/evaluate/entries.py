@@ -33,7 +33,7 @@ class Entries:
     Example:
         >>> from tpcalc.catalog.architectures.mlp import MLP
         >>> from tpcalc.catalog.parameterizations import lookup
-        >>> from tpcalc.catalog.training import template_of
+        >>> from tpcalc.catalog.written import template_of
         >>> from tpcalc.orders import as_ex
         >>> from tpcalc.passes.tangent import tangent_of_network
         >>> template = template_of(MLP(1, "relu"), lookup("ntk"), 1, 1)

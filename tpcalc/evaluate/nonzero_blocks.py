@@ -36,6 +36,7 @@ STAYS = -2 / 5  # power of the samples: squares of a sampled 0 fall with -1, the
 LASTS = -1 / 4  # of a number: a root of such a root falls most slowly
 ERRORS = 3.0
 ROUNDING = 1e-10  # of the largest vector that there is: what is smaller may be all rounding left
+LOST = "an average that is 0 in the limit and fluctuates", "gates that smaller terms decide"
 SCALE = Budget(samples=2**8, replicates=2)
 Array = NDArray[np.float64]
 
@@ -56,7 +57,13 @@ def nonzero_on_samples(context: Context, refs: Iterable[LRef], seed: int) -> dic
         refs: Scalars, and vectors, which are told by their mean squares.
         seed: Of the draws.
     """
-    return _nonzero(context, list(dict.fromkeys(refs)), seed)
+    missing = {ref: context.missing[ref] for ref in refs}
+    found = {
+        ref: Finding(None, LOST[why == "hidden"], deeper=why == "hidden")
+        for ref, why in missing.items()
+        if why
+    }
+    return found | _nonzero(context, [ref for ref in missing if ref not in found], seed)
 
 
 def _nonzero(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Finding]:
@@ -83,8 +90,7 @@ def _nonzero(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Fi
         return found
     except TpcalcError as error:
         if len(refs) == 1:
-            hidden = context.missing[refs[0]] == "hidden"
-            return {refs[0]: Finding(None, f"it cannot be sampled: {error.message}", hidden)}
+            return {refs[0]: Finding(None, f"it cannot be sampled: {error.message}")}
         half = len(refs) // 2
         return _nonzero(context, refs[:half], seed) | _nonzero(context, refs[half:], seed)
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import network_program
+from tpcalc.catalog.written import network_program
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.base import references

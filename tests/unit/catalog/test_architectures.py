@@ -19,7 +19,7 @@ from tpcalc.catalog.architecture import deviation, root
 from tpcalc.catalog.architectures import REGISTRY, lookup
 from tpcalc.catalog.parameterization import Parameterization
 from tpcalc.catalog.parameterizations import lookup as parameterization
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.networks.network import Architecture, slots
 from tpcalc.networks.own import as_network

@@ -12,7 +12,7 @@ from numpy_run import run
 import tpcalc as tp
 from tpcalc.catalog.parameterization import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.errors import ScaleError, StudyError
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.nodes import Scale

@@ -13,7 +13,7 @@ from numpy_run import run
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.errors import ScaleError, StudyError, TraceError, UsageError
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer

@@ -13,7 +13,7 @@ from torch_optimizers import SETTINGS
 
 import tpcalc as tp
 from tpcalc.catalog.optimizers import Optimizer, lookup
-from tpcalc.catalog.training import network_program
+from tpcalc.catalog.written import network_program
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.program.marks import Mark
 

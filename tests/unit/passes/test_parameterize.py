@@ -21,7 +21,7 @@ from numpy_run import run
 import tpcalc as tp
 from tpcalc.catalog.layers.norms import layer_norm, rms_norm
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.orders import Ex, as_ex

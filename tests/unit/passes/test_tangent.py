@@ -16,7 +16,7 @@ from numpy_run import is_input, key, run
 import tpcalc as tp
 from tpcalc.catalog.activations.tanh import TANH
 from tpcalc.catalog.parameterizations import Exponents, lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.errors import NotDifferentiable, ProgramError
 from tpcalc.evaluate.closure.numeric import Numeric
 from tpcalc.evaluate.entries import Entries

@@ -9,7 +9,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.passes.template import Template

@@ -10,7 +10,7 @@ from twins import Twins
 
 import tpcalc as tp
 from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import template_of
+from tpcalc.catalog.written import template_of
 from tpcalc.errors import TpcalcError
 
 L = tp.layers
