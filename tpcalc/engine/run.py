@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from threadpoolctl import ThreadpoolController
 
-from tpcalc.engine.execute import Outcome, Workspace
+from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
-from tpcalc.engine.memory import available_cores, available_memory, memory_text
-from tpcalc.engine.needs import memory_needed
+from tpcalc.engine.memory import available_cores, available_memory
+from tpcalc.engine.needs import memory_needed, too_large
+from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
-from tpcalc.errors import Exploded, OutOfMemory
+from tpcalc.errors import Exploded
 
 __all__ = ["Progress", "Runner"]
 
@@ -85,15 +87,7 @@ class Runner:
         needed = memory_needed(schedule, setting)
         limit = self.memory_limit if self.memory_limit is not None else available_memory()
         if needed > limit:
-            one, hint = f"one network of width {setting.width}", "Use a smaller width"
-            if setting.mode == "limit":
-                one, hint = f"one replicate of {setting.width} samples", "Use fewer samples"
-            single = " or storage='float32'" if setting.storage == "float64" else ""
-            rest = f", fewer steps{single}." if setting.mode == "limit" else " or fewer steps."
-            raise OutOfMemory(
-                f"{one} needs {memory_text(needed)} and {memory_text(limit)} are available.",
-                hint=hint + rest,
-            )
+            raise too_large(setting, needed, limit)
         wanted = self.threads
         if wanted is None:
             most = setting.width * max(schedule.directions.values(), default=0)
@@ -111,6 +105,13 @@ class Runner:
         seeds: Sequence[Sequence[int]],
         progress: Progress | None,
     ) -> list[Outcome]:
+        text = f"{len(seeds)} replicates of {setting.width}"
+        if setting.device is not None:
+            from tpcalc.engine.device.run import run_on_device
+
+            return run_on_device(
+                schedule, setting, seeds, self.memory_limit, partial(_report, progress, text)
+            )
         threads, size = self._bundles(schedule, setting, len(seeds))
         stop = threading.Event()
         done = [0]
@@ -144,13 +145,12 @@ class Runner:
 
         bundles = [seeds[start : start + size] for start in range(0, len(seeds), size)]
         total = len(bundles) * max(len(schedule.script.instructions), 1)
-        text = f"{len(seeds)} replicates of {setting.width}"
         if threads == 1 and progress is None:
             return [outcome for bundle in bundles for outcome in job(bundle)]
         with ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(job, bundle) for bundle in bundles]
             try:
-                _watch(futures, lambda: _report(progress, done[0] / total, text))
+                _watch(futures, lambda: _report(progress, text, done[0] / total))
             except BaseException:
                 stop.set()  # workers stop at their next instruction
                 for future in futures:
@@ -169,7 +169,7 @@ def _alone(script: Script) -> AbstractContextManager[object]:
     return one_each
 
 
-def _report(progress: Progress | None, fraction: float, text: str) -> None:
+def _report(progress: Progress | None, text: str, fraction: float) -> None:
     if progress is not None:
         progress(fraction, text)
 

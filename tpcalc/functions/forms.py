@@ -38,15 +38,19 @@ def tiles(
     cols: Sequence[Any],
     scalars: Sequence[Any] = (),
     forms: Sequence[int] = (),
+    xp: Any = None,
+    entries: int = ENTRIES,
 ) -> Iterator[tuple[int, int, Any]]:
-    """An outer function of numpy arrays, some rows at a time: the whole is never kept.
+    """An outer function of arrays, some rows at a time: the whole is never kept.
 
     Args:
         fn: The function, of rows and columns, or of forms.
-        rows: Arrays of one length.
+        rows: Arrays of one length, that of their last axis.
         cols: Arrays of one length.
         scalars: Numbers.
         forms: For each pair of a row and a column the number of its form.
+        xp: The array namespace; None: numpy.
+        entries: Of a tile.
 
     Yields:
         The first and the last row of a tile, and its values (broadcastable to rows and columns).
@@ -58,11 +62,11 @@ def tiles(
         >>> [(a, b, block.tolist()) for a, b, block in tiles(Fn(Var(0) * Var(1), 2), [two], [ones])]
         [(0, 2, [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]])]
     """
-    size, inner = len(rows[0]), len(cols[0]) if cols else 1
-    lines = [col[None, :] for col in cols]
-    tape, space = lower(fn), numpy_space()
-    height = max(1, ENTRIES // inner)
+    size, inner = rows[0].shape[-1], cols[0].shape[-1] if cols else 1
+    lines = [col[..., None, :] for col in cols]
+    tape, space = lower(fn), xp or numpy_space()
+    height = max(1, entries // inner)
     for start in range(0, size, height):
-        part = [row[start : start + height, None] for row in rows]
+        part = [row[..., start : start + height, None] for row in rows]
         arguments = forms_of(part, lines, forms) if forms else [*part, *lines]
         yield start, min(start + height, size), run(tape, space, [*arguments, *scalars])

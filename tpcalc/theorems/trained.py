@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tpcalc.errors import LimitError, ScaleError, StudyError
-from tpcalc.finite.device import resolve_device
+from tpcalc.engine.device.devices import resolve_device
 from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.calibrate import rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting

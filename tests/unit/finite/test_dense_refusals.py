@@ -22,8 +22,8 @@ from tpcalc.errors import (
 from tpcalc.finite import dense
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.dense_plan import plan_dense
-from tpcalc.finite.device import free_memory, resolve_device, resolve_dtype
-from tpcalc.finite.torch_space import TorchSpace
+from tpcalc.engine.device.devices import free_memory, resolve_device, resolve_dtype
+from tpcalc.engine.device.space import TorchSpace
 from tpcalc.functions import Atom, Call, Fn, Par, Var, const
 from tpcalc.functions.tape import NumpySpace, evaluate, lower, run
 from tpcalc.orders import Ex

@@ -48,7 +48,7 @@ def _findings() -> dict[str, Any]:
 
     import tpcalc
     from tpcalc.engine.memory import available_cores
-    from tpcalc.finite.device import devices, free_memory
+    from tpcalc.engine.device.devices import devices, free_memory
     from tpcalc.results.provenance import library_versions
 
     found = dict(library_versions(LIBRARIES))

@@ -12,7 +12,7 @@ from typing import Any
 
 from tpcalc.errors import UsageError
 from tpcalc.finite.axes import contracted, names_of, placed, summed
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Var

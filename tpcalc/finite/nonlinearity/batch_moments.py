@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 
 __all__ = ["batch_moments"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.nonlinearity.shard import Shard
 from tpcalc.finite.nonlinearity.taps import HasLayers
 

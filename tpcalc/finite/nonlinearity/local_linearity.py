@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 from tpcalc.finite.nonlinearity.directions import Directions
 from tpcalc.finite.nonlinearity.shard import Shard, shard_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 
 __all__ = ["HasLayers", "Tapped", "measuring", "tapped"]

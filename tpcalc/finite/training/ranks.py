@@ -7,7 +7,7 @@ from typing import Any
 
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory
-from tpcalc.finite.device import free_memory, load_torch
+from tpcalc.engine.device.devices import free_memory, load_torch
 from tpcalc.finite.networks.network import DrawnNetwork
 
 __all__ = ["feature_ranks", "rank"]

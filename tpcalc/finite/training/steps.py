@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from tpcalc.finite.axes import contracted
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.networks.coordinatewise import evaluated
 from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork

@@ -8,7 +8,14 @@ from typing import Any
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
 
-__all__ = ["devices", "free_memory", "load_torch", "resolve_device", "resolve_dtype"]
+__all__ = [
+    "devices",
+    "free_memory",
+    "is_out_of_memory",
+    "load_torch",
+    "resolve_device",
+    "resolve_dtype",
+]
 
 _DTYPES = {
     "float64": "float64",
@@ -29,8 +36,9 @@ def load_torch() -> Any:
         import torch
     except ImportError as error:
         raise MissingBackend(
-            "the dense backend needs torch, which is not installed.",
-            hint="Run pip install 'tpcalc[torch]', or use backend='lazy', which needs numpy alone.",
+            "dense networks and devices need torch, which is not installed.",
+            hint="Run pip install 'tpcalc[torch]', or use backend='lazy' and no device, which needs "
+            "numpy alone.",
         ) from error
     return torch
 
@@ -119,3 +127,11 @@ def free_memory(device: Any = None) -> int:
         free, _ = load_torch().cuda.mem_get_info(device)
         return int(free)
     return available_memory()
+
+
+def is_out_of_memory(torch: Any, error: BaseException) -> bool:
+    """Whether an error says that a device has no memory left."""
+    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "not enough memory" in text
