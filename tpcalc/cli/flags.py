@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA",
+    "DEVICE",
     "INPUTS",
     "KERNEL",
     "LIMIT",
@@ -403,12 +404,11 @@ SIMULATE = _options(
             "lazy: exact in law, at any width; dense: weights in full, on torch (lazy by default).",
             "lazy|dense",
         ),
-        ("--device", "simulate.device", str, "Where dense runs (cpu by default).", "cpu|cuda"),
         (
             "--dtype",
             "simulate.dtype",
             str,
-            "Precision of dense (float64 by default).",
+            "On torch (default float64).",
             "float64|float32|bfloat16",
         ),
     ],
@@ -425,6 +425,10 @@ RUN = _options(
             "K",
         ),
     ],
+)
+DEVICE = _options(
+    "Run",
+    [("--device", ("limit.device", "simulate.device"), str, "Where torch computes.", "cpu|cuda")],
 )
 
 # What an analysis trains by itself: outputs to report are no part of it.

@@ -125,8 +125,8 @@ class HaarMatrix:
         if tolerance is None:
             tolerance = 1e-5 if law == "limit" else 1e-10
         self.law = law
-        self.forward = sides(col_space, row_space, capacity, dtype, tolerance)
-        self.transposed = sides(row_space, col_space, capacity, dtype, tolerance)
+        self.forward: HaarSide = sides(col_space, row_space, capacity, dtype, tolerance)
+        self.transposed: HaarSide = sides(row_space, col_space, capacity, dtype, tolerance)
         self._draws = {False: draws_rows, True: draws_cols}
         self._tall = row_space.ratio >= col_space.ratio  # whether W itself maps S into L
         # Row i: coordinates of the image of p_i in S, on its directions, and in S'.

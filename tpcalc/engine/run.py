@@ -24,7 +24,9 @@ from tpcalc.errors import Exploded
 __all__ = ["Progress", "Runner"]
 
 Progress = Callable[[float, str], None]
-FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
+# Below this residual, directions stored in float32 lose their orthogonality. A device projects
+# twice, which keeps it: there nothing has to be run again.
+FLOAT32_GUARD = 1e-2
 BUNDLE = 2**26  # bytes of the replicates that are run side by side
 WORTH_A_THREAD = 2**15  # with fewer samples the steps between passes keep threads waiting, ...
 WORTH_TWO = 2**21  # ... but for so many numbers in the directions of one side
@@ -64,8 +66,15 @@ class Runner:
         Raises:
             OutOfMemory: One replicate would not fit; the message has the sizes.
             Exploded: Numbers left the floating-point range.
+            MissingBackend: The device of the setting is not there, or torch is not installed.
         """
         schedule = plan(self.script)
+        if self.setting.device is not None:
+            from tpcalc.engine.device.run import run_on_device
+
+            text = f"{len(seeds)} replicates of {self.setting.width}"
+            report = partial(_report, progress, text)
+            return run_on_device(schedule, self.setting, seeds, self.memory_limit, report)
         with _alone(self.script):
             return self._guarded(schedule, seeds, progress)
 
@@ -105,13 +114,6 @@ class Runner:
         seeds: Sequence[Sequence[int]],
         progress: Progress | None,
     ) -> list[Outcome]:
-        text = f"{len(seeds)} replicates of {setting.width}"
-        if setting.device is not None:
-            from tpcalc.engine.device.run import run_on_device
-
-            return run_on_device(
-                schedule, setting, seeds, self.memory_limit, partial(_report, progress, text)
-            )
         threads, size = self._bundles(schedule, setting, len(seeds))
         stop = threading.Event()
         done = [0]
@@ -145,6 +147,7 @@ class Runner:
 
         bundles = [seeds[start : start + size] for start in range(0, len(seeds), size)]
         total = len(bundles) * max(len(schedule.script.instructions), 1)
+        text = f"{len(seeds)} replicates of {setting.width}"
         if threads == 1 and progress is None:
             return [outcome for bundle in bundles for outcome in job(bundle)]
         with ThreadPoolExecutor(threads) as pool:

@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UnknownName, UsageError
-from tpcalc.finite.dense_plan import DensePlan, plan_dense
-from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
 from tpcalc.engine.device.devices import (
     free_memory,
     is_out_of_memory,
@@ -21,6 +18,9 @@ from tpcalc.engine.device.devices import (
     resolve_device,
     resolve_dtype,
 )
+from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UnknownName, UsageError
+from tpcalc.finite.dense_plan import DensePlan, plan_dense
+from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
 from tpcalc.finite.draws import Network
 from tpcalc.finite.widths import check_width, dim_sizes
 from tpcalc.program.base import cone

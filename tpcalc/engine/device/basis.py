@@ -1,10 +1,10 @@
-"""Orthonormal directions as tensors: Gram-Schmidt of whole batches, twice against what is there.
+"""Orthonormal directions as tensors: Gram-Schmidt of whole batches, twice against those there are.
 
-A batch is projected off the directions, and what is left once more: this is stable in any precision,
-however little is left, so that nothing has to be stored raw or finalised as on the CPU. What the
-residuals of a batch are to each other is a small matrix of inner products; it is the one thing that
-the host waits for, because which vectors bring a direction decides what is drawn there. Coordinates
-are float64 in any storage.
+A batch is projected off the directions, and what is left once more: this is stable in any
+precision, however little is left, so that nothing has to be stored raw or finalised as on the CPU.
+What the residuals of a batch are to each other is a small matrix of inner products; it is the one
+thing that the host waits for, because which vectors bring a direction decides what is drawn there.
+Coordinates are float64 in any storage.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class _Factor:
         least = tolerance**2 * squares / norms**2  # of the residual, whose square is 1
         lower, inverse = np.zeros(gram.shape), np.zeros(gram.shape)
         taken, self.ratios = np.zeros((replicates, count), bool), np.ones(replicates)
-        self.done = count
+        self.done: int = count
         for j in range(count):
             mine = lower[:, j, :j]
             left = 1.0 - np.einsum("ri,ri->r", mine, mine)

@@ -7,8 +7,10 @@ from typing import Any
 
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
+from tpcalc.results import checks
 
 __all__ = [
+    "device_name",
     "devices",
     "free_memory",
     "is_out_of_memory",
@@ -37,8 +39,8 @@ def load_torch() -> Any:
     except ImportError as error:
         raise MissingBackend(
             "dense networks and devices need torch, which is not installed.",
-            hint="Run pip install 'tpcalc[torch]', or use backend='lazy' and no device, which needs "
-            "numpy alone.",
+            hint="Run pip install 'tpcalc[torch]', or use backend='lazy' without a device, which "
+            "needs numpy alone.",
         ) from error
     return torch
 
@@ -77,6 +79,17 @@ def resolve_device(name: str) -> Any:
             hint="Use one of those.",
         )
     return torch.device(name)
+
+
+def device_name(name: str | None) -> str | None:
+    """The name of a device that is there, or None; an argument is checked before any work.
+
+    Raises:
+        UsageError: It is no text.
+        UnknownName: No such kind of device.
+        MissingBackend: torch is not installed, or there is no such CUDA device here.
+    """
+    return None if name is None else str(resolve_device(checks.text(name, "device")))
 
 
 def devices() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ product with a matrix, and at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,7 @@ class Workspace:
         for matrix in self._matrices.values():
             ratios = np.minimum(ratios, matrix.min_ratios)
         return [
-            Outcome(
-                tuple(own), tuple(v[r] for v in vectors), float(ratio), self.setting.storage
-            )
+            Outcome(tuple(own), tuple(v[r] for v in vectors), float(ratio), self.setting.storage)
             for r, (own, ratio) in enumerate(zip(scalars, ratios, strict=True))
         ]
 
@@ -255,8 +254,8 @@ class Workspace:
             raise explosion(float(values[first, replicate]), self._unseen[first][1]())
         self._unseen.clear()
 
-    def _label(self, register: int) -> str:
-        return self.plan.script.labels[register] or f"vector {register}"
+    def _moment(self, register: int) -> str:
+        return f"a moment of {self.plan.script.labels[register] or f'vector {register}'}"
 
     # -- instructions --------------------------------------------------------------------------
 
@@ -264,8 +263,10 @@ class Workspace:
         key: Key = ("starts", step.space, False)
         space, rank, first = self._spaces[step.space], step.rank, 0
         if rank:
-            lines = self.place.torch.zeros((rank, self.replicates * space.padded // space.block,
-                                            space.block), dtype=self.place.dtype)
+            lines = self.place.torch.zeros(
+                (rank, self.replicates * space.padded // space.block, space.block),
+                dtype=self.place.dtype,
+            )
             for row in lines.numpy():
                 self._draws[step.space].fill(row)
             first = self._stores[key].append(lines.to(self.place.device).transpose(0, 1))
@@ -346,7 +347,7 @@ class Workspace:
         size = self._space_of(step.vectors[0]).size
         if not isinstance(values, float | int):
             values = values.expand(-1, size).sum(1, dtype=self.place.torch.float64) / size
-        self._set(step.out, values, lambda: f"a moment of {self._label(step.vectors[0])}")
+        self._set(step.out, values, partial(self._moment, step.vectors[0]))
 
     def _dot(self, step: Dot) -> None:
         common = self._vectors[step.vector]
@@ -358,14 +359,13 @@ class Workspace:
                 found = rows.bmm(table.at([row]).transpose(1, 2))[:, :, 0]
                 self._scalars[list(step.out)] = found.T
                 return
-        for other, out in zip(step.others, step.out, strict=True):
-            if any(key in self._vectors[other].rows for key in common.rows):
+        for other, partner, out in zip(step.others, partners, step.out, strict=True):
+            if any(key in partner.rows for key in common.rows):
                 self._dot(Dot(step.vector, (other,), (out,)))  # one of them in a common basis
                 continue
             left, right = self._lines(step.vector), self._lines(other)
             total = (left * right).sum(1, dtype=self.place.torch.float64)
-            label = self._label(other)
-            self._set(out, total / left.shape[1], lambda label=label: f"a moment of {label}")
+            self._set(out, total / left.shape[1], partial(self._moment, other))
 
     def _outer(self, step: Outer) -> None:
         inner = self._space_of(step.vector).size

@@ -186,7 +186,8 @@ class _HostBasis(Basis):
                 )
             found.append(vector)
         push = super().push(batch_of(self.place, found, replicates))
-        return Push(push.coords.cpu().numpy(), push.before, push.new, push.columns)
+        coords: Any = push.coords
+        return Push(coords.cpu().numpy(), push.before, push.new, push.columns)
 
 
 class Haar:

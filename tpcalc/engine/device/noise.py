@@ -27,7 +27,9 @@ class NoiseFamily:
         self._factor = place.zeros(replicates, 0, 0, double=True)
         self._draws = place.zeros(replicates, 0, double=True)
 
-    def draw(self, weights: Sequence[float], vectors: Sequence[tuple[Any, int]], normal: Any) -> Any:
+    def draw(
+        self, weights: Sequence[float], vectors: Sequence[tuple[Any, int]], normal: Any
+    ) -> Any:
         """The values for weights and vectors.
 
         Args:

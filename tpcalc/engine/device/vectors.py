@@ -125,16 +125,34 @@ def combined(
         sizes: Rows of each store that are in use.
         place: Where tensors are.
     """
-    replicates, _, count = parts[0].factors.shape
-    forms: dict[Key, Any] = {}
-    others: list[list[tuple[Any, Any]]] = [[] for _ in range(count)]
-
-    def on(key: Key) -> Any:
-        if key not in forms:
-            forms[key] = place.zeros(replicates, count, sizes[key], double=True)
-        return forms[key]
-
+    found = _Combined(parts[0].factors, tables, sizes, place)
     for part in parts:
+        found.add(part, vectors)
+    return [
+        Vector(form={key: own[:, j] for key, own in found.forms.items()}, others=others)
+        for j, others in enumerate(found.others)
+    ]
+
+
+class _Combined:
+    """Combinations under construction: of stored rows, and of tensors beside them."""
+
+    def __init__(
+        self, like: Any, tables: Mapping[Key, Table], sizes: Mapping[Key, int], place: Place
+    ) -> None:
+        self._replicates, _, self._count = like.shape
+        self._tables, self._sizes, self._place = tables, sizes, place
+        self.forms: dict[Key, Any] = {}
+        self.others: list[list[tuple[Any, Any]]] = [[] for _ in range(self._count)]
+
+    def _on(self, key: Key) -> Any:
+        if key not in self.forms:
+            shape = self._replicates, self._count, self._sizes[key]
+            self.forms[key] = self._place.zeros(*shape, double=True)
+        return self.forms[key]
+
+    def add(self, part: Part, vectors: Mapping[int, Vector]) -> None:
+        """Add the vectors of a part; those with coordinates in one basis together."""
         bases: dict[Key, tuple[list[int], list[Any]]] = {}
         for index, register in enumerate(part.vectors):
             vector, number = _root(vectors[register])
@@ -142,32 +160,33 @@ def combined(
             own = own if number is None else own * number[:, None]
             if vector.rows:
                 key = next(iter(vector.rows))
-                held = bases.setdefault(key, ([], []))
-                held[0].append(vector.rows[key])
-                held[1].append(own)
-            elif vector.row is not None:
-                key, row = vector.row
-                on(key)[:, :, row] += own
-            elif vector.dense is not None:
-                for j in used:
-                    others[j].append((vector.dense, own[:, j]))
+                rows, factors = bases.setdefault(key, ([], []))
+                rows.append(vector.rows[key])
+                factors.append(own)
             else:
-                assert vector.form is not None
-                for key, coefficients in vector.form.items():
-                    width = coefficients.shape[1]
-                    on(key)[:, used, :width] += own[:, used, None] * coefficients[:, None, :]
-                for tensor, factor in vector.others:
-                    for j in used:
-                        others[j].append((tensor, own[:, j] * factor))
+                self._add_one(vector, own, used)
         for key, (rows, factors) in bases.items():
-            inside = tables[key].at(rows)
-            found = place.torch.stack(factors, 2).bmm(inside)
-            width = min(found.shape[2], sizes[key])
-            on(key)[:, :, :width] += found[:, :, :width]
-    return [
-        Vector(form={key: own[:, j] for key, own in forms.items()}, others=others[j])
-        for j in range(count)
-    ]
+            found = self._place.torch.stack(factors, 2).bmm(self._tables[key].at(rows))
+            width = min(found.shape[2], self._sizes[key])
+            self._on(key)[:, :, :width] += found[:, :, :width]
+
+    def _add_one(self, vector: Vector, factors: Any, used: Sequence[int]) -> None:
+        """Add multiples of a vector without coordinates to the outputs that use it."""
+        if vector.row is not None:
+            key, row = vector.row
+            self._on(key)[:, :, row] += factors
+            return
+        if vector.dense is not None:
+            for j in used:
+                self.others[j].append((vector.dense, factors[:, j]))
+            return
+        assert vector.form is not None
+        for key, coefficients in vector.form.items():
+            part = factors[:, used, None] * coefficients[:, None, :]
+            self._on(key)[:, used, : coefficients.shape[1]] += part
+        for tensor, factor in vector.others:
+            for j in used:
+                self.others[j].append((tensor, factors[:, j] * factor))
 
 
 def _root(vector: Vector) -> tuple[Vector, Any]:
