@@ -383,13 +383,7 @@ LIMIT = _options(
             "Where --rel-error stops adding (1048576 by default).",
             "N",
         ),
-        (
-            "--storage",
-            "limit.storage",
-            str,
-            "float32 halves the memory (float64 by default).",
-            "float64|float32",
-        ),
+        ("--storage", "limit.storage", str, "float32: half the memory.", "float64|float32"),
     ],
 )
 SIMULATE = _options(

@@ -20,6 +20,7 @@ from tpcalc.engine.device.rows import Place, Store, block_of, combine
 from tpcalc.engine.device.space import TorchSpace
 from tpcalc.engine.device.vectors import Part, Table, Vector, combined, grams, parts_of
 from tpcalc.engine.directions_store import SampleSpace
+from tpcalc.engine.draws import Draws
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
@@ -263,13 +264,9 @@ class Workspace:
         key: Key = ("starts", step.space, False)
         space, rank, first = self._spaces[step.space], step.rank, 0
         if rank:
-            lines = self.place.torch.zeros(
-                (rank, self.replicates * space.padded // space.block, space.block),
-                dtype=self.place.dtype,
-            )
-            for row in lines.numpy():
-                self._draws[step.space].fill(row)
-            first = self._stores[key].append(lines.to(self.place.device).transpose(0, 1))
+            shape = rank, self.replicates * space.padded // space.block, space.block
+            lines = self.place.filled(shape, partial(_fill, self._draws[step.space]))
+            first = self._stores[key].append(lines.transpose(0, 1))
         table = self.place.zeros(self.replicates, len(step.out), first + rank, double=True)
         factor = np.eye(rank) if step.factor is None else np.array(step.factor)
         if rank:
@@ -294,7 +291,9 @@ class Workspace:
         q_other: Key = ("q", step.matrix, not step.transpose)
         new = [j for j, one in enumerate(step.vectors) if q not in self._vectors[one].rows]
         if new:
-            coords = product.coords if len(new) == len(inputs) else product.coords[:, new]
+            coords: Any = product.coords
+            if len(new) < len(inputs):
+                coords = coords.index_select(1, self.place.index(new))
             first = self._tables[q].append(coords)
             for place, j in enumerate(new):
                 self._vectors[step.vectors[j]].rows[q] = first + place
@@ -311,9 +310,9 @@ class Workspace:
             self._panel(step)
             return
         scalar, number = step.scalars[0], step.numbers[0]
-        factor = self.place.numbers(np.full(self.replicates, number))
+        factor = self._scalars.new_full((self.replicates,), number)
         if scalar is not None:
-            factor = factor * self._scalars[scalar]
+            factor *= self._scalars[scalar]
         self._vectors[step.out] = Vector(multiple=(self._vectors[step.vectors[0]], factor))
 
     def _panel(self, step: Sum | Panel) -> None:
@@ -357,7 +356,7 @@ class Workspace:
                 table = self._tables[key]
                 rows = table.at([partner.rows[key] for partner in partners])
                 found = rows.bmm(table.at([row]).transpose(1, 2))[:, :, 0]
-                self._scalars[list(step.out)] = found.T
+                self._scalars.index_copy_(0, self.place.index(step.out), found.T)
                 return
         for other, partner, out in zip(step.others, partners, step.out, strict=True):
             if any(key in partner.rows for key in common.rows):
@@ -398,6 +397,11 @@ class Workspace:
             found = self._noise[step.family] = NoiseFamily(self.replicates, self.place)
         vectors = [(self._lines(v), self._space_of(v).size) for v in step.vectors]
         self._scalars[step.out] = found.draw(step.weights, vectors, self._normals())
+
+
+def _fill(draws: Draws, rows: Any) -> None:
+    for row in rows:
+        draws.fill(row)
 
 
 HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {

@@ -7,7 +7,7 @@ blocks are added in float64.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,26 @@ class Place:
 
     def numbers(self, values: Any) -> Any:
         """Numbers of the host as coefficients."""
-        return self.torch.tensor(np.asarray(values, dtype=np.float64), device=self.device)
+        return self._moved(self.torch.tensor(np.asarray(values, dtype=np.float64)))
+
+    def index(self, rows: Sequence[int]) -> Any:
+        """Numbers of rows, to select by."""
+        return self._moved(self.torch.tensor(rows, dtype=self.torch.int64))
+
+    def filled(self, shape: Sequence[int], fill: Callable[[NDArray[Any]], None]) -> Any:
+        """Samples that the host writes into an array of zeros."""
+        host = self.torch.zeros(shape, dtype=self.dtype, pin_memory=self._pinned)
+        fill(host.numpy())
+        return host.to(self.device, non_blocking=True)
+
+    @property
+    def _pinned(self) -> bool:
+        return bool(self.device.type == "cuda")
+
+    def _moved(self, host: Any) -> Any:
+        """A tensor of the host; from pinned memory, so that the host does not wait for the copy."""
+        host = host.pin_memory() if self._pinned else host
+        return host.to(self.device, non_blocking=True)
 
     @property
     def entry(self) -> int:
@@ -156,14 +175,14 @@ def drawn(
 
     They are drawn on the host, in the order in which the engine of the CPU draws them.
     """
-    torch, blocks = place.torch, space.padded // space.block
-    shape = (count, space.replicates * blocks, space.block)
-    pinned = place.device.type == "cuda"
-    host = torch.zeros(shape, dtype=place.dtype, pin_memory=pinned)
-    lines = host.numpy()
-    for m, replicate, _ in push.places():
-        own = slice(None)
-        if replicate is not None:
-            own = slice(replicate * blocks, (replicate + 1) * blocks)
-        draws.fill(lines[m, own], spread, replicate)
-    return host.to(place.device).transpose(0, 1)
+    blocks = space.padded // space.block
+
+    def fill(rows: NDArray[Any]) -> None:
+        for m, replicate, _ in push.places():
+            own = slice(None)
+            if replicate is not None:
+                own = slice(replicate * blocks, (replicate + 1) * blocks)
+            draws.fill(rows[m, own], spread, replicate)
+
+    shape = count, space.replicates * blocks, space.block
+    return place.filled(shape, fill).transpose(0, 1)

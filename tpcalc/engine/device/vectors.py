@@ -53,6 +53,7 @@ class Table:
     """Coordinates of the arguments of one matrix side in its orthonormal basis, row by row."""
 
     def __init__(self, replicates: int, capacity: int, place: Place) -> None:
+        self.place = place
         self.data = place.zeros(replicates, capacity, capacity, double=True)
         self.count = 0
 
@@ -68,7 +69,7 @@ class Table:
         first, count = rows[0], len(rows)
         if list(rows) == list(range(first, first + count)):
             return self.data[:, first : first + count, : self.count]
-        return self.data[:, list(rows), : self.count]
+        return self.data[:, :, : self.count].index_select(1, self.place.index(rows))
 
 
 @dataclass(frozen=True)
@@ -90,18 +91,18 @@ def parts_of(step: Sum | Panel, scalars: Any, place: Place) -> list[Part]:
     """
     replicates = scalars.shape[1]
     if isinstance(step, Sum):
-        factors = place.numbers(step.numbers).expand(replicates, -1).clone()
-        held = [i for i, scalar in enumerate(step.scalars) if scalar is not None]
-        if held:
-            registers = [scalar for scalar in step.scalars if scalar is not None]
-            factors[:, held] *= scalars[registers].T
+        factors = place.numbers(step.numbers).expand(replicates, -1)
+        if any(scalar is not None for scalar in step.scalars):
+            ones = scalars.new_ones(replicates)
+            held = [ones if scalar is None else scalars[scalar] for scalar in step.scalars]
+            factors = factors * place.torch.stack(held, 1)
         return [Part(step.vectors, factors[:, :, None], np.ones((len(step.vectors), 1), bool))]
     out = []
     for term in step.terms:
         factors = place.numbers(term.numbers).expand(replicates, *term.numbers.shape)
         if term.scalars is not None:
-            flat = scalars[np.asarray(term.scalars).ravel().tolist()]
-            factors = factors * flat.T.reshape(replicates, *term.scalars.shape)
+            held = scalars.index_select(0, place.index(term.scalars.ravel().tolist()))
+            factors = factors * held.T.reshape(replicates, *term.scalars.shape)
         used = term.numbers != 0
         if term.each:
             factors, used = factors.diag_embed(), np.diag(used)
@@ -182,8 +183,8 @@ class _Combined:
             return
         assert vector.form is not None
         for key, coefficients in vector.form.items():
-            part = factors[:, used, None] * coefficients[:, None, :]
-            self._on(key)[:, used, : coefficients.shape[1]] += part
+            part = factors[:, :, None] * coefficients[:, None, :]
+            self._on(key)[:, :, : coefficients.shape[1]] += part
         for tensor, factor in vector.others:
             for j in used:
                 self.others[j].append((tensor, factors[:, j] * factor))
