@@ -14,7 +14,7 @@ from agreements.test_haar import mixed
 import tpcalc as tp
 from tests.agree import agree
 from tpcalc.engine import execute
-from tpcalc.engine.instructions import Instruction
+from tpcalc.engine.instructions import Instruction, Multiply
 from tpcalc.results import Estimate, Method
 
 pytestmark = pytest.mark.torch
@@ -118,7 +118,7 @@ def test_every_draw_agrees(kind: str, name: str) -> None:
 def test_single_precision(kind: str, word: str, name: str) -> None:
     program, read = CASES[name](), READ[kind]
     single, double = read(program, device="cpu", **{word: "float32"}), read(program)
-    assert 0 < gap(single, double) < SINGLE.get(name, 2e-6)
+    assert 0 < gap(single, double) < SINGLE.get(name, 1e-5)
     for key, found in single.items():
         agree(found, double[key])
 
@@ -129,6 +129,68 @@ def test_single_precision(kind: str, word: str, name: str) -> None:
 def test_a_gpu_has_the_draws_of_the_cpu(kind: str, name: str) -> None:
     program, read = CASES[name](), READ[kind]
     assert gap(read(program, device="cuda"), read(program)) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["adam", "batch-of-8", "blocks", "haar-1", "ntk-all-biases"])
+@pytest.mark.parametrize(("kind", "word"), [("limit", "storage"), ("lazy", "dtype")])
+@pytest.mark.parametrize("format_", ["float64", "float32"])
+def test_no_tensor_is_on_another_device(
+    kind: str, word: str, format_: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run on tensors without numbers, which refuse those of the CPU.
+
+    What the host asks of the device is what it asked in a run before.
+    """
+    import torch
+
+    from tpcalc.engine.device import run as device
+    from tpcalc.engine.device.rows import Place
+
+    program, read, known = CASES[name](), READ[kind], []
+    host, filled = Place.host, Place.filled
+
+    def kept(place: Place, tensor: Any) -> np.ndarray:
+        known.append(host(place, tensor))
+        return known[-1]
+
+    def again(place: Place, tensor: Any) -> np.ndarray:
+        assert tensor.device.type == "meta"
+        found = known.pop(0)
+        assert found.shape == tuple(tensor.shape)
+        return found
+
+    def drawn(place: Place, shape: Any, fill: Any) -> Any:
+        return filled(Place(torch, torch.device("cpu"), place.dtype), shape, fill).to("meta")
+
+    monkeypatch.setattr(Place, "host", kept)
+    want = read(program, device="cpu", **{word: format_})
+    monkeypatch.setattr(Place, "host", again)
+    monkeypatch.setattr(Place, "filled", drawn)
+    monkeypatch.setattr(device, "resolve_device", lambda _: torch.device("meta"))
+    assert gap(read(program, device="cpu", **{word: format_}), want) == 0
+    assert not known
+
+
+def test_the_host_waits_once_for_each_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tpcalc.engine.device import execute as device
+    from tpcalc.engine.device.rows import Place
+
+    host, times = Place.host, {"host": 0, "products": 0}
+    multiply = device.HANDLERS[Multiply]
+
+    def counted(place: Place, tensor: Any) -> np.ndarray:
+        times["host"] += 1
+        return host(place, tensor)
+
+    def product(space: Any, step: Multiply) -> None:
+        times["products"] += 1
+        multiply(space, step)
+
+    monkeypatch.setattr(Place, "host", counted)
+    monkeypatch.setitem(device.HANDLERS, Multiply, product)
+    limits(CASES["mup-tanh-8-steps"](), device="cpu")
+    assert times["products"] == 34
+    assert times["host"] == 34 + 2  # whether scalars are finite, and the results
 
 
 def test_every_instruction_has_a_handler_in_both_tables() -> None:

@@ -69,7 +69,7 @@ def products_of(matrix, place, vectors, transpose):
     ),
 )  # fmt: skip
 def test_products_of_replicates_that_differ(kind, law, steps):
-    """New, repeated, zero, nearly dependent and very large vectors, other ones in each replicate."""
+    """New, repeated, zero, nearly dependent and very large vectors, not alike in replicates."""
     rngs = [np.random.default_rng(r) for r in range(COUNT)]
     olds = [{True: [], False: []} for _ in range(COUNT)]
     compiled, (matrix, place) = make(kind, law, range(COUNT), "float64"), made(kind, law)

@@ -138,7 +138,7 @@ class Basis:
                 known += part
             coords[:, begin:end, :rows] = known
         gram = place.dots(rest, rest, replicates) / size
-        found = place.torch.cat([gram, squares[..., None]], 2).cpu().numpy()
+        found = place.host(place.torch.cat([gram, squares[..., None]], 2))
         bad = ~np.isfinite(found).all((0, 2))
         if bad.any():
             raise Exploded(

@@ -106,8 +106,8 @@ class Workspace:
             self._release(index)
             report((index + 1) / len(script.instructions))
         self._look()
-        vectors = [self._lines(register).double().cpu().numpy() for register in script.vectors]
-        scalars = self._scalars[list(script.results)].T.tolist()
+        vectors = [self.place.host(self._lines(register)) for register in script.vectors]
+        scalars = self.place.host(self._scalars)[list(script.results)].T.tolist()
         ratios = np.ones(self.replicates)
         for matrix in self._matrices.values():
             ratios = np.minimum(ratios, matrix.min_ratios)
@@ -247,7 +247,7 @@ class Workspace:
         """Raise the error of the first replicate with a scalar that is not finite."""
         if not self._unseen:
             return
-        values = self.place.torch.stack([found for found, _ in self._unseen]).cpu().numpy()
+        values = self.place.host(self.place.torch.stack([found for found, _ in self._unseen]))
         bad = ~np.isfinite(values)
         if bad.any():
             replicate = int(bad.any(axis=0).argmax())

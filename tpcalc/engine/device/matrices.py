@@ -186,8 +186,7 @@ class _HostBasis(Basis):
                 )
             found.append(vector)
         push = super().push(batch_of(self.place, found, replicates))
-        coords: Any = push.coords
-        return Push(coords.cpu().numpy(), push.before, push.new, push.columns)
+        return Push(self.place.host(push.coords), push.before, push.new, push.columns)
 
 
 class Haar:

@@ -52,6 +52,11 @@ class Place:
         """Numbers of rows, to select by."""
         return self._moved(self.torch.tensor(rows, dtype=self.torch.int64))
 
+    def host(self, tensor: Any) -> NDArray[np.float64]:
+        """Numbers of the device on the host, in float64; the one thing that the host waits for."""
+        found: NDArray[np.float64] = tensor.double().cpu().numpy()
+        return found
+
     def filled(self, shape: Sequence[int], fill: Callable[[NDArray[Any]], None]) -> Any:
         """Samples that the host writes into an array of zeros."""
         host = self.torch.zeros(shape, dtype=self.dtype, pin_memory=self._pinned)
