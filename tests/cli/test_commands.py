@@ -33,6 +33,28 @@ def parts(name: str) -> dict[str, Any]:
     return {"name": letter, **dict(zip(keys, numbers, strict=True))}
 
 
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "words", [("limit", *LIMIT, "--method", "particles"), ("simulate", *FINITE)]
+)
+def test_a_device_gives_the_same_numbers(words: tuple[Any, ...], tpcalc: Run) -> None:
+    command, *rest = words
+    plain, found = (
+        tpcalc(command, *NETWORK, *rest, *flags, "--json").json
+        for flags in ((), ("--device", "cpu"))
+    )
+    assert found["provenance"]["settings"]["device"] == "cpu"
+    assert "device" not in plain["provenance"]["settings"]
+    name = "scalars" if command == "limit" else "rows"
+    key = "value" if command == "limit" else "mean"
+    for row, own in zip(plain["result"][name], found["result"][name], strict=True):
+        assert own[key] == pytest.approx(row[key], abs=1e-12)
+
+
+def test_a_device_is_no_flag_of_what_does_not_sample(tpcalc: Run) -> None:
+    assert tpcalc("kernel", "mlp", "--device", "cpu").code == 2
+
+
 def test_limit_gives_the_numbers_of_the_function(tpcalc: Run, program: Any) -> None:
     ran = tpcalc("limit", *NETWORK, *LIMIT, "--seed", 3, "--json")
     assert ran.code == 0

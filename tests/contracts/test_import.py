@@ -51,8 +51,8 @@ def test_import_does_not_load(name: str, imports: list[tuple[float, list[str]]])
     [
         ("--help", ("numpy", "pydantic", "scipy")),
         ("check mlp --param mup", ("numba", "scipy.stats", "sklearn")),
-        ("limit mlp --param mup", ("scipy.stats", "sklearn")),
-        ("simulate mlp --param mup --widths 16", ("scipy.stats", "sklearn")),
+        ("limit mlp --param mup", ("scipy.stats", "sklearn", "torch")),
+        ("simulate mlp --param mup --widths 16", ("scipy.stats", "sklearn", "torch")),
     ],
 )
 def test_a_command_does_not_load(words: str, names: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DATA",
+    "DEVICE",
     "INPUTS",
     "KERNEL",
     "LIMIT",
@@ -382,13 +383,7 @@ LIMIT = _options(
             "Where --rel-error stops adding (1048576 by default).",
             "N",
         ),
-        (
-            "--storage",
-            "limit.storage",
-            str,
-            "float32 halves the memory (float64 by default).",
-            "float64|float32",
-        ),
+        ("--storage", "limit.storage", str, "float32: half the memory.", "float64|float32"),
     ],
 )
 SIMULATE = _options(
@@ -403,12 +398,11 @@ SIMULATE = _options(
             "lazy: exact in law, at any width; dense: weights in full, on torch (lazy by default).",
             "lazy|dense",
         ),
-        ("--device", "simulate.device", str, "Where dense runs (cpu by default).", "cpu|cuda"),
         (
             "--dtype",
             "simulate.dtype",
             str,
-            "Precision of dense (float64 by default).",
+            "On torch (default float64).",
             "float64|float32|bfloat16",
         ),
     ],
@@ -425,6 +419,10 @@ RUN = _options(
             "K",
         ),
     ],
+)
+DEVICE = _options(
+    "Run",
+    [("--device", ("limit.device", "simulate.device"), str, "Where torch computes.", "cpu|cuda")],
 )
 
 # What an analysis trains by itself: outputs to report are no part of it.

@@ -18,8 +18,8 @@ the spaces have one size.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -81,6 +81,7 @@ class HaarMatrix:
         storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
         tolerance: Residuals below this part of their vector are dropped; None: as for Gaussian
             matrices, 1e-5 in the limit and 1e-10 at finite n.
+        sides: What makes a side: where its directions are.
 
     Raises:
         EvaluationError: The storage is not known, or the spaces have blocks of different sizes.
@@ -113,6 +114,7 @@ class HaarMatrix:
         draws_cols: Draws,
         storage: str = "float64",
         tolerance: float | None = None,
+        sides: Callable[..., Any] = HaarSide,
     ) -> None:
         if storage not in ("float64", "float32"):
             raise EvaluationError(
@@ -123,8 +125,8 @@ class HaarMatrix:
         if tolerance is None:
             tolerance = 1e-5 if law == "limit" else 1e-10
         self.law = law
-        self.forward = HaarSide(col_space, row_space, capacity, dtype, tolerance)
-        self.transposed = HaarSide(row_space, col_space, capacity, dtype, tolerance)
+        self.forward: HaarSide = sides(col_space, row_space, capacity, dtype, tolerance)
+        self.transposed: HaarSide = sides(row_space, col_space, capacity, dtype, tolerance)
         self._draws = {False: draws_rows, True: draws_cols}
         self._tall = row_space.ratio >= col_space.ratio  # whether W itself maps S into L
         # Row i: coordinates of the image of p_i in S, on its directions, and in S'.

@@ -7,12 +7,12 @@ numbers, by the same passes for any number of others beside it: its bits are tho
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tpcalc.engine import kernels
+from tpcalc.engine.chance import generators, streams
 from tpcalc.engine.coordinates import CHUNK, coordinatewise
 from tpcalc.engine.directions import (
     FiniteMatrix,
@@ -23,7 +23,7 @@ from tpcalc.engine.directions import (
 )
 from tpcalc.engine.directions_haar import HaarMatrix
 from tpcalc.engine.directions_store import Memory
-from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
+from tpcalc.engine.draws import Draws
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
@@ -41,6 +41,7 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.needs import array_bytes, largest_batches
 from tpcalc.engine.noise import NoiseFamily
+from tpcalc.engine.outcome import Outcome, explosion
 from tpcalc.engine.panels import combined, grams, inner_products
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
@@ -55,23 +56,13 @@ from tpcalc.engine.vectors import (
     Table,
     Vector,
 )
-from tpcalc.errors import Exploded
 from tpcalc.functions.forms import averaged
 from tpcalc.functions.tape import lower, numpy_space, run
 
-__all__ = ["Outcome", "Workspace"]
+__all__ = ["Workspace"]
 
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 BATCH = 16  # vectors formed in one pass over the stores
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one replicate yields: scalars, coordinates of vectors, the smallest residual ratio."""
-
-    scalars: tuple[float, ...]
-    vectors: tuple[Array, ...]
-    min_ratio: float
 
 
 class Workspace:
@@ -147,7 +138,12 @@ class Workspace:
             ratios = np.minimum(ratios, matrix.min_ratios)
         self._vectors.clear()
         return [
-            Outcome(tuple(own), tuple(vector[r] for vector in vectors), float(ratio))
+            Outcome(
+                tuple(own),
+                tuple(vector[r] for vector in vectors),
+                float(ratio),
+                self.setting.storage,
+            )
             for r, (own, ratio) in enumerate(zip(scalars.tolist(), ratios, strict=True))
         ]
 
@@ -159,10 +155,7 @@ class Workspace:
         self._waiting.clear()
         self._scalars = np.zeros((script.scalars, self.replicates))
         self._noise, self._chance, self._seeds = {}, [], seeds
-        self._draws = {
-            name: self._new_draws(name, [(*seed, 1 + index) for seed in seeds])
-            for index, name in enumerate(self._spaces)
-        }
+        self._draws = streams(self.plan, self.setting, seeds)
         for key, rows in self._rows.items():
             if key[0] in ("stack", "starts"):
                 assert isinstance(rows, Store)
@@ -175,13 +168,6 @@ class Workspace:
                 self._matrices[matrix.name].reset(*draws)
             else:
                 self._make_matrix(matrix, draws)
-
-    def _new_draws(self, name: str, seeds: Sequence[Sequence[int]]) -> Draws:
-        space = self._spaces[name]
-        if self.setting.mode == "limit":
-            count = max(1, self.plan.normals.get(name, 0))
-            return SobolDraws(count, space.size.bit_length() - 1, *seeds)
-        return PlainDraws(space.size, *seeds)
 
     def _make_matrix(self, given: Matrix, draws: tuple[Draws, Draws]) -> None:
         name = given.name
@@ -220,8 +206,7 @@ class Workspace:
     def _normals(self) -> Array:
         """One N(0, 1) draw of each replicate, beside those of spaces."""
         if not self._chance:
-            # A fourth word draws coordinates anew beside the same random numbers.
-            self._chance = [np.random.default_rng((*seed[:3], 0)) for seed in self._seeds]
+            self._chance = generators(self._seeds)
         return np.array([chance.standard_normal() for chance in self._chance])
 
     def _lines(self, register: int) -> Array:
@@ -301,19 +286,8 @@ class Workspace:
         found = np.empty(self.replicates)
         found[:] = values
         bad = found[~np.isfinite(found)]
-        if len(bad) and np.isnan(bad[0]):
-            raise Exploded(
-                f"{what()} is nan: a function was evaluated outside its domain (the logarithm or a "
-                "root of a negative number, say), or infinities cancelled.",
-                hint="Check the domain of the activation; where the numbers grew before, lower the "
-                "learning rate or the number of steps.",
-            )
         if len(bad):
-            raise Exploded(
-                f"{what()} is {bad[0]}: numbers left the floating-point range.",
-                hint="The program explodes at these powers of n and learning rates; lower the "
-                "learning rate or the number of steps.",
-            )
+            raise explosion(float(bad[0]), what())
         self._scalars[register] = found
 
     def _label(self, register: int) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tpcalc.engine.draws import STOCK
 from tpcalc.engine.instructions import Multiply, Noise
+from tpcalc.engine.memory import memory_text
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
+from tpcalc.errors import OutOfMemory
 
-__all__ = ["array_bytes", "largest_batches", "memory_needed"]
+__all__ = ["array_bytes", "largest_batches", "memory_needed", "too_large"]
 
 OVERHEAD = 1.1
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
@@ -36,6 +38,19 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
     if setting.mode == "finite":  # draws ahead
         total += STOCK * len(script.spaces) * 8
     return int(OVERHEAD * total)
+
+
+def too_large(setting: Setting, needed: int, limit: int, where: str = "") -> OutOfMemory:
+    """The error of a replicate that does not fit, with what there is and where."""
+    one, hint = f"one network of width {setting.width}", "Use a smaller width"
+    if setting.mode == "limit":
+        one, hint = f"one replicate of {setting.width} samples", "Use fewer samples"
+    single = " or storage='float32'" if setting.storage == "float64" else ""
+    rest = f", fewer steps{single}." if setting.mode == "limit" else " or fewer steps."
+    return OutOfMemory(
+        f"{one} needs {memory_text(needed)} and {memory_text(limit)} are available{where}.",
+        hint=hint + rest,
+    )
 
 
 def array_bytes(schedule: Plan, setting: Setting) -> int:

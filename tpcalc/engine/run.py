@@ -8,22 +8,26 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from threadpoolctl import ThreadpoolController
 
 from tpcalc.engine.crew import at_work
-from tpcalc.engine.execute import Outcome, Workspace
+from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
-from tpcalc.engine.memory import available_cores, available_memory, memory_text
-from tpcalc.engine.needs import memory_needed
+from tpcalc.engine.memory import available_cores, available_memory
+from tpcalc.engine.needs import memory_needed, too_large
+from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
-from tpcalc.errors import Exploded, OutOfMemory
+from tpcalc.errors import Exploded
 
 __all__ = ["Progress", "Runner"]
 
 Progress = Callable[[float, str], None]
-FLOAT32_GUARD = 1e-2  # below this residual, directions stored in float32 lose their orthogonality
+# Below this residual, directions stored in float32 lose their orthogonality. A device projects
+# twice, which keeps it: there nothing has to be run again.
+FLOAT32_GUARD = 1e-2
 BUNDLE = 2**28  # bytes of the replicates that are run side by side
 
 
@@ -60,8 +64,15 @@ class Runner:
         Raises:
             OutOfMemory: One replicate would not fit; the message has the sizes.
             Exploded: Numbers left the floating-point range.
+            MissingBackend: The device of the setting is not there, or torch is not installed.
         """
         schedule = plan(self.script)
+        if self.setting.device is not None:
+            from tpcalc.engine.device.run import run_on_device
+
+            text = f"{len(seeds)} replicates of {self.setting.width}"
+            report = partial(_report, progress, text)
+            return run_on_device(schedule, self.setting, seeds, self.memory_limit, report)
         with _alone(self.script):
             return self._guarded(schedule, seeds, progress)
 
@@ -83,15 +94,7 @@ class Runner:
         needed = memory_needed(schedule, setting)
         limit = self.memory_limit if self.memory_limit is not None else available_memory()
         if needed > limit:
-            one, hint = f"one network of width {setting.width}", "Use a smaller width"
-            if setting.mode == "limit":
-                one, hint = f"one replicate of {setting.width} samples", "Use fewer samples"
-            single = " or storage='float32'" if setting.storage == "float64" else ""
-            rest = f", fewer steps{single}." if setting.mode == "limit" else " or fewer steps."
-            raise OutOfMemory(
-                f"{one} needs {memory_text(needed)} and {memory_text(limit)} are available.",
-                hint=hint + rest,
-            )
+            raise too_large(setting, needed, limit)
         most = max(1, min(BUNDLE, limit) // max(needed, 1))
         return self.threads or available_cores(), -(-jobs // -(-jobs // most))
 
@@ -146,7 +149,7 @@ class Runner:
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(work)
             try:
-                _watch([future], lambda: _report(progress, done[0] / total, text))
+                _watch([future], lambda: _report(progress, text, done[0] / total))
             except BaseException:
                 stop.set()  # it stops at its next instruction
                 raise
@@ -163,7 +166,7 @@ def _alone(script: Script) -> AbstractContextManager[object]:
     return one_each
 
 
-def _report(progress: Progress | None, fraction: float, text: str) -> None:
+def _report(progress: Progress | None, text: str, fraction: float) -> None:
     if progress is not None:
         progress(fraction, text)
 

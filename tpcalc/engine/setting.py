@@ -23,12 +23,14 @@ class Setting:
         width: Samples N of every space (limit); n, so that a space has ratio * n coordinates.
         storage: ``"float64"`` or ``"float32"`` storage of directions.
         tolerance: Residuals below this part of a vector add no direction.
+        device: Where torch computes, as ``"cuda"``; None: the compiled passes of the CPU.
     """
 
     mode: Mode
     width: int
     storage: str = "float64"
     tolerance: float | None = None
+    device: str | None = None
 
     def size(self, ratio: float) -> int:
         """Number of samples or coordinates of a space."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tpcalc.dsl import filled
 from tpcalc.dsl.elementwise import expression
+from tpcalc.engine.device.devices import device_name
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
 from tpcalc.evaluate.given import conditioned
@@ -24,7 +25,13 @@ from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import Numbers, numbers
 from tpcalc.evaluate.particles.blocks import samples_for
 from tpcalc.evaluate.particles.compile import compile_graph
-from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
+from tpcalc.evaluate.particles.estimate import (
+    Budget,
+    collect,
+    paired,
+    recorded,
+    run_particles,
+)
 from tpcalc.evaluate.wanted import Asked, covered, rows
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.express import express
@@ -282,7 +289,7 @@ class LimitVector:
             values=owner.values,
             method=owner.method,
             given=owner.given,
-            **_settings(owner.budget),
+            **owner.budget.fixed,
         )
         answer: Estimate = found[asked]
         return answer
@@ -327,16 +334,6 @@ def _check_single(owner: Limit, name: str) -> None:
         )
 
 
-def _settings(budget: Budget) -> dict[str, Any]:
-    return {
-        "samples": budget.samples,
-        "replicates": budget.replicates,
-        "threads": budget.threads,
-        "storage": budget.storage,
-        "memory_limit": budget.memory_limit,
-    }
-
-
 def _power(n_power: str) -> str:
     return "" if n_power == "0" else f"n^({n_power}) * "
 
@@ -354,6 +351,7 @@ def limit(
     values: Mapping[str, Fraction] | None = None,
     given: Mapping[str, float] | None = None,
     storage: str = "float64",
+    device: str | None = None,
     memory_limit: int | None = None,
     formulas: bool | Sequence[str] = False,
     rescale: bool | Sequence[str] = False,
@@ -379,7 +377,10 @@ def limit(
         given: Values of random scalars, by name: of random inputs of the program, and of outputs
             that are Gaussian in the limit. The limit is that of networks in which they have these
             values.
-        storage: ``"float32"`` halves the memory of directions; arithmetic stays float64.
+        storage: ``"float32"`` halves the memory of directions; arithmetic stays float64, but for
+            a device, where it is float32 with sums in float64.
+        device: Where torch samples: ``"cuda"``, ``"cuda:1"``, ``"cpu"``, ``"auto"`` (CUDA where
+            there is one), with the same draws for a seed; default: the compiled engine of the CPU.
         memory_limit: Bytes to stay within (default: what is available).
         formulas: Whether the table holds formulas, or patterns of the names that get one;
             ``result[name].formula`` has them anyway.
@@ -404,6 +405,7 @@ def limit(
             where a function that is not homogeneous reads it; or a symbol has no value.
         LimitError: No output is covered, the first because a rule is missing.
         EvaluationError: The method that was asked for does not give an output.
+        MissingBackend: The device is not there, or torch is not installed.
         OutOfMemory: It does not fit; said before the run.
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
@@ -412,6 +414,7 @@ def limit(
     source = filled(program)
     seed = checks.whole(seed, "seed", least=0)
     checks.called(progress, "progress")
+    device = device_name(device)
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
@@ -431,6 +434,7 @@ def limit(
         threads,
         storage,
         memory_limit,
+        device,
     )
     found = numbers(graph, method, budget, seed, progress, replicates=replicates)
     lost = _ordered(names, (*cover.uncovered, *derived.lost, *_failures(program, found)))
@@ -458,12 +462,7 @@ def limit(
             mean, second = found.found[at]
             vectors.append(VectorRow(cell, mean, second, power, printed.get(name)))
     draws = found.draws
-    settings = {
-        "method": method,
-        "samples": str(draws.samples if draws else 0),
-        "replicates": str(found.budget.replicates if draws else 0),
-        "storage": storage,
-    }
+    settings = {"method": method, **recorded(found.budget, draws)}
     held = ", ".join(f"{name} = {float(number):.10g}" for name, number in (given or {}).items())
     if held:
         settings["given"] = held

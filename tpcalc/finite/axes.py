@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any
 
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.program.program import Program
 from tpcalc.program.types import Kind, Ref
 

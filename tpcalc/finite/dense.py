@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.device.devices import (
+    free_memory,
+    is_out_of_memory,
+    load_torch,
+    resolve_device,
+    resolve_dtype,
+)
 from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UnknownName, UsageError
 from tpcalc.finite.dense_plan import DensePlan, plan_dense
 from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
-from tpcalc.finite.device import free_memory, load_torch, resolve_device, resolve_dtype
 from tpcalc.finite.draws import Network
 from tpcalc.finite.widths import check_width, dim_sizes
 from tpcalc.program.base import cone
@@ -182,7 +188,7 @@ def run_dense(
         try:
             found = _run_chunk(job, part, notes, tell)
         except (MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(torch, error):
+            if not is_out_of_memory(torch, error):
                 raise
             if len(part) == 1:
                 raise _too_large(job, None) from error
@@ -327,10 +333,3 @@ def _size(count: int) -> str:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:.3g} TB"
-
-
-def _is_out_of_memory(torch: Any, error: BaseException) -> bool:
-    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
-        return True
-    text = str(error)
-    return "can't allocate memory" in text or "not enough memory" in text

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.engine.device.space import TorchSpace
 from tpcalc.finite.axes import LEAD, contracted, names_of, placed, summed
 from tpcalc.finite.dense_plan import DensePlan, outer_rows, padded
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
-from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Var, tape
 from tpcalc.functions.numbers import Number

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.errors import UnknownName
 from tpcalc.finite.compile import compile_program
 from tpcalc.program.program import Program
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["run_lazy"]
 
 FAMILY = 2  # first entropy word of lazy runs
+STORAGES = ("float64", "float32")
 TOLERANCE = 1e-10  # residual parts below this are not revealed: far below any statistical error
 
 
@@ -31,6 +33,8 @@ def run_lazy(
     width: int,
     seeds: Sequence[int],
     *,
+    device: str | None = None,
+    dtype: str = "float64",
     threads: int | None = None,
     values: Mapping[str, Fraction] | None = None,
     memory_limit: int | None = None,
@@ -42,7 +46,9 @@ def run_lazy(
         program: The raw program, powers of n as written.
         width: n.
         seeds: One for each network; a network depends on its own seed only.
-        threads: How many share the work.
+        device: Where torch computes; None: the compiled engine of the CPU, in float64.
+        dtype: Number format on a device: ``float64`` or ``float32``.
+        threads: How many share the work, without a device.
         values: Numbers for symbols in exponents.
         memory_limit: Bytes to stay within.
         progress: Called with a fraction and a text.
@@ -52,6 +58,7 @@ def run_lazy(
         ``"mean"`` and ``"second_moment"`` (over coordinates) for vectors.
 
     Raises:
+        UnknownName: Another number format on a device.
         OutOfMemory: One network does not fit.
         Exploded: Numbers left the floating-point range.
 
@@ -61,8 +68,12 @@ def run_lazy(
     from tpcalc.engine.run import Runner
     from tpcalc.engine.setting import Setting
 
+    storage = "float64" if device is None else dtype
+    if storage not in STORAGES:
+        raise UnknownName("number format of lazy networks on a device", dtype, STORAGES)
     script, keys = compile_program(program, width, values)
-    runner = Runner(script, Setting("finite", width, "float64", TOLERANCE), threads, memory_limit)
+    setting = Setting("finite", width, storage, TOLERANCE, device)
+    runner = Runner(script, setting, threads, memory_limit)
     outcomes = runner.run([(seed, FAMILY, width) for seed in seeds], progress)
     return {
         key: np.array([outcome.scalars[column] for outcome in outcomes])

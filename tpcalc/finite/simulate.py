@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.dsl import filled
+from tpcalc.engine.device.devices import device_name
 from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.overflow import before_overflow
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 SEEDS = {"lazy": 64, "dense": 16}  # networks of each width, if not said: of about the same cost
+DEVICES = {"lazy": None, "dense": "cpu"}  # where networks run, if not said
 
 
 def simulate(
@@ -34,7 +36,7 @@ def simulate(
     seeds: int | None = None,
     *,
     backend: str = "lazy",
-    device: str = "cpu",
+    device: str | None = None,
     dtype: str = "float64",
     seed: int = 0,
     threads: int | None = None,
@@ -53,10 +55,11 @@ def simulate(
         widths: The values of n, each once; a dimension class of ratio r has r * n coordinates.
         seeds: Networks at each width; 64 by default, 16 of the dense backend.
         backend: ``"lazy"`` (exact in law, any width) or ``"dense"`` (torch, matrices formed).
-        device: Of the dense backend: ``"cpu"``, ``"cuda"``, ``"cuda:1"``.
-        dtype: Of the dense backend: ``"float64"``, ``"float32"``, ``"bfloat16"``.
+        device: Where torch computes: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"auto"``. Default: the
+            CPU of the dense backend, and of the lazy one its compiled engine, without torch.
+        dtype: There: ``"float64"``, ``"float32"``; of the dense backend ``"bfloat16"`` besides.
         seed: First seed; network k of a width has seed + k.
-        threads: How many share the work (lazy).
+        threads: How many share the work (lazy, without a device).
         values: Numbers for symbols in exponents, by name.
         memory_limit: Bytes to stay within.
         outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
@@ -70,7 +73,7 @@ def simulate(
     Raises:
         UsageError: An argument that is of the wrong kind or out of range; no width, or one twice.
         UnknownName: A backend, or a symbol that the program does not have.
-        MissingBackend: ``dense`` without torch.
+        MissingBackend: ``dense`` or a device without torch, or a device that is not there.
         OutOfMemory: A network does not fit; said before it runs.
         Exploded: Numbers left the floating-point range before any output, at all widths.
 
@@ -92,7 +95,7 @@ def simulate(
         seeds = SEEDS[backend]
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
     seed = checks.whole(seed, "seed", least=0)
-    checks.text(device, "device")
+    device = device_name(DEVICES[backend] if device is None else device)
     checks.text(dtype, "dtype")
     checks.called(progress, "progress")
     if values is not None:
@@ -113,6 +116,8 @@ def simulate(
             "values": values,
             "memory_limit": memory_limit,
             "progress": report,
+            "dtype": dtype,
+            "device": device,
         }
         numbers = [seed + k for k in range(seeds)]
         if backend == "lazy":
@@ -120,7 +125,6 @@ def simulate(
         else:
             from tpcalc.finite.dense import run_dense
 
-            options |= {"dtype": dtype, "device": device}
             run = partial(run_dense, width=width, seeds=numbers, **options)
         results, lost = before_overflow(run, found)
         if lost is not None:
@@ -133,8 +137,8 @@ def simulate(
     if error is not None and not rows:
         raise error
     settings = {"backend": backend, "seeds": str(seeds)}
-    if backend == "dense":
-        settings.update({"device": device, "dtype": dtype})
+    if device is not None:
+        settings |= {"device": device, "dtype": dtype}
     record = provenance(found.digest, seed, settings, time.perf_counter() - started)
     notes = tuple(
         f"at width {', '.join(map(str, at))}: numbers leave the floating-point range at {name}; "

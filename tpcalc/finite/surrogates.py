@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch, resolve_device, resolve_dtype
 from tpcalc.results import checks
 
 __all__ = ["elementlike_inputs", "gaussian_inputs", "sphere_inputs"]

@@ -22,16 +22,22 @@ def tiles(
     inner: int,
     scalars: Sequence[Any] = (),
     forms: Sequence[int] = (),
+    module: Any = np,
+    space: Any = None,
+    side: tuple[int, int] = (HEIGHT, WIDTH),
 ) -> Iterator[tuple[slice, slice, Any]]:
-    """An outer function of numpy arrays, a tile at a time: the whole is never kept.
+    """An outer function of arrays, a tile at a time: the whole is never kept.
 
     Args:
         fn: The function, of rows and columns, or of forms.
-        rows: Arrays of one length.
+        rows: Arrays of one length, that of their last axis.
         cols: Arrays of one length.
         inner: This length.
         scalars: Numbers.
         forms: For each pair of a row and a column the number of its form.
+        module: What stacks and multiplies arrays: numpy or torch.
+        space: The functions of its arrays; None: those of numpy.
+        side: Rows and columns of a tile.
 
     Yields:
         The rows and columns of a tile, and its values (broadcastable to them); the tiles of some
@@ -44,20 +50,20 @@ def tiles(
         >>> [block.tolist() for _, _, block in tiles(Fn(Var(0) * Var(1), 2), [two], [ones], 3)]
         [[[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]]
     """
-    size = len(rows[0])
-    tape, space = lower(fn), numpy_space()
+    tape, space = lower(fn), space or numpy_space()
+    size, (height, width) = rows[0].shape[-1], side
     pairs = [[k for k, own in enumerate(forms) if own == form] for form in sorted(set(forms))]
-    for first in range(0, inner, WIDTH):
-        across = slice(first, min(first + WIDTH, inner))
-        right = [np.array([cols[k][across] for k in own]) for own in pairs]
-        for start in range(0, size, HEIGHT):
-            down = slice(start, min(start + HEIGHT, size))
+    for first in range(0, inner, width):
+        across = slice(first, min(first + width, inner))
+        right = [module.stack([cols[k][..., across] for k in own], -2) for own in pairs]
+        for start in range(0, size, height):
+            down = slice(start, min(start + height, size))
             if forms:
-                left = (np.array([rows[k][down] for k in own]).T for own in pairs)
-                arguments = [np.matmul(a, b) for a, b in zip(left, right, strict=True)]
+                left = [module.stack([rows[k][..., down] for k in own], -1) for own in pairs]
+                arguments = [module.matmul(a, b) for a, b in zip(left, right, strict=True)]
             else:
-                arguments = [row[down, None] for row in rows]
-                arguments += [col[None, across] for col in cols]
+                arguments = [row[..., down, None] for row in rows]
+                arguments += [col[..., None, across] for col in cols]
             yield down, across, run(tape, space, [*arguments, *scalars])
 
 

@@ -195,6 +195,7 @@ class LimitPart(_Part):
             share of it.
         max_samples: Where the doubling stops.
         storage: Precision in which directions are kept.
+        device: Where torch samples; without it the compiled engine of the CPU.
         method: How expectations are evaluated: auto tries closed forms, quadrature, particles.
         threads: Threads over replicates; the answer does not depend on them.
         seed: Seed of the draws.
@@ -205,6 +206,7 @@ class LimitPart(_Part):
     rel_error: Annotated[float, Field(gt=0, lt=1)] | None = None
     max_samples: _Particles | None = None
     storage: Literal["float64", "float32"] = "float64"
+    device: str | None = None
     method: Literal["auto", "exact", "quadrature", "particles"] = "auto"
     threads: _Count | None = None
     seed: _Seed = 0
@@ -217,8 +219,8 @@ class SimulatePart(_Part):
         widths: The widths.
         seeds: Independent networks of each width (64, or 16 of ``dense``).
         backend: ``lazy`` (exact in law, any width) or ``dense`` (weights in full, on torch).
-        device: Where ``dense`` runs.
-        dtype: Precision of ``dense``.
+        device: Where torch runs networks; ``lazy`` needs none.
+        dtype: Precision there.
         threads: Networks run at once by ``lazy``.
         seed: Seed of the first network.
     """
@@ -226,7 +228,7 @@ class SimulatePart(_Part):
     widths: _Counts = (256, 1024, 4096)
     seeds: _Count | None = None
     backend: Literal["lazy", "dense"] = "lazy"
-    device: str = "cpu"
+    device: str | None = None
     dtype: Literal["float64", "float32", "bfloat16"] = "float64"
     threads: _Count | None = None
     seed: _Seed = 0

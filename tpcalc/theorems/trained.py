@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tpcalc.engine.device.devices import resolve_device
 from tpcalc.errors import LimitError, ScaleError, StudyError
-from tpcalc.finite.device import resolve_device
 from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.calibrate import rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting

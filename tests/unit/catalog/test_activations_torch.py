@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tpcalc.catalog.activations import lookup
-from tpcalc.finite.torch_space import TorchSpace
+from tpcalc.engine.device.space import TorchSpace
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate, lower, run
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from unit.finite.dense_programs import EXP, RECIPROCAL_OF_ZERO, every_node, plain, round_trip
 
+from tpcalc.engine.device.devices import free_memory, resolve_device, resolve_dtype
+from tpcalc.engine.device.space import TorchSpace
 from tpcalc.engine.memory import _container_free
 from tpcalc.errors import (
     Exploded,
@@ -22,8 +24,6 @@ from tpcalc.errors import (
 from tpcalc.finite import dense
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.dense_plan import plan_dense
-from tpcalc.finite.device import free_memory, resolve_device, resolve_dtype
-from tpcalc.finite.torch_space import TorchSpace
 from tpcalc.functions import Atom, Call, Fn, Par, Var, const
 from tpcalc.functions.tape import NumpySpace, evaluate, lower, run
 from tpcalc.orders import Ex

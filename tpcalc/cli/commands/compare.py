@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import (
+    DATA,
+    DEVICE,
+    LIMIT,
+    NETWORK,
+    RUN,
+    SIMULATE,
+    AsJson,
+    Flags,
+    ModelWord,
+    takes,
+)
 
 __all__ = ["compare"]
 
 
 @clean
-@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN)
+@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
     from tpcalc.analyses.compare import compare as compared

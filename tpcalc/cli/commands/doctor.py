@@ -47,8 +47,8 @@ def _findings() -> dict[str, Any]:
     import platform
 
     import tpcalc
+    from tpcalc.engine.device.devices import devices, free_memory
     from tpcalc.engine.memory import available_cores
-    from tpcalc.finite.device import devices, free_memory
     from tpcalc.results.provenance import library_versions
 
     found = dict(library_versions(LIBRARIES))
@@ -59,7 +59,7 @@ def _findings() -> dict[str, Any]:
     }
     notes = []
     if "torch" not in found:
-        notes.append("--backend dense needs torch: pip install 'tpcalc[torch]'")
+        notes.append("--backend dense and --device need torch: pip install 'tpcalc[torch]'")
     return {
         "versions": versions,
         "system": platform.platform(),

@@ -155,7 +155,7 @@ class _Run:
 def _trained(plan: Plan, run: _Run) -> Experiment:
     from tpcalc.cli.progress import progress_bar
     from tpcalc.data import images
-    from tpcalc.finite.device import resolve_device
+    from tpcalc.engine.device.devices import resolve_device
     from tpcalc.theorems.trained import trained
 
     resolve_device(run.device)  # before data are read

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, AsJson, Flags, Given, ModelWord, takes
+from tpcalc.cli.flags import (
+    DATA,
+    DEVICE,
+    LIMIT,
+    NETWORK,
+    RUN,
+    AsJson,
+    Flags,
+    Given,
+    ModelWord,
+    takes,
+)
 
 __all__ = ["limit"]
 
 
 @clean
-@takes(NETWORK, DATA, LIMIT, RUN)
+@takes(NETWORK, DATA, LIMIT, RUN, DEVICE)
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli import payload

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, LIMIT, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import (
+    DATA,
+    DEVICE,
+    LIMIT,
+    NETWORK,
+    RUN,
+    SIMULATE,
+    AsJson,
+    Flags,
+    ModelWord,
+    takes,
+)
 from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +54,7 @@ FORMULAS = ("h[?,0,0]", "dh[?,0,0]", "h[?,1,0]", "f[1,0]")
 
 
 @clean
-@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN)
+@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def report(
     model: ModelWord,
     flags: Flags,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import DATA, DEVICE, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
 
 __all__ = ["simulate"]
 
 
 @clean
-@takes(NETWORK, DATA, SIMULATE, RUN)
+@takes(NETWORK, DATA, SIMULATE, RUN, DEVICE)
 def simulate(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The same program at finite widths, averaged over random networks."""
     from tpcalc.cli import payload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from tpcalc.results import Estimate, Method, Status, checks, spread_error
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Budget", "Draws", "estimate", "paired", "run_particles"]
+__all__ = ["Budget", "Draws", "estimate", "paired", "recorded", "run_particles"]
 
 FAMILY = 1  # first entropy word of particle runs, so that finite runs never share their draws
 
@@ -34,6 +34,7 @@ class Budget:
         threads: How many share the work; None: one for each core.
         storage: ``"float64"`` or ``"float32"`` storage of directions.
         memory_limit: Bytes; None: what is available.
+        device: Where torch computes; None: the compiled engine of the CPU.
     """
 
     samples: int = 2**14
@@ -43,6 +44,7 @@ class Budget:
     threads: int | None = None
     storage: str = "float64"
     memory_limit: int | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("samples", None), ("replicates", None), ("max_samples", 2)):
@@ -67,16 +69,26 @@ class Budget:
         if self.storage not in ("float64", "float32"):
             raise EvaluationError(f"storage is {self.storage!r}; it is 'float64' or 'float32'.")
 
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """The arguments of ``limit`` for the same work once more, without a target."""
+        names = ("samples", "replicates", "threads", "storage", "memory_limit", "device")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True)
 class Draws:
-    """Results of all replicates: shape (replicates, results), and sampled vectors."""
+    """Results of all replicates: shape (replicates, results), and sampled vectors.
+
+    ``storage`` is the precision of directions that they were found with.
+    """
 
     values: NDArray[np.float64]
     vectors: tuple[tuple[NDArray[np.float64], ...], ...]
     samples: int
     seed: int
     status: Status
+    storage: str = "float64"
 
 
 def run_particles(
@@ -128,14 +140,25 @@ def _run(
 
     runner = Runner(
         compiled.script,
-        Setting("limit", samples, budget.storage),
+        Setting("limit", samples, budget.storage, device=budget.device),
         budget.threads,
         budget.memory_limit,
     )
     outcomes = runner.run([(seed, FAMILY, r, *twin) for r in range(budget.replicates)], progress)
     values = np.array([outcome.scalars for outcome in outcomes], dtype=np.float64)
     vectors = tuple(outcome.vectors for outcome in outcomes)
-    return Draws(values.reshape(len(outcomes), -1), vectors, samples, seed, Status.CONVERGED)
+    values = values.reshape(len(outcomes), -1)
+    return Draws(values, vectors, samples, seed, Status.CONVERGED, outcomes[0].storage)
+
+
+def recorded(budget: Budget, draws: Draws | None) -> dict[str, str]:
+    """What the record of an answer says of its draws, if there were any."""
+    found = {
+        "samples": str(draws.samples if draws else 0),
+        "replicates": str(budget.replicates if draws else 0),
+        "storage": draws.storage if draws else budget.storage,
+    }
+    return found | ({"device": budget.device} if draws and budget.device else {})
 
 
 def _check_jumps(compiled: Compiled, values: NDArray[np.float64]) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from tpcalc.finite.device import load_torch
-from tpcalc.finite.torch_space import TorchSpace
+from tpcalc.engine.device.devices import load_torch
+from tpcalc.engine.device.space import TorchSpace
 from tpcalc.functions import Fn, Par, Var, tape
 from tpcalc.functions.expr import substitute
 

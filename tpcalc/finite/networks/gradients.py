@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.axes import contracted
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.networks.uses import Use, layout_of
 from tpcalc.program.types import Ref

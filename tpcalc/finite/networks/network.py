@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import DimMismatch, UsageError
-from tpcalc.finite.device import load_torch, resolve_device, resolve_dtype
 from tpcalc.finite.draws import Network
 from tpcalc.finite.networks import entries
 from tpcalc.finite.networks.rules import NETWORK_RULES, Reading

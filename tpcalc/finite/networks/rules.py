@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.axes import contracted, names_of, placed, summed
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Var

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 
 __all__ = ["batch_moments"]
 

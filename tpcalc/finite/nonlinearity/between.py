@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.layer_moments import LayerMoments, layer_moments
 from tpcalc.finite.nonlinearity.shard import Shard, shard_of
 from tpcalc.finite.nonlinearity.taps import HasLayers, measuring

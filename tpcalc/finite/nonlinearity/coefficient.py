@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Any, Literal
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UnknownName
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 from tpcalc.finite.nonlinearity.jumps import unseen
 from tpcalc.finite.nonlinearity.noise import backward, forward

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.nonlinearity.shard import Shard
 
 __all__ = ["Directions"]

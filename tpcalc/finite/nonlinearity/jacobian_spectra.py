@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.uncertainty import estimate, mean_of
 from tpcalc.results import Estimate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.nonlinearity.shard import Shard
 from tpcalc.finite.nonlinearity.spread import outputs
 from tpcalc.finite.nonlinearity.uncertainty import Measured

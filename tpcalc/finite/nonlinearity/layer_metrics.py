@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.nonlinearity.gaussianity import Gaussianity, gaussianity
 from tpcalc.finite.nonlinearity.layer_moments import LayerMoments, layer_moments
 from tpcalc.finite.nonlinearity.noise import Jacobians, forward

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.shard import Shard
 from tpcalc.finite.nonlinearity.taps import HasLayers
 

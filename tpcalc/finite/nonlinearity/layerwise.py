@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.taps import HasTaps
 from tpcalc.finite.nonlinearity.between import between
 from tpcalc.finite.nonlinearity.layer_moments import LayerMoments, layer_moments

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 from tpcalc.finite.nonlinearity.shard import shard_of
 from tpcalc.finite.nonlinearity.spread import outputs

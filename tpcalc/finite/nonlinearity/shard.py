@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.results import checks
 
 __all__ = ["Shard", "shard_of"]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UnknownName
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.shard import Shard
 from tpcalc.finite.nonlinearity.uncertainty import Measured, mean_of
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 from tpcalc.finite.nonlinearity.uncertainty import estimate
 from tpcalc.results import Estimate

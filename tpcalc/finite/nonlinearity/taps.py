@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.nonlinearity.batch_moments import batch_moments
 
 __all__ = ["HasLayers", "Tapped", "measuring", "tapped"]

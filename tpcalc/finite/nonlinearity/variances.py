@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.taps import HasTaps
 
 __all__ = ["LayerVariance", "layer_variances"]

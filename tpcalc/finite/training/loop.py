@@ -16,9 +16,9 @@ import numpy as np
 from tpcalc.catalog.architectures.mlp import BIASES
 from tpcalc.catalog.setting import run_of
 from tpcalc.catalog.training import Training
+from tpcalc.engine.device.devices import free_memory, load_torch, resolve_device
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
-from tpcalc.finite.device import free_memory, load_torch, resolve_device
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.finite.device import load_torch
+from tpcalc.engine.device.devices import load_torch
 
 __all__ = ["cross_entropy"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tpcalc.engine.device.devices import free_memory, load_torch
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory
-from tpcalc.finite.device import free_memory, load_torch
 from tpcalc.finite.networks.network import DrawnNetwork
 
 __all__ = ["feature_ranks", "rank"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.device import load_torch
 from tpcalc.results.images import Images
 
 __all__ = ["Batches", "Pixels", "load_pixels"]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.axes import contracted
-from tpcalc.finite.device import load_torch
 from tpcalc.finite.networks.coordinatewise import evaluated
 from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork

@@ -7,8 +7,17 @@ from typing import Any
 
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
+from tpcalc.results import checks
 
-__all__ = ["devices", "free_memory", "load_torch", "resolve_device", "resolve_dtype"]
+__all__ = [
+    "device_name",
+    "devices",
+    "free_memory",
+    "is_out_of_memory",
+    "load_torch",
+    "resolve_device",
+    "resolve_dtype",
+]
 
 _DTYPES = {
     "float64": "float64",
@@ -29,8 +38,9 @@ def load_torch() -> Any:
         import torch
     except ImportError as error:
         raise MissingBackend(
-            "the dense backend needs torch, which is not installed.",
-            hint="Run pip install 'tpcalc[torch]', or use backend='lazy', which needs numpy alone.",
+            "dense networks and devices need torch, which is not installed.",
+            hint="Run pip install 'tpcalc[torch]', or use backend='lazy' without a device, which "
+            "needs numpy alone.",
         ) from error
     return torch
 
@@ -69,6 +79,17 @@ def resolve_device(name: str) -> Any:
             hint="Use one of those.",
         )
     return torch.device(name)
+
+
+def device_name(name: str | None) -> str | None:
+    """The name of a device that is there, or None; an argument is checked before any work.
+
+    Raises:
+        UsageError: It is no text.
+        UnknownName: No such kind of device.
+        MissingBackend: torch is not installed, or there is no such CUDA device here.
+    """
+    return None if name is None else str(resolve_device(checks.text(name, "device")))
 
 
 def devices() -> tuple[str, ...]:
@@ -119,3 +140,11 @@ def free_memory(device: Any = None) -> int:
         free, _ = load_torch().cuda.mem_get_info(device)
         return int(free)
     return available_memory()
+
+
+def is_out_of_memory(torch: Any, error: BaseException) -> bool:
+    """Whether an error says that a device has no memory left."""
+    if isinstance(error, MemoryError | torch.cuda.OutOfMemoryError):
+        return True
+    text = str(error)
+    return "can't allocate memory" in text or "not enough memory" in text

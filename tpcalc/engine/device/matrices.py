@@ -1,0 +1,238 @@
+"""Random matrices that are never formed, on tensors: the laws of ``directions``.
+
+Draws are made on the host from the same streams as on the CPU, in the same order, and copied: for a
+seed the numbers are those of the other engine up to rounding, on every device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.device.basis import Basis, Batch, batch_of
+from tpcalc.engine.device.rows import Place, Store, combine, drawn
+from tpcalc.engine.directions import Product
+from tpcalc.engine.directions_basis import Push
+from tpcalc.engine.directions_haar import HaarMatrix, Law
+from tpcalc.engine.directions_store import SampleSpace
+from tpcalc.engine.draws import Draws
+
+__all__ = ["Finite", "Haar", "Limit", "Side"]
+
+Counts = NDArray[np.int64]
+TOLERANCE = {"limit": 1e-5, "finite": 1e-10}
+
+
+class Side:
+    """One side of a random matrix: directions ``q`` and their images ``e``.
+
+    Args:
+        space: Where the inputs of this side live.
+        output: Where its images live.
+        capacity: Largest number of directions.
+        tolerance: Residuals below this part of their vector add no direction.
+        place: Where the rows are.
+    """
+
+    def __init__(
+        self,
+        space: SampleSpace,
+        output: SampleSpace,
+        capacity: int,
+        tolerance: float,
+        place: Place,
+    ) -> None:
+        self.space = space
+        self.output = output
+        self.q = Basis(space, capacity, tolerance, place)
+        self.e = Store(output, capacity, place)
+
+
+class _Gaussian:
+    """What the limit of a Gaussian matrix and a finite one have in common.
+
+    Args:
+        spaces: Those of W x and of x.
+        capacities: Largest numbers of directions of W and of W^T.
+        draws: Fresh normals on each space.
+        tolerance: Residuals below this part of their vectors are dropped.
+        place: Where tensors are.
+    """
+
+    def __init__(
+        self,
+        spaces: tuple[SampleSpace, SampleSpace],
+        capacities: tuple[int, int],
+        draws: tuple[Draws, Draws],
+        tolerance: float,
+        place: Place,
+    ) -> None:
+        rows, cols = spaces
+        self._place = place
+        self._draws = {False: draws[0], True: draws[1]}
+        self._sides = {
+            False: Side(cols, rows, capacities[0], tolerance, place),
+            True: Side(rows, cols, capacities[1], tolerance, place),
+        }
+
+    def side(self, transpose: bool) -> Side:
+        """The side that products with W, or with W^T, use."""
+        return self._sides[transpose]
+
+    @property
+    def min_ratios(self) -> NDArray[np.float64]:
+        """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
+        return np.minimum(self._sides[False].q.min_ratios, self._sides[True].q.min_ratios)
+
+    def multiply(self, vectors: Sequence[Any], transpose: bool) -> Product:
+        """Products with several vectors, as coefficients: see ``directions.Product``."""
+        side = self.side(transpose)
+        batch = batch_of(self._place, list(vectors), side.space.replicates)
+        push = side.q.push(batch)
+        count = int(push.new.max())
+        if count:
+            spread = math.sqrt(side.space.ratio)
+            draws = self._draws[transpose]
+            fresh = drawn(draws, side.output, push, spread, self._place, count)
+            side.e.extend(self._images(fresh, push, transpose), push.new)
+        return Product(push.coords, self._echo(batch, transpose))
+
+    def _images(self, fresh: Any, push: Push, transpose: bool) -> Any:
+        """Images of new directions, from fresh draws."""
+        raise NotImplementedError
+
+    def _echo(self, batch: Batch, transpose: bool) -> Any:
+        """Coefficients of the products on the other side's directions."""
+        raise NotImplementedError
+
+
+class Limit(_Gaussian):
+    """The limit of a Gaussian matrix: the law of ``directions.LimitMatrix``.
+
+    Args:
+        given: As of every Gaussian matrix.
+        adjoint: Whether draws are projected off the directions of the other side.
+    """
+
+    def __init__(self, *given: Any, adjoint: bool = False) -> None:
+        super().__init__(*given)
+        self._adjoint = adjoint
+
+    def _images(self, fresh: Any, push: Push, transpose: bool) -> Any:
+        other = self.side(not transpose).q
+        if not self._adjoint or not other.rows:
+            return fresh
+        overlaps = other.store.dots(fresh) / -self.side(transpose).output.size
+        return fresh + combine([(other.data, overlaps)])
+
+    def _echo(self, batch: Batch, transpose: bool) -> Any:
+        side = self.side(transpose)
+        factor = side.space.ratio / (side.output.ratio * side.space.size)
+        return self.side(not transpose).e.dots(batch.samples) * batch.scales[:, :, None] * factor
+
+
+class Finite(_Gaussian):
+    """A Gaussian matrix of finite size: the law of ``directions.FiniteMatrix``."""
+
+    def _images(self, fresh: Any, push: Push, transpose: bool) -> Any:
+        side, other = self.side(transpose), self.side(not transpose)
+        if not other.q.rows:
+            return fresh
+        held = _newest(side.q, push, fresh.shape[1])
+        given = (other.e.dots(held) - other.q.store.dots(fresh)) / side.output.size
+        given *= self._present(push, fresh.shape[1])
+        return fresh + combine([(other.q.data, given)])
+
+    def _present(self, push: Push, count: int) -> Any:
+        """1 for the new directions that a replicate has."""
+        return self._place.numbers(np.arange(count) < push.new[:, None])[:, :, None]
+
+    def _echo(self, batch: Batch, transpose: bool) -> Any:
+        count = batch.samples.shape[1]
+        return self._place.zeros(len(batch.scales), count, 0, double=True)
+
+
+def _newest(basis: Basis, push: Push, count: int) -> Any:
+    """The directions of a push, (blocks, count, block)."""
+    before = push.before.tolist()
+    if len(set(before)) == 1:
+        return basis.store.data[:, before[0] : before[0] + count]
+    data = basis.store.data.unflatten(0, (len(before), -1))
+    last = basis.store.capacity - 1  # those that a replicate does not have are not used
+    parts = [data[r][:, [min(row + m, last) for m in range(count)]] for r, row in enumerate(before)]
+    return basis.place.torch.cat(parts)
+
+
+class _HaarSide(Side):
+    """A side of a Haar matrix, whose small tables are on the host; it has no images."""
+
+    def __init__(
+        self,
+        space: SampleSpace,
+        output: SampleSpace,
+        capacity: int,
+        tolerance: float,
+        place: Place,
+    ) -> None:
+        super().__init__(space, output, 0, tolerance, place)
+        self.q = _HostBasis(space, capacity, tolerance, place)
+
+
+class _HostBasis(Basis):
+    """A basis that tells the host the coordinates, and takes draws from there."""
+
+    def push(self, vectors: Any, used: Counts | None = None) -> Push:
+        replicates, block = self.space.replicates, self.space.block
+        torch = self.place.torch
+        found = []
+        for m, vector in enumerate(vectors):
+            if isinstance(vector, np.ndarray):
+                rows = vector.reshape(replicates, -1, block)
+                if used is not None:
+                    rows = rows * (used > m)[:, None, None]
+                vector = torch.tensor(rows.reshape(-1, block)).to(
+                    self.place.device, self.place.dtype
+                )
+            found.append(vector)
+        push = super().push(batch_of(self.place, found, replicates))
+        return Push(self.place.host(push.coords), push.before, push.new, push.columns)
+
+
+class Haar:
+    """A Haar matrix: the law and the small tables of ``directions_haar.HaarMatrix``."""
+
+    def __init__(
+        self,
+        law: Law,
+        spaces: tuple[SampleSpace, SampleSpace],
+        capacity: int,
+        draws: tuple[Draws, Draws],
+        tolerance: float | None,
+        place: Place,
+    ) -> None:
+        self._place = place
+
+        def sides(
+            space: SampleSpace, output: SampleSpace, capacity: int, _: Any, tolerance: float
+        ) -> _HaarSide:
+            return _HaarSide(space, output, capacity, tolerance, place)
+
+        self._tables = HaarMatrix(law, *spaces, capacity, *draws, tolerance=tolerance, sides=sides)
+
+    def side(self, transpose: bool) -> Any:
+        """The side that products with W, or with W^T, use."""
+        return self._tables.side(transpose)
+
+    @property
+    def min_ratios(self) -> NDArray[np.float64]:
+        """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
+        return self._tables.min_ratios
+
+    def multiply(self, vectors: Sequence[Any], transpose: bool) -> Product:
+        """Products with several vectors: coefficients on the other side's directions."""
+        product = self._tables.multiply(vectors, transpose)
+        return Product(self._place.numbers(product.coords), self._place.numbers(product.echo))

@@ -1,0 +1,51 @@
+"""What a replicate yields, and the error of one whose numbers left the floating-point range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import Exploded
+
+__all__ = ["Outcome", "explosion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one replicate yields.
+
+    Args:
+        scalars: The results.
+        vectors: The coordinates of vectors.
+        min_ratio: The smallest residual that became a direction, as a part of its vector.
+        storage: The precision of directions that it was found with.
+    """
+
+    scalars: tuple[float, ...]
+    vectors: tuple[NDArray[np.float64], ...]
+    min_ratio: float
+    storage: str = "float64"
+
+
+def explosion(value: float, what: str) -> Exploded:
+    """The error of a number that is not finite.
+
+    Example:
+        >>> explosion(math.inf, "the scalar s").message
+        'the scalar s is inf: numbers left the floating-point range.'
+    """
+    if math.isnan(value):
+        return Exploded(
+            f"{what} is nan: a function was evaluated outside its domain (the logarithm or a "
+            "root of a negative number, say), or infinities cancelled.",
+            hint="Check the domain of the activation; where the numbers grew before, lower the "
+            "learning rate or the number of steps.",
+        )
+    return Exploded(
+        f"{what} is {value}: numbers left the floating-point range.",
+        hint="The program explodes at these powers of n and learning rates; lower the "
+        "learning rate or the number of steps.",
+    )
