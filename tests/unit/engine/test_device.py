@@ -48,6 +48,8 @@ def products_of(matrix, place, vectors, transpose):
     terms = [(other.q.store.data, product.echo)] if product.echo.shape[2] else []
     if side.e.capacity:
         terms.append((side.e.data, product.coords))
+    if not terms:  # nothing was multiplied but zeros
+        return np.zeros((len(vectors), COUNT, SIZE))
     return combine(terms).transpose(0, 1).numpy().reshape(len(vectors), COUNT, SIZE)
 
 

@@ -313,6 +313,28 @@ def test_finite_matrix_can_be_reset():
     np.testing.assert_array_equal(run(3), first)
 
 
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 0.5)])
+def test_projected_draws_make_the_transpose_one_on_samples(ratios):
+    """y·(W x) = (W^T y)·x for whatever was multiplied, not in the limit alone."""
+    rows, cols = (SampleSpace(512, ratio) for ratio in ratios)
+    rng, gaps = np.random.default_rng(0), {}
+    for adjoint in (True, False):
+        matrix, _ = limit_matrix(rows, cols, seed=3, adjoint=adjoint)
+        ins: dict[bool, list] = {True: [], False: []}
+        outs: dict[bool, list] = {True: [], False: []}
+        for transpose in PROGRAM:
+            space = matrix.side(transpose).space
+            seen = [vector[: space.size] for vector in outs[not transpose][-1:]]
+            own = [padded(space, np.tanh(v) + rng.standard_normal(space.size)) for v in seen or [0]]
+            ins[transpose] += own
+            product = matrix.multiply(own, transpose)
+            outs[transpose] += [form(matrix, product, transpose, j) for j in range(len(own))]
+        left = np.array([[y @ wx for wx in outs[False]] for y in ins[True]]) * ratios[0]
+        right = np.array([[wy @ x for x in ins[False]] for wy in outs[True]]) * ratios[1]
+        gaps[adjoint] = np.abs(left - right).max() / 512
+    assert gaps[True] < 1e-12 < 1e-2 < gaps[False]
+
+
 def test_same_bits_on_one_thread_and_on_two():
     def replicate(seed):
         space = SampleSpace(4096)
