@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import TpcalcError
-from tpcalc.evaluate.particles.blocks import samples_for
+from tpcalc.evaluate.particles.blocks import directions
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.evaluate.witness import Finding
@@ -25,7 +25,7 @@ from tpcalc.results.score import normal_score
 
 __all__ = ["nonzero_on_samples"]
 
-FEW = 2**10  # samples of the first level, unless directions take more
+FEW = 2**10  # samples of the first level, unless there are more than half as many directions
 TIMES = 4  # as many samples on each level as on the one before
 LEVELS = 4
 MOST = 2**28  # what another level may cost, in coordinates of vectors
@@ -75,7 +75,7 @@ def _nonzero(context: Context, refs: Sequence[LRef], seed: int) -> dict[LRef, Fi
         scale = _largest(context, refs, seed)
         found: dict[LRef, Finding] = {}
         levels: list[_Level] = []
-        samples = max(FEW, samples_for(graph) // TIMES)
+        samples = max(FEW, 1 << (2 * directions(graph) - 1).bit_length())
         while left and len(levels) < LEVELS:
             compiled = compile_graph(restricted(graph, {str(ref) for ref in left}))
             cost = samples * REPLICATES * len(compiled.script.instructions)

@@ -21,6 +21,7 @@ __all__ = ["tested_on_samples"]
 BUDGET = Budget(samples=2**12, replicates=8)
 AWAY = 5  # standard errors that a number is away from where it must not be
 NEAR = 1e-12  # a coordinate that is closer to a point, as a part of the largest one, is there
+FEW = 1e-4  # of the coordinates may be so by chance, where a law has values of all sizes
 
 
 def tested_on_samples(seed: int) -> Trial:
@@ -74,15 +75,16 @@ def _settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
 
 
 def _coordinates(claim: Claim, draws: Draws, first: int, count: int) -> Verdict:
-    """Whether no coordinate of any cell is at a point."""
-    least = np.inf
+    """Whether no part of the coordinates of any cell is at a point."""
+    near = np.zeros(count)
     for vectors in draws.vectors:
         own = np.array(vectors[first : first + count])
         scale = max(float(np.abs(own).max()), np.finfo(float).tiny)
         for point in claim.points:
-            least = min(least, float(np.abs(own - point).min()) / scale)
-    if least <= NEAR:
-        return Verdict(None, f"on samples some coordinates are there ({least:.1e} away)")
+            near += np.mean(np.abs(own - point) <= NEAR * scale, axis=1)
+    share = float(near.max()) / len(draws.vectors)
+    if share > FEW:
+        return Verdict(None, f"on samples {share:.2g} of the coordinates of a cell are there")
     return Verdict(True, "")
 
 
