@@ -59,7 +59,8 @@ def test_module_and_command_are_the_same() -> None:
 
 
 def test_every_flag_sets_keys_of_a_study() -> None:
-    options = [*flags.NETWORK, *flags.DATA, *flags.LIMIT, *flags.SIMULATE, *flags.RUN]
+    lists = flags.NETWORK, flags.DATA, flags.LIMIT, flags.SIMULATE, flags.RUN, flags.DEVICE
+    options = [option for own in lists for option in own]
     keys = [key for option in options for key in option.keys]
     known = {
         f"{section}.{key}"
