@@ -18,6 +18,8 @@ from tpcalc.evaluate.particles.blocks import directions
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.evaluate.witness import Finding
+from tpcalc.functions import Call, Expr
+from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import cone, graph_of
 from tpcalc.limit.graph import LRef, Target, restricted
@@ -33,7 +35,8 @@ REPLICATES = 28
 ALIKE, OF_ALL = 1 / 2, 3 / 4  # of a random number how near two values are, and how often
 SURE = 5.0  # standard errors that a number is away from 0
 STAYS = -2 / 5  # power of the samples: squares of a sampled 0 fall with -1, their roots with -1/2
-LASTS = -1 / 4  # of a number: a root of such a root falls most slowly
+LASTS = -2 / 5  # of a number: an average of a sampled 0 falls with -1/2 or faster, ...
+ROOTED = -1 / 4  # ... but for a root of it
 ERRORS = 3.0
 ROUNDING = 1e-10  # of the largest vector that there is: what is smaller may be all rounding left
 LOST = "an average that is 0 in the limit and fluctuates", "gates that smaller terms decide"
@@ -128,6 +131,7 @@ def _finding(context: Context, ref: LRef, levels: Sequence[_Level], scale: float
     vector = context.dims[ref] is not None
     least = (ROUNDING * scale) ** 2 if vector else ROUNDING * max(scale, scale**2)
     lasts = _square_stays if vector else _random_stays if context.random[ref] else _number_stays
+    power = STAYS if vector else ROOTED if _has_roots(context, ref) else LASTS
     cells = []
     for cell, many in enumerate(last.values[ref]):
         few = [(one.samples / last.samples, one.values[ref][cell]) for one in before]
@@ -138,7 +142,7 @@ def _finding(context: Context, ref: LRef, levels: Sequence[_Level], scale: float
             cells.append(Finding(False, "particles: 0 but for rounding", exactly=True))
         elif not _is_told(many, vector, context.random[ref], least):
             cells.append(Finding(False, text))
-        elif any(lasts(many, own, part) for part, own in few):
+        elif any(lasts(many, own, part**-power) for part, own in few):
             cells.append(Finding(True, text, negative=below and not vector))
         else:
             cells.append(Finding(False, text + ", falling with the samples"))
@@ -155,28 +159,43 @@ def _is_told(values: Array, vector: bool, random: bool, least: float) -> bool:
     return normal_score(abs(float(np.mean(values))), (_error(values), len(values) - 1)) > SURE
 
 
-def _square_stays(many: Array, few: Array, part: float) -> bool:
-    """Whether a mean square falls less than that of a sampled 0, replicate by replicate."""
+def _has_roots(context: Context, ref: LRef) -> bool:
+    """Whether a root, of which the slope is infinite at 0, is among what a node is made of."""
+    return any(
+        0 < part.exponent < 1 if isinstance(part, Pow) else _is_root(part)
+        for node in cone(context, [ref])
+        if (fn := getattr(context.nodes[node], "fn", None)) is not None
+        for part in walk(fn.expr)
+    )
+
+
+def _is_root(part: Expr) -> bool:
+    """Whether a named function has a degree between 0 and 1."""
+    degree = part.atom.facts.homogeneity if isinstance(part, Call) else None
+    return isinstance(degree, Fraction | int | float) and 0 < degree < 1
+
+
+def _square_stays(many: Array, few: Array, rate: float) -> bool:
+    """Whether a mean square falls less than by a rate, replicate by replicate."""
     if not np.all(few > 0):
         return False
     kept = np.log(many / few)
-    gap = float(np.mean(kept) + STAYS * np.log(part))
+    gap = float(np.mean(kept) - np.log(rate))
     return gap > 0 and normal_score(gap, (_error(kept), len(kept) - 1)) > SURE
 
 
-def _number_stays(many: Array, few: Array, part: float) -> bool:
-    """Whether the average of a number falls less than a root of a sampled 0 does."""
-    rate = float(part**-LASTS)
+def _number_stays(many: Array, few: Array, rate: float) -> bool:
+    """Whether the average of a number falls less than by a rate."""
     gap = abs(float(np.mean(many))) - rate * abs(float(np.mean(few)))
     return gap > ERRORS * float(np.hypot(_error(many), rate * _error(few)))
 
 
-def _random_stays(many: Array, few: Array, part: float) -> bool:
+def _random_stays(many: Array, few: Array, rate: float) -> bool:
     """Whether values of a random number are alike with other coordinates, and do not fall.
 
-    One of four pairs of a sampled 0 is so: 21 of 28 once in 10^8 times.
+    One of six pairs of a sampled 0 is so: 21 of 28 once in 10^10 times.
     """
-    falls = np.median(np.abs(many)) <= part**-LASTS * np.median(np.abs(few))
+    falls = np.median(np.abs(many)) <= rate * np.median(np.abs(few))
     alike = np.abs(many - few) < ALIKE * np.abs(many)
     return bool(np.sum(alike) >= OF_ALL * len(alike) and not falls)
 
