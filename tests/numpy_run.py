@@ -14,6 +14,7 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul
 from tpcalc.functions.tape import evaluate as evaluated
 from tpcalc.program.nodes import (
+    Carry,
     Data,
     Family,
     Input,
@@ -23,28 +24,73 @@ from tpcalc.program.nodes import (
     Moment,
     Nonlin,
     OuterNonlin,
+    Repeat,
     Scale,
     members,
 )
 from tpcalc.program.program import Program
+from tpcalc.program.views import carry_of, repeat_of
 
 __all__ = ["draw", "is_input", "key", "run"]
 
 ROUNDING = 1e-12  # of the terms of a sum
 
 
-def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def run(program: Program, width: int, inputs: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """Evaluate all outputs.
 
     Args:
         program: The program.
         width: n.
-        inputs: Arrays by ``key``: ``"W"`` for a matrix, ``"g[0]"`` for a start vector, scalars.
+        inputs: Arrays by ``key``: ``"W"`` for a matrix, ``"g[0]"`` for a start vector, scalars. Of
+            what a repeated block draws ``"W.2"``, or the number of the repetition for ``{l}``.
+        depth: L.
     """
-    values: list[Any] = []
-    for node in program.nodes:
-        values.append(_value(program, node, values, width, inputs))
-    return {name: values[ref] for name, ref in program.outputs}
+    values: dict[int, Any] = {}
+    every: dict[str, Any] = {}
+    loops = {
+        repeat.carry: ref for ref in program.repeats if (repeat := repeat_of(program.nodes[ref]))
+    }
+    ref = 0
+    turn = 0
+    while ref < len(program.nodes):
+        node = program.nodes[ref]
+        if isinstance(node, Carry):
+            turn, values[ref] = 1, values[node.start]
+        elif isinstance(node, Repeat):
+            start = node.carry
+            carry = carry_of(program.nodes[start])
+            assert carry is not None
+            inside = range(start, ref)
+            every |= {
+                name.replace("{l}", str(turn)): values[shown]
+                for name, shown in program.outputs
+                if shown in inside
+            }
+            values[ref] = values[node.next]
+            if turn < (carry.count or depth):
+                turn += 1
+                values[start] = values[node.next]
+                ref = start + 1
+                continue
+        else:
+            drawn = isinstance(node, Input) and node.family.along
+            values[ref] = (
+                _of_turn(node.family.name, turn, inputs)
+                if drawn
+                else _value(program, ref, values, width, inputs, depth)
+            )
+        ref += 1
+    return every | {
+        name: values[shown]
+        for name, shown in program.outputs
+        if not any(start <= shown < end for start, end in loops.items())
+    }
+
+
+def _of_turn(name: str, turn: int, inputs: Mapping[str, Any]) -> Any:
+    numbered = name.replace("{l+1}", str(turn + 1))
+    return inputs[numbered if numbered != name else f"{name}.{turn}"]
 
 
 def is_input(node: Any, kind: Kind) -> bool:
@@ -86,13 +132,20 @@ def _exact(expr: Expr) -> Expr:
 
 
 def _value(
-    program: Program, node: Any, values: list[Any], width: int, inputs: Mapping[str, Any]
+    program: Program,
+    ref: int,
+    values: Mapping[int, Any],
+    width: int,
+    inputs: Mapping[str, Any],
+    depth: int,
 ) -> Any:
+    node = program.nodes[ref]
+
     def get(refs: tuple[int, ...]) -> list[Any]:
         return [values[ref] for ref in refs]
 
     if isinstance(node, Input):
-        assert not program.types[len(values)].axes
+        assert not program.types[ref].axes
         if node.family.width:
             return inputs[key(node)]
         return float(inputs.get(node.name, *(node.family.mean or (0,))))
@@ -129,8 +182,9 @@ def _value(
         sizes = [abs(float(evaluate(Fn(part, 0, count), [], numbers))) for part in parts]
         return 0.0 if sizes and abs(found) <= ROUNDING * max(sizes) else found
     if isinstance(node, Scale):
-        assert node.depth_power.constant == 0
-        return values[node.of] * float(width) ** float(node.n_power.constant or 0)
+        powers = node.n_power.constant, node.depth_power.constant
+        assert None not in powers
+        return values[node.of] * float(width) ** float(powers[0]) * float(depth) ** float(powers[1])
     raise AssertionError(type(node))
 
 

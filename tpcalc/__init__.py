@@ -13,6 +13,7 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
+    depth_limit (a run of L blocks),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
@@ -20,7 +21,7 @@ Theorems:
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
-    Program, parse, save, load
+    Program, parse, save, load; at_depth (repeated blocks written out)
 Activations:
     relu, tanh, erf, gelu, ... (``tpcalc.catalog.activations.REGISTRY`` lists them); those with
     parameters are called with them first: ``tp.leaky_relu(0.2)(h)``. Functions of rows take the
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from tpcalc.analyses.compare import compare as compare
     from tpcalc.analyses.dependencies import corrections as corrections
     from tpcalc.analyses.dependencies import dependencies as dependencies
+    from tpcalc.analyses.depth.at_depth import at_depth as at_depth
+    from tpcalc.analyses.depth.limit import depth_limit as depth_limit
     from tpcalc.analyses.equivalent import equivalent as equivalent
     from tpcalc.analyses.initial_weights import initial_weights as initial_weights
     from tpcalc.analyses.kernels import kernel as kernel
@@ -67,9 +70,9 @@ if TYPE_CHECKING:
     from tpcalc.dsl import n as n
     from tpcalc.dsl import program as program
     from tpcalc.dsl import symbol as symbol
+    from tpcalc.evaluate.answers import Limit as Limit
     from tpcalc.evaluate.expect import closed_form as closed_form
     from tpcalc.evaluate.expect import expect as expect
-    from tpcalc.evaluate.limit import Limit as Limit
     from tpcalc.evaluate.limit import limit as limit
     from tpcalc.finite.simulate import simulate as simulate
     from tpcalc.networks.own import Network as Network
@@ -89,7 +92,7 @@ __version__ = "0.1.0"
 # Where each public name lives; loaded on first use, so that ``import tpcalc`` stays quick.
 _HOMES = {
     "L": "tpcalc.dsl",
-    "Limit": "tpcalc.evaluate.limit",
+    "Limit": "tpcalc.evaluate.answers",
     "Card": "tpcalc.results",
     "Contrast": "tpcalc.results",
     "FiniteTable": "tpcalc.results",
@@ -103,6 +106,7 @@ _HOMES = {
     "Samples": "tpcalc.results",
     "Tracer": "tpcalc.dsl",
     "Training": "tpcalc.catalog.training",
+    "at_depth": "tpcalc.analyses.depth.at_depth",
     "card": "tpcalc.theorems.card",
     "check": "tpcalc.analyses.check",
     "closed_form": "tpcalc.evaluate.expect",
@@ -110,6 +114,7 @@ _HOMES = {
     "corrections": "tpcalc.analyses.dependencies",
     "csv": "tpcalc.data",
     "dependencies": "tpcalc.analyses.dependencies",
+    "depth_limit": "tpcalc.analyses.depth.limit",
     "digits": "tpcalc.data",
     "equivalent": "tpcalc.analyses.equivalent",
     "expect": "tpcalc.evaluate.expect",
@@ -196,7 +201,7 @@ sys.modules[__name__].__class__ = _Face
 
 # What a notebook shows as a table.
 _SHOWN = (
-    ("tpcalc.evaluate.limit", "Limit"),
+    ("tpcalc.evaluate.answers", "Limit"),
     ("tpcalc.analyses.orders", "Orders"),
     ("tpcalc.results.card", "Contrast"),
     ("tpcalc.results.kernel", "Kernel"),

@@ -11,7 +11,7 @@ import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.own_networks import NETWORKS
 from tpcalc.catalog.activations import atom
-from tpcalc.errors import LimitError, ProgramError, UsageError
+from tpcalc.errors import LimitError, ProgramError
 from tpcalc.evaluate import wanted
 from tpcalc.limit.derive import derive
 from tpcalc.limit.text import from_text, to_text
@@ -268,22 +268,6 @@ def test_what_reads_cells_says_that_there_are_too_many() -> None:
     run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=50, batch=16, watch=[])
     with pytest.raises(ProgramError, match="cells, and this question reads them one by one"):
         tp.equivalent(run, run)
-
-
-def test_what_is_asked_of_single_outputs_is_refused_for_cells(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    _, blocks = both(run_of(tp.MLP(2, "tanh"), "mup"), monkeypatch)
-    h, other = blocks["h[1,1,0]"], blocks["h[1,1,1]"]
-    assert h.formula is None and blocks["f[1,0]"].formula is None and "E Z^2" in repr(h)
-    for asked in (
-        lambda: h.moment(lambda z: z**4),
-        lambda: h.cov(other),
-        lambda: h.sample(3),
-        lambda: blocks.cov("f[1,0]", "f[1,1]"),
-    ):
-        with pytest.raises(UsageError, match="not of cells of blocks"):
-            asked()
 
 
 def test_random_numbers_are_divided_by_cell_by_cell_only() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import tpcalc
 from tpcalc.program.nodes import NODE_TYPES
-from tpcalc.program.rules import LOWERED, Rules
+from tpcalc.program.rules import LOWERED, Level, Rules
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 BEGIN, END = "<!-- readings: begin -->", "<!-- readings: end -->"
@@ -35,6 +35,8 @@ def entry(rules: Rules, node: type) -> str:
     """What a reading does with a node: ``rule``, the pass that lowers it, or ``-`` for a reason."""
     if node in rules.table:
         return "rule"
+    if node in LOWERED[Level.BLOCKS]:
+        return "at_depth"
     return "split" if node in LOWERED[rules.level] else "-" if node in rules.gaps else ""
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Unpack
 
 from tpcalc.analyses.contributions import Contributions
+from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.analyses.fused import parts_of_groups, parts_of_run
 from tpcalc.analyses.gauge import known_as
@@ -35,10 +36,10 @@ from tpcalc.networks.network import Architecture
 from tpcalc.orders import as_ex
 from tpcalc.orders.chamber import joined
 from tpcalc.program.marks import Mark
-from tpcalc.results import OrderRow, Samples, Verdict, checks
+from tpcalc.results import DepthVerdict, OrderRow, Samples, Verdict, checks
 from tpcalc.results.provenance import provenance
 
-__all__ = ["check"]
+__all__ = ["check", "width_check"]
 
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
@@ -60,8 +61,11 @@ def check(
     verify: bool = True,
     seed: int = 0,
     **settings: Unpack[Routine],
-) -> Verdict:
+) -> Verdict | DepthVerdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
+
+    Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth: a
+    ``DepthVerdict``, with powers of L, of the stream and of the updates of a block.
 
     Unstable: h or f explodes; later steps are not followed. Trivial: the outputs do not move.
     Kernel: they move, the features of the last layer do not. Feature learning: both move. All of it
@@ -103,8 +107,22 @@ def check(
         layer 2: its preactivations vanish at the start, h_0 is n^(-1/2), down to n^(-1) in \
 layer 3; without this the first updates would not vanish
     """
-    started = time.perf_counter()
     training = as_training(architecture, parameterization, data, settings, steps=3)
+    if training.network.smallest.repeats:
+        checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
+        return depth_check(training, {} if at is None else checks.powers(at, set(at)))
+    return width_check(training, at=at, verify=verify, seed=seed)
+
+
+def width_check(
+    training: Training,
+    *,
+    at: Mapping[str, object] | None = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Verdict:
+    """The same of a run of a network whose depth is a number."""
+    started = time.perf_counter()
     steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     network, chosen = training.network, training.parameterization
     if not isinstance(verify, bool):
@@ -121,7 +139,7 @@ layer 3; without this the first updates would not vanish
     wild = decided.verdict == "undecided" and verify
     lr = training.lr
     if wild and not callable(lr) and lr > GENTLE:
-        gentler = check(training.replace(lr=lr * GENTLE), at=at, seed=seed)
+        gentler = width_check(training.replace(lr=lr * GENTLE), at=at, seed=seed)
         if gentler.verdict != "undecided":
             note = GENTLER.format(rate=lr * GENTLE, lr=lr)
             return replace(gentler, notes=(*gentler.notes, note))

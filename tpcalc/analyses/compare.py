@@ -28,7 +28,7 @@ from tpcalc.results import (
 from tpcalc.results.score import normal_score
 
 if TYPE_CHECKING:
-    from tpcalc.evaluate.limit import Limit
+    from tpcalc.evaluate.answers import Limit
 
 __all__ = ["compare"]
 

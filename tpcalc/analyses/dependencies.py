@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tpcalc.analyses.dependence.correlation import may_correlate
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Dots, Reading
-from tpcalc.analyses.orders import orders
+from tpcalc.analyses.orders import width_orders
 from tpcalc.dsl import filled
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import product_of, the_product
@@ -268,7 +268,7 @@ def _read(
     verify: bool,
     seed: int,
 ) -> Reading:
-    found = orders(
+    found = width_orders(
         split(filled(program)), values=values, at=at, budget=budget, verify=verify, seed=seed
     )
     return Reading(found, verify, seed)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Reading
-from tpcalc.analyses.orders import Order, orders
+from tpcalc.analyses.orders import Order, width_orders
 from tpcalc.dsl import filled
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import split
@@ -89,7 +89,9 @@ def initial_weights(
             label = f"term {number} of {name}"
             builder.output(label, _node(builder, term))
             terms[label] = (name, term)
-    found = orders(builder.finish(), values=values, at=at, budget=budget, verify=verify, seed=seed)
+    found = width_orders(
+        builder.finish(), values=values, at=at, budget=budget, verify=verify, seed=seed
+    )
     read = Reading(found, verify=False, seed=seed)
     rows = tuple(_row(read, label, *pair) for label, pair in terms.items())
     settings = {"verify": str(verify)}

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tpcalc.analyses.depth.orders import depth_orders
 from tpcalc.analyses.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.analyses.verdict.sizes import Order
+from tpcalc.catalog.training import Training
 from tpcalc.dsl import filled
 from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
@@ -17,11 +19,11 @@ from tpcalc.passes.picked import with_cells
 from tpcalc.passes.size import SOME, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
-from tpcalc.results import Explosion, OrderRow, OrderTable, checks
+from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable, checks
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
-__all__ = ["Order", "Orders", "orders"]
+__all__ = ["Order", "Orders", "orders", "width_orders"]
 
 HALF = Fraction(1, 2)
 
@@ -76,11 +78,12 @@ def orders(
     budget: object = None,
     verify: bool = True,
     seed: int = 0,
-) -> Orders:
+) -> Orders | DepthOrders:
     """The size of every output of a program, as n -> infinity.
 
     Args:
-        program: A program, or a function decorated with ``tp.program``.
+        program: A program, or a function decorated with ``tp.program``; or a training run of a
+            network of L blocks: powers of L, after those of the width.
         values: Numbers for symbols of its exponents.
         at: A sample point for the symbols that stay: answers are formulas, with the region where
             they hold.
@@ -112,6 +115,21 @@ def orders(
         >>> print(orders(layer))
         h -> n**(-1/2)
     """
+    if isinstance(program, Training) and program.network.smallest.repeats:
+        return depth_orders(program, {} if at is None else checks.powers(at, set(at)))
+    return width_orders(program, values=values, at=at, budget=budget, verify=verify, seed=seed)
+
+
+def width_orders(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Orders:
+    """The same of a program without a repeated block."""
     started = time.perf_counter()
     source = filled(program)
     # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.

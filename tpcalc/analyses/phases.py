@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Unpack
 
+from tpcalc.analyses.depth.phases import depth_phases
 from tpcalc.analyses.follow import follow
 from tpcalc.analyses.probe import Probe, probe
 from tpcalc.analyses.verdict.judge import Stage, Stages, judge, restricted
@@ -105,6 +106,8 @@ def phases(
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
         )
+    if training.network.smallest.repeats:
+        return depth_phases(training, box, most)
     watch = ("h", "x", "dW_x")
     run = probe(training, watch=watch)
     given = _given(run.program, box, values)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Unpack
 
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
+from tpcalc.analyses.depth.solve import depth_solve
 from tpcalc.analyses.depths import in_depth
 from tpcalc.analyses.fused import parts_of_rates
 from tpcalc.analyses.probe import not_followed
@@ -27,7 +28,7 @@ from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.activation import Replaced, function_of, power_of
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
-from tpcalc.results import Samples, Solution, SolvedParameter, SolvedStep, checks
+from tpcalc.results import DepthVerdict, Samples, Solution, SolvedParameter, SolvedStep, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["solve"]
@@ -50,7 +51,7 @@ def solve(
     verify: bool = True,
     seed: int = 0,
     **settings: Unpack[Routine],
-) -> Solution:
+) -> Solution | DepthVerdict:
     """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
 
     From the first layer and step on, each c_l(t) is chosen so that what the update of step t adds
@@ -58,7 +59,8 @@ def solve(
     preactivations would then grow, so that they just do not, with a note of what binds. With
     symbols the first is given, and a note says that bounds were not checked. The powers a_l of the
     weights are those of the parameterization; its learning rates are not looked at, except that
-    biases take the rate of their weights where it gives both the same powers.
+    biases take the rate of their weights where it gives both the same powers. Of a network of L
+    blocks it is the gamma of updates L^(-gamma), in a ``DepthVerdict``.
 
     Args:
         architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
@@ -105,6 +107,8 @@ contribute order one, the output would grow like n^(1/2) at the next step
     started = time.perf_counter()
     training = as_training(architecture, parameterization, data, settings, steps=3)
     checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
+    if training.network.smallest.repeats:
+        return depth_solve(training, {} if at is None else checks.powers(at, set(at)))
     kept = _kept(symbolic)
     for name, value in (("multipliers", multipliers), ("verify", verify)):
         if not isinstance(value, bool):

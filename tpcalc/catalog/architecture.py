@@ -10,10 +10,11 @@ from typing import Any
 
 from tpcalc.catalog.given import as_activation
 from tpcalc.catalog.layers.norms import layer_norm, rms_norm
-from tpcalc.catalog.values import exact, root
+from tpcalc.catalog.values import exact
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
+from tpcalc.functions.roots import root
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
@@ -30,6 +31,7 @@ __all__ = [
     "deviation",
     "named",
     "normalised",
+    "read",
     "root",
     "row_of",
     "spread",
@@ -78,7 +80,7 @@ class ArchitectureFamily:
         return tuple(signature(self.make).parameters)
 
 
-def activated(t: NetworkTracer, layer: int, h: Vector, act: Expr, norm: str) -> Vector:
+def activated(t: NetworkTracer, layer: int | str, h: Vector, act: Expr, norm: str) -> Vector:
     """Act(h), or act of the normalised h; h, that and the result are reported.
 
     Args:
@@ -89,13 +91,26 @@ def activated(t: NetworkTracer, layer: int, h: Vector, act: Expr, norm: str) -> 
         norm: One of ``NORMS``.
     """
     t.watch("h", layer, h)
-    normalise, _ = NORMS[norm]
-    if normalise is not None:
-        h = normalise(h)
-        t.watch("hhat", layer, h)
-    x = nonlin(Fn(act, 1), [h])
+    x = nonlin(Fn(act, 1), [read(t, layer, h, norm)])
     t.watch("x", layer, x)
     return x
+
+
+def read(t: NetworkTracer, layer: int | str, h: Vector, norm: str) -> Vector:
+    """The normalised h, which is reported, or h itself.
+
+    Args:
+        t: Of the forward pass.
+        layer: For the names in the unrolled program.
+        h: The vector.
+        norm: One of ``NORMS``.
+    """
+    normalise, _ = NORMS[norm]
+    if normalise is None:
+        return h
+    h = normalise(h)
+    t.watch("hhat", layer, h)
+    return h
 
 
 def normalised(norm: str, what: str) -> str:

@@ -21,13 +21,14 @@ from tpcalc.catalog.optimizer_text import (
     number_of,
 )
 from tpcalc.catalog.update_kinds import is_lasting
-from tpcalc.catalog.values import exact, root
+from tpcalc.catalog.values import exact
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, children, mul, power, substitute, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.reciprocal import RECIPROCAL
+from tpcalc.functions.roots import root
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.passes.course import Path, Rate

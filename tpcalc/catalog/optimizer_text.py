@@ -8,13 +8,14 @@ from fractions import Fraction
 
 from tpcalc.catalog.activations.abs import ABS
 from tpcalc.catalog.activations.sign import SIGN
-from tpcalc.catalog.values import exact, root
+from tpcalc.catalog.values import exact
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.functions import Const, Expr, const
 from tpcalc.functions.expr import Mul, Pow, add, mul, power
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.reciprocal import reciprocal
+from tpcalc.functions.roots import root
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.separate import sign_of
 

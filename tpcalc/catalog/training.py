@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.schedules import Factors, factors
+from tpcalc.catalog.values import exponent
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.functions import Expr, Par
@@ -43,6 +44,8 @@ __all__ = [
 ]
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
+Exponent = Fraction | float | str | Ex
+DepthRate = Exponent | Mapping[str, Exponent] | None
 NAMES = ("h", "x", "dh", "dx")
 NORMALISED = ("hhat", "dhhat")
 WRITTEN = ("W_x",)
@@ -59,6 +62,7 @@ class Routine(TypedDict, total=False):
     groups: Groups | Sequence[Group]
     loss: str | Loss
     batch: int
+    lr_depth: DepthRate
 
 
 class Settings(Routine, total=False):
@@ -98,6 +102,8 @@ class Training:
             of the optimizer by name.
         loss: Catalogue name.
         batch: Samples in a step.
+        lr_depth: Of a network of L blocks the gamma of its updates, which are L^(-gamma), one for
+            all parameters of a block or by label; None: learning rates do not depend on L.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
             ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes,
@@ -132,6 +138,7 @@ class Training:
     groups: tuple[Group, ...]
     loss: Loss
     batch: int
+    lr_depth: Ex | Mapping[str, Ex] | None
     queries: tuple[tuple[float, ...], ...]
     watch: tuple[str, ...]
     factors: tuple[Number, ...] = field(init=False, repr=False, compare=False)
@@ -149,6 +156,7 @@ class Training:
         groups: Groups | Sequence[Group] = (),
         loss: str | Loss = "mse",
         batch: int = 1,
+        lr_depth: DepthRate = None,
         queries: Sequence[Sequence[float]] = (),
         watch: Sequence[str] = NAMES,
     ) -> None:
@@ -162,7 +170,7 @@ class Training:
         put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
         put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
         put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
-        put(factors=factors(schedule, self.steps))
+        put(factors=factors(schedule, self.steps), lr_depth=_depth_rate(lr_depth, self.network))
         words = schedule is None or isinstance(schedule, str) or callable(schedule)
         put(schedule=schedule if words else tuple(schedule))  # type: ignore[arg-type]
         put(groups=read_groups(groups, self.network.marks) if groups else ())
@@ -264,12 +272,18 @@ class Training:
         """All its steps written out.
 
         Raises:
-            UsageError: It has no data.
+            UsageError: It has no data, or its depth is the symbol L.
             StudyError: Targets that are no outputs, or vectors to watch that are not there.
         """
         data, network = self.data, self.network
         if data is None:
             raise _no_samples(data)
+        if network.smallest.repeats:
+            raise UsageError(
+                f"the depth of {network.words} is the symbol L, and a run has a number of blocks.",
+                where=network.name,
+                hint="Give a number, ResNet(8, ...); tp.check and tp.phases take the symbol.",
+            )
         outputs = data.outputs // network.positions
         written = network_program(network, self.parameterization, data.dimension, outputs)
         model = Template(written, (INPUT,))
@@ -381,6 +395,25 @@ def checked_rate(lr: Rate) -> Rate:
     except ValueError:
         pass  # some built-in functions do not say what they take
     return lr
+
+
+def _depth_rate(given: DepthRate, network: Architecture) -> Ex | Mapping[str, Ex] | None:
+    """The gamma of updates L^(-gamma) as an exponent.
+
+    Raises:
+        UsageError: The depth of the network is a number.
+        StudyError: It is none.
+    """
+    if given is None:
+        return None
+    if not network.smallest.repeats:
+        raise UsageError(
+            "lr_depth is a power of the depth L, and the depth of this network is a number.",
+            hint="Take ResNet('L', ...), or give a factor: groups={'hidden': {'lr': 0.5}}.",
+        )
+    if isinstance(given, Mapping):
+        return {label: exponent(power, what="lr_depth") for label, power in given.items()}
+    return exponent(given, what="lr_depth")
 
 
 def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:

@@ -8,15 +8,15 @@ from fractions import Fraction
 from math import isfinite, isqrt, sqrt
 from numbers import Rational, Real
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import ScaleError, StudyError
+from tpcalc.functions.roots import root
+from tpcalc.orders import Ex, as_ex, parse_ex
 
-__all__ = ["exact", "root", "rooted", "squared"]
+__all__ = ["exact", "exponent", "rooted", "squared"]
 
 _QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
 # Decimal exponents beyond this are outside the range of a float, and slow to expand.
 _LARGEST = 330
-# Denominators up to which a power of a number is looked for among the fractions.
-_DENOMINATOR = 64
 _DIGITS = 120  # of a root that is not rational, in bits
 
 
@@ -72,49 +72,37 @@ def _read(text: str) -> Fraction | None:
     return Fraction(number)
 
 
-def root(base: Fraction | int, power: Fraction = Fraction(1, 2)) -> Fraction | float:
-    """A power of a positive number: exact where it is rational, else a float.
+def exponent(value: object, *, what: str) -> Ex:
+    """An exponent: a number, its text, or a text with symbols (``"1 - alpha"``).
 
     Args:
-        base: The number.
-        power: The power; the square root by default.
+        value: The exponent.
+        what: What it is, for messages.
 
     Raises:
-        OverflowError: It is outside the range of a float.
+        StudyError: It is none.
 
     Example:
-        >>> root(Fraction(9, 4)), root(4, Fraction(-1, 2)), round(root(2), 6)
-        (Fraction(3, 2), Fraction(1, 2), 1.414214)
+        >>> str(exponent("1 - alpha", what="gamma")), str(exponent(0.5, what="gamma"))
+        ('1 - alpha', '1/2')
     """
-    base = Fraction(base)
-    found: Fraction | float | None = None
-    if power.denominator <= _DENOMINATOR and abs(power.numerator) <= _DENOMINATOR**2:
-        # In lowest terms, so that the root of the base itself is rational or the power is not.
-        over = _whole_root(base.numerator, power.denominator)
-        under = _whole_root(base.denominator, power.denominator)
-        if over is not None and under is not None:
-            found = Fraction(over, under) ** power.numerator
-    if found is None:
-        found = sqrt(base) if power == Fraction(1, 2) else float(base) ** float(power)
-    size = float(found)  # raises where an exact number is too large
-    if not isfinite(size) or size == 0:
-        raise OverflowError
-    return found
-
-
-def _whole_root(number: int, degree: int) -> int | None:
-    """The whole number whose power is this one; None if there is none."""
-    if degree == 1:
-        return number
-    if degree == 2:
-        found = isqrt(number)
-    else:
-        low, high = 0, 1 << (number.bit_length() // degree + 1)
-        while low < high:  # the largest one whose power is not above
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
-        found = low
-    return found if found**degree == number else None
+    if isinstance(value, Ex):
+        return value
+    try:
+        return as_ex(exact(value, what=what))
+    except StudyError as error:
+        if not isinstance(value, str) or not re.search(r"[A-Za-z_]", value):
+            raise
+        try:
+            found = parse_ex(value)
+        except ScaleError:
+            raise error from None
+        if found.symbols & {"n", "L"}:
+            raise StudyError(
+                f"{what} is {value!r}: n and L are the bases of powers.",
+                hint="Call a symbol otherwise: alpha.",
+            ) from None
+        return found
 
 
 def rooted(square: Fraction | float) -> Fraction | float:

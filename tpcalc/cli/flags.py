@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from tpcalc.errors import UsageError
+from tpcalc.cli.option import Flags, Option, options
 
 if TYPE_CHECKING:
-    from tpcalc.study.load import Flag as StudyFlag
+    pass
 
 __all__ = [
     "DATA",
@@ -41,7 +41,6 @@ __all__ = [
     "takes",
 ]
 
-Flags = Sequence["StudyFlag"]
 P = ParamSpec("P")
 
 ModelWord = Annotated[
@@ -102,96 +101,16 @@ NoVerify = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A flag that sets keys of a study.
-
-    Args:
-        name: As typed.
-        keys: The keys that it sets.
-        type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, ``tuple`` for
-            words with commas, or ``dict`` for settings by pattern, a flag for each pattern.
-        help: One line.
-        panel: The heading under which ``--help`` lists it.
-        metavar: What stands for the value in ``--help``.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    type: type
-    help: str
-    panel: str
-    metavar: str | None = None
-
-    @property
-    def parameter(self) -> inspect.Parameter:
-        """The parameter of the command that typer reads."""
-        kind: Any = str if self.type in (list, tuple) else self.type
-        kind = list[str] if self.type is dict else kind
-        option = typer.Option(
-            self.name,
-            help=self.help,
-            rich_help_panel=self.panel,
-            metavar=self.metavar,
-            show_default=False,
-        )
-        return inspect.Parameter(
-            self.name.lstrip("-").replace("-", "_"),
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[kind | None, option],
-        )
-
-    def given(self, value: Any) -> list[StudyFlag]:
-        """The study flags that a value on the command line stands for."""
-        from tpcalc.study.load import Flag
-
-        if self.type is list:
-            value = _whole_numbers(self.name, value)
-        elif self.type is tuple:
-            value = [word for word in value.split(",") if word]
-        elif self.type is dict:
-            value = dict(_settings(self.name, text) for text in value)
-        return [Flag(self.name, key, value) for key in self.keys]
-
-
-def _whole_numbers(name: str, text: str) -> list[int]:
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise UsageError(
-            f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
-        ) from error
-
-
-def _settings(name: str, text: str) -> tuple[str, dict[str, str]]:
-    pattern, colon, given = text.partition(":")
-    pairs = [word.partition("=") for word in given.split()]
-    if not colon or not pairs or not all(key and value for key, _, value in pairs):
-        raise UsageError(
-            f"{name}: {text!r} does not say which parameters have which settings.",
-            hint="Write it as 'hidden: lr=0.5 power=-1/2'.",
-        )
-    return pattern.strip(), {key: value for key, _, value in pairs}
-
-
-def _options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
-    made = []
-    for name, key, kind, text, *metavar in rows:
-        keys = (key,) if isinstance(key, str) else key
-        made.append(Option(name, keys, kind, text, panel, *metavar))
-    return tuple(made)
-
-
-NETWORK = _options(
+NETWORK = options(
     "Network",
     [
         (
             "--depth",
             "model.depth",
-            int,
-            "Number of hidden layers, or of residual blocks, L (3 by default).",
-            "L",
+            str,
+            "Number of hidden layers, or of residual blocks (3 by default); of blocks also the "
+            "symbol L: limits in the depth.",
+            "N|L",
         ),
         ("--length", "model.length", int, "Number of tokens T of an rnn (4 by default).", "T"),
         (
@@ -273,6 +192,28 @@ NETWORK = _options(
             "A",
         ),
         (
+            "--nonlin",
+            "model.nonlin",
+            str,
+            "The activation of a residual block before or after its weights (pre by default).",
+            "pre|post",
+        ),
+        (
+            "--center",
+            "model.center",
+            bool,
+            "Take the average over coordinates off what a residual block adds.",
+        ),
+        ("--layers", "model.layers", int, "Matrices of a residual block (1 by default).", "K"),
+        (
+            "--multiplier",
+            "model.multiplier",
+            str,
+            "The number in front of a residual block (1 by default).",
+            "A",
+        ),
+        ("--shared", "model.shared", bool, "The same matrices in all residual blocks."),
+        (
             "--outputs",
             "model.outputs",
             str,
@@ -281,7 +222,7 @@ NETWORK = _options(
         ),
     ],
 )
-DATA = _options(
+DATA = options(
     "Training",
     [
         (
@@ -293,6 +234,14 @@ DATA = _options(
             "NAME",
         ),
         ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),
+        (
+            "--lr-depth",
+            "training.lr_depth",
+            str,
+            "Of L residual blocks the gamma of their updates L^(-gamma); by default learning rates "
+            "do not depend on L.",
+            "GAMMA",
+        ),
         (
             "--schedule",
             "training.schedule",
@@ -357,7 +306,7 @@ DATA = _options(
         ("--data-seed", "training.seed", int, "Seed of the choice of digits (0 by default).", "S"),
     ],
 )
-LIMIT = _options(
+LIMIT = options(
     "Limit",
     [
         (
@@ -386,7 +335,7 @@ LIMIT = _options(
         ("--storage", "limit.storage", str, "float32: half the memory.", "float64|float32"),
     ],
 )
-SIMULATE = _options(
+SIMULATE = options(
     "Finite networks",
     [
         ("--widths", "simulate.widths", list, "Widths (256,1024,4096 by default).", "N,N,..."),
@@ -407,7 +356,7 @@ SIMULATE = _options(
         ),
     ],
 )
-RUN = _options(
+RUN = options(
     "Run",
     [
         ("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws (0 by default).", "S"),
@@ -420,7 +369,7 @@ RUN = _options(
         ),
     ],
 )
-DEVICE = _options(
+DEVICE = options(
     "Run",
     [("--device", ("limit.device", "simulate.device"), str, "Where torch computes.", "cpu|cuda")],
 )

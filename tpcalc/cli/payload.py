@@ -11,6 +11,9 @@ from typing import Any
 
 from tpcalc.results import (
     Comparison,
+    DepthOrders,
+    DepthTable,
+    DepthVerdict,
     Estimate,
     Experiment,
     Explosion,
@@ -38,6 +41,8 @@ from tpcalc.results.orders import order_key
 __all__ = [
     "check",
     "comparison",
+    "depth",
+    "depths",
     "document",
     "experiment",
     "finite",
@@ -152,6 +157,30 @@ def orders(table: OrderTable) -> dict[str, Any]:
         "exploded": _exploded(table.exploded),
         "notes": table.notes,
     }
+
+
+def depth(found: DepthVerdict | DepthOrders) -> dict[str, Any]:
+    """The result of ``check``, ``solve`` or ``orders`` of a network of L blocks."""
+    result = asdict(found)
+    del result["provenance"]
+    return result
+
+
+def depths(found: DepthTable) -> dict[str, Any]:
+    """The result of ``limit`` of a network of L blocks."""
+    rows = [
+        {
+            "name": row.name,
+            "depth": row.depth,
+            "value": row.estimate.value,
+            "error": row.estimate.stderr,
+            "method": row.estimate.method.value,
+            "route": row.route,
+        }
+        for row in found.rows
+    ]
+    lacking = [{"depth": depth, "reason": reason} for depth, reason in found.lacking]
+    return {"values": rows, "lacking": lacking, "notes": found.notes}
 
 
 def check(found: Verdict) -> dict[str, Any]:

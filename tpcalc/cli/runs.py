@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tpcalc.cli.flags import Flags
     from tpcalc.results import (
         Card,
+        DepthOrders,
+        DepthTable,
+        DepthVerdict,
         FiniteTable,
         LimitTable,
         OrderTable,
@@ -61,6 +64,24 @@ def limit_of(
     return found.table
 
 
+def depths_of(network: Network, depths: Sequence[str]) -> DepthTable:
+    """A run of L blocks at some depths; without data of its own on the digits."""
+    from tpcalc.analyses.depth.limit import depth_limit
+    from tpcalc.study.build import data_of
+
+    run, part = network.training, network.study.limit
+    if run.data is None:
+        run = run.replace(data=data_of(network.study))
+    return depth_limit(
+        run,
+        depths,
+        seed=part.seed,
+        samples=part.samples,
+        replicates=part.replicates,
+        threads=part.threads,
+    )
+
+
 def networks_of(model: Model) -> FiniteTable:
     """The same program at finite widths."""
     from tpcalc.finite.simulate import simulate
@@ -86,10 +107,17 @@ def check_seeds(model: Model) -> None:
 
 def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = None) -> Orders:
     """The orders of all outputs of a model."""
-    from tpcalc.analyses.orders import orders
+    from tpcalc.analyses.orders import width_orders
 
     seed = model.study.limit.seed
-    return orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
+    return width_orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
+
+
+def depth_orders_of(network: Network, at: Point) -> DepthOrders:
+    """The orders of a run of L blocks."""
+    from tpcalc.analyses.depth.orders import depth_orders
+
+    return depth_orders(network.training, at)
 
 
 def slopes_of(study: Study, found: Orders) -> OrderTable:
@@ -103,7 +131,7 @@ def slopes_of(study: Study, found: Orders) -> OrderTable:
         return measure(found, widths=widths, seeds=seeds, progress=progress)
 
 
-def checked(network: Network, at: Point, verify: bool) -> Verdict:
+def checked(network: Network, at: Point, verify: bool) -> Verdict | DepthVerdict:
     """What becomes of the training of a network."""
     from tpcalc.analyses.check import check
 
@@ -127,7 +155,9 @@ def card_of(network: Network, limits: LimitTable) -> Card:
         return card(network.training, seed=network.study.limit.seed, limits=limits)
 
 
-def solved(network: Network, symbolic: Sequence[str], multipliers: bool, at: Point) -> Solution:
+def solved(
+    network: Network, symbolic: Sequence[str], multipliers: bool, at: Point
+) -> Solution | DepthVerdict:
     """The learning rates at which every layer of a network learns."""
     from tpcalc.analyses.solve import solve
 

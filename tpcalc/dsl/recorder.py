@@ -55,10 +55,14 @@ class Recorder:
     Args:
         title: The name of the traced function, for messages.
         base: A program to start from, with all its nodes, inputs and outputs.
+
+    Attributes:
+        along: In a block that is repeated along the depth the law along it of what is drawn there.
     """
 
     def __init__(self, title: str, base: Program | None = None) -> None:
         self.title = title
+        self.along = ""
         self.builder = Builder() if base is None else Builder.copy(base)
         self.dims: dict[str, Dim] = {"n": Dim("n")} if base is None else dict(base.dim)
         self._vector_names: dict[Ref, str] = {}

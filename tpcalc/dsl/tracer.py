@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,14 +12,26 @@ from tpcalc.dsl.blocks import axes_of
 from tpcalc.dsl.formulas import Coordinatewise, formula_of
 from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.layer import FRESH, Layer
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
+from tpcalc.dsl.powers import L, Power
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
 from tpcalc.program.laws import LAWS
-from tpcalc.program.nodes import Data, Dim, Family, Input, Kind, Moment, OuterNonlin
+from tpcalc.program.nodes import (
+    Carry,
+    Data,
+    Dim,
+    Family,
+    Input,
+    Kind,
+    Moment,
+    OuterNonlin,
+    Repeat,
+)
 
 __all__ = ["Tracer", "mean"]
 
@@ -96,7 +109,8 @@ class Tracer(Arrays):
         if finite:
             where, taken = self._recorder.dim_name(dim), self._recorder.claim("vector", name)
             center = number(mean, f"the mean of {name!r}")
-            block = Input(independent(taken, where, center, variance, finite))
+            family = independent(taken, where, center, variance, finite)
+            block = Input(replace(family, along=self._recorder.along))
             return Vector(self._recorder, where, self._recorder.add(block))
         cov = None if variance == 1 else [[variance]]
         return self.gaussians([name], [mean], cov, dim)[0]
@@ -134,7 +148,7 @@ class Tracer(Arrays):
         if len(taken) > 1:
             title = self._recorder.claim("group of vectors", f"{taken[0]}..{taken[-1]}")
         group = Family.group(title, where, mean_of(mean, taken), *covariance_of(cov, taken))
-        refs = self._recorder.group(group, taken)
+        refs = self._recorder.group(replace(group, along=self._recorder.along), taken)
         return [Vector(self._recorder, where, ref) for ref in refs]
 
     def matrix(
@@ -163,7 +177,8 @@ class Tracer(Arrays):
             raise misuse(f"the law of a matrix is {law!r}.", f"Laws: {', '.join(LAWS)}.")
         dims = (self._recorder.dim_name(rows), self._recorder.dim_name(cols))
         taken = self._recorder.claim("matrix", name)
-        ref = self._recorder.add(Input(Family(taken, dims, axes_of(axes, taken), law)))
+        family = Family(taken, dims, axes_of(axes, taken), law, along=self._recorder.along)
+        ref = self._recorder.add(Input(family))
         return Matrix(self._recorder, ref, taken, dims)
 
     def scalar(self, name: str, value: int | Fraction | float) -> Scalar:
@@ -200,7 +215,9 @@ class Tracer(Arrays):
             raise misuse(f"the standard deviation of {name!r} is {spread}, which is negative.")
         taken = self._recorder.claim("scalar", name)
         ref = self._recorder.add(
-            Input(Family.scalar(taken, mean, spread)) if spread else Data(taken, (mean,))
+            Input(replace(Family.scalar(taken, mean, spread), along=self._recorder.along))
+            if spread
+            else Data(taken, (mean,))
         )
         return Scalar(self._recorder, ref)
 
@@ -319,6 +336,75 @@ class Tracer(Arrays):
             x.ref,
         )
         return Vector(self._recorder, dim, self._recorder.add(node))
+
+    # ---------------------------------------------------------------------------------- depth
+
+    def repeat(
+        self, depth: int | str | Power, x: Vector, block: Callable[[Any, Vector], Vector]
+    ) -> Vector:
+        """A block that is repeated along the depth, x^l = block(l, x^(l-1)) from x^0 = x.
+
+        What the block draws is drawn anew in every repetition; what is drawn outside is one for
+        all of them. With a number the repetitions are written one after the other.
+
+        Args:
+            depth: How often: a number, or ``"L"`` (``tp.L``) for the symbol.
+            x: What enters the first repetition.
+            block: Computes a repetition of its number l and of what enters it. Of the symbol l is
+                a word for names: ``f"W{l + 1}"``.
+
+        Returns:
+            What leaves the last one.
+
+        Raises:
+            TraceError: The depth is neither, or the block returns no vector of the dimension of x.
+
+        Example:
+            >>> import tpcalc as tp
+            >>> @tp.program
+            ... def deep(t):
+            ...     def block(l, x):
+            ...         return x + tp.L**"-1/2" * tp.n**"-1/2" * (t.matrix(f"W{l}") @ x)
+            ...     t.output("q", t.moment(t.repeat("L", t.gaussian("x"), block) ** 2))
+            >>> [round(tp.limit(tp.at_depth(deep, L))["q"].value, 6) for L in (1, 4)]
+            [2.0, 2.441406]
+        """
+        self._vectors((x,), "t.repeat")
+        if isinstance(depth, int) and not isinstance(depth, bool):
+            if depth < 1:
+                raise misuse(f"a block is repeated {depth} times.", "It is repeated once or more.")
+            for number in range(1, depth + 1):
+                x = self._next(x, block(number, x))
+            return x
+        if depth != "L" and not (isinstance(depth, Power) and str(depth) == str(L)):
+            raise misuse(f"a block is repeated {depth!r} times.", "A number, or 'L'.")
+        if self._recorder.along:
+            raise misuse(
+                "a block is repeated inside of a repeated block.",
+                "Give the inner one a number of repetitions.",
+            )
+        carry = Vector(self._recorder, x.dim, self._recorder.add(Carry(x.ref)))
+        self._recorder.along = FRESH
+        try:
+            found = self._next(carry, block(Layer(), carry))
+            ref = found.ref  # a sum is recorded inside of the block
+        finally:
+            self._recorder.along = ""
+        return Vector(self._recorder, x.dim, self._recorder.add(Repeat(carry.ref, ref)))
+
+    def _next(self, x: Vector, found: object) -> Vector:
+        """What a block returned.
+
+        Raises:
+            TraceError: It is no vector of the dimension of what entered.
+        """
+        if isinstance(found, Vector) and found.dim == x.dim:
+            return found
+        place = f" on {found.dim!r}" if isinstance(found, Vector) else ""
+        raise misuse(
+            f"a repeated block takes a vector on {x.dim!r} and returns {noun(found)}{place}.",
+            "A repeated block keeps the dimension of what it carries.",
+        )
 
     def output(self, name: str, value: Vector | Scalar) -> None:
         """Name a result.

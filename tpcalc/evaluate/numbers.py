@@ -5,7 +5,7 @@ Where the numbers of one output cannot be had, the others are computed all the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,9 @@ from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_part
 from tpcalc.evaluate.particles.tails import rarely_sampled
 from tpcalc.limit.graph import Expect, LimitGraph, LRef, Product, restricted
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Nonlin
-from tpcalc.results import Estimate, Status
+from tpcalc.program.nodes import Kind, Nonlin
+from tpcalc.program.program import Program
+from tpcalc.results import Estimate, NotCovered, Status
 
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
@@ -59,6 +60,16 @@ class Numbers:
     failed: dict[str, Failure] = field(default_factory=dict)
     draws: Draws | None = None
     rare: Mapping[str, str] = field(default_factory=dict)
+
+    def lost(self, program: Program) -> Iterator[NotCovered]:
+        """What could not be evaluated."""
+        for name, failure in self.failed.items():
+            ref, error = program.ref(name), failure.error
+            place = error.where or program.place(ref)
+            vector = program.types[ref].kind is Kind.VECTOR
+            yield NotCovered(
+                name, place, failure.term, error.message, error.hint or "", error.code, vector
+            )
 
 
 def numbers(

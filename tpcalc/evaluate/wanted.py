@@ -25,7 +25,7 @@ from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program
 from tpcalc.results import NotCovered
 
-__all__ = ["Asked", "Found", "covered", "rows"]
+__all__ = ["Asked", "Found", "Place", "covered", "is_large", "places"]
 
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
 
@@ -81,7 +81,7 @@ def covered(source: Program, asked: Asked) -> Found:
         LimitError: Its blocks cannot be followed, and it has too many cells.
     """
     cells = cells_of(source)
-    if source.has_blocks and cells > MANY and not asked.given:
+    if is_large(source) and not asked.given:
         try:
             found = _found(source, asked)
         except NeedsCells as reason:
@@ -91,6 +91,11 @@ def covered(source: Program, asked: Asked) -> Found:
         ):
             return found
     return _found(_split(source, cells, "values are given"), asked)
+
+
+def is_large(program: Program) -> bool:
+    """Whether a program is read as blocks."""
+    return program.has_blocks and cells_of(program) > MANY
 
 
 def _found(source: Program, asked: Asked) -> Found:
@@ -121,16 +126,40 @@ def _split(source: Program, cells: int, reason: str) -> Program:
     return split(source)
 
 
-def rows(found: Found, outputs: Sequence[str] | None) -> Iterator[tuple[str, Target, str, str]]:
-    """For each cell of each output its name, its target, that of the cell, and of its numbers.
-
-    A coefficient need not have all axes of what it is of.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a single result stands.
 
     Args:
-        found: What is derived.
+        name: What it is called.
+        output: The output of the program that it is a cell of.
+        cell: Which one; () where the output is no block.
+        target: The target of the output.
+        held: The cell of the target: a coefficient need not have all axes of what it is of.
+    """
+
+    name: str
+    output: str
+    cell: tuple[int, ...]
+    target: Target
+    held: tuple[int, ...]
+
+    @property
+    def numbers(self) -> str:
+        """The name of the cell of the target."""
+        return cell_name(self.output, self.held)
+
+
+def places(
+    program: Program, graph: LimitGraph, outputs: Sequence[str] | None = None
+) -> Iterator[Place]:
+    """Where each cell of each output stands.
+
+    Args:
+        program: The program.
+        graph: Its limit graph.
         outputs: Names and patterns of what is wanted; None: all.
     """
-    program, graph = found.program, found.cover.graph
     for name, target in graph.targets:
         axes = program.types[program.ref(name)].axes
         held = graph.axes[target.node] if graph.axes and target.node is not None else ()
@@ -140,8 +169,7 @@ def rows(found: Found, outputs: Sequence[str] | None) -> Iterator[tuple[str, Tar
             if own not in asked:
                 continue
             where = dict(zip(dict(axes), cell, strict=True))
-            at = name if target.node is None else cell_name(name, [where[axis] for axis, _ in held])
-            yield name, target, own, at
+            yield Place(own, name, cell, target, tuple(where[axis] for axis, _ in held))
 
 
 def _with_means(cover: Cover) -> tuple[LimitGraph, tuple[NotCovered, ...]]:

@@ -34,6 +34,8 @@ def number_text(value: Number) -> str:
 
 def is_finite(value: object) -> bool:
     """Whether this is a real number in the range of a float."""
+    if type(value) is Fraction and value.numerator.bit_length() < 1000:  # the common case, fast
+        return True
     try:
         return isinstance(value, Real) and isfinite(value)
     except OverflowError:  # an integer or fraction beyond the range of a float

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import product
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from tpcalc.functions.expr import walk
 from tpcalc.functions.symbolic import to_sympy
@@ -24,11 +29,15 @@ from tpcalc.limit.graph import (
     Product,
     Rows,
     Start,
+    Starts,
+    Total,
     Twice,
 )
-from tpcalc.limit.views import the_product
+from tpcalc.limit.notation import array, block, escape, indexed, label, variable
+from tpcalc.limit.views import data_of, rename_of, stack_of, the_product
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Input, LinComb, Nonlin
+from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
+from tpcalc.program.types import Axes
 from tpcalc.results import Formula
 
 __all__ = ["express"]
@@ -83,21 +92,44 @@ class _Writer:
     target: LRef
     budget: int
     symbols: dict[Any, _Text] = field(default_factory=dict)
+    env: dict[str, str | int] = field(default_factory=dict)  # what axes are called, or a cell
+    arrays: dict[str, Data] = field(default_factory=dict)
 
     def write(self) -> Any:
         try:
+            self.env = {name: name for name, _ in self._axes(self.target)}
             return self._node(self.target, top=True)
         except _TooLarge:
             return None
 
     def formula(self, name: str, expression: Any, power: Any) -> Formula:
+        """The formula with its head, in three notations."""
+        vector = self.graph.vector_dim[self.target] is not None
+        axes = self._axes(self.target)
+        if self.graph.has_blocks:
+            head = indexed(block(name), tuple(f"{axis}:{size}" for axis, size in axes))
+        else:
+            head = variable(name) if vector else label(name)
+        scale = "" if power == 0 else f"n^({power}) "
+        text, latex, markup = self._printed(expression)
+        for own, data in self.arrays.items():
+            shown = array(own, data.values, [size for _, size in data.axes])
+            text, latex, markup = text + "; " + shown[0], latex + shown[1], markup + shown[2]
+        prefix = f"<msup><mi>n</mi><mn>{power}</mn></msup>" if scale else ""
+        tex_scale = f"n^{{{power}}} " if scale else ""
+        return Formula(
+            f"{name} ~ {scale}{head[0]}, {head[0]} = {text}" if scale else f"{head[0]} = {text}",
+            f"{tex_scale}{head[1]} = {latex}" if not scale else f"{head[1]} = {latex}",
+            f'<math display="block"><mrow>{prefix}{head[2]}<mo>=</mo>{markup}</mrow></math>'
+            if not scale
+            else f'<math display="block"><mrow>{head[2]}<mo>=</mo>{markup}</mrow></math>',
+        )
+
+    def _printed(self, expression: Any) -> _Text:
         """Print in three notations; symbols are replaced after sympy has set the structure."""
         import sympy
         from sympy.printing.mathml import mathml
 
-        vector = self.graph.vector_dim[self.target] is not None
-        head = _z(name) if vector else _scalar(name)
-        scale = "" if power == 0 else f"n^({power}) "
         text = sympy.sstr(expression, order="none")
         latex = sympy.latex(
             expression,
@@ -111,15 +143,7 @@ class _Writer:
         text = re.sub(rf"{PLACE}\d+", lambda found: plain[found[0]], text)
         tags = {symbol.name: parts[2] for symbol, parts in self.symbols.items()}
         markup = re.sub(rf"<mi>({PLACE}\d+)</mi>", lambda found: tags[found[1]], markup)
-        prefix = f"<msup><mi>n</mi><mn>{power}</mn></msup>" if scale else ""
-        tex_scale = f"n^{{{power}}} " if scale else ""
-        return Formula(
-            f"{name} ~ {scale}{head[0]}, {head[0]} = {text}" if scale else f"{head[0]} = {text}",
-            f"{tex_scale}{head[1]} = {latex}" if not scale else f"{head[1]} = {latex}",
-            f'<math display="block"><mrow>{prefix}{head[2]}<mo>=</mo>{markup}</mrow></math>'
-            if not scale
-            else f'<math display="block"><mrow>{head[2]}<mo>=</mo>{markup}</mrow></math>',
-        )
+        return text, latex, markup
 
     # -- nodes -------------------------------------------------------------------------------
 
@@ -141,9 +165,118 @@ class _Writer:
     def _node(self, ref: LRef, *, top: bool = False) -> Any:
         self._spend()
         if not top and ref in self.named:
+            if self.graph.has_blocks:
+                return self._symbol(self._block(self.named[ref], ref))
             vector = self.graph.vector_dim[ref] is not None
-            return self._symbol(_z(self.named[ref]) if vector else _scalar(self.named[ref]))
+            return self._symbol(variable(self.named[ref]) if vector else label(self.named[ref]))
         return _FORMULAS(self.graph.nodes[ref], self, ref)
+
+    # -- blocks ------------------------------------------------------------------------------
+
+    def _axes(self, ref: LRef) -> Axes:
+        return self.graph.axes[ref] if self.graph.axes else ()
+
+    def _within(self, env: dict[str, str | int], made: Callable[[], Any]) -> Any:
+        """What is made under other names of axes."""
+        before, self.env = self.env, env
+        try:
+            return made()
+        finally:
+            self.env = before
+
+    def _block(self, name: str, ref: LRef) -> _Text:
+        return self._indexed(block(name), ref)
+
+    def _indexed(self, own: _Text, ref: LRef) -> _Text:
+        """A block with its axes where they are called differently here."""
+        axes = self._axes(ref)
+        moved = any(self.env[axis] != axis for axis, _ in axes)
+        return indexed(own, tuple(str(self.env[axis]) for axis, _ in axes) if moved else ())
+
+    def _renamed(self, node: Rename) -> tuple[LRef, dict[str, str | int]]:
+        new = dict(node.names)
+        return node.of, {name: self.env[new.get(name, name)] for name, _ in self._axes(node.of)}
+
+    def _item(self, node: Stack) -> LRef:
+        """The item of a stack that is meant."""
+        found = self.env[node.axis]
+        if isinstance(found, str):
+            raise _TooLarge
+        return node.of[found]
+
+    def _data(self, node: Data, ref: LRef) -> Any:
+        if len(set(node.values)) == 1:
+            return self._number(Number(node.values[0]))
+        self.arrays[node.name] = node  # a small letter: capitals are values of the network
+        return self._symbol(self._indexed(label(node.name), ref))
+
+    def _chosen(self, scalar: LRef | None, over: Axes) -> dict[str, int]:
+        """The cell that a sum chooses; none where it is a sum of several."""
+        data = None if scalar is None else data_of(self.graph.nodes[scalar])
+        if data is None or not data.axes or not {*data.axes} <= {*over}:
+            return {}
+        if sorted(data.values) != [0] * (len(data.values) - 1) + [1]:
+            return {}
+        cell = np.unravel_index(data.values.index(1), [size for _, size in data.axes])
+        return dict(zip(dict(data.axes), map(int, cell), strict=True))
+
+    def _fresh(self, axis: str) -> str:
+        while axis in self.env.values():
+            axis += "'"
+        return axis
+
+    def _summed(self, over: Axes, made: Callable[[], Any]) -> Any:
+        """A sum over axes: of steps term by term, of all others with a sign."""
+        steps = [(name, size) for name, size in over if name in self._steps]
+        names = [(name, self._fresh(name), size) for name, size in over if name not in self._steps]
+        env = self.env | {name: own for name, own, _ in names}
+        total: Any = 0
+        for cell in product(*(range(size) for _, size in steps)):
+            self._spend()
+            at = env | dict(zip(dict(steps), cell, strict=True))
+            total = total + self._within(at, made)
+        if not names or total == 0:
+            return total
+        text, latex, tag = self._printed(total)
+        sizes = ", ".join(f"{own}:{size}" for _, own, size in names)
+        below = ", ".join(rf"\text{{{own}}}" for _, own, _ in names)
+        sign = f"<munder><mo>&#x2211;</mo><mtext>{escape(sizes)}</mtext></munder>"
+        return self._symbol(
+            (
+                f"sum[{sizes}]({text})",
+                rf"\sum_{{{below}}} \left({latex}\right)",
+                f"<mrow>{sign}<mo>(</mo>{tag}<mo>)</mo></mrow>",
+            )
+        )
+
+    @cached_property
+    def _steps(self) -> set[str]:
+        """The axes along which values are stacked, each with a formula of its own."""
+        found = {node.axis for node in map(stack_of, self.graph.nodes) if node is not None}
+        renames = [node for node in map(rename_of, self.graph.nodes) if node is not None]
+        for node in renames:
+            found |= {new for old, new in node.names if old in found}
+        return found
+
+    def _total(self, node: Total | LinComb) -> Any:
+        import sympy
+
+        over = node.over or ((),) * len(node.vectors)
+        terms = []
+        for x, s, v, names in zip(node.numbers, node.scalars, node.vectors, over, strict=True):
+            number = sympy.Float(x, 6) if isinstance(x, float) else sympy.Rational(str(x))
+            sizes = dict(self._axes(v)) | dict(self._axes(s) if s is not None else ())
+            own = tuple((name, sizes[name]) for name in names if name in sizes)
+            cell = self._chosen(s, own)
+            left = tuple(axis for axis in own if axis[0] not in cell)
+            factors = [v] if s is None or cell else [s, v]
+
+            def term(factors: Sequence[LRef] = factors) -> Any:
+                return prod(map(self._node, factors))
+
+            made = partial(self._summed, left, term)
+            terms.append(number * self._within({**self.env, **cell}, made))
+        return sympy.Add(*terms)
 
     def _function(self, node: Nonlin) -> Any:
         self._spend(sum(1 for _ in walk(node.fn.expr)))
@@ -171,18 +304,6 @@ class _Writer:
     def _outer(self, node: OuterExpect) -> Any:
         raise _TooLarge
 
-    def _combine(self, node: LinComb) -> Any:
-        import sympy
-
-        terms = []
-        for number, scalar, vector in zip(node.numbers, node.scalars, node.vectors, strict=True):
-            value = (
-                sympy.Float(number, 6) if isinstance(number, float) else sympy.Rational(str(number))
-            )
-            factor = value if scalar is None else value * self._node(scalar)
-            terms.append(factor * self._node(vector))
-        return sympy.Add(*terms)
-
     def _expect(self, node: Expect) -> Any:
         parts = [self._label(ref) for ref in node.vectors]
         if node.fn.is_inner:
@@ -199,7 +320,7 @@ class _Writer:
             plain = node.fn.text
             for index, part in enumerate(parts):
                 plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
-            tex, tag = rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
+            tex, tag = rf"\text{{{plain}}}", f"<mtext>{escape(plain)}</mtext>"
         return self._symbol(
             (
                 f"E[{plain}]",
@@ -225,18 +346,23 @@ class _Writer:
         for other in earlier_products:
             earlier = the_product(self.graph.nodes[other])
             self._spend(2)
-            y = self._label(earlier.vector)
-            below = f"<mo>&#x2202;</mo><msup>{HAT}<mrow>{back[2]}{y[2]}</mrow></msup>"
-            c = self._symbol(
-                (
-                    f"E[d {x[0]}/d hat({back[0]} {y[0]})]",
-                    rf"\mathbb E\frac{{\partial {x[1]}}}{{\partial \hat Z^{{{back[1]} {y[1]}}}}}",
-                    f"<mrow><mi>E</mi><mfrac><mrow><mo>&#x2202;</mo>{x[2]}</mrow>"
-                    f"<mrow>{below}</mrow></mfrac></mrow>",
-                )
-            )
-            total = total + c * self._node(earlier.vector)
+            shared = dict(dict(self.graph.matrix_axes).get(node.matrix, ()))
+            over = tuple(axis for axis in self._axes(other) if axis[0] not in shared)
+            total = total + self._summed(over, partial(self._correction, x, earlier, back))
         return total
+
+    def _correction(self, x: _Text, earlier: Product, back: _Text) -> Any:
+        y = self._label(earlier.vector)
+        below = f"<mo>&#x2202;</mo><msup>{HAT}<mrow>{back[2]}{y[2]}</mrow></msup>"
+        c = self._symbol(
+            (
+                f"E[d {x[0]}/d hat({back[0]} {y[0]})]",
+                rf"\mathbb E\frac{{\partial {x[1]}}}{{\partial \hat Z^{{{back[1]} {y[1]}}}}}",
+                f"<mrow><mi>E</mi><mfrac><mrow><mo>&#x2202;</mo>{x[2]}</mrow>"
+                f"<mrow>{below}</mrow></mfrac></mrow>",
+            )
+        )
+        return c * self._node(earlier.vector)
 
     def _earlier(self, ref: LRef) -> Sequence[LRef]:
         """The earlier products of the correction whose coefficients are not 0 by symmetry."""
@@ -248,9 +374,11 @@ class _Writer:
     def _label(self, ref: LRef) -> _Text:
         """A short name of a vector: its output name, or what it is made of."""
         if ref in self.named:
-            return _plain(self.named[ref])
+            name = self.named[ref]
+            return self._block(name, ref) if self.graph.has_blocks else label(name)
         made = _LABELS(self.graph.nodes[ref], self)
-        return made or (f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>")
+        plain = (f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>")
+        return made or self._indexed(plain, ref)
 
     def _product_label(self, node: Product) -> _Text | None:
         side, x = _side(node.matrix, node.transpose), self._label(node.vector)
@@ -267,7 +395,7 @@ class _Writer:
             plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
         if len(plain) > 60:
             return None
-        return plain, rf"\text{{{plain}}}", f"<mtext>{_escape(plain)}</mtext>"
+        return plain, rf"\text{{{plain}}}", f"<mtext>{escape(plain)}</mtext>"
 
 
 _FORMULAS: Table[Any] = Table(
@@ -275,12 +403,19 @@ _FORMULAS: Table[Any] = Table(
         Start: lambda node, by, ref: by._symbol(_start(by.graph, node)),
         Product: lambda node, by, ref: by._product(ref, node),
         Nonlin: lambda node, by, ref: by._function(node),
-        LinComb: lambda node, by, ref: by._combine(node),
+        LinComb: lambda node, by, ref: by._total(node),
         Expect: lambda node, by, ref: by._expect(node),
         Number: lambda node, by, ref: by._number(node),
-        Input: lambda node, by, ref: by._symbol(_scalar(node.name)),
+        Input: lambda node, by, ref: by._symbol(label(node.name)),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),
         OuterExpect: lambda node, by, ref: by._outer(node),
+        Total: lambda node, by, ref: by._total(node),
+        Data: lambda node, by, ref: by._data(node, ref),
+        Starts: lambda node, by, ref: by._symbol(by._indexed(label(node.group), ref)),
+        Rename: lambda node, by, ref: (
+            (at := by._renamed(node)) and by._within(at[1], lambda: by._node(at[0]))
+        ),
+        Stack: lambda node, by, ref: by._node(by._item(node)),
     }
 )
 # What a vector is made of, where that is short.
@@ -289,6 +424,10 @@ _LABELS: Table[_Text | None] = Table(
         Start: lambda node, by: _start(by.graph, node),
         Product: lambda node, by: by._product_label(node),
         Nonlin: lambda node, by: by._function_label(node),
+        Rename: lambda node, by: (
+            (at := by._renamed(node)) and by._within(at[1], lambda: by._label(at[0]))
+        ),
+        Stack: lambda node, by: by._label(by._item(node)),
     },
     lambda node, by: None,
 )
@@ -302,8 +441,8 @@ def _constant(text: str) -> Callable[[re.Match[str]], str]:
 def _side(matrix: str, transpose: bool) -> _Text:
     """A matrix or its transpose."""
     if not transpose:
-        return matrix, matrix, f"<mi>{_escape(matrix)}</mi>"
-    sign = f"<msup><mi>{_escape(matrix)}</mi><mo>&#x22A4;</mo></msup>"
+        return matrix, matrix, f"<mi>{escape(matrix)}</mi>"
+    sign = f"<msup><mi>{escape(matrix)}</mi><mo>&#x22A4;</mo></msup>"
     return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
 
 
@@ -318,44 +457,10 @@ _BASES: Table[list[_Text]] = Table(
 )
 
 
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _plain(name: str) -> _Text:
-    found = re.fullmatch(r"(\w+)\[([\d,\s]+)\]", name)
-    if found is None:
-        return name, rf"\mathrm{{{name}}}", f"<mi>{_escape(name)}</mi>"
-    base, index = found.groups()
-    parts = index.replace(" ", "").split(",")
-    if len(parts) == 3:
-        layer, step, sample = parts
-        return (
-            name,
-            rf"{_tex_base(base)}^{{{layer}}}_{{{step},{sample}}}",
-            f"<msubsup><mi>{base}</mi><mrow><mn>{step}</mn><mo>,</mo><mn>{sample}</mn></mrow>"
-            f"<mn>{layer}</mn></msubsup>",
-        )
-    return name, rf"{_tex_base(base)}_{{{index}}}", f"<msub><mi>{base}</mi><mn>{index}</mn></msub>"
-
-
-def _tex_base(base: str) -> str:
-    return base if len(base) == 1 else rf"\mathrm{{{base}}}"
-
-
-def _z(name: str) -> _Text:
-    plain, tex, tag = _plain(name)
-    return f"Z[{plain}]", f"Z^{{{tex}}}", f"<msup><mi>Z</mi>{tag}</msup>"
-
-
-def _scalar(name: str) -> _Text:
-    return _plain(name)
-
-
 def _start(graph: LimitGraph, node: Start) -> _Text:
     size = next(group.size for group in graph.groups if group.name == node.group)
     name = node.group if size == 1 else f"{node.group}[{node.index}]"
-    plain = _plain(node.group)
+    plain = label(node.group)
     if size == 1:
         return name, f"Z^{{{plain[1]}}}", f"<msup><mi>Z</mi>{plain[2]}</msup>"
     return (

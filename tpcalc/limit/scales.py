@@ -216,7 +216,8 @@ def symbols(program: Program) -> frozenset[str]:
         >>> sorted(symbols(layer.build()))
         ['a', 'p']
     """
-    return program.symbols | _degrees(program)
+    depth = {"L"} if program.repeats else set()  # what repeats a block is refused as that
+    return program.symbols - depth | _degrees(program)
 
 
 def _degrees(program: Program) -> frozenset[str]:

@@ -14,11 +14,12 @@ from tpcalc.limit.graph import (
     Twice,
 )
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Input, Nonlin
+from tpcalc.program.nodes import Data, Input, Nonlin, Rename, Stack
 from tpcalc.program.views import only, view
 
 __all__ = [
     "average_of",
+    "data_of",
     "fluctuation_of",
     "function_of",
     "is_drawn",
@@ -26,6 +27,8 @@ __all__ = [
     "number_of",
     "outer_of",
     "product_of",
+    "rename_of",
+    "stack_of",
     "start_of",
     "starts_of",
     "the_fluctuation",
@@ -35,12 +38,15 @@ __all__ = [
 ]
 
 average_of: Table[Expect | None] = view(Expect)
+data_of: Table[Data | None] = view(Data)
 fluctuation_of: Table[Fluctuation | None] = view(Fluctuation)
 function_of: Table[Nonlin | None] = view(Nonlin)
 noise_of: Table[Noise | None] = view(Noise)
 number_of: Table[Number | None] = view(Number)
 outer_of: Table[OuterExpect | None] = view(OuterExpect)
 product_of: Table[Product | None] = view(Product)
+rename_of: Table[Rename | None] = view(Rename)
+stack_of: Table[Stack | None] = view(Stack)
 start_of: Table[Start | None] = view(Start)
 starts_of: Table[Starts | None] = view(Starts)
 twice_of: Table[Twice | None] = view(Twice)

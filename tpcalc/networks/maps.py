@@ -39,6 +39,7 @@ class Parameter:
         mark: Where it stands; its label is filled in with its name.
         line: The user's line that declared it.
         law: The law of its entries at the start.
+        along: In a repeated block the law along the depth.
         ref: Its node, once it is drawn.
     """
 
@@ -47,12 +48,13 @@ class Parameter:
     mark: Mark
     line: str | None
     law: str = "gaussian"
+    along: str = ""
     ref: Ref | None = None
 
     def drawn(self, width: tuple[str, ...], axes: Axes = ()) -> Ref:
         """Its node."""
         if self.ref is None:
-            family = Family(self.name, width, axes, self.law, mark=self.mark)
+            family = Family(self.name, width, axes, self.law, mark=self.mark, along=self.along)
             self.ref = self.tracer.recorder.add(Input(family), self.line)
         return self.ref
 

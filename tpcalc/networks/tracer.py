@@ -253,7 +253,13 @@ class NetworkTracer(MapTracer):
         label = name or f"noise{len(self.noises) + 1}"
         self.recorder.claim("vector", label)
         width = (self.recorder.dim_name(dim),)
-        family = Family(label, width, axes_of(axes, label), mark=Mark(label, NOISE, 1))
+        family = Family(
+            label,
+            width,
+            axes_of(axes, label),
+            mark=Mark(label, NOISE, 1),
+            along=self.recorder.along,
+        )
         self.noises.append(family)
         vector: Vector = self.at(self.recorder.add(Input(family)))
         return vector
@@ -291,7 +297,8 @@ class NetworkTracer(MapTracer):
     def _declared(self, name: str, mark: Mark, law: str = "gaussian") -> Parameter:
         if name:
             self.recorder.claim("parameter", name)
-        self.parameters.append(Parameter(self, name, mark, user_line(), law))
+        along = self.recorder.along
+        self.parameters.append(Parameter(self, name, mark, user_line(), law, along))
         return self.parameters[-1]
 
     def _role(self, out: Side, into: Side) -> str:

@@ -120,6 +120,32 @@ class Lattice:
         """
         return (0, self._insert(coset[1], coset[0]))
 
+    def inside(self, coset: Coset, bits: int) -> tuple[int, ...] | None:
+        """The characters of a coset that feel none but some directions: one, and what spans them.
+
+        Args:
+            coset: A coset.
+            bits: The directions.
+
+        Returns:
+            One of them and a basis of their differences; None where there is none.
+        """
+        if coset[1] == ALL[1]:
+            return (0, *(1 << place for place in range(bits.bit_length()) if bits >> place & 1))
+        place, kept = coset[0], list[int]()
+        pivots: list[tuple[int, int]] = []  # of what feels other directions
+        for row in self._tables[coset[1]].values():
+            for pivot, other in pivots:
+                row ^= other if row & pivot else 0
+            out = row & ~bits
+            if out:
+                pivots.append((out & -out, row))
+            else:
+                kept += [row] if row else []
+        for pivot, other in pivots:
+            place ^= other if place & pivot else 0
+        return None if place & ~bits else (place, *kept)
+
     def support(self, coset: Coset) -> int:
         """The bits of all directions that occur; every bit (-1) where they are not followed.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import is_finite
 from tpcalc.program.base import Table, references
 from tpcalc.program.family import Family, check_family
-from tpcalc.program.nodes import NODE_TYPES, Data, Input, Node
+from tpcalc.program.nodes import NODE_TYPES, Carry, Data, Input, Node, Repeat
 from tpcalc.program.types import Dim, Kind, Ref, Type, bare
 from tpcalc.program.typing import Typing
 from tpcalc.program.views import input_of, leaf_of
@@ -25,6 +28,7 @@ class Checker:
         nodes: The nodes so far.
         types: The type of each node so far.
         outputs: Named results so far.
+        within: For nodes of a repeated block its carry.
     """
 
     def __init__(self) -> None:
@@ -33,6 +37,8 @@ class Checker:
         self.nodes: list[Node] = []
         self.types: list[Type] = []
         self.outputs: dict[str, Ref] = {}
+        self.within: dict[Ref, Ref] = {}
+        self._open: Ref | None = None  # the carry of the block that is being written
         self._leaves: set[tuple[str, int | None]] = set()
 
     def dim(self, dim: Dim) -> None:
@@ -99,9 +105,76 @@ class Checker:
         if (leaf := leaf_of(node)) is not None:
             self._leaf(leaf, before)
         found = node.type(before)
+        block = self._block(node, before)
+        if block is not None:
+            self.within[len(self.nodes)] = block
         self.nodes.append(node)
         self.types.append(found)
         return found
+
+    def _block(self, node: Node, before: Typing) -> Ref | None:
+        """The block that a node belongs to, None outside of all.
+
+        Raises:
+            ProgramError: It takes what belongs to one repetition of a block that is closed, or
+                opens a block in a block, or closes one without a carry.
+        """
+        placed = _PLACED(node)
+        if placed is not None:
+            return placed(self, node, before)
+        if not self.within:
+            return None
+        blocks = {self.within[ref] for ref in references(node) if ref in self.within}
+        self._check_open(blocks, before)
+        return next(iter(blocks), None)
+
+    def _check_open(self, blocks: set[Ref], before: Typing) -> None:
+        for ref in blocks - {self._open}:
+            raise before.fail(
+                f"it takes a value of one repetition of the block that %{ref} opens.",
+                hint="What leaves a block is what it carries; a value of every repetition can be "
+                "an output.",
+            )
+
+    def _opened(self, node: Carry, before: Typing) -> Ref:
+        if self._open is not None:
+            raise before.fail(
+                f"a block is repeated inside the one that %{self._open} opens.",
+                hint="Close that one first; one block holds as many layers as it needs.",
+            )
+        if node.count < 0 or not bare(node.layer):
+            raise before.fail(f"{node.layer!r} is repeated {node.count} times.",
+                              hint="A block is repeated at least once.")  # fmt: skip
+        self._open = len(self.nodes)
+        return self._open
+
+    def _closed(self, node: Repeat, before: Typing) -> None:
+        if self._open is None or node.carry != self._open:
+            raise before.fail(f"%{node.carry} is not the carry of the block that is open.")
+        self._open = None
+
+    def _drawn(self, node: Input, before: Typing) -> Ref | None:
+        if not node.family.along:
+            return None
+        if self._open is None:
+            raise before.fail(
+                f"{node.name!r} is drawn anew along the depth, outside of a repeated block.",
+                hint="It stands between a carry and its repeat.",
+            )
+        return self._open
+
+    def finish(self) -> None:
+        """Check that nothing is left open.
+
+        Raises:
+            ProgramError: A block without an end.
+        """
+        if self._open is not None:
+            raise ProgramError(
+                "a block is repeated from here on and has no end.",
+                where=f"%{self._open}",
+                hint="A repeat closes it: %INDEX : TYPE = repeat CARRY to NEXT.",
+            )
 
     def _leaf(self, node: Input | Data, before: Typing) -> None:
         """Check that a name stands for one thing, and stands there once."""
@@ -142,3 +215,13 @@ class Checker:
                 hint="Name a product of it with a vector.",
             )
         self.outputs[name] = ref
+
+
+_PLACED: Table[Callable[[Checker, Any, Typing], Ref | None] | None] = Table(
+    {
+        Carry: lambda node: Checker._opened,
+        Repeat: lambda node: Checker._closed,
+        Input: lambda node: Checker._drawn,
+    },
+    lambda node: None,
+)

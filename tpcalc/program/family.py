@@ -10,7 +10,7 @@ from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
-from tpcalc.program.laws import LAWS
+from tpcalc.program.laws import ALONG, LAWS
 from tpcalc.program.marks import Mark, check_mark
 from tpcalc.program.types import Axes, Type, check_axes
 
@@ -36,6 +36,8 @@ class Family:
         moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
             rounding of the data put it and ``cov`` is the nearest covariance. Not part of equality.
         mark: Of a parameter of a network, where it stands there.
+        along: In a block that is repeated along the depth a row of ``program/laws.ALONG``: how what
+            is drawn in one repetition depends on the others. Empty: it is one for all of them.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Family:
     cov: tuple[tuple[Number, ...], ...] | None = None
     moved: float = field(default=0.0, compare=False, repr=False)
     mark: Mark | None = None
+    along: str = ""
 
     @staticmethod
     def group(
@@ -120,7 +123,7 @@ class Family:
         """
         name = self.cell_name(index if self.axes else None)
         if self.width:
-            return Family(name, self.width, law=self.law, mark=self.mark)
+            return Family(name, self.width, law=self.law, mark=self.mark, along=self.along)
         row = (0,) * self.size if self.cov is None else self.cov[index]
         if any(value != 0 for other, value in enumerate(row) if other != index):
             raise ProgramError(
@@ -165,6 +168,12 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
             f"there is no law {family.law!r} of matrices.",
             where=where,
             hint=f"Laws: {', '.join(LAWS)}.",
+        )
+    if family.along and family.along not in ALONG:
+        raise ProgramError(
+            f"there is no law {family.along!r} along the depth.",
+            where=where,
+            hint=f"Laws: {', '.join(ALONG)}.",
         )
     if family.law != "gaussian" and len(family.width) != 2:
         raise ProgramError(

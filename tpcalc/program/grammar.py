@@ -135,6 +135,11 @@ _FIELDS = {
     ),
     "str": Field(NAME, name_text, lambda text, _: quoted(text)),
     "int": Field(r"[0-9]+", str, lambda text, _: int(text)),
+    "Count": Field(
+        "L|[1-9][0-9]*",
+        lambda count: str(count or "L"),
+        lambda text, _: 0 if text == "L" else int(text),
+    ),
     "Number": Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
     "int | None": Field(
         r"(?: [0-9]+)?",

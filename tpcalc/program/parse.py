@@ -119,7 +119,8 @@ class Reader:
         self.names = Names(fn, cache(parse_ex), {}, rows)
         self.parts: dict[str, tuple[re.Pattern[str], str, Callable[..., None]]] = {
             "dim": (_DIM, "dim NAME RATIO", self._dim),
-            "family": (_FAMILY, "family NAME : TYPE [LAW] [mean NUMBERS] [cov ROW; ROW; ...] "
+            "family": (_FAMILY, "family NAME : TYPE [LAW] [along LAW] [mean NUMBERS] "
+                       "[cov ROW; ROW; ...] "
                        "[param LABEL ROLE LAYER [rate NUMBER] [speed n^(EXPONENT)] "
                        "[start NUMBER] [init n^(EXPONENT)] [group NAME] [of NAME]]",
                        self._family),
@@ -169,7 +170,15 @@ class Reader:
         self.checker.dim(Dim(quoted(name), number))
 
     def _family(
-        self, name: str, type_: str, law: str, mean: str, cov: str, param: str, *of: str
+        self,
+        name: str,
+        type_: str,
+        law: str,
+        along: str,
+        mean: str,
+        cov: str,
+        param: str,
+        *of: str,
     ) -> None:
         found = _type(type_)
         rows = None if cov is None else tuple(_numbers(row) for row in cov.split(";"))
@@ -189,7 +198,14 @@ class Reader:
                 "" if whole is None else quoted(whole),
             )
         family = Family(
-            quoted(name), found.width, found.axes, law or "gaussian", means, rows, mark=mark
+            quoted(name),
+            found.width,
+            found.axes,
+            law or "gaussian",
+            means,
+            rows,
+            mark=mark,
+            along=along or "",
         )
         self.checker.family(family)
         self.names.families[family.name] = family
@@ -228,6 +244,7 @@ _NODE = re.compile(r"%([0-9]+) : (\S*) = ([a-z]+) (.*)")
 _DIM = re.compile(rf"({NAME}) (\S+)")
 _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
+    r"(?: along ([a-z]+))?"
     r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
     rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?(?: speed n\^\(([^()]+)\))?"
     rf"(?: start ([0-9eE+./-]+))?(?: init n\^\(([^()]+)\))?(?: group ({NAME}))?"

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tpcalc.errors import UnknownName
-from tpcalc.program.base import cone, renumbered
+from tpcalc.program.base import cone, references, renumbered
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
 from tpcalc.program.nodes import Node
 from tpcalc.program.text import to_text
 from tpcalc.program.types import Dim, Ref, Type
-from tpcalc.program.views import input_of, leaf_of, scale_of
+from tpcalc.program.views import input_of, leaf_of, repeat_of, scale_of
 
 __all__ = ["Builder", "Program", "prune"]
 
@@ -49,6 +49,7 @@ class Program:
     @staticmethod
     def checked(checker: Checker, where: tuple[str | None, ...] = ()) -> Program:
         """The program of what a checker has taken."""
+        checker.finish()
         program = Program(
             tuple(checker.dims.values()),
             tuple(checker.nodes),
@@ -72,12 +73,18 @@ class Program:
             checker.node(node, self.place(index))
         for name, ref in self.outputs:
             checker.output(name, ref)
+        checker.finish()
         return tuple(checker.types)
 
     @cached_property
     def has_blocks(self) -> bool:
         """Whether any of its values has finite axes."""
         return any(found.axes for found in self.types)
+
+    @cached_property
+    def repeats(self) -> tuple[Ref, ...]:
+        """The nodes that close a block which is repeated along the depth."""
+        return tuple(ref for ref, node in enumerate(self.nodes) if repeat_of(node) is not None)
 
     @cached_property
     def dim(self) -> Mapping[str, Dim]:
@@ -258,7 +265,11 @@ class Builder:
 
 def prune(program: Program) -> Program:
     """Drop the nodes that no output needs."""
-    keep = cone(program.nodes, (ref for _, ref in program.outputs))
+    tops = {ref for _, ref in program.outputs}
+    keep = cone(program.nodes, tops)
+    for ref in program.repeats:  # a value of a repetition says nothing without its block
+        if any(keep[other] for other in references(program.nodes[ref])):
+            keep = cone(program.nodes, tops := {*tops, ref})
     kept = [ref for ref, needed in enumerate(keep) if needed]
     new = {ref: index for index, ref in enumerate(kept)}
     where = program.where or (None,) * len(program.nodes)

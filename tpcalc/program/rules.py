@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from tpcalc.errors import ProgramError, TpcalcError
-from tpcalc.program.nodes import NODE_TYPES, Rename, RowNonlin, Stack
+from tpcalc.program.nodes import NODE_TYPES, Carry, Rename, Repeat, RowNonlin, Stack
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
@@ -21,15 +21,17 @@ C = TypeVar("C")
 class Level(Enum):
     """What a reading understands; what it does not is lowered first, by a pass."""
 
+    REPEATS = "blocks of nodes that are repeated along the depth"
     BLOCKS = "values with finite axes"
     VECTORS = "single vectors, matrices and scalars"
 
 
 LOWERED: Mapping[Level, frozenset[type]] = {
-    Level.BLOCKS: frozenset(),
-    Level.VECTORS: frozenset({Rename, RowNonlin, Stack}),
+    Level.REPEATS: frozenset(),
+    Level.BLOCKS: frozenset({Carry, Repeat}),
+    Level.VECTORS: frozenset({Carry, Repeat, Rename, RowNonlin, Stack}),
 }
-"""Node types that are gone at a level: ``passes.split`` leaves none of them."""
+"""Node types that are gone at a level: ``passes.depth`` and ``passes.split`` leave none of them."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,14 @@ def interpret_from(
     Raises:
         ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
     """
+    if rules.level is not Level.REPEATS and program.repeats:
+        raise ProgramError(
+            f"{rules.name!r} reads programs of a depth that is a number, and this one repeats a "
+            "block along the depth.",
+            where=program.place(program.repeats[0]),
+            hint="Give it a depth: tp.at_depth(program, 8); of a network write ResNet(8, ...). "
+            "tp.check and tp.phases take L as a symbol.",
+        )
     if rules.level is Level.VECTORS and program.has_blocks:
         raise ProgramError(
             f"{rules.name!r} reads {Level.VECTORS.value}, and the program has values with finite "

@@ -113,6 +113,7 @@ def _family(family: Family) -> str:
     line = f"family {name_text(family.name)} : {family.type}"
     if family.law != "gaussian":
         line += f" {family.law}"
+    line += f" along {family.along}" if family.along else ""
     if family.mean:
         line += f" mean {listed(family.mean, number_text)}"
     if family.cov is not None:

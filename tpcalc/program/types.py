@@ -10,13 +10,16 @@ from fractions import Fraction
 
 from tpcalc.errors import ProgramError
 
-__all__ = ["AXIS", "Axes", "Dim", "Kind", "Ref", "Type", "bare", "check_axes"]
+__all__ = ["AXIS", "Axes", "Count", "Dim", "Kind", "Ref", "Type", "bare", "check_axes"]
 
 AXIS = r"[A-Za-z_]\w*'*"
 """A name that may stand in a type."""
 
 Ref = int
 """The index of an earlier node. Fields of nodes that are annotated with it hold references."""
+
+Count = int
+"""How often a block is repeated; 0 stands for the symbol L."""
 
 Axes = tuple[tuple[str, int], ...]
 """Finite axes, each with its size; their order has no meaning."""

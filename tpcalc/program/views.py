@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import (
+    Carry,
     Data,
     Input,
     LinComb,
@@ -16,6 +17,7 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Rename,
+    Repeat,
     Scale,
 )
 
@@ -65,12 +67,14 @@ def view(kind: type[N]) -> Table[N | None]:
     return Table({kind: _itself}, _none)
 
 
+carry_of: Table[Carry | None] = view(Carry)
 data_of: Table[Data | None] = view(Data)
 input_of: Table[Input | None] = view(Input)
 lincomb_of: Table[LinComb | None] = view(LinComb)
 matmul_of: Table[MatMul | None] = view(MatMul)
 nonlin_of: Table[Nonlin | None] = view(Nonlin)
 rename_of: Table[Rename | None] = view(Rename)
+repeat_of: Table[Repeat | None] = view(Repeat)
 scale_of: Table[Scale | None] = view(Scale)
 leaf_of: Table[Data | Input | None] = Table({Data: _itself, Input: _itself}, _none)
 applied_of: Table[Nonlin | Moment | OuterNonlin | None] = Table(

@@ -189,11 +189,12 @@ def _fitted(tables: Iterable[Table | None], most_rows: int) -> tuple[Shown, ...]
 
 
 def _formulas(report: ReportInput) -> tuple[tuple[str, Formula], ...]:
-    found = dict(report.formulas)
+    found, shown = dict(report.formulas), set[Formula]()
     if report.limit is not None:
         rows: list[ScalarRow | VectorRow] = [*report.limit.scalars, *report.limit.vectors]
         for row in rows:
-            if row.formula is not None:
+            if row.formula is not None and row.formula not in shown:  # of a block for all its cells
+                shown.add(row.formula)
                 found.setdefault(row.name, row.formula)
     return tuple(found.items())
 

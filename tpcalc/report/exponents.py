@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from tpcalc.report.depth import depth_lead, depth_tables, judge_depth
 from tpcalc.report.experiment import (
     experiment_sections,
     experiment_summary,
@@ -72,6 +73,13 @@ def _check(report: ReportInput) -> Iterable[ExponentPart]:
         lead = " ".join((judged(check).headline + ".", *region_lines(check.region, ())))
         tables = check_tables(check)
         yield ExponentPart("check", "Verdict", lead, tables, check.notes, check.provenance)
+
+
+def _depth(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.depth) is not None:
+        lead = " ".join((depth_lead(found), *region_lines(found.region, ())))
+        tables = depth_tables(found)
+        yield ExponentPart("depth", "Depth", lead, tables, found.notes, found.provenance)
 
 
 def _theorems(report: ReportInput) -> Iterable[ExponentPart]:
@@ -151,6 +159,7 @@ def _signal(report: ReportInput) -> Iterable[ExponentPart]:
 
 _MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
     "check": _check,
+    "depth": _depth,
     "theorems": _theorems,
     "versus": _versus,
     "orders": _orders,
@@ -216,6 +225,8 @@ def judge_exponents(report: ReportInput) -> Judgement:
     """
     if report.check is not None:
         return judged(report.check)
+    if report.depth is not None:
+        return judge_depth(report.depth)
     if report.phases is not None and not report.phases.complete:
         return Judgement("warn", "The phase diagram is not exhaustive")
     if report.kernel is not None and _only_kernel(report):

@@ -9,6 +9,7 @@ from tpcalc.errors import StudyError
 from tpcalc.results import (
     Comparison,
     Contrast,
+    DepthVerdict,
     Experiment,
     FiniteTable,
     Formula,
@@ -33,6 +34,7 @@ KINDS = {
     "comparison": Comparison,
     "orders": OrderTable,
     "check": Verdict,
+    "depth": DepthVerdict,
     "solution": Solution,
     "phases": PhaseDiagram,
     "kernel": Kernel,
@@ -63,6 +65,7 @@ class ReportInput:
         input_names: What input 0, 1, ... are ("sample of the step", "query 1"); may be shorter.
         orders: Orders of size.
         check: A verdict on training.
+        depth: A verdict on training of L blocks.
         solution: Learning-rate exponents.
         phases: A phase diagram.
         kernel: NNGP and NTK.
@@ -95,6 +98,7 @@ class ReportInput:
     input_names: tuple[str, ...] = ()
     orders: OrderTable | None = None
     check: Verdict | None = None
+    depth: DepthVerdict | None = None
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tpcalc.report.depth import depth_rows, depth_tables, depth_values, judge_depth
 from tpcalc.report.experiment import experiment_summary, experiment_tables, judge_experiment
 from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
 from tpcalc.report.nonlinearity import (
@@ -40,6 +41,9 @@ from tpcalc.report.traces import gather
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import (
     Comparison,
+    DepthOrders,
+    DepthTable,
+    DepthVerdict,
     Experiment,
     Explosion,
     FiniteTable,
@@ -63,6 +67,9 @@ if TYPE_CHECKING:
 __all__ = [
     "check_group",
     "comparison_group",
+    "depth_group",
+    "depth_limit_group",
+    "depth_orders_group",
     "experiment_group",
     "finite_group",
     "kernel_group",
@@ -169,6 +176,43 @@ def check_group(
         tables += [answer_table(theorems), *contradictions(theorems)]
     notes = (*region_lines(found.region, ()), *found.notes, *(measured.notes if measured else ()))
     return _group(tables, tuple(dict.fromkeys(notes)), most, lead)
+
+
+def depth_group(found: DepthVerdict, most: int | None = None) -> Group:
+    """A verdict on the depth for ``rich.console.Console.print``.
+
+    Args:
+        found: The verdict.
+        most: Rows shown of each table; all if None.
+    """
+    from rich.text import Text
+
+    said = judge_depth(found)
+    lead = [Text(said.headline, style=_LEVELS[said.level])]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    notes = (*region_lines(found.region, ()), *found.notes)
+    return _group(depth_tables(found), notes, most, lead)
+
+
+def depth_orders_group(found: DepthOrders, most: int | None = None) -> Group:
+    """Orders in the depth for ``rich.console.Console.print``.
+
+    Args:
+        found: The orders.
+        most: Rows shown of each table; all if None.
+    """
+    notes = (*region_lines(found.region, ()), *found.notes)
+    return _group((depth_rows(found.rows),), notes, most)
+
+
+def depth_limit_group(found: DepthTable, most: int | None = None) -> Group:
+    """A run at several depths for ``rich.console.Console.print``.
+
+    Args:
+        found: The numbers.
+        most: Rows shown of each table; all if None.
+    """
+    return _group(depth_values(found), found.notes, most)
 
 
 def solution_group(solution: Solution, most: int | None = None) -> Group:

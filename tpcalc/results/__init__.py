@@ -12,6 +12,13 @@ from tpcalc.results.dependencies import GaussianRow as GaussianRow
 from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
+from tpcalc.results.depth import BlockRate as BlockRate
+from tpcalc.results.depth import DepthOrders as DepthOrders
+from tpcalc.results.depth import DepthRow as DepthRow
+from tpcalc.results.depth import DepthTable as DepthTable
+from tpcalc.results.depth import DepthValue as DepthValue
+from tpcalc.results.depth import DepthVerdict as DepthVerdict
+from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate

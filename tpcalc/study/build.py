@@ -19,7 +19,7 @@ from tpcalc.study.names import find_architecture
 from tpcalc.study.schema import Study, TrainingPart
 from tpcalc.study.words import facts, heading, program_words, title
 
-__all__ = ["build", "network_of"]
+__all__ = ["build", "data_of", "network_of"]
 
 # Settings of a network that are told where a study leaves them open, too.
 _SHOWN = {"depth", "length", "act", "bias"}
@@ -90,6 +90,11 @@ def network_of(study: Study) -> Network:
         data = _data(study.training)
     run = _training(study, data)
     return Network(run, study, heading(run), _description(study, run.network, data))
+
+
+def data_of(study: Study) -> Samples:
+    """The data of a study; without any in it a few digits."""
+    return _data(study.training)
 
 
 def _training(study: Study, data: Samples | None) -> Training:

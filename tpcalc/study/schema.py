@@ -6,11 +6,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from tpcalc.catalog.architecture import bias_variance_of, row_of, variance_of
-from tpcalc.catalog.values import exact
+from tpcalc.catalog.values import exact, exponent
 from tpcalc.errors import TpcalcError
 from tpcalc.study import names
 
@@ -65,6 +73,19 @@ def _power_of_two(samples: int) -> int:
     return samples
 
 
+def _depth(value: Any, check: Callable[[Any], int]) -> Any:
+    """A number of blocks, also as text, or the symbol."""
+    if value == "L":
+        return value
+    return check(int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value)
+
+
+def _gammas(value: Any) -> None:
+    """Exponents of updates, one or one by label."""
+    for one in value.values() if isinstance(value, dict) else [value]:
+        exponent(one, what="gamma")
+
+
 def _rows(value: Any, name: str, where: str) -> None:
     parts = value.split(",") if isinstance(value, str) else value
     for part in parts if isinstance(parts, list) else [parts]:
@@ -81,7 +102,7 @@ _Inputs = Annotated[
     Any, known(partial(variance_of, name="the variance", where="model.input_variance"))
 ]
 _Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
-_Power = Annotated[Any, known(partial(exact, what="alpha"))]
+_Power = Annotated[Any, known(partial(exponent, what="alpha"))]
 OptimizerWord = Annotated[str, known(names.find_optimizer)]
 ScheduleWords = Annotated[str | list[_Finite], known(names.checked_schedule)]
 GroupsPart = dict[str, dict[str, Any]]
@@ -98,7 +119,7 @@ class ModelPart(_Part):
 
     Args:
         architecture: A catalogue name, or a network in a Python file (``net.py:Net``).
-        depth: Number of hidden layers, or of blocks, L.
+        depth: Number of hidden layers, or of blocks, L; of blocks also the symbol ``"L"``.
         length: Number of tokens T of a sequence.
         act: An activation of the catalogue, with parameters (``relu^2``, ``leaky_relu:0.2``);
             without it the one that the architecture starts with.
@@ -112,13 +133,18 @@ class ModelPart(_Part):
         bias_rate: Those of its biases.
         input_variance: Of the input weights of a recurrent network.
         norm: How preactivations are normalised.
-        alpha: The power of 1/L in front of a residual block.
+        alpha: The power of 1/L in front of a residual block; of L blocks also with symbols.
+        nonlin: Whether the activation of a block comes before or after its weights.
+        center: Whether the average over coordinates is taken off what a block adds.
+        layers: The number of matrices of a block.
+        multiplier: The number in front of a block.
+        shared: Whether all blocks have the same matrices.
         outputs: The tokens at which a recurrent network is read off.
         parameters: What a network in a file takes besides, by name.
     """
 
     architecture: Annotated[str, known(names.find_architecture)] = "mlp"
-    depth: _Count = 3
+    depth: Annotated[_Count, WrapValidator(_depth), PlainSerializer(lambda depth: depth)] = 3
     length: _Count = 4
     act: Annotated[str, known(names.find_activation)] | None = None
     param: Annotated[str, known(names.find_parameterization)] = "mup"
@@ -132,6 +158,11 @@ class ModelPart(_Part):
     input_variance: _Inputs = None
     norm: Literal["none", "layer", "rms"] = "none"
     alpha: _Power = None
+    nonlin: Literal["pre", "post"] = "pre"
+    center: bool = False
+    layers: _Count = 1
+    multiplier: Annotated[Any, known(partial(exact, what="multiplier"))] = None
+    shared: bool = False
     outputs: Literal["last", "all"] = "last"
     parameters: dict[str, Any] = Field(default_factory=dict)
 
@@ -143,6 +174,7 @@ class TrainingPart(_Part):
         optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``.
         lr: The factor of the learning rate in front of its power of n.
         schedule: Factors of it step by step: ``"warmup:2,cosine"``, or a list.
+        lr_depth: Of a network of L blocks the gamma of updates L^(-gamma), one or one by label.
         groups: Settings of some parameters by pattern: a role, a group, a label or a glob.
         loss: A catalogue name.
         steps: Number of updates T; results are for t = 0..T.
@@ -161,6 +193,7 @@ class TrainingPart(_Part):
     optimizer: OptimizerWord = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
     schedule: ScheduleWords | None = None
+    lr_depth: Annotated[Any, known(_gammas)] = None
     groups: GroupsPart = Field(default_factory=dict)
     loss: Annotated[str, known(names.find_loss)] = "mse"
     steps: Annotated[int, Field(ge=0)] = 3

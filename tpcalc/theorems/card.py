@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from tpcalc.analyses.check import check
-from tpcalc.analyses.orders import orders
+from tpcalc.analyses.check import width_check
+from tpcalc.analyses.orders import width_orders
 from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.training import Routine, Training, as_training
@@ -59,7 +59,7 @@ def card(
         run = run.replace(queries=queries)
     program, chosen = run.program, run.parameterization
     trained = run if run.steps else run.replace(steps=1)
-    verdict = check(trained, seed=seed)
+    verdict = width_check(trained, seed=seed)
     theorems = applicable(trained, verdict=verdict)
     outputs = [name for name, _ in program.outputs if name.startswith("f[")]
     words = exponent_words(chosen, run.network.hidden, trained.steps, run.network.biased)
@@ -67,7 +67,7 @@ def card(
         chosen.text,
         tuple(words.items()),
         verdict,
-        orders(program, seed=seed).table,
+        width_orders(program, seed=seed).table,
         limits if limits is not None else limit(program, outputs=outputs, seed=seed).table,
         Theorems(theorems, verdict.provenance),
     )

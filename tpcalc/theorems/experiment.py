@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.analyses.check import check
+from tpcalc.analyses.check import width_check
 from tpcalc.analyses.verdict.sizes import RANDOM
 from tpcalc.catalog.parameterization import Parameterization, with_rates
 from tpcalc.catalog.setting import run_of
+from tpcalc.catalog.training import Training
 from tpcalc.errors import LimitError
 from tpcalc.orders import Ex
 from tpcalc.results import Key, OrderRow, Setting, Verdict
@@ -151,7 +152,7 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
 def _checked(setting: Setting, parameterization: Parameterization, seed: int) -> Verdict:
     """What is said of a step; powers of n do not depend on numbers in front of the rate."""
     run = run_of(replace(setting, steps=1, batch=1, schedule="", factors=()))
-    return check(run.replace(parameterization=parameterization, lr=Fraction(1)), seed=seed)
+    return width_check(run.replace(parameterization=parameterization, lr=Fraction(1)), seed=seed)
 
 
 def _theorems(setting: Setting, seed: int) -> str:
@@ -160,7 +161,7 @@ def _theorems(setting: Setting, seed: int) -> str:
     if not run.plain:  # they are about SGD with one rate
         return ""
     network, own = run.network, run.parameterization
-    verdict = check(network, own, steps=1, seed=seed)
+    verdict = width_check(Training(network, own, steps=1), seed=seed)
     answers = (
         f"{found.name} {found.answer} ({found.source.item})"
         for found in applicable(network, own, verdict=verdict)

@@ -128,7 +128,10 @@ def test_blocks_and_tokens_stand_in_words_and_formulas() -> None:
         ({"bias_variance": -0.5}, "model.bias_variance: bias_variance is -0.5"),
         ({"bias": "all", "bias_variance": 0}, "model: bias_variance is 0, and bias is 'all'"),
         ({"architecture": "rnn", "input_variance": 0}, "model.input_variance: the variance is 0"),
-        ({"architecture": "resnet", "alpha": "x"}, "model.alpha: alpha must be a number, not 'x'"),
+        (
+            {"architecture": "resnet", "alpha": "x"},
+            "model: alpha is x, and the number of blocks is 3",
+        ),
         ({"architecture": "resnet", "alpha": 1e5}, "model: 3^(-100000), the factor of a block,"),
         ({"architecture": "rnn", "length": 0}, "model.length: it should be greater than or equal"),
         ({"norm": "batch"}, "model.norm: it should be 'none', 'layer' or 'rms'; it is 'batch'."),

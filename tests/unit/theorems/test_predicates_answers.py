@@ -142,7 +142,7 @@ def test_without_deriving_nothing_is_compared(monkeypatch: pytest.MonkeyPatch) -
     def never(*args: Any, **options: Any) -> Verdict:
         raise AssertionError
 
-    monkeypatch.setattr(case, "check", never)
+    monkeypatch.setattr(case, "width_check", never)
     found = trivial_naive_ip(tp.MLP(3, "tanh"), "naive-ip", derive=False)
     assert found.answer == "holds" and found.claims
     assert {claim.derived for claim in found.claims} == {""}
@@ -168,7 +168,7 @@ def test_a_verdict_that_is_known_is_not_derived_again(
     def never(*args: Any, **options: Any) -> Verdict:
         raise AssertionError
 
-    monkeypatch.setattr(case, "check", never)
+    monkeypatch.setattr(case, "width_check", never)
     found = applicable(network, parameterization, verdict=verdict)
     plain = applicable(network, parameterization, derive=False)
     assert [theorem.answer for theorem in found] == [theorem.answer for theorem in plain]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypeVar
 
 from tpcalc.catalog.architecture import (
     NORMS,
@@ -16,89 +17,135 @@ from tpcalc.catalog.architecture import (
     chosen,
     named,
     normalised,
-    root,
+    read,
     spread,
     variance_of,
 )
-from tpcalc.catalog.values import exact
+from tpcalc.catalog.values import exact, exponent
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.vectors import Vector
+from tpcalc.dsl.layer import Layer
+from tpcalc.dsl.powers import L, Power
+from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
-from tpcalc.functions import Expr
+from tpcalc.functions import Expr, Fn
+from tpcalc.functions.roots import root
+from tpcalc.networks.maps import Linear
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.orders import Ex
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
 __all__ = ["ENTRY", "ResNet"]
 
+T = TypeVar("T")
+SYMBOL = "L"  # the depth that is none in particular
+
 
 @dataclass(frozen=True)
 class ResNet(Architecture):
-    """A residual network with ``depth`` blocks of one layer, of width n.
+    """A residual network: ``depth`` blocks that add to one stream of width n.
 
-    h^1 = W^1 x, x^l = act(h^l), h^{l+1} = h^l + L^(-alpha) (W^{l+1} x^l + b^{l+1}) for l = 1..L,
-    f_k = (W^{L+2} h^{L+1})_k, with W^{l+1} = sigma_w n^(-a_{l+1}) w^{l+1} in the blocks and
-    W^l = n^(-a_l) w^l in the input map and the readout; w^l, b^l are N(0, 1) at the start. The
-    activation comes before the weights of its block, the readout reads the stream itself. The
-    number of blocks is finite: L^(-alpha) is a number. The parameterization is asked for L + 1
-    hidden layers, h^1..h^{L+1}.
+    By default (``nonlin="pre"``) the activation of a block comes before its weights: h^1 = W^1 x,
+    x^l = act(h^l), h^{l+1} = h^l + L^(-alpha) (W^{l+1} x^l + b^{l+1}) for l = 1..L, and the readout
+    reads h^{L+1}. With ``nonlin="post"`` it comes after them, as in the paper: x^0 = W^1 x,
+    h^l = W^{l+1} x^{l-1} + b^{l+1}, x^l = x^{l-1} + a L^(-alpha) act(h^l), and the readout reads
+    x^L. W^{l+1} = sigma_w n^(-a_{l+1}) w^{l+1} in the blocks, W^l = n^(-a_l) w^l in the input map
+    and the readout; w^l, b^l are N(0, 1) at the start. With a number of blocks L^(-alpha) is a
+    number; with ``depth="L"`` it is a power, and the parameterization is asked for one block.
 
     Args:
-        depth: Number of blocks L, at least 1.
+        depth: Number of blocks L, at least 1; or ``"L"``, the symbol: limits in the depth.
         act: Activation, by catalogue name or as a function of an expression.
-        alpha: The power of 1/L in front of a block: a number or its text.
+        alpha: The power of 1/L in front of a block: a number or its text; with ``depth="L"`` also
+            an exponent with symbols (``tp.symbol("alpha")``).
         weight_variance: sigma_w^2 of the blocks: a number or its text.
         bias_variance: sigma_b^2 of the blocks; None or 0: no biases.
-        norm: ``"layer"``: x^l = act(LN(h^l)), the stream centred and divided by its standard
-            deviation over the coordinates at the entrance of each block; ``"rms"``: divided by the
-            root of its mean square; ``"none"``: neither.
+        norm: What a block reads of the stream: ``"layer"``: centred and divided by its standard
+            deviation over the coordinates; ``"rms"``: divided by the root of its mean square;
+            ``"none"``: the stream itself.
+        nonlin: ``"pre"`` or ``"post"``: the activation before or after the weights.
+        center: Whether the average over the coordinates is taken off what a block adds.
+        layers: The number of matrices of a block, each with its activation.
+        multiplier: The number a in front of a block.
+        shared: Whether all blocks have the same matrices.
 
     Raises:
         StudyError: A depth below 1, an unknown word, an alpha or a variance that is none.
         UnknownName: No such activation.
         TraceError: An activation that is not a function of an expression.
 
-    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3, with the activation before the
-        weights (section 8) and without mean subtraction.
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3; with the activation before the
+        weights section 8, blocks of several layers section 9.
 
     Example:
         >>> ResNet(4, "relu", alpha=1).words
         'a residual network of 4 blocks with relu, each times 4^(-1), without biases'
+        >>> ResNet("L", "sin", nonlin="post", center=True).words
+        'a residual network of L blocks with sin after the weights, centred, each times L^(-1/2), \
+            without biases'
     """
 
-    depth: int
+    depth: int | str
     act: str | Callable[[Expr], Expr] = "relu"
-    alpha: Fraction | float | str = Fraction(1, 2)
+    alpha: Fraction | float | str | Ex = Fraction(1, 2)
     weight_variance: Fraction | float | str = Fraction(1)
     bias_variance: Fraction | float | str | None = None
     norm: str = "none"
+    nonlin: str = "pre"
+    center: bool = False
+    layers: int = 1
+    multiplier: Fraction | float | str = Fraction(1)
+    shared: bool = False
     _activation: Expr = field(init=False, repr=False, compare=False)
     _factors: tuple[Number, Number] = field(init=False, repr=False, compare=False)
+    _front: Number | Power = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        depth = checks.whole(self.depth, "depth", least=1, hint="It counts the blocks.")
+        depth, hint = self.depth, "It counts the blocks; 'L' is the symbol."
+        if depth != SYMBOL:
+            depth = checks.whole(depth, "depth", least=1, hint=hint)
         chosen(self.norm, "norm", tuple(NORMS), "ResNet")
+        chosen(self.nonlin, "nonlin", ("pre", "post"), "ResNet")
         weights = variance_of(self.weight_variance, "weight_variance", "ResNet")
         biases = bias_variance_of(self.bias_variance, "ResNet")
-        alpha = self._power()
+        multiplier = self._said(exact, self.multiplier, "multiplier")
+        variances = (weights, biases or Fraction(1))
+        factors: tuple[Number, ...] = tuple(root(variance) for variance in variances)
+        front: Number | Power = Fraction(1)
+        power = self._said(exponent, self.alpha, "alpha")
+        alpha = power.constant
+        if alpha is None and depth != SYMBOL:
+            raise StudyError(
+                f"alpha is {power}, and the number of blocks is {depth}.",
+                where="ResNet",
+                hint="Symbols are for depth='L'; give a number.",
+            )
+        if alpha is None or not isinstance(depth, int):
+            front = multiplier * L ** (-power)
+        elif self.nonlin == "pre" and not self.center:  # in front of the last weights of a block
+            factors = tuple(multiplier * _branch(depth, alpha, one) for one in variances)
+        else:
+            front = multiplier * _branch(depth, alpha, Fraction(1))
         values = {
             "depth": depth,
-            "alpha": alpha,
+            "alpha": power if alpha is None else alpha,
             "weight_variance": weights,
             "bias_variance": biases,
+            "layers": checks.whole(self.layers, "layers", least=1, hint="Of a block."),
+            "multiplier": multiplier,
             "_activation": activation_of(self.act, "ResNet"),
-            "_factors": (
-                _branch(depth, alpha, weights),
-                _branch(depth, alpha, biases or Fraction(1)),
-            ),
+            "_factors": factors,
+            "_front": front,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def _power(self) -> Fraction:
+    @staticmethod
+    def _said(read: Callable[..., T], value: object, what: str) -> T:
+        """A number, or an error that says whose it is."""
         try:
-            return exact(self.alpha, what="alpha")
+            return read(value, what=what)
         except StudyError as error:
             raise StudyError(error.message, where="ResNet", hint=error.hint) from None
 
@@ -108,25 +155,36 @@ class ResNet(Architecture):
         return self._activation
 
     @property
+    def _blocks(self) -> str:
+        return f"{self.depth} block" + ("s" if self.depth != 1 else "")
+
+    @property
     def heading(self) -> str:
         """The same for the heading of a page."""
-        blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
-        return f"{named(self.act)} residual network of {blocks}"
+        return f"{named(self.act)} residual network of {self._blocks}"
 
     @property
     def words(self) -> str:
         """The architecture in a phrase."""
-        blocks = f"{self.depth} block" + ("s" if self.depth > 1 else "")
-        factor = f"{self.depth}^(-{self.alpha})"
+        number = f"{self.multiplier} " if self.multiplier != 1 else ""
+        factor = f"{number}{self.depth}^(-{self.alpha})"
         biases = "with" if self.bias_variance else "without"
+        own = [
+            (self.nonlin == "post", " after the weights"),
+            (self.layers > 1, f" in {self.layers} layers"),
+            (self.shared, ", the same in all blocks"),
+            (self.center, ", centred"),
+        ]
         return (
-            f"a residual network of {blocks} with {normalised(self.norm, 'stream')}"
-            f"{named(self.act)}, each times {factor}, {biases} "
-            f"biases{spread(self.weight_variance, self.bias_variance)}"
+            f"a residual network of {self._blocks} with {normalised(self.norm, 'stream')}"
+            f"{named(self.act)}{''.join(text for there, text in own if there)}, each times "
+            f"{factor}, {biases} biases{spread(self.weight_variance, self.bias_variance)}"
         )
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Scalar:
-        """The outputs; h and x are reported. x^{L+1}, what the readout reads, is h^{L+1}.
+        """The outputs; h and x are reported.
+
+        With the activation first x^{L+1}, what the readout reads, is h^{L+1}.
 
         Args:
             t: Makes parameters.
@@ -134,23 +192,56 @@ class ResNet(Architecture):
 
         Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3.
         """
-        h: Vector = t.linear(t.n, "in", name="W1", label="1")(x)
-        for layer in range(1, self.depth + 1):
-            branch = t.linear(
+        post = self.nonlin == "post"
+        stream: Vector = t.linear(t.n, "in", name="W1", label="1")(x)
+        if post:
+            t.watch("x", 0, stream)
+        shared = self._maps(t, 1) if self.shared else []
+
+        def block(number: int | Layer, stream: Vector) -> Vector:
+            branch = stream
+            for layer, weights in enumerate(shared or self._maps(t, number), 1):
+                label = f"{number}" if self.layers == 1 else f"{number}.{layer}"
+                norm = self.norm if layer == 1 else "none"
+                if post:
+                    h = weights(read(t, label, branch, norm))
+                    t.watch("h", label, h)
+                    branch = nonlin(Fn(self._activation, 1), [h])
+                else:
+                    branch = weights(activated(t, label, branch, self._activation, norm))
+            branch = branch - t.mean(branch) if self.center else branch
+            stream = stream + (branch if self._front == 1 else self._front * branch)
+            if post:
+                t.watch("x", f"{number}", stream)
+            return stream
+
+        stream = t.repeat(self.depth, stream, block)
+        last = "out" if isinstance(self.depth, str) else str(self.depth + 1)
+        if not post:
+            t.watch("h", last, stream)
+            t.watch("x", last, stream)
+        name = "Wout" if isinstance(self.depth, str) else f"W{self.depth + 2}"
+        f: Scalar = t.linear(t.outputs, t.n, name=name, label=name.removeprefix("W"))(stream)
+        return f
+
+    def _maps(self, t: NetworkTracer, number: int | Layer) -> list[Linear]:
+        """The linear maps of a block."""
+        ends = [f"{number + 1}"]
+        if self.layers > 1:
+            ends = [f"{number + 1}.{layer}" for layer in range(1, self.layers + 1)]
+        plain = root(Fraction(self.weight_variance)), root(Fraction(self.bias_variance or 1))
+        return [
+            t.linear(
                 t.n,
                 t.n,
                 bool(self.bias_variance),
-                name=f"W{layer + 1}",
-                bias_name=f"b{layer + 1}",
-                label=str(layer + 1),
-                factors=self._factors,
+                name=f"W{end}",
+                bias_name=f"b{end}",
+                label=end,
+                factors=self._factors if end == ends[-1] else plain,
             )
-            h = h + branch(activated(t, layer, h, self._activation, self.norm))
-        last = self.depth + 1
-        t.watch("h", last, h)
-        t.watch("x", last, h)
-        f: Scalar = t.linear(t.outputs, t.n, name=f"W{last + 1}", label=str(last + 1))(h)
-        return f
+            for end in ends
+        ]
 
 
 def _branch(depth: int, alpha: Fraction, variance: Fraction) -> Number:

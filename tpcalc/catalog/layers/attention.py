@@ -7,13 +7,13 @@ from typing import Any
 
 from tpcalc.catalog.layers.given import part, size_of, tracer, whole, word
 from tpcalc.catalog.rows.softmax import ENTRY as SOFTMAX
-from tpcalc.catalog.values import root
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
+from tpcalc.functions.roots import root
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 

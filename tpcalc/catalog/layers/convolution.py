@@ -7,10 +7,10 @@ from typing import Any
 
 from tpcalc.catalog.layers.given import axes_of, part, tracer, whole, word
 from tpcalc.catalog.layers.windows import PADDINGS, windows
-from tpcalc.catalog.values import root
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import as_rational
 from tpcalc.functions.numbers import Number
+from tpcalc.functions.roots import root
 from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer

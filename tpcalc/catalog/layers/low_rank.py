@@ -8,13 +8,13 @@ from typing import Any
 
 from tpcalc.catalog.activations import lookup
 from tpcalc.catalog.layers.given import part, tracer, word
-from tpcalc.catalog.values import root
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import as_rational
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.numbers import Number
+from tpcalc.functions.roots import root
 from tpcalc.networks.maps import ONE, Linear, Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer

@@ -45,12 +45,27 @@ def check(
     from tpcalc.cli.runs import WATCHED, check_measured, checked, orders_of, slopes_of, theorems_of
     from tpcalc.cli.show import put, put_table
     from tpcalc.cli.values import point
+    from tpcalc.errors import UsageError
+    from tpcalc.results import DepthVerdict
     from tpcalc.study import open_model, open_network
 
     check_measured(flags, measured)
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     found = checked(opened, chosen, not no_verify)
+    if isinstance(found, DepthVerdict):
+        if measured:
+            raise UsageError("--measured compares with networks, and these have L blocks.",
+                             hint="Give --depth a number.")  # fmt: skip
+        if as_json:
+            made = payload.provenance(found.provenance)
+            put(payload.document("check", opened.description, payload.depth(found), made))
+        else:
+            from tpcalc.report.terminal import depth_group
+
+            put_table(depth_group(found), opened.title)
+        _end(found.verdict)
+        return
     theorems = theorems_of(opened, found)
     slopes = None
     if measured:
@@ -66,6 +81,11 @@ def check(
         from tpcalc.report.terminal import check_group
 
         put_table(check_group(found, slopes, theorems=theorems), opened.title)
-    code = EXITS.get(found.verdict, TOLERANCE_NOT_MET)
+    _end(found.verdict)
+
+
+def _end(verdict: str) -> None:
+    """End with the exit code of a verdict."""
+    code = EXITS.get(verdict, TOLERANCE_NOT_MET)
     if code:
         raise typer.Exit(code)

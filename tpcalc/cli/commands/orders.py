@@ -48,14 +48,31 @@ def orders(
 ) -> None:
     """Exact orders of size n^e of all outputs, with the region where formulas in symbols hold."""
     from tpcalc.cli import payload
-    from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of
+    from tpcalc.cli.runs import (
+        WATCHED,
+        check_measured,
+        depth_orders_of,
+        orders_of,
+        slopes_of,
+    )
     from tpcalc.cli.show import put, put_table
     from tpcalc.cli.values import point
-    from tpcalc.study import open_model
+    from tpcalc.study import open_model, open_network
 
     check_measured(flags, measured)
     chosen = point("--at", at or ())
     largest = _budget(budget)
+    if any(flag.key == "model.depth" and flag.value == "L" for flag in flags):
+        from tpcalc.report.terminal import depth_orders_group
+
+        network = open_network(model, flags)
+        deep = depth_orders_of(network, chosen)
+        if as_json:
+            made = payload.provenance(deep.provenance)
+            put(payload.document("orders", network.description, payload.depth(deep), made))
+        else:
+            put_table(depth_orders_group(deep), network.title)
+        return
     opened = open_model(model, flags, WATCHED)
     found = orders_of(opened, chosen, not no_verify, largest)
     table = slopes_of(opened.study, found) if measured else found.table

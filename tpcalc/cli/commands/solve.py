@@ -42,12 +42,22 @@ def solve(
     from tpcalc.cli.runs import solved
     from tpcalc.cli.show import put, put_table
     from tpcalc.cli.values import point, words
+    from tpcalc.results import DepthVerdict
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     found = solved(opened, names, multipliers, chosen)
+    if isinstance(found, DepthVerdict):
+        if as_json:
+            made = payload.provenance(found.provenance)
+            put(payload.document("solve", opened.description, payload.depth(found), made))
+        else:
+            from tpcalc.report.terminal import depth_group
+
+            put_table(depth_group(found), opened.title)
+        return
     if as_json:
         made = payload.provenance(found.provenance)
         put(payload.document("solve", opened.description, payload.solution(found), made))

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from tpcalc.engine.blocks import Blocks
 from tpcalc.engine.instructions import Starts as Drawn
 from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.particles.emit import COLUMNS, INSTRUCTIONS, Reading, State
 from tpcalc.functions import Fn, Var
+from tpcalc.limit.cells import as_drawn
 from tpcalc.limit.graph import (
     Expect,
-    Fluctuation,
     LimitGraph,
     LRef,
     OuterExpect,
-    Product,
     Start,
     Starts,
     Total,
 )
-from tpcalc.limit.views import product_of, twice_of
+from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import Data, Input, Rename, Stack
+from tpcalc.program.nodes import Data, Rename, Stack
 
 __all__ = ["directions", "emit_blocks", "samples_for"]
 
@@ -103,45 +99,8 @@ def _expect(node: Expect, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
 def _each(node: Any, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
     """An instruction for each cell."""
     for out, at in blocks.cells(ref, references(node)):
-        own = _CELLS(node, graph, at.where)
+        own = as_drawn(node, graph, at.where)
         blocks.writer.out.append(INSTRUCTIONS(own, Reading(graph, at, at), out))
-
-
-def _matrix(name: str, graph: LimitGraph, where: Mapping[str, int]) -> str:
-    """The name of a matrix, of a block that of a cell."""
-    axes = dict(graph.matrix_axes).get(name, ())
-    if not axes:
-        return name
-    cell = [where[axis] for axis, _ in axes]
-    return f"{name}[{int(np.ravel_multi_index(cell, [size for _, size in axes]))}]"
-
-
-def _fluctuation(node: Fluctuation, graph: LimitGraph, where: Mapping[str, int]) -> Fluctuation:
-    root, twice = node.root, twice_of(node.root)
-    if twice is not None:
-        root = replace(twice, matrix=_matrix(twice.matrix, graph, where))
-    return replace(node, root=_matrix(root, graph, where) if isinstance(root, str) else root)
-
-
-def _number(node: Input, graph: LimitGraph, where: Mapping[str, int]) -> Input:
-    axes = node.family.axes
-    if not axes or node.cell is not None:
-        return node
-    cell = np.ravel_multi_index([where[axis] for axis, _ in axes], [size for _, size in axes])
-    return Input(node.family.part(int(cell)))
-
-
-# What stands in a cell of what is drawn as a block.
-_CELLS: Table[Any] = Table(
-    {
-        Product: lambda node, graph, where: replace(
-            node, matrix=_matrix(node.matrix, graph, where)
-        ),
-        Fluctuation: _fluctuation,
-        Input: _number,
-    },
-    lambda node, graph, where: node,
-)
 
 
 _EMITTED: Table[None] = Table(

@@ -84,7 +84,7 @@ def compile_graph(
     Args:
         graph: The graph.
         moments: Whether mean and second moment of vector targets are computed.
-        collect: Vector targets whose samples are returned.
+        collect: Vector targets whose samples are returned, or cells of them.
     """
     state = State(graph)
     if graph.has_blocks:
@@ -96,12 +96,15 @@ def compile_graph(
     scalars: dict[str, int] = {}
     pairs: dict[str, tuple[int | None, int | None]] = {}
     names: dict[str, tuple[str, ...]] = {}
+    held: dict[str, Sequence[int]] = {}
     for name, target in graph.targets:
         if target.node is None:
             continue
         cells = names[name] = _named(graph, name, target.node)
+        registers = held[name] = state.cells(target.node)
+        held.update((own, [one]) for own, one in zip(cells, registers, strict=True))
         if graph.vector_dim[target.node] is None:
-            for own, register in zip(cells, state.cells(target.node), strict=True):
+            for own, register in zip(cells, registers, strict=True):
                 scalars[own] = columns.add(register, target.node in random)
         elif moments:
             found = [list(_moments(state, target, fn, random)) for fn in (FIRST, SECOND)]
@@ -112,7 +115,6 @@ def compile_graph(
                 pairs[own] = mean, square
     denominators = columns.all(_cells(state, _divisors(graph) - random))
     jumps = columns.all(_cells(state, _jumps(graph) - random))
-    wanted = {name: target.node for name, target in graph.targets}
     script = Script(
         tuple(Space(dim.name, float(dim.ratio)) for dim in graph.dims),
         tuple(Matrix(*matrix, adjoint=graph.has_blocks) for matrix in graph.drawn),
@@ -121,12 +123,7 @@ def compile_graph(
         state.scalars,
         tuple(state.labels),
         tuple(columns.registers),
-        tuple(
-            register
-            for name in collect
-            if (at := wanted[name]) is not None
-            for register in state.cells(at)
-        ),
+        tuple(register for name in collect for register in held[name]),
     )
     return Compiled(script, scalars, pairs, names, frozenset(columns.random), denominators, jumps)
 

@@ -17,6 +17,7 @@ from tpcalc.program.nodes.moment import Moment
 from tpcalc.program.nodes.nonlin import Nonlin
 from tpcalc.program.nodes.outer import OuterNonlin
 from tpcalc.program.nodes.rename import Rename
+from tpcalc.program.nodes.repeat import Carry, Repeat
 from tpcalc.program.nodes.row import RowNonlin
 from tpcalc.program.nodes.scale import Scale
 from tpcalc.program.nodes.stack import Stack
@@ -24,6 +25,7 @@ from tpcalc.program.types import Dim, Kind, Ref, Type
 
 __all__ = [
     "NODE_TYPES",
+    "Carry",
     "Data",
     "Dim",
     "Family",
@@ -37,6 +39,7 @@ __all__ = [
     "OuterNonlin",
     "Ref",
     "Rename",
+    "Repeat",
     "RowNonlin",
     "Scale",
     "Stack",
@@ -56,6 +59,8 @@ Node = (
     | Moment
     | OuterNonlin
     | Scale
+    | Carry
+    | Repeat
 )
 
 NODE_TYPES: tuple[type[Node], ...] = Node.__args__

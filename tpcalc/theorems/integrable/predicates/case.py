@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tpcalc.analyses.check import check
+from tpcalc.analyses.check import width_check
 from tpcalc.analyses.generic import far_query, generic
 from tpcalc.catalog.architectures.mlp import MLP, biased_layers
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
@@ -116,7 +116,7 @@ class Case:
 
     def checked(self) -> Verdict:
         """What ``check`` finds of the network."""
-        return check(self.run)
+        return width_check(self.run)
 
     @property
     def limits(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.analyses.orders import orders
+from tpcalc.analyses.orders import width_orders
 from tpcalc.analyses.verdict.sizes import power
 from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.program import Program, prune
@@ -111,7 +111,7 @@ def bounds(program: Program, names: Iterable[str], verify: bool = False) -> dict
     """The orders of some outputs of a program, and of nothing else."""
     wanted = set(names)
     outputs = tuple(output for output in program.outputs if output[0] in wanted)
-    found = orders(prune(replace(program, outputs=outputs)), verify=verify)
+    found = width_orders(prune(replace(program, outputs=outputs)), verify=verify)
     return {name: Size(order.n, order.status == "exact") for name, order in found.items()}
 
 

@@ -1,0 +1,81 @@
+"""Networks of L blocks on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tpcalc.cli.app import app
+
+POST = ["--nonlin", "post", "--center"]
+
+
+def run(*words: str, code: int = 0) -> str:
+    found = CliRunner().invoke(app, [*words])
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def test_check() -> None:
+    out = run("check", "resnet", "--depth", "L", *POST, "--lr-depth", "1/2", "--steps", "2")
+    assert "Feature learning at any depth" in out and "L^(0)" in out
+    out = run("check", "resnet", "--depth", "L", *POST, "--alpha", "1/4", code=1)
+    assert "Unstable: the stream grows with the depth" in out and "L^(1/4)" in out
+
+
+def test_check_as_json() -> None:
+    out = run("check", "resnet", "--depth", "L", *POST, "--optimizer", "adam", "--json", code=1)
+    result = json.loads(out)["result"]
+    assert result["verdict"] == "unstable"  # raw rates of Adam that do not fall with L
+    assert result["rates"][0]["raw"] == "0" and result["rates"][0]["update"] == "0"
+
+
+def test_check_measures_networks_of_a_number_only() -> None:
+    out = run("check", "resnet", "--depth", "L", "--measure", code=2)
+    assert "--measure" in out
+
+
+def test_solve() -> None:
+    out = run("solve", "resnet", "--depth", "L", *POST, "--alpha", "3/4", "--json")
+    (rate,) = json.loads(out)["result"]["rates"]
+    assert (rate["update"], rate["raw"]) == ("1/4", "1/2")
+
+
+def test_orders() -> None:
+    out = run(
+        "orders", "resnet", "--depth", "L", *POST, "--alpha", "1", "--lr-depth", "0", "--steps", "1"
+    )
+    assert "L^(-1/2)" in out and "dW_x[{l+1},1]" in out
+
+
+def test_limit_at_depths() -> None:
+    words = ("--nonlin", "post", "--act", "identity", "--steps", "1", "--lr", "0.1", "--json")
+    result = json.loads(run("limit", "resnet", "--depth", "16,oo", *words))["result"]
+    values = {(row["name"], row["depth"]): row["value"] for row in result["values"]}
+    assert values["f[1,0]", "16"] == pytest.approx(values["f[1,0]", "oo"], rel=0.1)
+    assert not result["lacking"]
+
+
+def test_limit_says_how_it_diverges() -> None:
+    words = ("--nonlin", "post", "--act", "identity", "--steps", "1", "--lr-depth", "0.3")
+    out = run("limit", "resnet", "--depth", "8,oo", *words, code=4)
+    assert "like L^(1/5)" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "code"),
+    [
+        (["check", "resnet", "--depth", "0"], "--depth: it should be greater", 2),
+        (["check", "resnet", "--depth", "L", "--alpha", "n"], "bases of powers", 2),
+        (["check", "resnet", "--depth", "3", "--alpha", "a"], "the number of blocks is 3", 3),
+        (["check", "mlp", "--depth", "L"], "depth is 'L'; it must be a whole number", 3),
+        (["check", "resnet", "--depth", "3", "--lr-depth", "1"], "the depth of this network", 2),
+        (["check", "resnet", "--depth", "L", "--lr-depth", "fast!"], "--lr-depth: gamma", 2),
+        (["limit", "resnet", "--depth", "8,many"], "depth", 2),
+        (["simulate", "resnet", "--depth", "L"], "write ResNet(8, ...)", 3),
+    ],
+)
+def test_bad_input(words: list[str], text: str, code: int) -> None:
+    assert text in " ".join(run(*words, code=code).split())

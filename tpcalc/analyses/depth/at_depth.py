@@ -1,0 +1,56 @@
+"""``at_depth``: a program or a training run of L blocks with a number in place of L."""
+
+from __future__ import annotations
+
+from typing import overload
+
+from tpcalc.analyses.depth.rates import generic_block
+from tpcalc.catalog.training import Training
+from tpcalc.networks.deep import AtDepth
+from tpcalc.orders import parse_ex
+from tpcalc.passes import at_depth as passes
+from tpcalc.program.program import Program
+from tpcalc.results import checks
+
+__all__ = ["at_depth"]
+
+
+@overload
+def at_depth(source: Program, depth: int | None = None, base: int = 1) -> Program: ...
+@overload
+def at_depth(source: Training, depth: int, base: int = 1) -> Training: ...
+def at_depth(
+    source: Program | Training, depth: int | None = None, base: int = 1
+) -> Program | Training:
+    """A program or a run with its repeated block written out, L a number.
+
+    Args:
+        source: A program, or a training run of a network of L blocks.
+        depth: The number that L stands for; of a program whose block has a number of its own None.
+        base: A number of blocks at which all powers of L are 1: they are of L / base.
+
+    Returns:
+        A program without repeats, with a family and an output for each repetition of what the block
+        draws and names; or the run, learning rates with their powers of L included.
+
+    Raises:
+        ProgramError: L stands there and is given no number, or one below 1; a network that repeats
+            no block.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Table 1 and section 10.2 (base depth).
+
+    Example:
+        >>> import tpcalc as tp
+        >>> data = tp.Samples(((1.0,),), ((1.0,),))
+        >>> run = tp.Training(tp.ResNet("L", alpha=1), "mup", data, steps=1, lr_depth=0)
+        >>> [str(mark.rate) for mark in at_depth(run, 4).network.marks]  # raw rates L^1 in blocks
+        ['1', '4', '4', '4', '4', '1']
+    """
+    if isinstance(source, Training):
+        blocks = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
+        checks.whole(base, "base", least=1, hint="It counts the blocks of a base network.")
+        _, rates = generic_block(source, {})
+        powers = {rate.label: parse_ex(rate.raw) for rate in rates}
+        return source.replace(network=AtDepth(source.network, blocks, powers, base), lr_depth=None)
+    build = getattr(source, "build", None)  # a function decorated with tp.program
+    return passes.at_depth(source if build is None else build(), depth, base)

@@ -1,0 +1,275 @@
+"""``depth_check``: what becomes of training a network of L blocks as L grows, after the width."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
+from tpcalc.analyses.depth.rates import generic_block
+from tpcalc.analyses.depth.stream import Stream, power_of, stream
+from tpcalc.catalog.training import Training
+from tpcalc.functions import Call, Fn, Var
+from tpcalc.networks.network import is_sum
+from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.program.views import applied_of
+from tpcalc.results import BlockRate, DepthRow, DepthVerdict, SetRow
+from tpcalc.results.provenance import provenance
+
+__all__ = ["Found", "depth_check"]
+
+LATER = "sums over blocks after the first update: that nothing cancels is not proved"
+SHARED = "blocks have the same matrices: only the start is followed"
+KINKS = "what kinks of activations do on a vanishing share of the coordinates is left out"
+BOUNDS = "only bounds are known where a function that is not homogeneous takes what grows"
+
+
+def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
+    """What becomes of training a network of L blocks of infinite width as L grows.
+
+    Args:
+        training: The run.
+        at: The sample point of symbols.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 7, with the calculus of sums over
+        blocks of docs/theory/depth.md.
+    """
+    started = time.perf_counter()
+    generic, rates = generic_block(training, at)
+    found = Found(stream(generic, at), rates)
+    digest = generic.block.program.digest
+    settings = {"steps": str(training.steps), "lr_depth": str(training.lr_depth)}
+    return DepthVerdict(
+        found.verdict,
+        found.status,
+        found.stable_start,
+        found.stable,
+        found.moves,
+        found.features,
+        found.faithful,
+        found.diversity,
+        found.linearized,
+        str(found.alpha),
+        rates,
+        tuple(found.rows),
+        tuple(found.sets),
+        tuple(found.facts),
+        training.steps,
+        found.stream.region.lines,
+        provenance(digest, None, settings, time.perf_counter() - started),
+        tuple(found.notes),
+    )
+
+
+class Found:
+    """What is read off the parts of the stream."""
+
+    def __init__(self, found: Stream, rates: tuple[BlockRate, ...]) -> None:
+        self.stream, self.rates = found, rates
+        self.block = found.generic.block
+
+    def sign(self, power: Ex) -> int:
+        return self.stream.chamber.sign(power_of(power))
+
+    @cached_property
+    def linear(self) -> bool:
+        """Whether the block is linear in what it carries."""
+        nodes = map(applied_of, self.block.body.nodes)
+        return all(is_sum(node.fn) for node in nodes if node is not None)
+
+    @cached_property
+    def homogeneous(self) -> bool:
+        """Whether the block is homogeneous of degree 1, by the functions in it."""
+        fns = [node.fn for node in map(applied_of, self.block.body.nodes) if node is not None]
+        return all(is_sum(fn) or _degree(fn) == 1 for fn in fns)
+
+    @property
+    def alpha(self) -> Ex:
+        """The power of 1/L in front of a block."""
+        lead, _ = self.stream.lead("F[0]")
+        return Ex() if lead is None else -lead
+
+    @property
+    def exploded(self) -> Pass | None:
+        return self.stream.exploded
+
+    @cached_property
+    def open(self) -> tuple[Pass, ...]:
+        """The passes where what was not followed may grow."""
+        return tuple(
+            one
+            for one, total in self.stream.sums.items()
+            if total.bound is not None and self.sign(total.bound) < 0
+        )
+
+    @property
+    def stable_start(self) -> bool | None:
+        if self.exploded is not None and self.exploded[1] == 0:
+            return False
+        return None if any(step == 0 for _, step in self.open) else True
+
+    @property
+    def stable(self) -> bool | None:
+        if self.exploded is not None:
+            return False
+        if not self.stream.generic.steps:
+            return None
+        return None if self.open else True
+
+    def moved(self, what: str) -> Iterator[tuple[Pass, Ex]]:
+        """By how much updates push the stream: what is odd in the adjoint alone moves outputs."""
+        for one in self.stream.forward:
+            for direction, power in self.stream.sums[one].drift.items():
+                updated = any(way == BACKWARD for way, _ in direction.of)
+                if one[1] and updated and (what == "x" or direction.odd == BACKWARD):
+                    yield one, power
+
+    def _moves(self, what: str) -> bool | None:
+        if not self.stream.generic.steps:
+            return None
+        if any(self.sign(power) <= 0 for _, power in self.moved(what)):
+            return True
+        if self.stable_start is False:
+            return None
+        for one in self.stream.forward:
+            bound = self.stream.sums[one].bound
+            if one[1] and bound is not None and self.sign(bound) <= 0:
+                return None
+        return False
+
+    @cached_property
+    def moves(self) -> bool | None:
+        return self._moves("f")
+
+    @cached_property
+    def features(self) -> bool | None:
+        return self._moves("x")
+
+    @cached_property
+    def verdict(self) -> str:
+        if self.stable is False:
+            return "unstable"
+        if self.stable is None or self.moves is None or self.features is None:
+            return "undecided"
+        return "feature-learning" if self.features else "trivial"
+
+    @property
+    def status(self) -> str:
+        return "proved" if self.linear or self.stable_start is False else "heuristic"
+
+    @cached_property
+    def grown(self) -> list[tuple[str, Ex]]:
+        """Preactivations that are not of order one, with their growth exponents."""
+        found = []
+        for name, _ in self.stream.found.program.outputs:
+            step = int(name.rpartition(",")[2].rstrip("]")) if name.startswith("h[") else None
+            if step is None or (FORWARD, step) not in self.stream.sums:
+                continue
+            lead, _ = self.stream.lead(name)
+            if lead is None or self.sign(lead) != 0:
+                found.append((name, lead if lead is not None else as_ex(-1)))
+        return found
+
+    @property
+    def faithful(self) -> bool | None:
+        return None if self.stable is False else not self.grown
+
+    @property
+    def diversity(self) -> str:
+        if self.stable is not True:
+            return ""
+        noises = [self.stream.sums[one].noise for one in self.stream.forward]
+        signs = {1 if noise is None else self.sign(noise) for noise in noises}
+        return {frozenset({0}): "1/2", frozenset({1}): "0"}.get(frozenset(signs), "")
+
+    @cached_property
+    def linearized(self) -> bool | None:
+        """Whether the second order of Taylor's formula in the updates, summed, vanishes."""
+        if self.stable is not True or self.verdict == "trivial":
+            return None
+        for one in self.stream.forward[1:]:
+            for rate in self.rates:
+                start, _ = self.stream.lead(f"P[{rate.label},{one[1]}]")
+                moved, _ = self.stream.lead(f"W[{rate.label},{one[1]}]")
+                if start is None or moved is None:
+                    continue
+                if self.sign(self.alpha + 2 * (start - moved) - 1) <= 0:
+                    return False
+        return True
+
+    def status_at(self, step: int) -> str:
+        """How sure sizes at a step are."""
+        return "proved" if self.linear or step == 0 else "heuristic"
+
+    @property
+    def rows(self) -> Iterator[DepthRow]:
+        for one, total in self.stream.sums.items():
+            name = f"{NAMES[one[0]]}[{one[1]}]"
+            for part, power in total.all:
+                yield DepthRow(name, part, str(-power), self.status_at(one[1]))
+            if total.bound is not None and self.sign(total.bound) <= 0:
+                yield DepthRow(name, "what is not followed", str(-total.bound), "bound")
+
+    @property
+    def sets(self) -> Iterator[SetRow]:
+        labels = [rate.label for rate in self.rates]
+        gamma = {rate.label: parse_ex(rate.update) for rate in self.rates}
+        for size in range(1, len(labels) + 1 if len(labels) > 1 else 0):
+            for some in combinations(labels, size):
+                power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
+                yield SetRow(some, str(power), "exact" if size == 1 else "bound")
+
+    @property
+    def facts(self) -> Iterator[str]:
+        if self.exploded is not None:
+            yield from self._growth(self.exploded)
+            return
+        moved = sorted(self.moved("x"), key=lambda one: self.stream.chamber.at(power_of(one[1])))
+        if moved:
+            (_, step), power = moved[0]
+            size = _size(-power)
+            yield f"the updates of all blocks add up to {size} in the stream at step {step}"
+        elif not self.open and self.stream.generic.steps:
+            yield "the updates of the blocks do not add up to anything in the stream"
+        for name, power in self.grown[:1]:
+            yield f"{name}, a preactivation in a block, is of size {_size(power)}: unfaithful"
+        noise = self.stream.sums[self.stream.forward[-1]].noise
+        if noise is not None and self.stable:
+            how = "blocks far apart differ" if self.sign(noise) == 0 else "features are redundant"
+            yield f"the random parts of all blocks add up to {_size(-noise)}: {how}"
+
+    def _growth(self, own: Pass) -> Iterator[str]:
+        total = self.stream.sums[own]
+        part, power = min(total.all, key=lambda one: self.stream.chamber.at(power_of(one[1])))
+        name = f"{NAMES[own[0]]}[{own[1]}]"
+        what = "the stream" if own[0] == FORWARD else "its adjoint"
+        yield f"{name}, {what}, grows: {part}, like {_size(-power)}"
+        if own[1] == 0 and (self.homogeneous or own[0] == BACKWARD):
+            rate = -2 * power if part == "noise" else -power
+            yield f"each block multiplies it: log of its mean square is like {_size(rate)}"
+
+    @property
+    def notes(self) -> Iterator[str]:
+        yield "the width goes to infinity first, then L"
+        yield "input map and readout move as in a network of any depth; they are left out here"
+        if self.status == "heuristic":
+            yield LATER
+        if not self.stream.generic.steps:
+            yield SHARED
+        if any(total.kinked for total in self.stream.sums.values()):
+            yield KINKS
+        if self.verdict == "undecided" or self.open:
+            yield BOUNDS
+
+
+def _size(power: Ex) -> str:
+    return "order 1" if power == Ex() else f"L^({power})"
+
+
+def _degree(fn: Fn) -> object:
+    """The degree of homogeneity of a function that is one atom of one argument; None if not."""
+    expr = fn.expr
+    return expr.atom.facts.homogeneity if isinstance(expr, Call) and expr.arg == Var(0) else None

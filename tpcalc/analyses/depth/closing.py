@@ -1,0 +1,187 @@
+"""What a generic block adds to the stream, summed over all blocks: noise and drift.
+
+A term that the block's own matrices make random, with mean 0 given the stream, adds up like a
+random walk: L^(1/2) of them; what is left of it when they are averaged out points the same way in
+every block: L of them. Which is which is read off the signs that a term feels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, Direction, Pass, R
+from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions.expr import Add, add, walk
+from tpcalc.limit.context import Context
+from tpcalc.limit.graph import Expect, LRef, Start
+from tpcalc.limit.scales import Scales
+from tpcalc.limit.series import Rest
+from tpcalc.limit.views import function_of
+from tpcalc.orders import Ex, as_ex
+from tpcalc.orders.chamber import Chamber, Power
+from tpcalc.passes.block import CARRY, SEED
+from tpcalc.program.base import Table, references
+from tpcalc.program.views import lincomb_of
+
+__all__ = ["Sum", "Sums", "in_depth", "sums"]
+
+HALF, ONE = Fraction(1, 2), Fraction(1)
+NOTHING = 2**20  # of what nothing is known: no power of L that is met is as large
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What all blocks together add to the stream in a pass.
+
+    Args:
+        noise: The power e of L^(-e) of the random walk; None: there is none.
+        drift: The same of what adds up, by direction.
+        bound: A power of L^(-e) of all that was not followed; None: nothing is left.
+        kinked: Whether something is left on a vanishing share of the coordinates, at kinks.
+    """
+
+    noise: Ex | None
+    drift: Mapping[Direction, Ex]
+    bound: Ex | None
+    kinked: bool
+
+    @property
+    def all(self) -> Iterator[tuple[str, Ex]]:
+        """Every part with its power."""
+        if self.noise is not None:
+            yield "noise", self.noise
+        for direction, power in self.drift.items():
+            yield direction.words, power
+
+
+Sums = Mapping[Pass, Sum]
+
+
+def in_depth(power: Power) -> tuple[Fraction, Ex]:
+    """A power of n as it is written in a generic block: that of n, and the power of L in it."""
+    found = as_ex(power)
+    width = Fraction(round(2 * found.put(dict.fromkeys(found.symbols, Ex())).at({})), 2)
+    return width, (found - width) / R
+
+
+def sums(found: Scales, passes: tuple[Pass, ...], chamber: Chamber, walk: Fraction = HALF) -> Sums:
+    """What the blocks add to the stream in each pass.
+
+    Args:
+        found: The derivation of a generic block.
+        passes: The passes.
+        chamber: Compares sums of one kind.
+        walk: L^walk random terms add up: 1/2, or 1 where blocks have the same matrices.
+    """
+    return {one: _sum(found, one, chamber, walk) for one in passes}
+
+
+def _sum(found: Scales, own: Pass, chamber: Chamber, walk: Fraction) -> Sum:
+    context = found.context
+    series = found.series(f"{own[0]}[{own[1]}]")
+    noise: Ex | None = None
+    drift: dict[Direction, Ex] = {}
+    stream = _bits(context)
+    every = stream[FORWARD] | stream[BACKWARD]
+    for power, node in series.terms:
+        width, depth = in_depth(power)
+        if width < 0:
+            continue
+        depends = context.parity.depends[node]
+        if depends & ~every:
+            noise = _least(chamber, noise, -depth - walk)
+        for odd in _odd(context, node, stream):
+            if not odd and not depends & every and _is_centred(context, node):
+                continue
+            direction = Direction(odd, _passes(context, node) if depends & every else ())
+            drift[direction] = _least(chamber, drift.get(direction), -depth - ONE)
+    kinked = series.soft is not None or bool(series.rest and series.rest.peak is not None)
+    return Sum(noise, drift, _bound(series.rest), kinked)
+
+
+def _least(chamber: Chamber, known: Ex | None, power: Ex) -> Ex:
+    return power if known is None or chamber.sign(_power(known - power)) > 0 else known
+
+
+def _power(value: Ex) -> Power:
+    constant = value.constant
+    return value if constant is None else constant
+
+
+def _bound(rest: Rest | None) -> Ex | None:
+    """What is left of the series of a block, if all blocks add it up; None: nothing."""
+    if rest is None or rest.peak is not None:
+        return None
+    if rest.power is None:
+        return as_ex(-NOTHING)
+    width, depth = in_depth(rest.power)
+    return -depth - ONE if width >= 0 else None
+
+
+def _bits(context: Context) -> dict[str, int]:
+    """The directions of what the stream carries, of forward and of backward passes."""
+    found = {FORWARD: 0, BACKWARD: 0}
+    for ref, node in enumerate(context.nodes):
+        start = _START(node)
+        if start is not None:
+            way = {CARRY: FORWARD, SEED: BACKWARD}.get(start.group)
+            if way:
+                found[way] |= context.parity.depends[ref]
+    return found
+
+
+def _odd(context: Context, node: LRef, stream: Mapping[str, int]) -> list[str]:
+    """With which vectors of the stream a term changes its sign, its own matrices averaged out."""
+    forward, backward = stream[FORWARD], stream[BACKWARD]
+    lattice = context.parity.lattice
+    found = lattice.inside(context.parity.coset(node), forward | backward)
+    if found is None:
+        return []
+    first, *basis = ((_is_odd(one & forward), _is_odd(one & backward)) for one in found)
+    signs = {first}
+    for step in basis:
+        signs |= {(one[0] ^ step[0], one[1] ^ step[1]) for one in signs}
+    return [FORWARD * one[0] + BACKWARD * one[1] for one in sorted(signs)]
+
+
+def _is_odd(bits: int) -> bool:
+    return bits.bit_count() % 2 == 1
+
+
+def _passes(context: Context, node: LRef) -> tuple[Pass, ...]:
+    """The passes whose stream a term is made of."""
+    seen, todo, found = {node}, [node], set[Pass]()
+    while todo:
+        ref = todo.pop()
+        start = _START(context.nodes[ref])
+        if start is not None and start.group in (CARRY, SEED):
+            found.add((FORWARD if start.group == CARRY else BACKWARD, start.index))
+        for other in references(context.nodes[ref]):
+            if other not in seen and context.dims[other] is not None:
+                seen.add(other)
+                todo.append(other)
+    return tuple(sorted(found, key=lambda one: (one[1], one[0] == BACKWARD)))
+
+
+def _is_centred(context: Context, node: LRef) -> bool:
+    """Whether a vector is something less its own average, by its form."""
+    terms = lincomb_of(context.nodes[node])
+    if terms is not None:
+        return all(_is_centred(context, vector) for vector in terms.vectors)
+    found = function_of(context.nodes[node])
+    if found is None or not isinstance(found.fn.expr, Add):
+        return False
+    parts = [part for part in found.fn.expr.terms if any(isinstance(x, Var) for x in walk(part))]
+    rest = [part for part in found.fn.expr.terms if part not in parts]
+    fn, vectors, _ = Fn(add(parts), found.fn.vectors, found.fn.scalars).compact()
+    args = tuple(found.vectors[place] for place in vectors)
+    own = function_of(context.nodes[args[0]]) if fn.expr == Var(0) else None
+    average = Expect(fn, args) if own is None else Expect(own.fn, own.vectors, own.scalars)
+    return context.known.get(average) in [
+        scalar for place, scalar in enumerate(found.scalars) if add(rest) == -1 * Par(place)
+    ]
+
+
+_START: Table[Start | None] = Table({Start: lambda node: node}, lambda node: None)

@@ -1,0 +1,180 @@
+"""``depth_limit``: a run of L blocks of infinite width, at numbers of blocks and in the limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tpcalc.analyses.depth.at_depth import at_depth
+from tpcalc.analyses.depth.check import depth_check
+from tpcalc.analyses.depth.trunk import Unlike, trunk_of
+from tpcalc.catalog.training import Training
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.depth.finite import Passes, finite
+from tpcalc.evaluate.depth.limit import Limit, limit
+from tpcalc.evaluate.depth.mean_field import MeanField, mean_field
+from tpcalc.evaluate.depth.trunk import HALF, Trunk
+from tpcalc.evaluate.limit import limit as width_limit
+from tpcalc.results import DepthTable, DepthValue, Estimate, Method, checks
+from tpcalc.results.provenance import provenance
+
+__all__ = ["depth_limit"]
+
+OO = "oo"
+CLOSED = "closed recursion over {} blocks"
+LIMITS = {
+    "functional": "functional-integral limit, alpha = gamma = 1/2",
+    "ode": "ordinary differential equation of the depth",
+    "mean": "mean-field limit, alpha = 1, gamma = 0",
+}
+SAMPLED = "limit of the width of the program of {} blocks"
+
+
+def depth_limit(
+    training: Training,
+    depths: Iterable[int | str] = (OO,),
+    *,
+    seed: int = 0,
+    samples: int | None = None,
+    replicates: int | None = None,
+    threads: int | None = None,
+) -> DepthTable:
+    """A training run of a network of L blocks, of infinite width, at some depths and in the limit.
+
+    Where a block is x + a L^(-alpha) (phi(W x) less its average), trained by SGD, the passes follow
+    closed recursions over the depth: exact at every L where phi is linear, and in the limit for
+    smooth phi. Everything else is sampled at each number of blocks.
+
+    Args:
+        training: The run, ``tp.Training(tp.ResNet("L", ...), "mup", data, lr_depth=...)``.
+        depths: Numbers of blocks; ``"oo"`` is the limit, taken after that of the width.
+        seed: Of samples.
+        samples: Samples of a replicate, as of ``tp.limit``.
+        replicates: Replicates, as of ``tp.limit``.
+        threads: As of ``tp.limit``; the answer does not depend on them.
+
+    Returns:
+        Outputs, and mean squares of the stream at its end and of its adjoint, each with its error
+        and how it was found; where there is no limit the reason, with the rate of growth.
+
+    Raises:
+        UsageError: A depth that is none; a network whose depth is a number; no data.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Lemma 4.3, Propositions 4.4 and C.2, sections
+        D.3, E and F with the corrections of docs/claims.md.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> data = tp.Samples(((1.3,), (0.7,)), ((0.9,), (0.0,)))
+        >>> net = tp.ResNet("L", "identity", nonlin="post")
+        >>> still = {"input": {"lr": 0}, "readout": {"lr": 0}}
+        >>> run = tp.Training(net, "mup", data, steps=1, lr_depth="1/2", groups=still)
+        >>> found = depth_limit(run, (32, "oo"))
+        >>> print(found.at("f[1,0]", 32), "->", round(found.at("f[1,0]", "oo").value, 9))
+        2.12602 (exact) -> 2.226272818
+    """
+    started = time.perf_counter()
+    if not training.network.smallest.repeats:
+        raise UsageError(
+            f"the depth of {training.network.words} is a number.",
+            hint="Write ResNet('L', ...); tp.limit is for runs of a depth that is a number.",
+        )
+    wanted = [_depth(one) for one in depths]
+    rows: list[DepthValue] = []
+    lacking: list[tuple[str, str]] = []
+    notes: list[str] = []
+    trunk: Trunk | None = None
+    try:
+        trunk = trunk_of(training)
+    except Unlike as reason:
+        notes.append(f"no closed recursion: {reason}; numbers are those of programs of L blocks")
+    settings = {"samples": samples, "replicates": replicates, "threads": threads}
+    for depth in dict.fromkeys(wanted):
+        try:
+            if depth == OO:
+                rows += _limit(training, trunk)
+            elif trunk is not None and trunk.linear:
+                rows += _rows(
+                    depth, CLOSED.format(depth), finite(trunk, int(depth), _passes(trunk))
+                )
+            else:
+                rows += _sampled(training, int(depth), seed, settings)
+        except EvaluationError as error:
+            lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
+    asked = {"depths": ", ".join(wanted)}
+    made = provenance(_digest(training), seed, asked, time.perf_counter() - started)
+    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes))
+
+
+def _depth(value: int | str) -> str:
+    if isinstance(value, str) and value.strip() in (OO, "inf", "infinity"):
+        return OO
+    if isinstance(value, str) and value.strip().isdigit():
+        value = int(value)
+    return str(checks.whole(value, "a depth", least=1, hint="A number of blocks, or 'oo'."))
+
+
+def _digest(training: Training) -> str:
+    return training.network.smallest.digest
+
+
+def _passes(trunk: Trunk) -> int:
+    """All passes but the backward one after the last update."""
+    return 2 * trunk.steps - 1
+
+
+def _limit(training: Training, trunk: Trunk | None) -> Iterator[DepthValue]:
+    """The numbers in the limit.
+
+    Raises:
+        EvaluationError: There is no limit, or none that is known.
+    """
+    found = depth_check(training, {})
+    if found.stable is False:
+        raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
+    if trunk is None:
+        raise EvaluationError(
+            "the limit of this block is not known in closed form.",
+            hint="Take numbers of blocks, (16, 32, 64), and compare.",
+        )
+    if not trunk.linear and trunk.alpha == 1 and trunk.gamma == 0:
+        return _rows(OO, LIMITS["mean"], mean_field(trunk, _passes(trunk)))
+    route = LIMITS["functional" if trunk.alpha == trunk.gamma == HALF else "ode"]
+    return _rows(OO, route, limit(trunk, _passes(trunk)))
+
+
+def _rows(depth: str, route: str, found: Passes | Limit | MeanField) -> Iterator[DepthValue]:
+    trunk = found.trunk
+    outputs, features = found.readout(), found.features()
+    several = outputs.value.shape[2] > 1
+    for place in product(*map(range, outputs.value.shape)):
+        name = ",".join(map(str, place if several else place[:2]))
+        value = _estimate(outputs, place)
+        if place[0] == 0 and value.value == 0:  # V is independent of the stream
+            value = Estimate(0.0, 0.0, Method.EXACT)
+        yield DepthValue(f"f[{name}]", depth, value, route)
+    gradients = found.gradients()
+    for what, kernel, steps in (("x", features, trunk.steps), ("dx", gradients, trunk.steps - 1)):
+        for step, sample in product(range(steps), range(trunk.batch)):
+            place = (step * trunk.batch + sample,) * 2
+            yield DepthValue(f"{what}[{step},{sample}]", depth, _estimate(kernel, place), route)
+
+
+def _estimate(answer: Any, place: tuple[int, ...]) -> Estimate:
+    error = np.broadcast_to(answer.error, np.shape(answer.value))
+    return Estimate(float(answer.value[place]), float(error[place]), answer.method)
+
+
+def _sampled(
+    training: Training, depth: int, seed: int, settings: dict[str, int | None]
+) -> Iterator[DepthValue]:
+    """The numbers of the program of so many blocks."""
+    run = at_depth(training, depth).replace(watch=())
+    given = {name: value for name, value in settings.items() if value is not None}
+    found = width_limit(run, outputs=["f*"], seed=seed, **given)  # type: ignore[arg-type]
+    for row in found.table.scalars:
+        yield DepthValue(row.name, str(depth), row.estimate, SAMPLED.format(depth))

@@ -1,0 +1,98 @@
+"""Learning rates of a repeated block as powers of the depth, and the generic block they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from tpcalc.analyses.depth.closing import in_depth
+from tpcalc.analyses.depth.generic import Generic, R
+from tpcalc.catalog.training import Training
+from tpcalc.catalog.written import network_program
+from tpcalc.errors import UsageError
+from tpcalc.limit.scales import scales
+from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.backward import backward
+from tpcalc.passes.block import CARRY, Block, block_of
+from tpcalc.program.program import Builder
+from tpcalc.results import BlockRate
+
+__all__ = ["generic_block"]
+
+
+def generic_block(
+    training: Training, at: Mapping[str, Fraction]
+) -> tuple[Generic, tuple[BlockRate, ...]]:
+    """The generic block of a training run, and the rates of its parameters.
+
+    Args:
+        training: The run, of a network of L blocks.
+        at: The sample point of symbols.
+
+    Raises:
+        ProgramError: A network without a repeated block, or with several.
+        UsageError: A parameterization that differs from block to block, or a rate of no parameter.
+    """
+    network, own = training.network, training.parameterization
+    few, more = (own.exponents(network.hidden + k, 0) for k in (0, 3))
+    if (few.a[-1], few.c[-1], set(few.a[1:-1]), set(few.c[1:-1])) != (
+        more.a[-1],
+        more.c[-1],
+        set(more.a[1:-1]),
+        set(more.c[1:-1]),
+    ):
+        raise UsageError(
+            f"the exponents of {own.name} are not the same in all blocks.",
+            hint="Limits in the depth are of parameterizations whose hidden layers are alike, as "
+            "in mup.",
+        )
+    block = block_of(network_program(network, own, network.tokens, 1))
+    given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
+    marks = {mark.label: mark for mark in block.template.parameters.values()}
+    still = Generic(block, training.replace(steps=1), _adjoint(block), dict.fromkeys(marks, Ex()))
+    first = scales(still.program({}), at=at, depth=R)
+    rates = []
+    for label, mark in marks.items():
+        sides = [first.series(f"{side}[{label}]").terms[0][0] for side in "rc"]
+        gradient = -sum((in_depth(power)[1] for power in sides), Ex())
+        linear = training.optimizer_of(mark).degree == 1
+        raw = Ex()
+        if label in given:
+            raw = (gradient if linear else Ex()) - given[label]
+        rates.append((label, gradient, (gradient if linear else Ex()) - raw, raw))
+    speed = {label: raw for label, _, _, raw in rates}
+    if block.shared:  # what updates of shared matrices add up to is not followed
+        training = training.replace(steps=0)
+    shown = tuple(BlockRate(label, *map(str, powers)) for label, *powers in rates)
+    return Generic(block, training, still.power, speed), shown
+
+
+def _given(training: Training, labels: tuple[str, ...]) -> dict[str, Ex]:
+    """The gammas that a run has: one for all, one for each, or by label."""
+    given = training.lr_depth
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        for label in given:
+            if label not in labels:
+                raise UsageError(
+                    f"lr_depth names {label!r}, which is no parameter of the block.",
+                    hint=f"Its parameters: {', '.join(labels)}.",
+                )
+        return dict(given)
+    return dict.fromkeys(labels, as_ex(given))
+
+
+def _adjoint(block: Block) -> Fraction:
+    """The power of n of the adjoint of what leaves the last block."""
+    out = Builder.copy(block.tail)
+    carry = block.tail.inputs[CARRY]
+    (output, *more) = (ref for _, ref in block.tail.outputs)
+    if more or out.type(output).axes:
+        raise UsageError(
+            "the network has several outputs, and limits in the depth are of one.",
+            hint="A readout of one output tells all exponents.",
+        )
+    out.output("adjoint", backward(out, [(output, None)], [carry]).adjoints[carry])
+    series = scales(out.finish(keep_unused=False)).series("adjoint")
+    return in_depth(series.terms[0][0])[0]

@@ -1,0 +1,57 @@
+"""``depth_solve``: the gammas of updates at which the blocks move the stream by order one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.analyses.depth.check import Found, depth_check
+from tpcalc.analyses.depth.rates import generic_block
+from tpcalc.analyses.depth.stream import power_of, stream
+from tpcalc.catalog.training import Training
+from tpcalc.errors import ScaleError
+from tpcalc.orders import Ex, as_ex
+from tpcalc.results import DepthVerdict
+
+__all__ = ["depth_solve"]
+
+TRIALS = tuple(as_ex(Fraction(k, 4)) for k in range(0, 5))
+SOLVED = "gamma is solved for: the largest updates at which the stream does not grow"
+
+
+def depth_solve(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
+    """The verdict at the gamma that makes the sum of all updates of order one.
+
+    Args:
+        training: A run of a network of L blocks; its gammas are not looked at.
+        at: The sample point of symbols.
+
+    Raises:
+        ScaleError: The network explodes at the start, or no gamma is known to move the stream.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Claim 7.2.
+    """
+    one = training.replace(steps=1)
+    for trial in TRIALS:
+        gamma = _moving(one.replace(lr_depth=trial), trial, at)
+        if gamma is not None:
+            found = depth_check(training.replace(lr_depth=gamma), at)
+            return replace(found, notes=(SOLVED, *found.notes))
+    raise ScaleError(
+        "no gamma is known at which the updates of the blocks move the stream.",
+        where=training.network.name,
+        hint="tp.check says what the blocks do at the start.",
+    )
+
+
+def _moving(training: Training, gamma: Ex, at: Mapping[str, Fraction]) -> Ex | None:
+    """The gamma at which the largest push of a first update is of order one, from a trial."""
+    generic, rates = generic_block(training, at)
+    found = Found(stream(generic, at), rates)
+    if found.stable_start is False:
+        raise ScaleError(f"{'; '.join(found.facts)}.", where=training.network.name)
+    pushes = [power for _, power in found.moved("x")]
+    if not pushes:
+        return None
+    return gamma - min(pushes, key=lambda power: found.stream.chamber.at(power_of(power)))

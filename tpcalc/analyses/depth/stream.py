@@ -1,0 +1,136 @@
+"""``Stream``: how the parts of the stream grow with the depth, pass by pass: a fixed point.
+
+A pass is opened with what earlier passes pushed the stream by, a generic block is run, and what it
+adds is summed over all blocks; that opens the passes again, until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from tpcalc.analyses.depth.closing import Sum, Sums, in_depth, sums
+from tpcalc.analyses.depth.generic import FORWARD, Direction, Generic, Pass, Push, Pushes, R
+from tpcalc.errors import LimitError
+from tpcalc.limit.claims import Record
+from tpcalc.limit.scales import Scales, scales
+from tpcalc.orders import Ex
+from tpcalc.orders.chamber import Chamber, Power, Region, joined
+
+__all__ = ["Stream", "power_of", "stream"]
+
+ROUNDS = 12
+HALF, ONE = Fraction(1, 2), Fraction(1)
+
+
+def power_of(value: Ex) -> Power:
+    """A plain number where an exponent is one."""
+    constant = value.constant
+    return value if constant is None else constant
+
+
+class _Clear(set[tuple[int, tuple[float, ...]]]):
+    """Every vector: in a generic block none sits on a kink whose form does not say so."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The parts of the stream.
+
+    Args:
+        generic: The generic block.
+        sums: What all blocks add to the stream in each pass, up to the first that explodes.
+        found: The derivation of the last round.
+        exploded: The first pass in which a part grows.
+        chamber: What was compared of the parts, besides what their derivation compared.
+    """
+
+    generic: Generic
+    sums: Sums
+    found: Scales
+    exploded: Pass | None
+    chamber: Chamber
+
+    @property
+    def region(self) -> Region:
+        """Where all comparisons have the same answers."""
+        return joined((self.chamber.region, self.found.region))
+
+    def lead(self, name: str) -> tuple[Ex | None, bool]:
+        """The growth exponent in L of something in the generic block, and whether it is a bound.
+
+        None: it vanishes identically, or faster than what was followed.
+        """
+        series = self.found.series(name)
+        if series.terms:
+            width, depth = in_depth(series.terms[0][0])
+            return (depth if width >= 0 else None), False
+        rest = series.rest
+        if rest is None or rest.power is None:
+            return None, rest is not None
+        width, depth = in_depth(rest.power)
+        return (depth if width >= 0 else None), True
+
+    @cached_property
+    def forward(self) -> tuple[Pass, ...]:
+        """The forward passes that were followed."""
+        return tuple(one for one in self.sums if one[0] == FORWARD)
+
+
+def stream(generic: Generic, at: Mapping[str, Fraction]) -> Stream:
+    """The parts of the stream of a network in training.
+
+    Args:
+        generic: The generic block.
+        at: The sample point of symbols.
+
+    Raises:
+        LimitError: The parts do not settle.
+    """
+    pushes: Pushes = {}
+    for _ in range(ROUNDS):
+        found = scales(generic.program(pushes), at=at, depth=R, record=Record(clear=_Clear()))
+        chamber = Chamber(at)
+        now = sums(found, generic.passes, chamber, HALF if not generic.block.shared else ONE)
+        grown = next((one for one in generic.passes if _grows(now[one], chamber)), None)
+        followed = generic.passes[: generic.passes.index(grown)] if grown else generic.passes
+        entering = {one: _entering(now[one], chamber, pushes.get(one, {})) for one in followed}
+        if entering == {one: pushes.get(one, {}) for one in followed}:
+            kept = (*followed, *((grown,) if grown else ()))
+            return Stream(generic, {one: now[one] for one in kept}, found, grown, chamber)
+        pushes = entering
+    raise LimitError(
+        f"what blocks add to the stream does not settle in {ROUNDS} rounds.",
+        where="the repeated block",
+        hint="Ask fewer steps, or write the network with a number of blocks.",
+    )
+
+
+def _grows(total: Sum, chamber: Chamber) -> bool:
+    return any(chamber.sign(power_of(power)) < 0 for _, power in total.all)
+
+
+def _entering(
+    total: Sum, chamber: Chamber, before: Mapping[Direction, Push]
+) -> dict[Direction, Push]:
+    """What the blocks before a generic one push the stream by, as far as it can come back.
+
+    A push that vanishes is followed only where it carries what this block itself added before. On
+    a wall one power has several forms: that of the round before is kept.
+    """
+    found = dict[Direction, Push]()
+    for direction, power in total.drift.items():
+        known = before.get(direction)
+        if known is not None and chamber.at(power_of(known.power - power)) == 0:
+            found[direction] = known
+        elif chamber.sign(power_of(power - 1)) <= 0:
+            found[direction] = Push(power, chamber.sign(power_of(power)) > 0)
+    return found

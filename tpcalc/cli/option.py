@@ -1,0 +1,101 @@
+"""``Option``: a flag that sets keys of a study."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tpcalc.errors import UsageError
+
+if TYPE_CHECKING:
+    from tpcalc.study.load import Flag as StudyFlag
+
+__all__ = ["Flags", "Option", "options"]
+
+Flags = Sequence["StudyFlag"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A flag that sets keys of a study.
+
+    Args:
+        name: As typed.
+        keys: The keys that it sets.
+        type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, ``tuple`` for
+            words with commas, or ``dict`` for settings by pattern, a flag for each pattern.
+        help: One line.
+        panel: The heading under which ``--help`` lists it.
+        metavar: What stands for the value in ``--help``.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    type: type
+    help: str
+    panel: str
+    metavar: str | None = None
+
+    @property
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of the command that typer reads."""
+        kind: Any = str if self.type in (list, tuple) else self.type
+        kind = list[str] if self.type is dict else kind
+        option = typer.Option(
+            self.name,
+            help=self.help,
+            rich_help_panel=self.panel,
+            metavar=self.metavar,
+            show_default=False,
+        )
+        return inspect.Parameter(
+            self.name.lstrip("-").replace("-", "_"),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, option],
+        )
+
+    def given(self, value: Any) -> list[StudyFlag]:
+        """The study flags that a value on the command line stands for."""
+        from tpcalc.study.load import Flag
+
+        if self.type is list:
+            value = _whole_numbers(self.name, value)
+        elif self.type is tuple:
+            value = [word for word in value.split(",") if word]
+        elif self.type is dict:
+            value = dict(_settings(self.name, text) for text in value)
+        return [Flag(self.name, key, value) for key in self.keys]
+
+
+def _whole_numbers(name: str, text: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError as error:
+        raise UsageError(
+            f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
+        ) from error
+
+
+def _settings(name: str, text: str) -> tuple[str, dict[str, str]]:
+    pattern, colon, given = text.partition(":")
+    pairs = [word.partition("=") for word in given.split()]
+    if not colon or not pairs or not all(key and value for key, _, value in pairs):
+        raise UsageError(
+            f"{name}: {text!r} does not say which parameters have which settings.",
+            hint="Write it as 'hidden: lr=0.5 power=-1/2'.",
+        )
+    return pattern.strip(), {key: value for key, _, value in pairs}
+
+
+def options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
+    """The flags under one heading of the help: name, keys, type, help, metavar."""
+    made = []
+    for name, key, kind, text, *metavar in rows:
+        keys = (key,) if isinstance(key, str) else key
+        made.append(Option(name, keys, kind, text, panel, *metavar))
+    return tuple(made)

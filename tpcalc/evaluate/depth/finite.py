@@ -1,0 +1,222 @@
+"""A trunk of L blocks: every pass of its run at infinite width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tpcalc.engine import trunks
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.closure.numeric import Answer
+from tpcalc.evaluate.depth.run import EPS, Run, only, places
+from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.results import Method
+
+__all__ = ["Passes", "finite"]
+
+WINDOW = 16  # edges whose averages are found at once
+
+
+@dataclass(frozen=True, eq=False)
+class Passes:
+    """What the passes of a run left at each layer, sample i = t B + b after sample.
+
+    Numbers are those of the recursion: of a linear trunk those of L blocks of infinite width, of
+    another one they differ from these by O(1/L).
+
+    Args:
+        trunk: The network and its run.
+        layers: L.
+        store: Kets of all layers, as the engine keeps them.
+        outputs: f, of shape (T, B, k).
+        chi: The derivative of the loss by the outputs, of the same shape.
+        method: The least exact method behind the numbers.
+        off: A bound on the errors of averages.
+    """
+
+    trunk: Trunk
+    layers: int
+    store: trunks.Store
+    outputs: Array
+    chi: Array
+    method: Method = Method.EXACT
+    off: float = 0.0
+
+    @cached_property
+    def rounding(self) -> float:
+        """The relative error that sums of floats leave, and the errors of averages.
+
+        The coefficients are differences of terms as large as the solutions and jumps.
+        """
+        large = max(float(np.abs(self.store.forward).max()), 1.0)
+        large *= max(float(np.abs(self.store.backward).max()), 1.0)
+        return float((4 * EPS * self.layers**0.5 * self.trunk.count + self.off) * large)
+
+    def features(self, layer: int | None = None) -> Answer:
+        """The kernel <x_i^l | x_j^l>, of shape (T B, T B); of the last layer by default.
+
+        Args:
+            layer: l, from 0 to L.
+
+        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
+        """
+        return self._answer(self.store.features[self._layer(layer)])
+
+    def gradients(self, layer: int = 0) -> Answer:
+        """The kernel <dx_i^l | dx_j^l>.
+
+        Args:
+            layer: l, from 0 to L.
+        """
+        return self._answer(self.store.gradients[self._layer(layer)])
+
+    def readout(self) -> Answer:
+        """The outputs with their error."""
+        return self._answer(self.outputs)
+
+    def on_outputs(self, layer: int) -> Array:
+        """Coefficients of nV in x of each sample, of shape (T B, k).
+
+        Args:
+            layer: l.
+        """
+        _, columns = places(self.trunk)
+        chi = self.chi.reshape(self.trunk.count, -1)
+        found: Array = self.store.forward[self._layer(layer)][:, columns] @ chi
+        return found
+
+    def preactivations(self, edge: int) -> Array:
+        """The kernel of W^l x^(l-1), l the edge, to leading order where phi is not the identity.
+
+        Args:
+            edge: l, from 1 to L.
+        """
+        s = self.store
+        own, _ = places(self.trunk)
+        first, second = s.features[edge - 1], s.gradients[edge]
+        slopes = s.backward[edge] @ only(s.jumps[edge], own)[:, own]
+        if not self.trunk.linear:
+            raise UsageError("the kernel of preactivations is that of linear trunks.")
+        cross = s.drift[edge] @ slopes @ first
+        found: Array = first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T
+        return found
+
+    def distances(self, first: int, last: int) -> Array:
+        """The kernel of x^last - x^first.
+
+        Args:
+            first: A layer.
+            last: A later one.
+
+        Source: Tensor Programs VI, Definition 7.6.
+        """
+        s = self.store
+        own, columns = places(self.trunk)
+        moved = s.forward[last] - s.forward[first]
+        gram = np.zeros_like(s.gram[0])
+        gram[np.ix_(own, own)] = s.gram[first][np.ix_(own, own)]
+        gram[np.ix_(columns, columns)] = s.gram[last][np.ix_(columns, columns)]
+        total: Array = moved @ gram @ moved.T
+        for edge in range(first + 1, last + 1):
+            # Before its edge the coefficients of a Gaussian are minus the jumps of dx.
+            part = s.forward[last] @ only(s.jumps[edge], own)
+            part += s.forward[first] @ only(s.jumps[edge], columns)
+            total += part @ s.law[edge] @ part.T
+        return total
+
+    def _layer(self, layer: int | None) -> int:
+        found = self.layers if layer is None else layer
+        if not 0 <= found <= self.layers:
+            raise UsageError(f"there is no layer {found}: the trunk has layers 0 to {self.layers}.")
+        return found
+
+    def _answer(self, value: Array) -> Answer:
+        scale = float(np.abs(value).max())
+        return Answer(value, np.full_like(value, self.rounding * scale), self.method)
+
+
+def finite(trunk: Trunk, layers: int, passes: int | None = None) -> Passes:
+    """All passes of a run at depth L.
+
+    Args:
+        trunk: The network and its run.
+        layers: L.
+        passes: How many passes, a forward and a backward one for each step; by default all. The
+            last backward pass changes no output.
+
+    Returns:
+        Outputs, kernels and coefficients at each layer. Of a linear trunk they are exact for
+        every alpha and gamma; of another one they are those of the corrected recursion.
+
+    Raises:
+        EvaluationError: Numbers leave the range of floats, or averages of phi have no value.
+
+    Source: Tensor Programs VI, Lemma 4.3 and section D.3; Appendix E and F.1, with the terms of
+        phi'' and phi''' that Definition E.1 leaves out.
+
+    Example:
+        >>> trunk = Trunk(inputs=[1.3, 0.7], targets=[0.9, 0.0])
+        >>> round(float(finite(trunk, 32).outputs[1, 0, 0]), 9)
+        2.126016888
+    """
+    if layers < 1:
+        raise UsageError(f"a trunk has at least one block, got {layers}.")
+    run = _Finite(trunk, layers)
+    with np.errstate(all="ignore"):
+        for index in range(2 * trunk.steps if passes is None else passes):
+            run.backward(index // 2) if index % 2 else run.forward(index // 2)
+    if not all(np.isfinite(part).all() for part in (run.store.features, run.store.gradients)):
+        raise EvaluationError(
+            f"kets of a trunk of {layers} blocks leave the range of floats.",
+            hint="Take smaller rates or a smaller multiplier, or alpha >= 1/2, alpha + gamma >= 1.",
+        )
+    return Passes(trunk, layers, run.store, run.outputs, run.chi, run.method, run.off)
+
+
+class _Finite(Run):
+    """The passes at a depth as they go on."""
+
+    def __init__(self, trunk: Trunk, layers: int) -> None:
+        super().__init__(trunk, trunks.store(layers, trunk.batch, trunk.steps))
+        self.layers = layers
+        self.m, self.updates = trunk.branch(layers), trunk.updates(layers)
+
+    def forward(self, step: int) -> None:
+        self.start_forward(step)
+        first = 0
+        while first < self.layers:
+            last = self.layers if self.trunk.linear else min(first + WINDOW, self.layers)
+            self._window(step, first, last)
+            first = last
+        self.read(step)
+
+    def backward(self, step: int) -> None:
+        self.start_backward(step)
+        if not self.trunk.linear:
+            self.fill_backward(step, slice(1, None), self.store.features[:-1])
+        args = (self.layers, self.m, self.updates, self.trunk.linear)
+        trunks.backward_edges(self.store, step, self.trunk.batch, *args)
+
+    def _window(self, step: int, first: int, last: int) -> None:
+        """Edges whose averages depend on kernels that they lead to: repeated until they stay."""
+        s, trunk = self.store, self.trunk
+        args = (s, step, trunk.batch, first, last, self.m, self.updates, trunk.linear)
+        if trunk.linear:
+            trunks.forward_edges(*args)
+            return
+        new, high = self.new(step)
+        start = s.forward[first, new] @ s.gram[first] @ s.forward[first, :high].T
+        past = s.features[first - 1, new, :high] if first else start
+        ahead = np.arange(last - first)[:, None, None]
+        before = start + ahead * (start - past)
+        # Averages of an edge feel those before it alone: so many rounds would do for any phi.
+        for _ in range(last - first + 1):
+            self.fill_forward(step, slice(first + 1, last + 1), s.features[first:last], before)
+            trunks.forward_edges(*args)
+            after = s.features[first:last, new, :high].copy()
+            moved, size = np.abs(after - before).max(), np.abs(after).max()
+            if not np.isfinite(size) or moved <= (8 * EPS + self.off) * size:
+                return
+            before = after

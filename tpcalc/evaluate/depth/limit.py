@@ -1,0 +1,179 @@
+"""The limit of a trunk as its depth grows: kets are functions of p = l / L."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tpcalc.engine import trunks
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.closure.numeric import Answer
+from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.depth.panels import Panels
+from tpcalc.evaluate.depth.run import EPS, only, places
+from tpcalc.evaluate.depth.solve import Solved
+from tpcalc.evaluate.depth.trunk import HALF, Array, Trunk
+from tpcalc.results import Method
+
+__all__ = ["Limit", "limit"]
+
+TARGET = 1e-11
+MOST = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """A run in the limit of infinite width, then infinite depth; sample i = t B + b after sample.
+
+    Args:
+        trunk: The network and its run.
+        panels: How functions of the depth are kept.
+        store: Kets at all nodes; coefficients of a Gaussian of depth q by the root of dq.
+        outputs: f, of shape (T, B, k).
+        chi: The derivative of the loss by the outputs, of the same shape.
+        error: Relative to the largest number of a kind; by comparison with half as many panels.
+    """
+
+    trunk: Trunk
+    panels: Panels
+    store: trunks.Store
+    outputs: Array
+    chi: Array
+    error: float
+
+    def features(self, place: float = 1.0) -> Answer:
+        """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the limit of features.
+
+        Args:
+            place: p.
+
+        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
+        """
+        return self._answer(self.panels.at(self.store.features, place))
+
+    def gradients(self, place: float = 0.0) -> Answer:
+        """The kernel <dx_i | dx_j>.
+
+        Args:
+            place: p.
+        """
+        return self._answer(self.panels.at(self.store.gradients, place))
+
+    def readout(self) -> Answer:
+        """The outputs with their error."""
+        return self._answer(self.outputs)
+
+    def on_outputs(self, place: float) -> Array:
+        """Coefficients of nV in x of each sample, of shape (T B, k).
+
+        Args:
+            place: p.
+        """
+        _, columns = places(self.trunk)
+        chi = self.chi.reshape(self.trunk.count, -1)
+        return self.panels.at(self.store.forward, place)[:, columns] @ chi
+
+    def distances(self, first: float, last: float) -> Answer:
+        """The kernel of x(last) - x(first).
+
+        Args:
+            first: A depth.
+            last: A later one.
+
+        Source: Tensor Programs VI, Definition 7.6.
+        """
+        s, at = self.store, self.panels.at
+        own, columns = places(self.trunk)
+        start, end = at(s.forward, first), at(s.forward, last)
+        gram = np.zeros(s.gram.shape[1:])
+        for place, rows in ((first, own), (last, columns)):
+            gram[np.ix_(rows, rows)] = at(s.gram, place)[np.ix_(rows, rows)]
+        total = (end - start) @ gram @ (end - start).T
+        points, weights = np.polynomial.legendre.leggauss(32)
+        for point, weight in zip(points, weights, strict=True):
+            place = first + (last - first) * (point + 1) / 2
+            jumps, law = at(s.jumps, place), at(s.law, place)
+            part = end @ only(jumps, own) + start @ only(jumps, columns)
+            total += weight * (last - first) / 2 * (part @ law @ part.T)
+        return self._answer(total)
+
+    def _answer(self, value: Array) -> Answer:
+        size = self.error * float(np.abs(value).max())
+        return Answer(value, np.full_like(value, size), Method.QUADRATURE)
+
+
+def limit(trunk: Trunk, passes: int | None = None) -> Limit:
+    """A run in the limit n -> infinity, then L -> infinity.
+
+    At alpha = gamma = 1/2 it is the functional-integral limit of Depth-muP, for 1/2 < alpha < 1 and
+    alpha + gamma = 1 an ordinary differential equation, for a linear trunk also at alpha >= 1. For
+    alpha + gamma > 1 nothing moves. Volterra equations of each pass are solved to about 1e-11 by
+    polynomials in p: nothing is extrapolated in L.
+
+    Args:
+        trunk: The network and its run.
+        passes: How many passes, a forward and a backward one for each step; by default all.
+
+    Raises:
+        EvaluationError: There is no limit, or averages of phi have no value.
+
+    Source: Tensor Programs VI, Propositions 4.4 and C.2, section D.3, Appendix E, F.1 and F.3 with
+        the terms of phi'' and phi''' that are missing there.
+
+    Example:
+        >>> found = limit(Trunk(inputs=[1.3, 0.7], targets=[0.9, 0.0]))
+        >>> round(float(found.outputs[1, 0, 0]), 9)
+        2.226272818
+    """
+    _refuse(trunk)
+    count = 2 * trunk.steps if passes is None else passes
+    found, panels = Solved(trunk, Panels(1), count), 1
+    while True:
+        panels *= 2
+        finer = Solved(trunk, Panels(panels), count)
+        error = _apart(found, finer)
+        found = finer
+        if error <= TARGET or panels >= MOST or not np.isfinite(error):
+            break
+    if not np.isfinite(error):
+        raise EvaluationError(
+            "kets of the trunk leave the range of floats as its depth grows.",
+            hint="Take smaller rates or a smaller multiplier.",
+        )
+    error = max(error, 100 * EPS) + found.off
+    return Limit(trunk, found.panels, found.store, found.outputs, found.chi, error)
+
+
+def _apart(coarse: Solved, fine: Solved) -> float:
+    """The largest relative difference of two solutions, at ends and in between."""
+    worst = 0.0
+    for name in ("features", "gradients", "forward", "backward"):
+        one, two = getattr(coarse.store, name), getattr(fine.store, name)
+        size = max(float(np.abs(two).max()), EPS)
+        for place in (0.0, 0.17, 0.5, 0.83, 1.0):
+            gap = np.abs(coarse.panels.at(one, place) - fine.panels.at(two, place)).max()
+            worst = max(worst, float(gap) / size) if np.isfinite(gap) else np.inf
+    return worst
+
+
+def _refuse(trunk: Trunk) -> None:
+    """Where there is no limit, or another one."""
+    alpha, gamma = trunk.alpha, trunk.gamma
+    reason = None
+    if alpha < HALF:
+        reason = "features at initialization grow like exp(L^(1 - 2 alpha))", "alpha >= 1/2"
+    elif alpha + gamma < 1:
+        reason = "one step moves the output by L^(1 - alpha - gamma)", "alpha + gamma >= 1"
+    elif not trunk.centred and alpha < 1 and not is_odd(trunk.activation):
+        reason = "the mean of phi adds up over the blocks", "centred=True, or an odd phi"
+    elif not trunk.linear and alpha >= 1 and alpha + gamma == 1:
+        reason = (
+            "phi is not the identity and updates of a block are not small",
+            "mean_field for alpha = 1; for alpha > 1 preactivations grow",
+        )
+    if reason:
+        raise EvaluationError(
+            f"alpha = {alpha}, gamma = {gamma} has no limit of this kind: {reason[0]}.",
+            hint=f"Take {reason[1]}.",
+        )

@@ -1,0 +1,302 @@
+"""The limit at alpha = 1, gamma = 0: features are functions of the first and last weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.closure.numeric import Answer
+from tpcalc.evaluate.closure.slopes import jumps, slope
+from tpcalc.evaluate.depth.panels import Panels
+from tpcalc.evaluate.depth.run import EPS
+from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.functions import Expr, Fn, Var
+from tpcalc.functions.tape import evaluate
+from tpcalc.results import Method
+
+__all__ = ["MeanField", "mean_field"]
+
+LEVELS = ((6, 12, 16), (8, 18, 24), (10, 24, 32))  # degrees in p, points of a weight, of a ket
+TARGET = 1e-9
+MOST = 3_000_000
+ROUNDS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class MeanField:
+    """A run at alpha = 1 in the limit; sample i = t B + b after sample.
+
+    Args:
+        trunk: The network and its run.
+        outputs: f, of shape (T, B, k).
+        chi: The derivative of the loss by the outputs.
+        error: Relative to the largest number of a kind, by comparison with coarser rules.
+    """
+
+    trunk: Trunk
+    outputs: Array
+    chi: Array
+    error: float
+    _solved: _Solved
+
+    def features(self, place: float = 1.0) -> Answer:
+        """The kernel <x_i | x_j>, of shape (T B, T B).
+
+        Args:
+            place: p.
+        """
+        return self._answer(self._solved.kernel(self._solved.x, place))
+
+    def gradients(self, place: float = 0.0) -> Answer:
+        """The kernel <dx_i | dx_j>.
+
+        Args:
+            place: p.
+        """
+        return self._answer(self._solved.kernel(self._solved.d, place))
+
+    def readout(self) -> Answer:
+        """The outputs with their error."""
+        return self._answer(self.outputs)
+
+    def _answer(self, value: Array) -> Answer:
+        size = self.error * float(np.abs(value).max())
+        return Answer(value, np.full_like(value, size), Method.QUADRATURE)
+
+
+def mean_field(trunk: Trunk, passes: int | None = None) -> MeanField:
+    """A run in the limit n -> infinity, then L -> infinity, at alpha = 1 and gamma = 0.
+
+    Preactivations of a block are independent of the features, but those of one block at different
+    steps go together, and each moves with phi' of those before. So averages are over all of them
+    at once: points grow like a power with the number of samples.
+
+    Args:
+        trunk: The network and its run.
+        passes: How many passes, a forward and a backward one for each step; by default all.
+
+    Raises:
+        EvaluationError: Other exponents, a phi with kinks, or too many samples and features.
+
+    Source: Tensor Programs VI, section F.2, with the joint law of preactivations and the term of
+        W^T that are missing there.
+
+    Example:
+        >>> from tpcalc.catalog.activations import lookup
+        >>> sin = lookup("sin").fn.expr
+        >>> run = Trunk([1, 1], [2, 2], sin, 1, 0, multiplier=1.2, rates=0.5)
+        >>> round(float(mean_field(run, passes=3).outputs[1, 0, 0]), 4)
+        0.4542
+    """
+    if trunk.alpha != 1 or trunk.gamma != 0:
+        raise EvaluationError(
+            f"alpha = 1, gamma = 0 has a mean-field limit, not {trunk.alpha}, {trunk.gamma}.",
+            hint="limit() has the others.",
+        )
+    if jumps(trunk.activation, Var(0)) or jumps(slope(trunk.activation, Var(0)), Var(0)):
+        raise EvaluationError(
+            f"the mean-field limit needs phi'', which {trunk.activation.text} does not have.",
+            hint="Take a smooth activation.",
+        )
+    count = 2 * trunk.steps if passes is None else passes
+    found, error = None, np.inf
+    for coarse, fine in pairwise(LEVELS):
+        found = found or _Solved(trunk, coarse, count)
+        finer = _Solved(trunk, fine, count)
+        error = max(
+            float(np.abs(one - two).max()) / max(float(np.abs(two).max()), EPS)
+            for one, two in zip(found.seen(), finer.seen(), strict=True)
+        )
+        found = finer
+        if error <= TARGET:
+            break
+    assert found is not None
+    return MeanField(trunk, found.outputs, found.chi, max(error, 100 * EPS), found)
+
+
+def _grid(count: int, points: int) -> tuple[Array, Array]:
+    """Points and weights for so many independent Gaussians."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
+    weights = weights / weights.sum()
+    if points**count > MOST:
+        raise EvaluationError(
+            f"the mean-field limit averages over {count} Gaussians at once, which is too many.",
+            hint="Take fewer steps, samples, features or outputs; or alpha < 1.",
+        )
+    grid = np.stack(np.meshgrid(*[nodes] * count, indexing="ij"), axis=-1).reshape(-1, count)
+    mass = np.ones(1)
+    for _ in range(count):
+        mass = np.multiply.outer(mass, weights).ravel()
+    return grid, mass
+
+
+class _Solved:
+    """The passes of a run, with rules of one size."""
+
+    def __init__(self, trunk: Trunk, level: tuple[int, int, int], passes: int) -> None:
+        order, points, self.inner = level
+        self.trunk, self.panels = trunk, Panels(1, order)
+        features = trunk.inputs.shape[2]
+        grid, self.mass = _grid(features + trunk.targets.shape[2], points)
+        self.first, self.last = grid[:, :features].T, grid[:, features:].T
+        self.x = np.zeros((order + 1, trunk.count, len(grid)))
+        self.d = np.zeros_like(self.x)
+        self.outputs, self.chi = np.zeros_like(trunk.targets), np.zeros_like(trunk.targets)
+        phi = trunk.activation
+        self.phi, self.slope = _values(phi), _values(slope(phi, Var(0)))
+        self.bend = _values(slope(slope(phi, Var(0)), Var(0)))
+        self.rates = trunk.updates(1)
+        for index in range(passes):
+            for sample in range(trunk.batch):
+                place = index // 2 * trunk.batch + sample
+                self._backward(place) if index % 2 else self._forward(place)
+            if not index % 2:
+                self._read(index // 2)
+
+    def seen(self) -> tuple[Array, ...]:
+        """What rules are compared by."""
+        return (
+            self.outputs,
+            *(self.kernel(part, place) for part in (self.x, self.d) for place in (0.0, 0.5, 1.0)),
+        )
+
+    def kernel(self, kets: Array, place: float) -> Array:
+        """Inner products of kets at p.
+
+        Args:
+            kets: Features or gradients.
+            place: p.
+        """
+        return self._inner(self.panels.at(kets, place))
+
+    def _inner(self, kets: Array) -> Array:
+        found: Array = (kets * self.mass) @ np.swapaxes(kets, -1, -2)
+        return found
+
+    def _earlier(self, sample: int) -> range:
+        """Samples of the steps before that of one."""
+        return range(sample // self.trunk.batch * self.trunk.batch)
+
+    def _forward(self, i: int) -> None:
+        trunk, before = self.trunk, self._earlier(i)
+        xi, low = trunk.samples, len(before)
+        rates, _ = trunk.ends(i // trunk.batch)
+        start = xi[i] @ self.first - (xi[:low] @ xi[i] * rates) @ self.d[0, :low]
+        self._repeated(self.x, i, start, self.panels.from_left, self._moved)
+
+    def _backward(self, i: int) -> None:
+        trunk, low = self.trunk, len(self._earlier(i))
+        chi = self.chi.reshape(trunk.count, -1)
+        _, rates = trunk.ends(i // trunk.batch)
+        start = chi[i] @ self.last - (chi[:low] @ chi[i] * rates) @ self.x[-1, :low]
+        self._repeated(self.d, i, start, self.panels.from_right, self._pulled)
+
+    def _repeated(
+        self,
+        kets: Array,
+        i: int,
+        start: Array,
+        integral: Array,
+        change: Callable[[int, int], Array],
+    ) -> None:
+        kets[:, i] = start
+        for _ in range(ROUNDS):
+            by = np.stack([change(i, node) for node in range(len(kets))])
+            moved = start + integral @ by
+            gap = np.abs(moved - kets[:, i]).max()
+            kets[:, i] = moved
+            if not gap > 1e-12 * np.abs(moved).max():
+                return
+
+    def _read(self, step: int) -> None:
+        trunk = self.trunk
+        low, high = step * trunk.batch, (step + 1) * trunk.batch
+        _, rates = trunk.ends(step)
+        end = self.x[-1]
+        found = (end[low:high] * self.mass) @ self.last.T
+        chi = self.chi.reshape(trunk.count, -1)[:low]
+        found -= self._inner(end[:high])[low:, :low] * rates @ chi
+        self.outputs[step] = found
+        self.chi[step] = trunk.slope(found, trunk.targets[step])
+
+    def _centred(self, values: Array) -> Array:
+        return values - values @ self.mass if self.trunk.centred else values
+
+    def _states(self, i: int, node: int) -> tuple[list[int], list[Array], Array, Array]:
+        """Preactivations of a sample and those before it, at all points; shares of these points."""
+        samples = [*self._earlier(i), i]
+        kernel = self._inner(self.x[node, samples])
+        grid, mass = _grid(len(samples), self._points(len(samples)))
+        fresh = grid @ _root(kernel).T
+        found: list[Array] = []
+        for row, sample in enumerate(samples):
+            own = np.broadcast_to(fresh[:, row], (len(self.mass), len(mass)))
+            for col in range(len(self._earlier(sample))):
+                other = samples[col]
+                size = self.rates[other] * kernel[row, col]
+                by = self._centred(self.d[node, other])[:, None]
+                own = own - size * self.slope(found[col]) * by
+            found.append(own)
+        return samples, found, kernel, mass
+
+    def _points(self, count: int) -> int:
+        """Points for each of so many Gaussians: fewer where there are many."""
+        room = MOST / len(self.mass)
+        return max(min(self.inner, int(room ** (1 / count))), 6)
+
+    def _moved(self, i: int, node: int) -> Array:
+        """The change of x with p."""
+        _, states, _, mass = self._states(i, node)
+        return self.trunk.multiplier * self._centred(self.phi(states[-1]) @ mass)
+
+    def _pulled(self, i: int, node: int) -> Array:
+        """The change of dx against the direction of p."""
+        samples, states, kernel, mass = self._states(i, node)
+        slopes = [self.slope(state) for state in states]
+        bends = [self.bend(state) for state in states]
+        kets = [self._centred(self.d[node, sample])[:, None] for sample in samples]
+        last = len(samples) - 1
+        pull = np.zeros(len(samples))
+        for col, sample in enumerate(samples):
+            # How far the last preactivation moves with what is fresh in this one.
+            moves: dict[int, Array] = {col: np.ones_like(states[col])}
+            for row in range(col + 1, len(samples)):
+                moved = np.zeros_like(states[col])
+                for mid in range(col, len(self._earlier(samples[row]))):
+                    size = self.rates[samples[mid]] * kernel[row, mid]
+                    moved = moved - size * bends[mid] * kets[mid] * moves[mid]
+                moves[row] = moved
+            pull[col] = self.mass @ (bends[last] * kets[last] * moves[last]) @ mass
+            if col < last:
+                joint = slopes[col] * kets[col] * slopes[last] * kets[last]
+                pull[col] -= self.rates[sample] * (self.mass @ joint @ mass)
+        found: Array = self.trunk.multiplier * (pull @ self.x[node, samples])
+        return found
+
+
+def _values(expr: Expr) -> Callable[[Array], Array]:
+    fn = Fn(expr, 1)
+
+    def values(at: Array) -> Any:
+        return np.broadcast_to(evaluate(fn, [np.ascontiguousarray(at)]), at.shape)
+
+    return values
+
+
+def _root(kernel: Array) -> Array:
+    """A lower triangular root of a covariance, with zeros where a Gaussian follows from others."""
+    size = len(kernel)
+    root = np.zeros((size, size))
+    for i in range(size):
+        for j in range(i + 1):
+            left = kernel[i, j] - root[i, :j] @ root[j, :j]
+            if i == j:
+                root[i, i] = np.sqrt(left) if left > 1e-12 * kernel[i, i] else 0.0
+            elif root[j, j] > 0:
+                root[i, j] = left / root[j, j]
+    return root

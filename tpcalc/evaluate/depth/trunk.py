@@ -1,0 +1,157 @@
+"""A deep residual network and its training run, as the recursions in depth need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import UsageError
+from tpcalc.functions import Expr, Var
+
+__all__ = ["Array", "Trunk"]
+
+Array = NDArray[np.float64]
+HALF = Fraction(1, 2)
+
+
+def _difference(outputs: Array, targets: Array) -> Array:
+    return outputs - targets
+
+
+@dataclass(frozen=True, eq=False)
+class Trunk:
+    """x^0 = U xi, x^l = x^(l-1) + a L^-alpha G phi(W^l x^(l-1)), f = V^T x^L, trained by SGD.
+
+    G subtracts the mean over coordinates. A step changes W^l by -eta L^-gamma / n times the
+    gradient without its powers of n and L, so that alpha = gamma = 1/2 is Depth-muP.
+
+    Args:
+        inputs: xi, of shape (T, B, d); (T,) for one input of one feature a step.
+        targets: y, of shape (T, B, k); (T,) for one output.
+        activation: phi, a function of ``Var(0)``.
+        alpha: The exponent of the multiplier.
+        gamma: The exponent of the update.
+        multiplier: a.
+        rates: eta of the blocks, one for each step or one for all.
+        input_rates: eta of U; 0 where it is not trained.
+        output_rates: eta of V.
+        centred: Whether there is a G.
+        slope: ``slope(outputs, targets)``, both of shape (B, k): chi, the derivative of the loss
+            of each sample by its outputs; of the squared error by default.
+
+    Raises:
+        UsageError: Shapes that do not fit.
+
+    Source: Tensor Programs VI, sections 6.3 and 4; equation of the update with Definition 6.1.
+
+    Example:
+        >>> trunk = Trunk(inputs=[1.3, 0.7], targets=[0.9, 0.0])
+        >>> trunk.steps, trunk.batch, trunk.linear
+        (2, 1, True)
+    """
+
+    inputs: Any
+    targets: Any
+    activation: Expr = field(default_factory=lambda: Var(0))
+    alpha: Fraction = HALF
+    gamma: Fraction = HALF
+    multiplier: float = 1.0
+    rates: Any = 1.0
+    input_rates: Any = 0.0
+    output_rates: Any = 0.0
+    centred: bool = True
+    slope: Callable[[Array, Array], Array] = _difference
+
+    def __post_init__(self) -> None:
+        inputs, targets = _cube(self.inputs), _cube(self.targets)
+        if inputs.shape[:2] != targets.shape[:2]:
+            raise UsageError(
+                f"inputs of shape {inputs.shape} need as many targets, got {targets.shape}.",
+                hint="Give one target for each input of each step.",
+            )
+        if not (np.isfinite(inputs).all() and np.isfinite(targets).all()):
+            raise UsageError("inputs and targets of a trunk must be finite numbers.")
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "targets", targets)
+        for name in ("rates", "input_rates", "output_rates"):
+            rates = np.asarray(getattr(self, name), dtype=np.float64)
+            if rates.shape not in ((), (len(inputs),)):
+                raise UsageError(
+                    f"{name} must be one number or one for each of {len(inputs)} steps."
+                )
+            object.__setattr__(self, name, np.broadcast_to(rates, (len(inputs),)))
+        for name in ("alpha", "gamma"):
+            object.__setattr__(self, name, Fraction(getattr(self, name)).limit_denominator(10**6))
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return len(self.inputs)
+
+    @property
+    def batch(self) -> int:
+        """B."""
+        return int(self.inputs.shape[1])
+
+    @property
+    def count(self) -> int:
+        """Samples of all steps."""
+        return self.steps * self.batch
+
+    @property
+    def linear(self) -> bool:
+        """Whether phi is the identity."""
+        return self.activation == Var(0)
+
+    @cached_property
+    def samples(self) -> Array:
+        """The inputs of all steps, one a row."""
+        return np.ascontiguousarray(self.inputs.reshape(self.count, -1))
+
+    def branch(self, layers: float) -> float:
+        """The multiplier of a branch at this depth.
+
+        Args:
+            layers: L.
+        """
+        return float(self.multiplier * layers ** -float(self.alpha))
+
+    def updates(self, layers: float) -> Array:
+        """The size of the update of a block by each sample at this depth; batches are averaged.
+
+        Args:
+            layers: L.
+        """
+        size = float(self.multiplier * layers ** -float(self.gamma))
+        found: Array = np.repeat(self.rates, self.batch) * size / self.batch
+        return found
+
+    def ends(self, step: int) -> tuple[Array, Array]:
+        """Eta / B of U and of V for each sample before a step.
+
+        Args:
+            step: t.
+        """
+        parts = (
+            np.repeat(part[:step], self.batch) for part in (self.input_rates, self.output_rates)
+        )
+        first, second = (part / self.batch for part in parts)
+        return first, second
+
+
+def _cube(given: Any) -> Array:
+    values = np.asarray(given, dtype=np.float64)
+    if values.ndim == 1:
+        values = values[:, None, None]
+    if values.ndim != 3 or 0 in values.shape:
+        raise UsageError(
+            f"inputs and targets have the axes step, sample, feature, got shape {values.shape}.",
+            hint="Give an array of three axes, or a list with one number for each step.",
+        )
+    return values

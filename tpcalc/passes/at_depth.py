@@ -1,0 +1,220 @@
+"""``at_depth``: a program whose repeated blocks are written out, L a number.
+
+In names and labels ``{l}``, ``{l+1}`` stand for the number of the repetition; a name without one
+gets it at its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Fn, Par, const
+from tpcalc.functions.roots import root
+from tpcalc.orders import Ex
+from tpcalc.program.base import Table, references, renumbered
+from tpcalc.program.family import Family
+from tpcalc.program.marks import Mark
+from tpcalc.program.nodes import Input, Kind, LinComb, Node, Nonlin, Ref, Repeat, Scale
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.views import carry_of, input_of, repeat_of
+
+__all__ = ["at_depth", "within"]
+
+_NUMBER = re.compile(r"\{(\w+)([+-]\d+)?\}")
+
+
+def within(program: Program, repeat: Repeat) -> list[Ref]:
+    """The nodes of a repetition of a block, its carry first.
+
+    Args:
+        program: The program.
+        repeat: What closes the block.
+    """
+    inside = {repeat.carry}
+    for ref in range(repeat.carry + 1, len(program.nodes)):
+        if repeat_of(program.nodes[ref]) == repeat:
+            break
+        drawn = input_of(program.nodes[ref])
+        fresh = drawn is not None and drawn.family.along
+        if fresh or inside.intersection(references(program.nodes[ref])):
+            inside.add(ref)
+    return sorted(inside)
+
+
+def at_depth(program: Program, depth: int | None = None, base: int = 1) -> Program:
+    """The program with every repeated block written out, repetition by repetition.
+
+    Args:
+        program: The program.
+        depth: The number that the symbol L stands for, in counts and in powers L^p.
+        base: Powers are of L / base, so that a network of this depth has none.
+
+    Returns:
+        A program without repeats. What is drawn along the depth has a family for each repetition,
+        an output of a repetition has one output for each; a program that repeats nothing is itself
+        but for its powers of L, which are numbers.
+
+    Raises:
+        ProgramError: L stands in the program and is given no number, or one below 1.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> net = tp.parse('''tpcalc program 2
+        ... dim n 1
+        ... family x : n
+        ... family W : n*n along fresh
+        ... %0 : n = input x
+        ... %1 : n = carry %0 over l:L
+        ... %2 : n*n = input W
+        ... %3 : n = matmul %2 %1
+        ... %4 : n = scale %3 n^(-1/2) L^(-1/2)
+        ... %5 : n = sum 1*%1 + 1*%4
+        ... %6 : n = repeat %1 to %5
+        ... output "x" %6
+        ... ''')
+        >>> list(at_depth(net, 3).families)
+        ['x', 'W.1', 'W.2', 'W.3']
+    """
+    for number, what in ((depth, "the depth L"), (base, "the base depth")):
+        if number is not None and number < 1:
+            raise ProgramError(f"{what} is {number}.", hint="A block is repeated at least once.")
+    made = _Made(program, Builder(program.dims), depth, base)
+    for ref, node in enumerate(program.nodes):
+        if ref not in made.inside:
+            made.new[ref] = _RULES(node, ref, made)
+    for name, ref in program.outputs:
+        for own, value in made.named(name, ref):
+            made.out.output(own, value)
+    return made.out.finish(keep_unused=False)
+
+
+@dataclass
+class _Made:
+    """A program while its blocks are written out."""
+
+    program: Program
+    out: Builder
+    depth: int | None
+    base: int
+    new: dict[Ref, Ref] = field(default_factory=dict)
+    layers: dict[Ref, list[Ref]] = field(default_factory=dict)  # of what stands in a block
+    inside: set[Ref] = field(default_factory=set)
+    shift: int = 0  # by which layers in tables are further down
+    last: int = 0  # of these layers in the blocks so far
+
+    def __post_init__(self) -> None:
+        for ref in self.program.repeats:
+            repeat = repeat_of(self.program.nodes[ref])
+            assert repeat is not None
+            self.inside.update(within(self.program, repeat))
+
+    def number(self, ref: Ref) -> int:
+        """What L stands for.
+
+        Raises:
+            ProgramError: It has no number.
+        """
+        if self.depth is None:
+            raise ProgramError(
+                "the depth L is a symbol here.",
+                where=self.program.place(ref),
+                hint="Give it a number: depth=8.",
+            )
+        return self.depth
+
+    def add(self, node: Node, ref: Ref) -> Ref:
+        return self.out.add(node, self.program.line_of(ref))
+
+    def named(self, name: str, ref: Ref) -> Iterator[tuple[str, Ref]]:
+        """An output, or one for each repetition."""
+        if ref not in self.layers:
+            yield name, self.new[ref]
+            return
+        for number, value in enumerate(self.layers[ref], 1):
+            yield _numbered(name, number, "[{}]"), value
+
+    def block(self, repeat: Repeat) -> Ref:
+        """All repetitions of a block; returns what leaves the last one."""
+        nodes, refs = self.program.nodes, within(self.program, repeat)
+        carry = carry_of(nodes[repeat.carry])
+        assert carry is not None
+        x, count = self.new[carry.start], carry.count or self.number(repeat.carry)
+        marks = [drawn.family.mark for ref in refs if (drawn := input_of(nodes[ref])) is not None]
+        own = {mark.layer for mark in marks if mark is not None}
+        for number in range(1, count + 1):
+            self.new[repeat.carry] = x
+            self.layers.setdefault(repeat.carry, []).append(x)
+            for ref in refs[1:]:
+                drawn = input_of(nodes[ref])
+                if drawn is None:
+                    self.new[ref] = _RULES(nodes[ref], ref, self)
+                else:
+                    shift = self.shift + (number - 1) * len(own)
+                    family = _fresh(drawn.family, number, shift)
+                    self.new[ref] = self.add(replace(drawn, family=family), ref)
+                self.layers.setdefault(ref, []).append(self.new[ref])
+            x = self.new[repeat.next]
+        self.shift += (count - 1) * len(own)
+        self.last = max(own, default=self.last)
+        return x
+
+
+def _numbered(text: str, number: int, end: str = ".{}") -> str:
+    """A name in a repetition."""
+    found, places = _NUMBER.subn(lambda m: str(number + int(m[2] or 0)), text)
+    return found if places or not text else text + end.format(number)
+
+
+def _fresh(family: Family, number: int, shift: int) -> Family:
+    """What a repetition draws anew."""
+    mark = family.mark
+    if mark is not None:
+        whole = _numbered(mark.whole, number)
+        label = _numbered(mark.label, number)
+        mark = replace(mark, label=label, whole=whole, layer=mark.layer + shift)
+    return replace(family, name=_numbered(family.name, number), along="", mark=mark)
+
+
+def _input(node: Input, ref: Ref, made: _Made) -> Ref:
+    mark: Mark | None = node.family.mark
+    if mark is None or not made.last or mark.layer <= made.last:
+        return made.add(node, ref)
+    moved = replace(mark, layer=mark.layer + made.shift)
+    return made.add(replace(node, family=replace(node.family, mark=moved)), ref)
+
+
+def _scale(node: Scale, ref: Ref, made: _Made) -> Ref:
+    of = made.new[node.of]
+    if node.n_power != Ex():
+        of = made.add(Scale(of, node.n_power), ref)
+    if node.depth_power == Ex():
+        return of
+    power = node.depth_power.constant
+    if power is None:
+        raise ProgramError(
+            f"L^({node.depth_power}) is no number.",
+            where=made.program.place(ref),
+            hint="Give its symbols numbers first.",
+        )
+    number = root(Fraction(made.number(ref), made.base), power)
+    if made.out.type(of).kind is Kind.SCALAR:
+        return made.add(Nonlin(Fn(const(number) * Par(0), 0, 1), (), (of,)), ref)
+    return made.add(LinComb((number,), (None,), (of,)), ref)
+
+
+def _copy(node: Node, ref: Ref, made: _Made) -> Ref:
+    return made.add(renumbered(node, made.new.__getitem__), ref)
+
+
+_RULES: Table[Ref] = Table(
+    {
+        Input: _input,
+        Scale: _scale,
+        Repeat: lambda node, ref, made: made.block(node),
+    },
+    _copy,
+)

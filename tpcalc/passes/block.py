@@ -1,0 +1,117 @@
+"""``Block``: one repetition of a repeated block as a network of its own, and what comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tpcalc.errors import ProgramError
+from tpcalc.functions import Fn, Var
+from tpcalc.passes.at_depth import within
+from tpcalc.passes.template import Template
+from tpcalc.program.base import Table, cone, renumbered
+from tpcalc.program.nodes import Family, Input, Moment, Node, Ref, Repeat
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.views import carry_of, repeat_of
+
+__all__ = ["CARRY", "SEED", "Block", "block_of"]
+
+CARRY, SEED = "x", "d"  # what enters a repetition, and the adjoint of what leaves it
+INNER = Fn(Var(0) * Var(1), 2)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A repeated block of a network.
+
+    Args:
+        program: The network.
+        repeat: What closes the block.
+    """
+
+    program: Program
+    repeat: Repeat
+
+    @cached_property
+    def dim(self) -> str:
+        """The dimension class of what it carries."""
+        return self.program.types[self.repeat.carry].width[0]
+
+    @cached_property
+    def shared(self) -> tuple[str, ...]:
+        """The matrices that are the same in every repetition."""
+        families = self.program.families
+        own = (family.name for family in self.body.families.values() if len(family.width) == 2)
+        return tuple(name for name in own if not families[name].along)
+
+    @cached_property
+    def body(self) -> Program:
+        """A repetition: its outputs are ``next``, what leaves it, and what is reported of it."""
+        repeat = self.repeat
+        inside = set(within(self.program, repeat))
+        reported = [(name, ref) for name, ref in self.program.outputs if ref in inside]
+        leaf = Input(Family(CARRY, (self.dim,)))
+        return _cut(self.program, {repeat.carry: leaf}, {"next": repeat.next, **dict(reported)})
+
+    @cached_property
+    def template(self) -> Template:
+        """A repetition whose output is the average of what leaves it times its adjoint."""
+        out = Builder.copy(replace(self.body, outputs=()))
+        seed = out.add(Input(Family(SEED, (self.dim,))))
+        following = self.body.ref("next")
+        out.output("f", out.add(Moment(INNER, (following, seed))))
+        for name, ref in self.body.outputs:
+            if name != "next":
+                out.output(name, ref)
+        return Template(out.finish(), ())
+
+    @cached_property
+    def tail(self) -> Program:
+        """The network after the last repetition, of a start vector in its place."""
+        last = self.program.repeats[0]
+        leaf = Input(Family(CARRY, (self.dim,)))
+        outputs = {name: ref for name, ref in self.program.outputs if name.partition("[")[0] == "f"}
+        return _cut(self.program, {last: leaf}, outputs)
+
+
+def block_of(program: Program) -> Block:
+    """The repeated block of a network.
+
+    Raises:
+        ProgramError: There is none, or there are several, or it carries more than one vector.
+    """
+    if len(program.repeats) != 1:
+        raise ProgramError(
+            f"the program repeats {len(program.repeats)} blocks along the depth.",
+            hint="Limits in the depth are of one such block: t.repeat('L', x, block).",
+        )
+    (ref,) = program.repeats
+    repeat = repeat_of(program.nodes[ref])
+    assert repeat is not None and carry_of(program.nodes[repeat.carry]) is not None
+    if program.types[ref].axes:
+        raise ProgramError(
+            f"what is carried along the depth is {program.types[ref]}, and limits in the depth are "
+            "of blocks that carry one vector.",
+            where=program.place(ref),
+        )
+    return Block(program, repeat)
+
+
+def _cut(program: Program, leaves: Mapping[Ref, Node], outputs: Mapping[str, Ref]) -> Program:
+    """The part of a program that some nodes need, with leaves in place of others."""
+    nodes = [leaves.get(ref, node) for ref, node in enumerate(program.nodes)]
+    keep = cone(nodes, outputs.values())
+    out, new = Builder(program.dims), dict[Ref, Ref]()
+    for ref, node in enumerate(nodes):
+        if keep[ref]:
+            out.line = program.line_of(ref)
+            new[ref] = out.add(_ONE(renumbered(node, new.__getitem__)))
+    for name, ref in outputs.items():
+        out.output(name, new[ref])
+    return out.finish()
+
+
+_ONE: Table[Node] = Table(  # of one repetition nothing is drawn along the depth
+    {Input: lambda node: Input(replace(node.family, along=""), node.cell)}, lambda node: node
+)

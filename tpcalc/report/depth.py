@@ -1,0 +1,156 @@
+"""What becomes of training as blocks are added: sentences and tables."""
+
+from __future__ import annotations
+
+from tpcalc.report.tables import Cell, Table, name, number
+from tpcalc.report.verdict import Verdict as Judgement
+from tpcalc.results import DepthRow, DepthTable, DepthVerdict
+
+__all__ = ["depth_lead", "depth_rows", "depth_tables", "depth_values", "judge_depth"]
+
+_WORDS = {
+    "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
+    "trivial": ("bad", "Trivial at large depth: the updates of the blocks vanish"),
+    "unstable": ("bad", "Unstable: the stream grows with the depth"),
+    "undecided": ("warn", "Undecided"),
+}
+_ANSWERS = {True: "yes", False: "no", None: "not known"}
+_DIVERSITY = {
+    "1/2": "1/2: blocks at distance p differ by sqrt(p)",
+    "0": "0: neighbouring blocks compute the same",
+    "": "not known",
+}
+
+
+def judge_depth(found: DepthVerdict) -> Judgement:
+    """The headline of a verdict on the depth, with the facts that it rests on.
+
+    Args:
+        found: The verdict.
+    """
+    level, words = _WORDS.get(found.verdict, ("info", found.verdict))
+    if found.verdict == "feature-learning" and found.faithful is False:
+        level = "warn"
+    return Judgement(level, f"{words}, for t<={found.steps}", found.facts)
+
+
+def depth_lead(found: DepthVerdict) -> str:
+    """The headline as a sentence.
+
+    Args:
+        found: The verdict.
+    """
+    return judge_depth(found).headline + "."
+
+
+def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
+    """What was decided, the learning rates, the parts of the stream, sets of updates.
+
+    Args:
+        found: The verdict.
+    """
+    facts = (
+        ("Verdict", f"{found.verdict} ({found.status})"),
+        ("Stable at the start", _ANSWERS[found.stable_start]),
+        ("Stable in training", _ANSWERS[found.stable]),
+        ("Outputs move by updates of blocks", _ANSWERS[found.moves]),
+        ("Features move", _ANSWERS[found.features]),
+        ("Preactivations in blocks of order 1 (faithful)", _ANSWERS[found.faithful]),
+        ("Diversity exponent kappa", _DIVERSITY[found.diversity]),
+        ("Blocks linear in their updates", _ANSWERS[found.linearized]),
+        ("In front of a block", f"L^(-{found.alpha})" if found.alpha != "0" else "1"),
+    )
+    tables = [
+        Table(
+            "What was decided",
+            (Cell("Fact"), Cell("Answer")),
+            tuple((Cell(left), Cell(right)) for left, right in facts),
+        ),
+        Table(
+            "Parameters of a block, as powers of L",
+            (
+                Cell("Parameter"),
+                number("Gradient, -delta"),
+                number("Update, -gamma"),
+                number("Learning rate"),
+            ),
+            tuple(
+                (
+                    Cell(rate.label),
+                    number(f"L^(-({rate.gradient}))"),
+                    number(f"L^(-({rate.update}))"),
+                    number(f"L^({rate.raw})"),
+                )
+                for rate in found.rates
+            ),
+            "The learning rate is the raw one, as it is typed in a training script.",
+        ),
+        depth_rows(found.rows),
+    ]
+    if found.sets:
+        tables.append(
+            Table(
+                "What updates of several matrices of a block add up to",
+                (Cell("Matrices"), number("Size")),
+                tuple(
+                    (Cell(", ".join(row.labels)), number(_size(row.L, row.status)))
+                    for row in found.sets
+                ),
+                "A bound: a product of updates may vanish faster.",
+            )
+        )
+    return tuple(tables)
+
+
+def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
+    """Sizes in the depth.
+
+    Args:
+        rows: The sizes.
+    """
+    return Table(
+        "Sizes as powers of L; in the width all are of order 1",
+        (Cell("Name"), Cell("Part"), number("Size"), Cell("Status")),
+        tuple(
+            (name(row.name), Cell(row.part), number(_size(row.L, row.status)), Cell(row.status))
+            for row in rows
+        ),
+        "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
+    )
+
+
+def _size(power: str, status: str) -> str:
+    text = {"0": "1", "-oo": "0"}.get(power, f"L^({power})")
+    return f"<= {text}" if status == "bound" else text
+
+
+def depth_values(found: DepthTable) -> tuple[Table, ...]:
+    """Numbers of a run at several depths, one column for each.
+
+    Args:
+        found: The numbers.
+    """
+    known = {(row.name, row.depth): str(row.estimate) for row in found.rows}
+    tables = []
+    if found.rows:
+        routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
+        tables.append(
+            Table(
+                "A run at infinite width, by the number of blocks L",
+                (Cell("Name"), *(number(f"L = {depth}") for depth in found.depths)),
+                tuple(
+                    (name(one), *(number(known.get((one, depth), "")) for depth in found.depths))
+                    for one in found.names
+                ),
+                " ".join(routes),
+            )
+        )
+    if found.lacking:
+        tables.append(
+            Table(
+                "No numbers",
+                (Cell("L"), Cell("Why")),
+                tuple((Cell(depth), Cell(why)) for depth, why in found.lacking),
+            )
+        )
+    return tuple(tables)
