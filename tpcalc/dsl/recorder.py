@@ -147,7 +147,7 @@ class Recorder:
         return self.add(Scale(ref, n_power, depth_power))
 
     def law_along(self, text: str = "") -> str:
-        """The law along the depth of what is drawn now: one that is asked for, or that of the block.
+        """The law along the depth of what is drawn now: one asked for, or that of the block.
 
         Raises:
             TraceError: There is no such law, or no block that is repeated L times is open.

@@ -298,9 +298,7 @@ class NetworkTracer(MapTracer):
         self.recorder.claim("output", name)
         self.watched[name] = value.ref
 
-    def _declared(
-        self, name: str, mark: Mark, law: str = "gaussian", along: str = ""
-    ) -> Parameter:
+    def _declared(self, name: str, mark: Mark, law: str = "gaussian", along: str = "") -> Parameter:
         if name:
             self.recorder.claim("parameter", name)
         depth = self.recorder.law_along(along)

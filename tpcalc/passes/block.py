@@ -10,6 +10,7 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Var
 from tpcalc.passes.at_depth import within
 from tpcalc.passes.template import Template
+from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, cone, renumbered
 from tpcalc.program.nodes import Family, Input, Moment, Node, Ref, Repeat
 from tpcalc.program.program import Builder, Program
@@ -44,6 +45,13 @@ class Block:
         families = self.program.families
         own = (family.name for family in self.body.families.values() if len(family.width) == 2)
         return tuple(name for name in own if not families[name].along)
+
+    @cached_property
+    def correlated(self) -> Mapping[str, str]:
+        """What depends on itself along the depth, with its law, by name."""
+        inside = [self.program.families[name] for name in self.body.families if name != CARRY]
+        found = {family.name: family.along for family in inside if family.along}
+        return {name: law for name, law in found.items() if not along_of(law).fresh}
 
     @cached_property
     def body(self) -> Program:

@@ -230,9 +230,9 @@ def along_of(text: str) -> Along:
         raise ProgramError(f"{text!r} is no law along the depth: {error.message}") from None
     constants = [value.constant for value in arguments]
     right = len(arguments) == len(row.arguments) or row.arguments == ("...",)
-    if right and bool(bracket) == rest.endswith(")"):
-        if None in constants or row.within(*constants):
-            return Along(row, arguments)
+    right = right and bool(bracket) == rest.endswith(")")
+    if right and (None in constants or row.within(*constants)):
+        return Along(row, arguments)
     raise ProgramError(
         f"{text!r} is no law along the depth: {row.text}.",
         hint=f"Write {_form(row)}; 0 < H <= 1, ell > 0, an autocovariance begins with 1.",

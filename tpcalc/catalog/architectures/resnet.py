@@ -178,8 +178,11 @@ class ResNet(Architecture):
         text = str(self.along)
         if self.hurst is not None:
             if text not in (FRESH, f"fgn({self.hurst})"):
-                raise StudyError("along= and hurst= say both what weights are along the depth.",
-                                 where="ResNet", hint="hurst='3/4' is along='fgn(3/4)'.")  # fmt: skip
+                raise StudyError(
+                    "along= and hurst= say both what weights are along the depth.",
+                    where="ResNet",
+                    hint="hurst='3/4' is along='fgn(3/4)'.",
+                )
             text = f"fgn({self._said(exponent, self.hurst, 'hurst')})"
         try:
             law = along_of(text)
