@@ -75,6 +75,18 @@ class Block:
         return Template(out.finish(), ())
 
     @cached_property
+    def run(self) -> Program:
+        """All repetitions, from a start vector in place of what enters the first one.
+
+        Its outputs are ``first`` and ``last``, what enters and what leaves.
+        """
+        carry = carry_of(self.program.nodes[self.repeat.carry])
+        assert carry is not None
+        leaf = Input(Family(CARRY, (self.dim,)))
+        outputs = {"first": carry.start, "last": self.program.repeats[0]}
+        return _cut(self.program, {carry.start: leaf}, outputs, Table({}, lambda node: node))
+
+    @cached_property
     def tail(self) -> Program:
         """The network after the last repetition, of a start vector in its place."""
         last = self.program.repeats[0]
@@ -106,7 +118,12 @@ def block_of(program: Program) -> Block:
     return Block(program, repeat)
 
 
-def _cut(program: Program, leaves: Mapping[Ref, Node], outputs: Mapping[str, Ref]) -> Program:
+def _cut(
+    program: Program,
+    leaves: Mapping[Ref, Node],
+    outputs: Mapping[str, Ref],
+    drawn: Table[Node] | None = None,
+) -> Program:
     """The part of a program that some nodes need, with leaves in place of others."""
     nodes = [leaves.get(ref, node) for ref, node in enumerate(program.nodes)]
     keep = cone(nodes, outputs.values())
@@ -114,7 +131,7 @@ def _cut(program: Program, leaves: Mapping[Ref, Node], outputs: Mapping[str, Ref
     for ref, node in enumerate(nodes):
         if keep[ref]:
             out.line = program.line_of(ref)
-            new[ref] = out.add(_ONE(renumbered(node, new.__getitem__)))
+            new[ref] = out.add((drawn or _ONE)(renumbered(node, new.__getitem__)))
     for name, ref in outputs.items():
         out.output(name, new[ref])
     return out.finish()

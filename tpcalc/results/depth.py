@@ -197,7 +197,8 @@ class DepthValue:
     Args:
         name: ``f[t,b]`` an output at step t of sample b (``f[t,b,k]`` of several outputs);
             ``x[t,b]`` and ``dx[t,b]`` the mean square of the stream after the last block and of its
-            adjoint before the first.
+            adjoint before the first; at the start of a network ``R^2``, ``D^2``, ``Rp^2``,
+            ``Dp^2``: mean squares of the stream and of its adjoint, and of how far they moved.
         depth: The number of blocks, ``"oo"`` the limit.
         estimate: The number.
         route: How it was found, in words.
