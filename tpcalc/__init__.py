@@ -13,7 +13,7 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
-    depth_limit (a run of L blocks),
+    depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tpcalc.analyses.dependencies import dependencies as dependencies
     from tpcalc.analyses.depth.at_depth import at_depth as at_depth
     from tpcalc.analyses.depth.limit import depth_limit as depth_limit
+    from tpcalc.analyses.depth.simulate import depth_simulate as depth_simulate
     from tpcalc.analyses.equivalent import equivalent as equivalent
     from tpcalc.analyses.initial_weights import initial_weights as initial_weights
     from tpcalc.analyses.kernels import kernel as kernel
@@ -115,6 +116,7 @@ _HOMES = {
     "csv": "tpcalc.data",
     "dependencies": "tpcalc.analyses.dependencies",
     "depth_limit": "tpcalc.analyses.depth.limit",
+    "depth_simulate": "tpcalc.analyses.depth.simulate",
     "digits": "tpcalc.data",
     "equivalent": "tpcalc.analyses.equivalent",
     "expect": "tpcalc.evaluate.expect",

@@ -100,9 +100,18 @@ class Along:
             >>> along_of("fgn(4/5)").autocovariance(2).round(6).tolist()
             [1.0, 0.515717]
         """
+        return self.at(depth, depth)
+
+    def at(self, lags: int, depth: int) -> Array:
+        """The same at the lags 0, ..., lags - 1.
+
+        Args:
+            lags: How many.
+            depth: L.
+        """
         import numpy as np
 
-        return self.row.covariance(np.arange(depth, dtype=np.float64), depth, *self.numbers)
+        return self.row.covariance(np.arange(lags, dtype=np.float64), depth, *self.numbers)
 
 
 def _fresh(lags: Array, depth: int) -> Array:

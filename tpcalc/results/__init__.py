@@ -15,6 +15,7 @@ from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
 from tpcalc.results.depth import BlockRate as BlockRate
 from tpcalc.results.depth import DepthOrders as DepthOrders
 from tpcalc.results.depth import DepthRow as DepthRow
+from tpcalc.results.depth import DepthSample as DepthSample
 from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict

@@ -78,6 +78,7 @@ class _Shape:
         branch = self._branch()
         inner, centred = self._centred(branch)
         front = _both(branch, inner)
+        self.laws: list[str] = []
         outer, core = self._matrix(front)
         function = nonlin_of(self.body.nodes[core.ref])
         if function is None:
@@ -99,7 +100,9 @@ class _Shape:
             raise Unlike("the power of L in front of a block holds a symbol")
         number = float(core.number) * float(end.number)
         # What a matrix of its own writes has mean 0 already.
-        self.start = Start(activation, alpha, number, outer, law, centred and outer is None)
+        centred = centred and outer is None
+        laws = self.laws[0], self.laws[1]
+        self.start = Start(activation, alpha, number, outer, law, centred, laws)
 
     def _branch(self) -> Peeled:
         following = lincomb_of(self.body.nodes[self.body.ref("next")])
@@ -123,6 +126,7 @@ class _Shape:
         """The law of a matrix in front along the depth, and what it is applied to."""
         product = matmul_of(self.body.nodes[value.ref])
         if product is None:
+            self.laws.append("gaussian")
             return None, value
         node = self.body.nodes[product.matrix]
         name = node.family.name  # type: ignore[union-attr]
@@ -131,6 +135,7 @@ class _Shape:
             raise Unlike("a block does not apply square matrices of its own to vectors")
         if value.n_power != as_ex(-HALF):
             raise Unlike("the product with a matrix has other powers than n^(-1/2)")
+        self.laws.append(self.body.families[name].law)
         return law, _both(replace(value, n_power=Ex()), peeled(self.body, product.vector))
 
 

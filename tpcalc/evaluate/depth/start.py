@@ -56,6 +56,7 @@ class Start:
         outer: The law of V along the depth; None: there is no V.
         inner: The law of W along the depth; None: there is no W.
         centred: Whether the average over coordinates is taken off what a block adds.
+        laws: The laws of the entries of V and of W, which the limit of the width does not feel.
 
     Example:
         >>> linear = Start(Var(0), Fraction(1, 2), outer="fresh")
@@ -69,6 +70,7 @@ class Start:
     outer: str | None = None
     inner: str | None = None
     centred: bool = False
+    laws: tuple[str, str] = ("gaussian", "gaussian")
 
     @property
     def limit(self) -> float | None:
