@@ -18,6 +18,7 @@ Questions:
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
+    resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from tpcalc.results import Kernel as Kernel
     from tpcalc.results import Samples as Samples
     from tpcalc.theorems import integrable as integrable
+    from tpcalc.theorems import resnets as resnets
     from tpcalc.theorems.card import card as card
 
 __version__ = "0.1.0"
@@ -138,6 +140,7 @@ _HOMES = {
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
     "report": "tpcalc.report.public",
+    "resnets": "tpcalc.theorems",
     "rms_norm": "tpcalc.catalog.layers.norms",
     "save": "tpcalc.catalog.files",
     "simulate": "tpcalc.finite.simulate",

@@ -5,3 +5,4 @@ program, and the two are compared.
 """
 
 from tpcalc.theorems import integrable as integrable
+from tpcalc.theorems import resnets as resnets
