@@ -140,7 +140,6 @@ _HOMES = {
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
     "report": "tpcalc.report.public",
-    "resnets": "tpcalc.theorems",
     "rms_norm": "tpcalc.catalog.layers.norms",
     "save": "tpcalc.catalog.files",
     "simulate": "tpcalc.finite.simulate",
@@ -150,7 +149,11 @@ _HOMES = {
 }
 
 # Rooms that are public as a whole.
-_ROOMS = {"layers": "tpcalc.catalog.layers", "signal": "tpcalc.signal"}
+_ROOMS = {
+    "layers": "tpcalc.catalog.layers",
+    "resnets": "tpcalc.theorems.resnets",
+    "signal": "tpcalc.signal",
+}
 
 __all__ = [*_HOMES, *_ROOMS, "__version__"]
 

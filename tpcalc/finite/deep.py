@@ -126,7 +126,8 @@ def _log_norm(x: Array) -> Array:
     most = np.abs(x).max(axis=1)
     safe = np.where(most > 0, most, 1.0)
     with np.errstate(divide="ignore"):
-        return np.log(most) + 0.5 * np.log(np.square(x / safe[:, None]).sum(axis=1))
+        found: Array = np.log(most) + 0.5 * np.log(np.square(x / safe[:, None]).sum(axis=1))
+    return found
 
 
 def _ends(name: str, networks: Sequence[Network], count: int) -> Array:

@@ -166,6 +166,8 @@ class _Made:
             self.new[ref] = self.total(terms, ref)
 
     def total(self, terms: Sequence[tuple[Number, Ref]], ref: Ref) -> Ref:
+        numbers: tuple[Number, ...]
+        refs: tuple[Ref, ...]
         numbers, refs = zip(*terms, strict=True)
         if len(terms) == 1 and numbers[0] == 1:
             return refs[0]

@@ -154,7 +154,8 @@ def _given(lags: Array, depth: int, *values: float) -> Array:
     import numpy as np
 
     table = np.array([*values, 0.0])
-    return table[np.minimum(lags.astype(int), len(values))]
+    found: Array = table[np.minimum(lags.astype(int), len(values))]
+    return found
 
 
 def _paper(item: str) -> Source:

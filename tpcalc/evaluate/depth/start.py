@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import expm1, pi, sqrt
 
 import numpy as np
@@ -95,16 +96,13 @@ class Start:
         _check_room(depth)
         kinked = slopes_of(self.activation)
         if kinked is not None:
-            moved, grown = self._run(depth, lambda *given: self._homogeneous(*given, *kinked))
+            moved, grown = self._run(depth, partial(self._homogeneous, *kinked))
             slopes = NEAR_ONE * abs(grown)  # of correlations near 1 the angle has half the digits
             return Displacement(
                 _estimate(moved, 0.0, depth, Method.EXACT),
                 _estimate(grown, slopes, depth, Method.EXACT),
             )
-        fine, coarse = (
-            self._run(depth, lambda *given, part=part: self._series(*given, part))
-            for part in (1, 2)
-        )
+        fine, coarse = (self._run(depth, partial(self._series, part)) for part in (1, 2))
         return Displacement(
             *(
                 _estimate(value, abs(value - other), depth, Method.QUADRATURE)
@@ -130,13 +128,13 @@ class Start:
 
     def _homogeneous(
         self,
+        up: float,
+        down: float,
         depth: int,
         size: float,
         inner: Array,
         outer: Array,
         slopes: Array,
-        up: float,
-        down: float,
     ) -> Array:
         row: Array = residual.homogeneous_rows(
             depth, size, inner, outer, 1.0, up, down, self.centred, slopes
@@ -144,7 +142,7 @@ class Start:
         return row
 
     def _series(
-        self, depth: int, size: float, inner: Array, outer: Array, slopes: Array, part: int
+        self, part: int, depth: int, size: float, inner: Array, outer: Array, slopes: Array
     ) -> Array:
         dual = _Dual(self.activation, NODES // part, TERMS // part, self.centred)
         row = np.zeros(depth + 1)

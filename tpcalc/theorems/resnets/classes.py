@@ -54,7 +54,7 @@ def hidden_states(network: Architecture, width: int, *, derive: bool = True) -> 
         found["A2"],
         Hypothesis(f"d >= {wide}", width >= wide, f"d = {width}"),
     )
-    notes = ("in probability",)
+    notes: tuple[str, ...] = ("in probability",)
     if case.beta < HALF:
         notes += ("d >= 9 is of the proof: growth in probability needs d >= 3, derived",)
     return _answer(

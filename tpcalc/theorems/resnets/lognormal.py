@@ -73,7 +73,7 @@ def norm_ratio(network: Architecture, width: int, tau: float = 1.0) -> LogNormal
     if case.start.inner is None and not linear:
         raise UsageError("the Jacobian of res-1 depends on the stream, unless it is linear.")
     c = case.c[0]
-    notes = ("derived, not in the paper",)
+    notes: tuple[str, ...] = ("derived, not in the paper",)
     if width <= 2:
         notes += (f"d = {width}: the typical norm does not grow, although E R^2 does",)
     return LogNormal(c * tau / 2 * (1 - 2 / width), c * tau / width, notes)

@@ -115,7 +115,7 @@ def run_path(
             )
         if homogeneous and size > 1e100:
             h, scale = h / size, scale + log(size)
-        gap = np.linalg.norm(h - first * exp(-scale))
+        gap = float(np.linalg.norm(h - first * exp(-scale)))
         far = max(far, log(gap / own) + scale if gap else -np.inf)
     norm = float(np.linalg.norm(h))
     gap = float(np.linalg.norm(h - first * exp(-scale)))
