@@ -75,5 +75,7 @@ def _depths(flags: Flags) -> tuple[Flags, Sequence[str]] | None:
     if not texts or texts[-1].isdigit():
         return None
     words = [word.strip() for word in texts[-1].split(",") if word.strip()]
+    if not all(word.isdigit() or word in ("L", OO) for word in words):
+        return None  # whatever it is, it is not read here
     symbol = [replace(flag, value="L") if flag.key == "model.depth" else flag for flag in flags]
     return symbol, [OO] if words == ["L"] else words
