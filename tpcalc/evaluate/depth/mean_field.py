@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,31 @@ class MeanField:
             place: p.
         """
         return self._answer(self._solved.kernel(self._solved.d, place))
+
+    def preactivations(self, place: float) -> Answer:
+        """The kernel of preactivations of blocks at p.
+
+        Args:
+            place: p.
+        """
+        return self._answer(self._solved.preactivations(place))
+
+    def distances(self, first: float, last: float) -> Answer:
+        """The kernel of x(last) - x(first).
+
+        Args:
+            first: A place.
+            last: A later one.
+        """
+        return self._answer(self._solved.distances(first, last))
+
+    def at(self, place: float) -> float:
+        """The place itself.
+
+        Args:
+            place: p.
+        """
+        return place
 
     def readout(self) -> Answer:
         """The outputs with their error."""
@@ -174,6 +199,32 @@ class _Solved:
         """
         return self._inner(self.panels.at(kets, place))
 
+    def distances(self, first: float, last: float) -> Array:
+        """The kernel of x(last) - x(first).
+
+        Args:
+            first: A depth.
+            last: A later one.
+        """
+        return self._inner(self.panels.at(self.x, last) - self.panels.at(self.x, first))
+
+    def preactivations(self, place: float) -> Array:
+        """The kernel of preactivations at p.
+
+        Args:
+            place: p.
+        """
+        count, nodes = self.trunk.count, len(self.x)
+        found = np.zeros((nodes, count, count))
+        for node, i in product(range(nodes), range(count)):
+            low = len(self._earlier(i))
+            for j in range(low, i + 1):
+                samples, states, _, mass = self._states(i, node, (j,))
+                for col in (*range(low), len(samples) - 1 - (j < i)):
+                    value = self.mass @ (states[col] * states[-1]) @ mass
+                    found[node, i, samples[col]] = found[node, samples[col], i] = value
+        return self.panels.at(found, place)
+
     def _inner(self, kets: Array) -> Array:
         found: Array = (kets * self.mass) @ np.swapaxes(kets, -1, -2)
         return found
@@ -227,9 +278,14 @@ class _Solved:
     def _centred(self, values: Array) -> Array:
         return values - values @ self.mass if self.trunk.centred else values
 
-    def _states(self, i: int, node: int) -> tuple[list[int], list[Array], Array, Array]:
-        """Preactivations of a sample and those before it, at all points; shares of these points."""
-        samples = [*self._earlier(i), i]
+    def _states(
+        self, i: int, node: int, beside: tuple[int, ...] = ()
+    ) -> tuple[list[int], list[Array], Array, Array]:
+        """Preactivations of a sample and those before it, at all points; shares of these points.
+
+        Others of its step come before it.
+        """
+        samples = [*self._earlier(i), *(j for j in beside if j != i), i]
         kernel = self._inner(self.x[node, samples])
         grid, mass = _grid(len(samples), self._points(len(samples)))
         fresh = grid @ _root(kernel).T
