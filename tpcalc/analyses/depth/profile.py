@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -66,10 +67,8 @@ def profile(
 
     yield made("features", KERNEL, [found.features(place) for place in places])
     yield made("gradients", KERNEL, [_first(found.gradients(place), moved) for place in places])
-    try:
+    with suppress(EvaluationError):  # they may grow with the depth
         yield made("preactivations", KERNEL, [found.preactivations(place) for place in places])
-    except EvaluationError:
-        pass  # they grow with the depth
     apart = [found.distances(*sorted((one, two))) for one in places for two in places]
     yield made("distances", SPREAD, apart, len(places))
     held: Callable[[float], tuple[tuple[Answer, Answer], ...]] | None

@@ -126,15 +126,13 @@ class Kets(ABC):
         """
         columns = places(self.trunk)
         jumps = self._edge(self.store.jumps, edge)
-        # Beyond an edge they are jumps of x, before it minus those of dx.
+        # Beyond its edge they are the jumps of kets x, before it minus those of kets dx.
         beyond = self.at(place) >= self._beyond(edge)
         through = only(jumps, columns[0]) if beyond else -only(jumps, columns[1])
-        forward = self._kept(self.store.forward, place) @ through
-        through = -only(jumps, columns[0]) if beyond else only(jumps, columns[1])
-        backward = self._kept(self.store.backward, place) @ through
+        kets = [self._kept(part, place) for part in (self.store.forward, self.store.backward)]
         return tuple(
-            tuple(self._answer(self._scale * ket[:, base]) for base in columns)
-            for ket in (forward, backward)
+            tuple(self._answer(self._scale * (ket @ through)[:, base]) for base in columns)
+            for ket in kets
         )
 
     @property
