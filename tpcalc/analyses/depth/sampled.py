@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -14,8 +15,8 @@ from tpcalc.analyses.depth.profile import KERNEL, SPREAD
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.training import Training
 from tpcalc.evaluate.limit import limit
-from tpcalc.functions import Fn, Var
-from tpcalc.program.nodes import LinComb, Moment, Ref
+from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder
 from tpcalc.results import DepthArray, DepthValue, Estimate, Method
 
@@ -24,6 +25,7 @@ __all__ = ["sampled"]
 ROUTE = "limit of the width of the program of {} blocks"
 INNER = Fn(Var(0) * Var(1), 2)
 Name = Callable[[int, int, int], str]
+Vectors = Callable[[int, int], Ref | None]
 
 
 def sampled(
@@ -71,6 +73,8 @@ class _Asked:
         self.vectors = program.output
         outputs = [output for output in program.outputs if output[0].startswith("f[")]
         self.builder = Builder.copy(replace(program, outputs=tuple(outputs)))
+        self.outputs = dict(outputs)
+        self.training = training
         self.names: dict[str, str] = {}
         self.cells: dict[str, dict[tuple[int, ...], str]] = {}
         if not isinstance(training.network, ResNet):
@@ -79,32 +83,63 @@ class _Asked:
         own = ("x", "h") if post else ("h", "")
         stream, inner = (self._name(one, 0 if post else 1) for one in own)
         adjoint = self._name("d" + own[0], 0 if post else 1)
-        for what, name, layer, count in (
-            ("x", stream, depth, steps + 1),
-            ("dx", adjoint, 0, steps),
+        self.chi = {(t, b): self._slopes(t, b) for t in range(steps) for b in range(self.batch)}
+        for what, vectors, layer, count in (
+            ("x", self._at(stream), depth, steps + 1),
+            ("dx", self._pulled(adjoint), 0, steps),
         ):
             for step, sample in product(range(count), range(self.batch)):
-                vector = self._vector(name(layer, step, sample))
+                vector = vectors(layer, step * self.batch + sample)
                 label = self._inner(vector, vector)
                 if label is not None:
                     self.names[label] = f"{what}[{step},{sample}]"
         if not places:
             return
         samples, before = (steps + 1) * self.batch, steps * self.batch
-        self._kernel("features", stream, self.layers, samples)
-        self._kernel("gradients", adjoint, self.layers, before)
-        self._kernel("preactivations", inner, [max(one, 1) for one in self.layers], samples)
-        self._distances(stream, samples)
+        self._kernel("features", self._at(stream), self.layers, samples)
+        self._kernel("gradients", self._pulled(adjoint), self.layers, before)
+        edges = [max(one, 1) for one in self.layers]
+        self._kernel("preactivations", self._at(inner), edges, samples)
+        self._distances(self._at(stream), samples)
 
     @staticmethod
     def _name(what: str, first: int) -> Name:
         return lambda layer, step, sample: f"{what}[{layer + first},{step},{sample}]"
 
-    def _vector(self, name: str) -> Ref | None:
-        return self.vectors.get(name)
+    def _at(self, name: Name) -> Vectors:
+        """The vectors of a name, by layer and sample."""
+        return lambda layer, i: self.vectors.get(name(layer, *divmod(i, self.batch)))
 
-    def _at(self, name: Name, layer: int, index: int) -> Ref | None:
-        return self._vector(name(layer, index // self.batch, index % self.batch))
+    def _pulled(self, name: Name) -> Vectors:
+        """The same of adjoints, the derivative of the loss included."""
+
+        def pulled(layer: int, i: int) -> Ref | None:
+            step, sample = divmod(i, self.batch)
+            one = name(layer, step, sample)
+            several = [f"{one[:-1]},{k}]" for k in range(len(self.chi[step, sample]))]
+            refs = [self.vectors.get(each) for each in ([one] if one in self.vectors else several)]
+            if None in refs:
+                return None
+            terms = (1,) * len(refs), tuple(self.chi[step, sample]), tuple(refs)
+            return self.builder.add(LinComb(*terms))  # type: ignore[arg-type]
+
+        return pulled
+
+    def _slopes(self, step: int, sample: int) -> list[Ref]:
+        """The derivative of the loss of a sample by its outputs."""
+        data = self.training.data
+        assert data is not None
+        head = f"f[{step},{sample}"
+        outputs = [ref for name, ref in self.outputs.items() if name in (f"{head}]",)]
+        outputs += [ref for name, ref in self.outputs.items() if name.startswith(f"{head},")]
+        targets = data.targets[(step * self.batch + sample) % len(data)]
+        fs = [Par(k) for k in range(len(outputs))]
+        ys = [const(Fraction(y)) for y in targets]
+        found = self.training.loss.chi(fs, ys)
+        return [
+            self.builder.add(Nonlin(Fn(part, 0, len(outputs)), (), tuple(outputs)))
+            for part in found
+        ]
 
     def _inner(self, one: Ref | None, two: Ref | None) -> str | None:
         """The name of the average of a product, an output from now on."""
@@ -115,18 +150,18 @@ class _Asked:
         self.builder.output(label, self.builder.add(Moment(INNER, (one, two))))
         return label
 
-    def _kernel(self, what: str, name: Name, layers: list[int], count: int) -> None:
+    def _kernel(self, what: str, vectors: Vectors, layers: list[int], count: int) -> None:
         cells: dict[tuple[int, ...], str] = {}
         for (p, layer), i, j in product(enumerate(layers), range(count), range(count)):
-            label = self._inner(self._at(name, layer, i), self._at(name, layer, j))
+            label = self._inner(vectors(layer, i), vectors(layer, j))
             if label is None:
                 return  # blocks of several layers have more than one
             cells[p, i, j] = label
         self.cells[what] = cells
 
-    def _distances(self, name: Name, count: int) -> None:
+    def _distances(self, vectors: Vectors, count: int) -> None:
         cells: dict[tuple[int, ...], str] = {}
-        known = [[self._at(name, layer, i) for i in range(count)] for layer in self.layers]
+        known = [[vectors(layer, i) for i in range(count)] for layer in self.layers]
         for p, q in combinations_with_replacement(range(len(self.layers)), 2):
             if self.layers[p] == self.layers[q]:
                 continue

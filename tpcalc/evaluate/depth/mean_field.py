@@ -21,9 +21,10 @@ from tpcalc.results import Method
 
 __all__ = ["MeanField", "mean_field"]
 
-LEVELS = ((6, 12, 16), (8, 18, 24), (10, 24, 32))  # degrees in p, points of a weight, of a ket
+LEVELS = ((6, 10, 20), (8, 12, 28))  # degrees in p, points of a weight, of one of many kets
 TARGET = 1e-9
-MOST = 3_000_000
+FEW = 2  # kets at once that take twice as many points
+MOST = 4_000_000
 ROUNDS = 60
 
 
@@ -301,9 +302,13 @@ class _Solved:
         return samples, found, kernel, mass
 
     def _points(self, count: int) -> int:
-        """Points for each of so many Gaussians: fewer where there are many."""
+        """Points for each of so many Gaussians: fewer where there are many.
+
+        Preactivations are functions of functions of them, which turn quickly.
+        """
         room = MOST / len(self.mass)
-        return max(min(self.inner, int(room ** (1 / count))), 6)
+        most = 2 * self.inner if count <= FEW else self.inner
+        return max(min(most, int(room ** (1 / count))), 6)
 
     def _moved(self, i: int, node: int) -> Array:
         """The change of x with p."""
