@@ -87,6 +87,7 @@ def reference(
     D1 = D0.copy()
     C0, C1 = np.zeros((T, T, L + 1)), np.zeros((T, T, L + 1))
     V = np.zeros((5, T, T, L + 1))
+    V[:2] = 1.0  # of the identity the others are 0
     law0, law1 = (C0, C1) if moments is None else (V[0], np.zeros((T, T, L + 1)))
 
     def ip(A: Array, B: Array, K: int) -> float:
@@ -96,52 +97,51 @@ def reference(
             total += np.einsum("im,ijm,jm->", *part)
         return float(total)
 
+    def ahead(t: int, s: int, edge: int) -> float:
+        return float(D0[t, edge - 1, s + 1, 1, edge - 1] - u * C0[t, s, edge])
+
+    def bracket(t: int, edge: int) -> list[float]:
+        """K_ts, s = 0 ... t."""
+        by = [D1[t, edge, s + 1, 0, edge - 1] for s in range(t + 1)]
+        c, v = C1[t, :, edge], V[:, t, :, edge]
+        if printed:
+            return [-v[1, s] * u * c[s] for s in range(t)] + [0.0]
+        if moments is None:
+            return [by[s] - u * c[s] for s in range(t)] + [0.0]
+        found = [
+            v[1, s] * (by[s] - u * c[s]) + v[2, s] * c[s] * ahead(t, s, edge) for s in range(t)
+        ]
+        own = v[1, t] * by[t] + sum(v[3, r] * by[r] for r in range(t + 1))
+        return [*found, own + sum(v[4, r] * c[r] * ahead(t, r, edge) for r in range(t))]
+
+    def average(t: int, edge: int) -> None:
+        for s in range(t + 1):
+            one, two, both = C0[t, t, edge], C0[s, s, edge], C0[t, s, edge]
+            if moments is not None:
+                V[:, t, s, edge] = moments(one, two, both)
+                V[:, s, t, edge] = moments(two, one, both)
+
     f, chi = np.zeros(T), np.zeros(T)
     for t in range(T):
         D0[t, 0, 0, 0] = xi[t]
         for edge in range(1, L + 1):
             for s in range(t + 1):
                 C0[t, s, edge] = C0[s, t, edge] = ip(D0[t, edge - 1], D0[s, edge - 1], t + 1)
-            if moments is not None:
-                for s in range(t + 1):
-                    one, two, both = C0[t, t, edge], C0[s, s, edge], C0[t, s, edge]
-                    V[:, t, s, edge] = moments(one, two, both)
-                    V[:, s, t, edge] = moments(two, one, both)
+            average(t, edge)
             D0[t, edge] = D0[t, edge - 1]
             D0[t, edge, t + 1, 0, edge - 1] += m
             for s in range(t):
-                drift = D0[t, edge - 1, s + 1, 1, edge - 1] - u * C0[t, s, edge]
-                slope = 1.0 if moments is None else V[1, t, s, edge]
-                D0[t, edge] += m * slope * D1[s, edge] * drift
+                D0[t, edge] += m * V[1, t, s, edge] * D1[s, edge] * ahead(t, s, edge)
         f[t] = D0[t, L, 0, 1, 0]
         chi[t] = f[t] - y[t]
         D1[t, L, 0, 1] = chi[t]
         for edge in range(L, 0, -1):
             for s in range(t + 1):
                 C1[t, s, edge] = C1[s, t, edge] = ip(D1[t, edge], D1[s, edge], t + 1)
-            if moments is not None:
-                for s in range(t + 1):
-                    value = V[1, t, s, edge] * C1[t, s, edge]
-                    law1[t, s, edge] = law1[s, t, edge] = value
+                law1[t, s, edge] = law1[s, t, edge] = V[1, t, s, edge] * C1[t, s, edge]
             D1[t, edge - 1] = D1[t, edge]
             D1[t, edge - 1, t + 1, 1, edge - 1] += m
-            by = [D1[t, edge, s + 1, 0, edge - 1] for s in range(t + 1)]
-            for s in range(t + 1):
-                c = C1[t, s, edge]
-                if moments is None:
-                    k = by[s] - u * c if s < t else 0.0
-                else:
-                    ahead = [
-                        D0[t, edge - 1, r + 1, 1, edge - 1] - u * C0[t, r, edge] for r in range(t)
-                    ]
-                    v = V[:, t, :, edge]
-                    if printed:
-                        k = -v[1, s] * u * c if s < t else 0.0
-                    elif s < t:
-                        k = v[1, s] * (by[s] - u * c) + v[2, s] * c * ahead[s]
-                    else:
-                        k = v[1, t] * by[t] + sum(v[3, r] * by[r] for r in range(t + 1))
-                        k += sum(v[4, r] * C1[t, r, edge] * ahead[r] for r in range(t))
+            for s, k in enumerate(bracket(t, edge)):
                 D1[t, edge - 1] += m * k * D0[s, edge - 1]
     return f, C0, C1, D0, D1
 
