@@ -103,7 +103,8 @@ class Training:
         loss: Catalogue name.
         batch: Samples in a step.
         lr_depth: Of a network of L blocks the gamma of its updates, which are L^(-gamma), one for
-            all parameters of a block or by label; None: learning rates do not depend on L.
+            all parameters of a block or by label; None: that of the parameterization
+            (``"depth-mup"``), or learning rates that do not depend on L.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
             ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes,
@@ -142,6 +143,7 @@ class Training:
     queries: tuple[tuple[float, ...], ...]
     watch: tuple[str, ...]
     factors: tuple[Number, ...] = field(init=False, repr=False, compare=False)
+    _given: Architecture = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -164,18 +166,33 @@ class Training:
         put(optimizer=find_optimizer(optimizer))
         found = find_parameterization(parameterization).under(self.optimizer.degree)
         put(parameterization=found, loss=find_loss(loss))
-        put(network=as_network(network), data=data)
+        given = as_network(network)
+        deep = found.deep
+        if deep is not None:
+            network = given.deepened(deep.alpha, deep.base, found.text)
+        put(network=network if deep is not None else given, data=data, _given=given)
         if data is not None:
             _check_data(self.network, data, self.loss)
         put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
         put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
         put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
-        put(factors=factors(schedule, self.steps), lr_depth=_depth_rate(lr_depth, self.network))
+        put(factors=factors(schedule, self.steps), lr_depth=_depth_rate(lr_depth, self))
         words = schedule is None or isinstance(schedule, str) or callable(schedule)
         put(schedule=schedule if words else tuple(schedule))  # type: ignore[arg-type]
         put(groups=read_groups(groups, self.network.marks) if groups else ())
         for mark in self.network.marks if groups else ():
             self.own(mark)
+
+    @property
+    def gammas(self) -> Ex | Mapping[str, Ex] | None:
+        """The gammas of updates L^(-gamma): its own, or those of its parameterization."""
+        deep = self.parameterization.deep
+        return deep.gamma if self.lr_depth is None and deep is not None else self.lr_depth
+
+    @property
+    def base(self) -> int:
+        """The number of blocks that counts as one: powers of the depth are of L / base."""
+        return 1 if self.parameterization.deep is None else self.parameterization.deep.base
 
     @property
     def plain(self) -> bool:
@@ -222,8 +239,15 @@ class Training:
         if degree != rule.degree:
             rule = rule.under(degree)
             table = rule.exponents(self.network.hidden, step)
-        factor = self.factor(mark.layer, step) * group.lr
+        factor = self.factor(mark.layer, step) * group.lr * self._in_depth(mark, degree)
         return factor, rule.rate(mark, table, step) - group.power
+
+    def _in_depth(self, mark: Mark, degree: int) -> Number:
+        """The factor (L / base)^p of the rate of a parameter in a block, L a number."""
+        deep, blocks = self.parameterization.deep, self.network.blocks
+        if deep is None or blocks is None or not 1 < mark.layer <= self.network.hidden:
+            return Fraction(1)
+        return deep.power(blocks, deep.raw(degree))
 
     def path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:
         """What the optimizer of a parameter makes of it (w of n^(-a) w); None: w - rate * g."""
@@ -249,7 +273,7 @@ class Training:
 
     def replace(self, **changes: Any) -> Self:
         """The same run with other arguments."""
-        return replace(self, **changes)
+        return replace(self, **{"network": self._given, **changes})
 
     @cached_property
     def program(self) -> Program:
@@ -397,15 +421,21 @@ def checked_rate(lr: Rate) -> Rate:
     return lr
 
 
-def _depth_rate(given: DepthRate, network: Architecture) -> Ex | Mapping[str, Ex] | None:
+def _depth_rate(given: DepthRate, run: Training) -> Ex | Mapping[str, Ex] | None:
     """The gamma of updates L^(-gamma) as an exponent.
 
     Raises:
-        UsageError: The depth of the network is a number.
+        UsageError: The depth of the network is a number, or its parameterization has a gamma.
         StudyError: It is none.
     """
     if given is None:
         return None
+    network, own = run.network, run.parameterization
+    if own.deep is not None:
+        raise UsageError(
+            f"lr_depth is {given}, and {own.text} has gamma = {own.deep.gamma}.",
+            hint="Leave lr_depth out, or take the parameterization 'depth:ALPHA;GAMMA'.",
+        )
     if not network.smallest.repeats:
         raise UsageError(
             "lr_depth is a power of the depth L, and the depth of this network is a number.",

@@ -19,6 +19,7 @@ from tpcalc.evaluate.depth.trunk import Array, Trunk
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.numbers import Number
+from tpcalc.functions.roots import root
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.block import CARRY, Block, block_of
@@ -64,7 +65,7 @@ def trunk_of(training: Training) -> Trunk:
     marks = {mark.role: mark for mark in network.marks}
     if len(marks) != len(network.marks):
         raise Unlike("it has more parameters than the maps at its ends and a matrix in each block")
-    gamma = training.lr_depth
+    gamma = training.gammas
     power = found.alpha if gamma is None else gamma if isinstance(gamma, Ex) else None
     if power is None or power.constant is None or found.alpha.constant is None:
         raise Unlike("its exponents of L hold symbols")
@@ -73,14 +74,17 @@ def trunk_of(training: Training) -> Trunk:
         [(step * batch + i) % len(data) for i in range(batch)] for step in range(training.steps + 1)
     ]
     rates = {role: _rates(training, mark) for role, mark in marks.items()}
+    alpha = found.alpha.constant
+    front, speed = (float(root(training.base, p)) for p in (alpha, power.constant - alpha))
+    hidden = [speed * rate for rate in rates["hidden"]]
     return Trunk(
         inputs=[[data.inputs[row] for row in step] for step in rows],
         targets=[[data.targets[row] for row in step] for step in rows],
         activation=found.activation,
-        alpha=found.alpha.constant,
+        alpha=alpha,
         gamma=power.constant,
-        multiplier=float(found.multiplier),
-        rates=rates["hidden"],
+        multiplier=front * float(found.multiplier),
+        rates=hidden,
         input_rates=rates["input"],
         output_rates=rates["readout"],
         centred=found.centred,
