@@ -9,6 +9,7 @@ from tpcalc.errors import StudyError
 from tpcalc.results import (
     Comparison,
     Contrast,
+    DepthTable,
     DepthVerdict,
     Experiment,
     FiniteTable,
@@ -35,6 +36,7 @@ KINDS = {
     "orders": OrderTable,
     "check": Verdict,
     "depth": DepthVerdict,
+    "depths": DepthTable,
     "solution": Solution,
     "phases": PhaseDiagram,
     "kernel": Kernel,
@@ -66,6 +68,7 @@ class ReportInput:
         orders: Orders of size.
         check: A verdict on training.
         depth: A verdict on training of L blocks.
+        depths: Numbers of a run of L blocks.
         solution: Learning-rate exponents.
         phases: A phase diagram.
         kernel: NNGP and NTK.
@@ -99,6 +102,7 @@ class ReportInput:
     orders: OrderTable | None = None
     check: Verdict | None = None
     depth: DepthVerdict | None = None
+    depths: DepthTable | None = None
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None
