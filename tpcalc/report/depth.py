@@ -71,7 +71,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
         ("Preactivations in blocks of order 1 (faithful)", _ANSWERS[found.faithful]),
         ("Diversity exponent kappa", _DIVERSITY[found.diversity]),
         ("Blocks linear in their updates", _ANSWERS[found.linearized]),
-        ("In front of a block", f"L^(-{found.alpha})" if found.alpha != "0" else "1"),
+        ("In front of a block", _power(found.alpha)),
     )
     tables = [
         Table(
@@ -90,8 +90,8 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
             tuple(
                 (
                     Cell(rate.label),
-                    number(f"L^(-({rate.gradient}))"),
-                    number(f"L^(-({rate.update}))"),
+                    number(_power(rate.gradient)),
+                    number(_power(rate.update)),
                     number(f"L^({rate.raw})"),
                 )
                 for rate in found.rates
@@ -130,6 +130,16 @@ def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
         ),
         "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
     )
+
+
+def _power(less: str) -> str:
+    """L to the power of minus something."""
+    if less == "0":
+        return "1"
+    if less.replace("/", "").isalnum():
+        return f"L^(-{less})"
+    negative = less[0] == "-" and less[1:].replace("/", "").isalnum()
+    return f"L^({less[1:]})" if negative else f"L^(-({less}))"
 
 
 def _size(power: str, status: str) -> str:
