@@ -13,7 +13,7 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
-    depth_limit (a run of L blocks),
+    depth_limit (a run of L blocks), recipe (its numbers in a script),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tpcalc.catalog.layers.norms import layer_norm as layer_norm
     from tpcalc.catalog.layers.norms import rms_norm as rms_norm
     from tpcalc.catalog.public import function as function
+    from tpcalc.catalog.recipe import recipe as recipe
     from tpcalc.catalog.training import Training as Training
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
@@ -135,6 +136,7 @@ _HOMES = {
     "parse": "tpcalc.catalog.files",
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
+    "recipe": "tpcalc.catalog.recipe",
     "report": "tpcalc.report.public",
     "rms_norm": "tpcalc.catalog.layers.norms",
     "save": "tpcalc.catalog.files",
