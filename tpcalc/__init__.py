@@ -14,6 +14,7 @@ Programs of training runs:
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
     depth_limit (a run of L blocks), recipe (its numbers in a script),
+    transfer (best rates by depth),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tpcalc.analyses.dependencies import dependencies as dependencies
     from tpcalc.analyses.depth.at_depth import at_depth as at_depth
     from tpcalc.analyses.depth.limit import depth_limit as depth_limit
+    from tpcalc.analyses.depth.transfer import transfer as transfer
     from tpcalc.analyses.equivalent import equivalent as equivalent
     from tpcalc.analyses.initial_weights import initial_weights as initial_weights
     from tpcalc.analyses.kernels import kernel as kernel
@@ -144,6 +146,7 @@ _HOMES = {
     "solve": "tpcalc.analyses.solve",
     "symbol": "tpcalc.dsl",
     "train": "tpcalc.catalog.training",
+    "transfer": "tpcalc.analyses.depth.transfer",
 }
 
 # Rooms that are public as a whole.

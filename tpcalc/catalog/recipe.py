@@ -119,9 +119,9 @@ def _powers(parameterization: Parameterization | str) -> tuple[str, DepthPowers]
 def _named(deep: DepthPowers) -> str:
     """The entry of the catalogue that has these powers, or the powers."""
     for name, family in REGISTRY.items():
-        if family.deep is not None and all(not one.required for one in family.parameters):
-            if family.deep() == powers(deep.alpha, deep.gamma):
-                return name
+        free = family.deep is not None and all(not one.required for one in family.parameters)
+        if free and family().deep == powers(deep.alpha, deep.gamma):
+            return name
     return f"depth:{deep.alpha};{deep.gamma}"
 
 

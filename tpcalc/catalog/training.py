@@ -22,7 +22,6 @@ from tpcalc.catalog.targets import check_data, no_samples, slopes
 from tpcalc.catalog.values import exponent
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.functions import Expr, Par
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.networks.own import as_network

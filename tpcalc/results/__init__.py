@@ -87,3 +87,6 @@ from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
 from tpcalc.results.theorem import Theorems as Theorems
 from tpcalc.results.theorem import confirmed as confirmed
+from tpcalc.results.transfer import LossRow as LossRow
+from tpcalc.results.transfer import Optimum as Optimum
+from tpcalc.results.transfer import Transfer as Transfer

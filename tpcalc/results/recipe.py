@@ -69,7 +69,8 @@ class Recipe:
             f"L = {self.depth}, base depth {self.base}"
         ]
         lines += [
-            f"  {row.what}: {row.at_base:.6g} -> {row.value:.6g}, times (L/{self.base})^({row.power})"
+            f"  {row.what}: {row.at_base:.6g} -> {row.value:.6g}, "
+            f"times (L/{self.base})^({row.power})"
             for row in self.rows
         ]
         return "\n".join([*lines, *self.notes])

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.targets import slope_values
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
-from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.evaluate.depth.trunk import Trunk
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
-from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.base import Table
