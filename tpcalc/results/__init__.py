@@ -20,6 +20,9 @@ from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict
 from tpcalc.results.depth import SetRow as SetRow
+from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
+from tpcalc.results.depth_experiment import Profile as Profile
+from tpcalc.results.depth_experiment import Published as Published
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate

@@ -29,7 +29,7 @@ __all__ = ["transfer"]
 
 OO = "oo"
 XTOL, CLOSE, EPS = 1e-9, 1e-2, float(np.finfo(float).eps)
-RATES = tuple(2.0**k for k in range(-6, 3))
+RATES = tuple(2.0**k for k in range(-10, 3))
 CAUTION = (
     "That a limit exists, or that features are learned, does not imply that the best learning "
     "rate stays where it is: this table says where it is for this run, and no more."
