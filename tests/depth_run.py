@@ -53,18 +53,8 @@ def outputs(found: Any, depth: int | str) -> Array:
 Moments = Callable[[float, float, float], tuple[float, ...]]
 
 
-def reference(
-    L: int,
-    xi: Sequence[float],
-    y: Sequence[float],
-    alpha: float = 0.5,
-    gamma: float = 0.5,
-    a: float = 1.0,
-    eta: float = 1.0,
-    moments: Moments | None = None,
-    printed: bool = False,
-) -> tuple[Array, ...]:
-    """The recursion over all coefficients, as the specification of the paper has it.
+class Reference:
+    """The recursion over all coefficients at L blocks, as the specification of the paper has it.
 
     Args:
         L: Blocks.
@@ -74,80 +64,99 @@ def reference(
         gamma: Of updates.
         a: Multiplier.
         eta: Learning rate.
-        moments: Vc, V11, V22, V2c, V31 of Gaussians (z, w) by their variances and covariance;
-            None: phi is the identity.
-        printed: Definition E.1 as it is printed, which leaves terms out.
+        moments: Vc, V11, V22, V2c, V31 of Gaussians (z, w) by their variances and covariance, and
+            Cov(phi'(z), phi'(w)); None: phi is the identity.
+        printed: Definition E.1 as it is printed: Cov in place of V11 in front of Gamma, and
+            without V22, V2c, V31.
 
-    Returns:
-        f, C0, C1, D0, D1: of C0[t, s, l] the layer is l - 1, of the others l.
+    Attributes:
+        f, C0, C1, D0, D1: Outputs, kernels and coefficients; of C0[t, s, l] the layer is l - 1, of
+            the others l.
     """
-    T = len(xi)
-    m, u = a * L**-alpha, eta * a * L**-gamma
-    D0 = np.zeros((T, L + 1, T + 1, 2, L))
-    D1 = D0.copy()
-    C0, C1 = np.zeros((T, T, L + 1)), np.zeros((T, T, L + 1))
-    V = np.zeros((5, T, T, L + 1))
-    V[:2] = 1.0  # of the identity the others are 0
-    law0, law1 = (C0, C1) if moments is None else (V[0], np.zeros((T, T, L + 1)))
 
-    def ip(A: Array, B: Array, K: int) -> float:
+    def __init__(
+        self,
+        L: int,
+        xi: Sequence[float],
+        y: Sequence[float],
+        alpha: float = 0.5,
+        gamma: float = 0.5,
+        a: float = 1.0,
+        eta: float = 1.0,
+        moments: Moments | None = None,
+        printed: bool = False,
+    ) -> None:
+        T = len(xi)
+        self.L, self.m, self.u = L, a * L**-alpha, eta * a * L**-gamma
+        self.moments, self.printed = moments, printed
+        self.D0 = np.zeros((T, L + 1, T + 1, 2, L))
+        self.D1 = self.D0.copy()
+        self.C0, self.C1 = np.zeros((T, T, L + 1)), np.zeros((T, T, L + 1))
+        self.V = np.zeros((6, T, T, L + 1))
+        self.V[:2] = 1.0  # of the identity the others are 0
+        self.law0 = self.C0 if moments is None else self.V[0]
+        self.law1 = np.zeros((T, T, L + 1))
+        self.f, self.chi = np.zeros(T), np.zeros(T)
+        for t in range(T):
+            self.D0[t, 0, 0, 0] = xi[t]
+            self.forward(t)
+            self.f[t] = self.D0[t, L, 0, 1, 0]
+            self.chi[t] = self.f[t] - y[t]
+            self.D1[t, L, 0, 1] = self.chi[t]
+            self.backward(t)
+
+    def forward(self, t: int) -> None:
+        D0, D1, C0, V = self.D0, self.D1, self.C0, self.V
+        for edge in range(1, self.L + 1):
+            for s in range(t + 1):
+                C0[t, s, edge] = C0[s, t, edge] = self.inner(D0[t, edge - 1], D0[s, edge - 1], t)
+            for s in range(t + 1 if self.moments else 0):
+                one, two, both = C0[t, t, edge], C0[s, s, edge], C0[t, s, edge]
+                V[:, t, s, edge] = self.moments(one, two, both)
+                V[:, s, t, edge] = self.moments(two, one, both)
+            D0[t, edge] = D0[t, edge - 1]
+            D0[t, edge, t + 1, 0, edge - 1] += self.m
+            for s in range(t):
+                D0[t, edge] += self.m * V[1, t, s, edge] * D1[s, edge] * self.ahead(t, s, edge)
+
+    def backward(self, t: int) -> None:
+        D1, C1 = self.D1, self.C1
+        for edge in range(self.L, 0, -1):
+            for s in range(t + 1):
+                C1[t, s, edge] = C1[s, t, edge] = self.inner(D1[t, edge], D1[s, edge], t)
+                value = self.V[1, t, s, edge] * C1[t, s, edge]
+                self.law1[t, s, edge] = self.law1[s, t, edge] = value
+            D1[t, edge - 1] = D1[t, edge]
+            D1[t, edge - 1, t + 1, 1, edge - 1] += self.m
+            for s, k in enumerate(self.bracket(t, edge)):
+                D1[t, edge - 1] += self.m * k * self.D0[s, edge - 1]
+
+    def inner(self, A: Array, B: Array, t: int) -> float:
+        K = t + 1
         total = A[0, 0, 0] * B[0, 0, 0] + A[0, 1, 0] * B[0, 1, 0]
-        for side, law in ((0, law0), (1, law1)):
+        for side, law in ((0, self.law0), (1, self.law1)):
             part = A[1 : K + 1, side], law[:K, :K, 1:], B[1 : K + 1, side]
             total += np.einsum("im,ijm,jm->", *part)
         return float(total)
 
-    def ahead(t: int, s: int, edge: int) -> float:
-        return float(D0[t, edge - 1, s + 1, 1, edge - 1] - u * C0[t, s, edge])
+    def ahead(self, t: int, s: int, edge: int) -> float:
+        return float(self.D0[t, edge - 1, s + 1, 1, edge - 1] - self.u * self.C0[t, s, edge])
 
-    def bracket(t: int, edge: int) -> list[float]:
+    def bracket(self, t: int, edge: int) -> list[float]:
         """K_ts, s = 0 ... t."""
-        by = [D1[t, edge, s + 1, 0, edge - 1] for s in range(t + 1)]
-        c, v = C1[t, :, edge], V[:, t, :, edge]
-        if printed:
-            return [-v[1, s] * u * c[s] for s in range(t)] + [0.0]
-        if moments is None:
-            return [by[s] - u * c[s] for s in range(t)] + [0.0]
-        found = [
-            v[1, s] * (by[s] - u * c[s]) + v[2, s] * c[s] * ahead(t, s, edge) for s in range(t)
-        ]
+        by = [self.D1[t, edge, s + 1, 0, edge - 1] for s in range(t + 1)]
+        c, v, u = self.C1[t, :, edge], self.V[:, t, :, edge], self.u
+        if self.printed:
+            return [v[5, s] * by[s] - v[1, s] * u * c[s] for s in range(t)]
+        ahead = [self.ahead(t, s, edge) for s in range(t)]
+        found = [v[1, s] * (by[s] - u * c[s]) + v[2, s] * c[s] * ahead[s] for s in range(t)]
         own = v[1, t] * by[t] + sum(v[3, r] * by[r] for r in range(t + 1))
-        return [*found, own + sum(v[4, r] * c[r] * ahead(t, r, edge) for r in range(t))]
-
-    def average(t: int, edge: int) -> None:
-        for s in range(t + 1):
-            one, two, both = C0[t, t, edge], C0[s, s, edge], C0[t, s, edge]
-            if moments is not None:
-                V[:, t, s, edge] = moments(one, two, both)
-                V[:, s, t, edge] = moments(two, one, both)
-
-    f, chi = np.zeros(T), np.zeros(T)
-    for t in range(T):
-        D0[t, 0, 0, 0] = xi[t]
-        for edge in range(1, L + 1):
-            for s in range(t + 1):
-                C0[t, s, edge] = C0[s, t, edge] = ip(D0[t, edge - 1], D0[s, edge - 1], t + 1)
-            average(t, edge)
-            D0[t, edge] = D0[t, edge - 1]
-            D0[t, edge, t + 1, 0, edge - 1] += m
-            for s in range(t):
-                D0[t, edge] += m * V[1, t, s, edge] * D1[s, edge] * ahead(t, s, edge)
-        f[t] = D0[t, L, 0, 1, 0]
-        chi[t] = f[t] - y[t]
-        D1[t, L, 0, 1] = chi[t]
-        for edge in range(L, 0, -1):
-            for s in range(t + 1):
-                C1[t, s, edge] = C1[s, t, edge] = ip(D1[t, edge], D1[s, edge], t + 1)
-                law1[t, s, edge] = law1[s, t, edge] = V[1, t, s, edge] * C1[t, s, edge]
-            D1[t, edge - 1] = D1[t, edge]
-            D1[t, edge - 1, t + 1, 1, edge - 1] += m
-            for s, k in enumerate(bracket(t, edge)):
-                D1[t, edge - 1] += m * k * D0[s, edge - 1]
-    return f, C0, C1, D0, D1
+        own += sum(v[4, r] * c[r] * ahead[r] for r in range(t))
+        return found if self.moments is None else [*found, own]
 
 
 def sine(one: float, two: float, both: float) -> tuple[float, ...]:
-    """The averages of sin: Vc, V11, V22, V2c, V31."""
+    """The averages of sin."""
     g = np.exp(-(one + two) / 2)
     odd, even = g * np.sinh(both), g * np.cosh(both)
-    return odd, even, odd, -odd, -even
+    return odd, even, odd, -odd, -even, even - g

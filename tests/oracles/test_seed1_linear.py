@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from depth_run import FOUR, deep_run, outputs, reference
+from depth_run import FOUR, Reference, deep_run, outputs
 
 import tpcalc as tp
 from tpcalc.analyses.depth.sampled import sampled
@@ -29,19 +29,20 @@ def test_every_number_at_8_blocks(point: tuple[float, float]) -> None:
     """Outputs, both kernels and all coefficients against those of the specification."""
     blocks = 8
     places = [layer / blocks for layer in range(blocks + 1)]
-    f, c0, c1, d0, d1 = reference(blocks, *FOUR, *point, a=1.2, eta=0.7)
+    want = Reference(blocks, *FOUR, *point, a=1.2, eta=0.7)
     run = deep_run(*FOUR, *point, a=1.2, eta=0.7, steps=4)
     found = tp.depth_limit(run, (blocks,), places=places)
     get = {array.name: array.values for array in found.arrays}
     close = {"rtol": 1e-12, "atol": 1e-12}
-    np.testing.assert_allclose(outputs(found, blocks)[:4], f, **close)
+    np.testing.assert_allclose(outputs(found, blocks)[:4], want.f, **close)
     for layer in range(1, blocks + 1):
-        np.testing.assert_allclose(get["features"][layer - 1, :4, :4], c0[:, :, layer], **close)
-        np.testing.assert_allclose(get["gradients"][layer], c1[:, :, layer], **close)
-    for ket, d in enumerate((d0, d1)):
+        np.testing.assert_allclose(
+            get["features"][layer - 1, :4, :4], want.C0[:, :, layer], **close
+        )
+        np.testing.assert_allclose(get["gradients"][layer], want.C1[:, :, layer], **close)
+    for ket, d in enumerate((want.D0, want.D1)):
         for base, name in enumerate(("inputs", "outputs")):
-            want = d[:, :, 0, base, 0].T
-            np.testing.assert_allclose(get[name][ket, :, :4, 0], want, **close)
+            np.testing.assert_allclose(get[name][ket, :, :4, 0], d[:, :, 0, base, 0].T, **close)
         scaled = math.sqrt(blocks) * np.moveaxis(d[:, :, 1:], (3, 1, 4, 0, 2), (0, 1, 2, 3, 4))
         shape = get["coefficients"][ket][:, :, 1:, :4, :4]
         np.testing.assert_allclose(shape, scaled, **close)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tpcalc.catalog.depth_powers import DepthPowers
 from tpcalc.catalog.parameterization import Argument, ParameterizationFamily, Rule, exponent
-from tpcalc.catalog.parameterizations.mup import entrywise, exponents
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
@@ -40,26 +39,26 @@ def deep_family(
     gamma: str,
     text: str,
     *,
+    width: tuple[Rule, Rule],
     source: Source = TABLE,
     aliases: tuple[str, ...] = (),
 ) -> ParameterizationFamily:
-    """An entry with muP in the width, and these powers in the depth.
+    """An entry with these powers in the depth.
 
     Args:
         name: The name it is listed under.
         alpha: The power of 1/L in front of a block.
         gamma: The power of 1/L in updates.
         text: What it is, in one line.
+        width: The exponents of the width, and those under Adam and sign.
         source: Where it is defined.
         aliases: Other names.
     """
-
-    def rule(base: object = 1) -> Rule:
-        return exponents
+    exponents, entrywise = width
 
     return ParameterizationFamily(
         name,
-        make=rule,
+        make=lambda base=1: exponents,
         text=f"alpha = {alpha}, gamma = {gamma} in the depth: {text}",
         source=source,
         parameters=(BASE,),

@@ -18,10 +18,10 @@ from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.schedules import Factors, factors
+from tpcalc.catalog.targets import check_data, no_samples, slopes
 from tpcalc.catalog.values import exponent
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.functions import Expr, Par
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.networks.own import as_network
@@ -172,7 +172,7 @@ class Training:
             network = given.deepened(deep.alpha, deep.base, found.text)
         put(network=network if deep is not None else given, data=data, _given=given)
         if data is not None:
-            _check_data(self.network, data, self.loss)
+            check_data(self.network, data, self.loss)
         put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
         put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
         put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
@@ -239,10 +239,10 @@ class Training:
         if degree != rule.degree:
             rule = rule.under(degree)
             table = rule.exponents(self.network.hidden, step)
-        factor = self.factor(mark.layer, step) * group.lr * self._in_depth(mark, degree)
+        factor = self.factor(mark.layer, step) * group.lr * self.in_depth(mark, degree)
         return factor, rule.rate(mark, table, step) - group.power
 
-    def _in_depth(self, mark: Mark, degree: int) -> Number:
+    def in_depth(self, mark: Mark, degree: int) -> Number:
         """The factor (L / base)^p of the rate of a parameter in a block, L a number."""
         deep, blocks = self.parameterization.deep, self.network.blocks
         if deep is None or blocks is None or not 1 < mark.layer <= self.network.hidden:
@@ -301,7 +301,7 @@ class Training:
         """
         data, network = self.data, self.network
         if data is None:
-            raise _no_samples(data)
+            raise no_samples(data)
         if network.smallest.repeats:
             raise UsageError(
                 f"the depth of {network.words} is the symbol L, and a run has a number of blocks.",
@@ -329,7 +329,7 @@ class Training:
             batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
             targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
             queries=self.queries,
-            chi=_slopes(self.loss, data.outputs, network.positions),
+            chi=slopes(self.loss, data.outputs, network.positions),
             rate=self.rate,
             kept=self.kept,
             path=self.path,
@@ -444,44 +444,6 @@ def _depth_rate(given: DepthRate, run: Training) -> Ex | Mapping[str, Ex] | None
     if isinstance(given, Mapping):
         return {label: exponent(power, what="lr_depth") for label, power in given.items()}
     return exponent(given, what="lr_depth")
-
-
-def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:
-    if not isinstance(data, Samples):
-        raise _no_samples(data)
-    positions = architecture.positions
-    if data.outputs % positions:
-        raise StudyError(
-            f"a sample has {data.outputs} targets, and the network is read off at {positions} "
-            "tokens.",
-            where=data.origin,
-            hint="Give the targets of every token, token by token.",
-        )
-    for part in _parts(data.outputs, positions):
-        loss.check(replace(data, targets=tuple(row[part] for row in data.targets)))
-
-
-def _no_samples(data: object) -> UsageError:
-    return UsageError(
-        f"the data are of type {type(data).__name__}, not Samples.",
-        hint="Give tp.Samples(inputs, targets), tp.digits(...) or tp.csv(path).",
-    )
-
-
-def _parts(outputs: int, positions: int) -> list[slice]:
-    """The outputs at each place of the readout."""
-    size = outputs // positions
-    return [slice(start, start + size) for start in range(0, outputs, size)]
-
-
-def _slopes(loss: Loss, outputs: int, positions: int) -> tuple[Expr, ...]:
-    """The derivatives of the loss, the sum over the places of the readout, by the outputs."""
-    f = [Par(k) for k in range(outputs)]
-    targets = [Par(outputs + k) for k in range(outputs)]
-    slopes: list[Expr] = []
-    for part in _parts(outputs, positions):
-        slopes += loss.chi(f[part], targets[part])
-    return tuple(slopes)
 
 
 def _queries(queries: Any, data: Samples | None) -> tuple[tuple[float, ...], ...]:

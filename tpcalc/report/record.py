@@ -9,6 +9,7 @@ from tpcalc.errors import StudyError
 from tpcalc.results import (
     Comparison,
     Contrast,
+    DepthExperiment,
     DepthTable,
     DepthVerdict,
     Experiment,
@@ -41,6 +42,7 @@ KINDS = {
     "phases": PhaseDiagram,
     "kernel": Kernel,
     "experiment": Experiment,
+    "blocks": DepthExperiment,
     "theorems": Theorems,
     "versus": Contrast,
     "sheet": Sheets,
@@ -73,6 +75,7 @@ class ReportInput:
         phases: A phase diagram.
         kernel: NNGP and NTK.
         experiment: Trained networks.
+        blocks: Networks of many blocks along their depth.
         theorems: What theorems say of the network.
         versus: Its parameterization beside another one.
         nonlinearity: Its nonlinearity coefficient.
@@ -107,6 +110,7 @@ class ReportInput:
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None
     experiment: Experiment | None = None
+    blocks: DepthExperiment | None = None
     theorems: Theorems | None = None
     versus: Contrast | None = None
     nonlinearity: Nonlinearity | None = None

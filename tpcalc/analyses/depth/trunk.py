@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.targets import slope_values
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
-from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.evaluate.depth.trunk import Trunk
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
-from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.base import Table
@@ -88,7 +85,7 @@ def trunk_of(training: Training) -> Trunk:
         input_rates=rates["input"],
         output_rates=rates["readout"],
         centred=found.centred,
-        slope=_slope(training, data.outputs),
+        slope=slope_values(training.loss, data.outputs),
     )
 
 
@@ -96,19 +93,6 @@ def _rates(training: Training, mark: Mark) -> list[float]:
     """The learning rates of a parameter; no step follows the last."""
     found = [training.rate(mark, step)[0] * mark.rate for step in range(training.steps)]
     return [*map(float, found), 0.0]
-
-
-def _slope(training: Training, outputs: int) -> Any:
-    """The derivative of the loss by outputs, for arrays of them."""
-    fs, ys = [Par(k) for k in range(outputs)], [Par(outputs + k) for k in range(outputs)]
-    parts = [Fn(expr, 0, 2 * outputs) for expr in training.loss.chi(fs, ys)]
-
-    def slope(f: Array, y: Array) -> Array:
-        columns = [*np.transpose(f), *np.transpose(y)]
-        found = [np.broadcast_to(evaluate(part, [], columns), len(f)) for part in parts]
-        return np.stack(found, axis=1).astype(float)
-
-    return slope
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tpcalc.catalog.deep_family import deep_family
+from tpcalc.catalog.parameterizations.mup import entrywise, exponents
 from tpcalc.sources import Source
 
 ENTRY = deep_family(
@@ -10,6 +11,7 @@ ENTRY = deep_family(
     "1",
     "0",
     "blocks learn and are not linear in their updates; features are redundant",
+    width=(exponents, entrywise),
     source=Source(
         "Dey and others, Don't be lazy: CompleteP enables compute-efficient deep transformers",
         "Table 1; the (1, 0) of Tensor Programs VI, section 7",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tpcalc.catalog.deep_family import deep_family
+from tpcalc.catalog.parameterizations.mup import entrywise, exponents
 
 ENTRY = deep_family(
     "depth-mup",
     "1/2",
     "1/2",
     "blocks learn, and differ from each other",
+    width=(exponents, entrywise),
 )

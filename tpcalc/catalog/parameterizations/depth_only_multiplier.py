@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from tpcalc.catalog.deep_family import deep_family
+from tpcalc.catalog.parameterizations.mup import entrywise, exponents
 
 ENTRY = deep_family(
     "depth-only-multiplier",
     "1/2",
     "0",
     "branches are scaled, rates of Adam are not; training explodes at large depth",
+    width=(exponents, entrywise),
 )
