@@ -9,7 +9,16 @@ from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.verdict import Verdict as Judgement
-from tpcalc.results import DepthExperiment, LossRow, Method, Optimum, Profile, Transfer
+from tpcalc.results import (
+    DepthExperiment,
+    Estimate,
+    LossRow,
+    Method,
+    Optimum,
+    Profile,
+    Published,
+    Transfer,
+)
 
 __all__ = [
     "depth_experiment_figures",
@@ -91,12 +100,12 @@ def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _agrees(found: DepthExperiment, one: object) -> bool | None:
-    value = found.beside(one)  # type: ignore[arg-type]
+def _agrees(found: DepthExperiment, one: Published) -> bool | None:
+    value = found.beside(one)
     if value is None:
         return None
     off = _Z * value.stderr if value.method is Method.PARTICLES else value.stderr
-    return abs(value.value - one.value) <= off + one.digits  # type: ignore[attr-defined]
+    return abs(value.value - one.value) <= off + one.digits
 
 
 def _published(found: DepthExperiment) -> Iterable[Table]:
@@ -113,7 +122,7 @@ def _published(found: DepthExperiment) -> Iterable[Table]:
                 Cell(one.where),
                 Cell(f"{one.what}, {one.recipe}, L = {one.depth}{place}"),
                 number(plain(one.value, 7)),
-                number("" if value is None else str(value)),
+                number("" if value is None else _found(value)),
                 Cell(word, tone=tone),
             )
         )
@@ -142,13 +151,40 @@ def _profiles(what: str, rows: Sequence[Profile]) -> Table:
                 number(width),
                 number(str(step)),
                 *(
-                    number(str(known.get((recipe, depth, width, step, place), "")))
+                    number(_short(known.get((recipe, depth, width, step, place))))
                     for place in places
                 ),
             )
             for recipe, depth, width, step in lines
         ),
+        _sure(rows),
     )
+
+
+def _found(value: Estimate) -> str:
+    error = "" if value.stderr == 0 else f" ± {plain(value.stderr, 2)}"
+    return f"{plain(value.value, 7)}{error} ({value.method.value})"
+
+
+def _short(value: Estimate | None) -> str:
+    if value is None:
+        return ""
+    if value.method is Method.PARTICLES:
+        return f"{plain(value.value, 4)} ± {plain(value.stderr, 2)}"
+    return plain(value.value, 6)
+
+
+def _sure(rows: Sequence[Profile]) -> str:
+    """How sure the numbers of a table are."""
+    known = [row.value for row in rows if row.value.method is not Method.PARTICLES]
+    text = ""
+    if known:
+        worst = max(value.stderr for value in known)
+        bound = f"with errors of at most {plain(worst, 2)}" if worst else "exact to rounding"
+        text = f"Without ±: infinite width, {bound}."
+    if len(known) < len(rows):
+        text += " ± is a standard error, over networks or samples."
+    return text.strip()
 
 
 def transfer_tables(found: Transfer) -> tuple[Table, ...]:
@@ -176,7 +212,7 @@ def transfer_tables(found: Transfer) -> tuple[Table, ...]:
             number(plain(one.multiplier, 4)),
             number(plain(one.rate, 6)),
             number(_between(one)),
-            number(str(one.loss)),
+            number(_short(one.loss)),
             number("" if one.slope is None else plain(one.slope, 3)),
             Cell(one.how),
         )
@@ -271,7 +307,7 @@ def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
             )
         words = f"{title}, {recipe}, step {step}: {len(series)} lines over the {axis}."
         name = f"{title}: {recipe}, step {step}"
-        yield Panel(name, words, axis, tuple(series), log, what == "distance")
+        yield Panel(name, words, axis, tuple(series), log, what == "distance", True)
 
 
 def _losses(found: Transfer) -> Iterable[Panel]:
@@ -301,7 +337,9 @@ def _losses(found: Transfer) -> Iterable[Panel]:
         wide = "infinite width" if width == "oo" else f"width {width}"
         words = f"{found.measured} against the learning rate, {recipe}, {wide}."
         if series:
-            yield Panel(f"{recipe}, {wide}", words, "learning rate", tuple(series), True, True)
+            yield Panel(
+                f"{recipe}, {wide}", words, "learning rate", tuple(series), True, True, True
+            )
 
 
 def _series(
