@@ -28,7 +28,7 @@ class Joint:
 
     Args:
         spaces: The space of each group; groups are in the order of spaces, then of registers.
-        vectors: The group of each vector register.
+        vectors: The group of each vector register (-1: no instruction writes it).
         images: The group of the images of each (matrix, transpose) side.
     """
 
@@ -82,12 +82,12 @@ def joint(script: Script) -> Joint:
         meet(registers)
     order = {space.name: index for index, space in enumerate(script.spaces)}
     roots = sorted(
-        {leader(register) for register in range(len(leaders))},
+        {leader(v) for step in script.instructions for v in vector_outputs(step)},
         key=lambda root: (order[script.vector_space[root]], root),
     )
     place = {root: index for index, root in enumerate(roots)}
     return Joint(
         tuple(script.vector_space[root] for root in roots),
-        tuple(place[leader(register)] for register in range(len(leaders))),
+        tuple(place.get(leader(register), -1) for register in range(len(leaders))),
         {side: place[leader(registers[0])] for side, registers in sides.items()},
     )

@@ -34,8 +34,8 @@ def test_a_layer_is_a_group() -> None:
     assert found.joint.spaces == ("n", "n", "n")
     assert found.joint.images["W2", False] == found.joint.images["W3", True]
     assert len({found.joint.images[side] for side in found.directions}) == 3
-    # the draws: two inputs and two backward passes, forward and backward, forward and the head
-    assert sorted(found.normals) == [5, 5, 6]
+    # two inputs and two backward passes; three forward passes and the head; three and two
+    assert sorted(found.normals) == [4, 4, 5]
 
 
 def test_a_matrix_that_is_applied_to_its_own_images_has_one_group() -> None:
