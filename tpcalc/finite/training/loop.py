@@ -42,8 +42,6 @@ Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
 
-# Multiplications of a product up to which it stays on one thread.
-
 
 @dataclass(frozen=True)
 class _Job:

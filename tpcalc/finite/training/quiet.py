@@ -9,6 +9,7 @@ from tpcalc.engine.device.devices import load_torch
 
 __all__ = ["quiet"]
 
+# Multiplications of a product up to which it stays on one thread.
 _ALONE = 2**25
 
 
