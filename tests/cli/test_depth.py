@@ -124,3 +124,29 @@ def test_experiment_along_the_depth(tmp_path: Path) -> None:
     assert "All 6 published numbers are found" in out
     assert "<svg" in page.read_text(encoding="utf-8")
     assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+def test_report(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("--nonlin", "post", "--act", "identity", "--param", "depth-mup", "--steps", "1")
+    out = run("report", "resnet", "--depth", "4,16,oo", *words, "--out", str(page), "--json")
+    result = json.loads(out)["result"]
+    assert result["check"]["verdict"] == "feature-learning"
+    text = page.read_text(encoding="utf-8")
+    for word in ("Verdicts over the box", "Against the number of blocks", "Along the depth"):
+        assert word in text
+    assert text.count("<svg") >= 5 and "carry %2 over l:L" in text
+
+
+def test_report_of_a_study_file_with_a_symbol(tmp_path: Path) -> None:
+    study, page = tmp_path / "deep.toml", tmp_path / "page.md"
+    study.write_text(
+        '[model]\narchitecture = "resnet"\ndepth = "L"\nact = "identity"\nnonlin = "post"\n'
+        'param = "complete-p"\n[training]\nsteps = 1\n',
+        encoding="utf-8",
+    )
+    run("report", str(study), "--out", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "L = 16" in text and "rdinary differential equation of the depth" in text
+    out = run("report", str(study), "--versus", "mup", "--out", str(page), code=2)
+    assert "--versus" in out

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from tpcalc.errors import UsageError
 
-if TYPE_CHECKING:
-    from tpcalc.study.sections import Flag
-
-__all__ = ["box", "depths_in", "listed", "point", "rational", "words"]
+__all__ = ["box", "listed", "point", "rational", "words"]
 
 NAME = re.compile(r"[^\W\d]\w*(\[[\d, ]+\])?")  # a symbol, or an output such as f[0,0]
 COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
@@ -144,17 +139,3 @@ def _pairs(flag: str, typed: Iterable[str], form: str) -> Iterator[tuple[str, st
 
 def _misfit(flag: str, text: str, form: str) -> UsageError:
     return UsageError(f"{flag}: {text!r} is not of the form {form}.")
-
-
-def depths_in(flags: Sequence[Flag]) -> tuple[list[Flag], list[str]] | None:
-    """The flags of a network of L blocks, and the depths that are asked; None of a number.
-
-    Args:
-        flags: The flags, with ``--depth 8,64,oo``, ``--depth L`` or ``--depth 8``.
-    """
-    texts = [str(flag.value) for flag in flags if flag.key == "model.depth"]
-    if not texts or texts[-1].isdigit():
-        return None
-    words = [word.strip() for word in texts[-1].split(",") if word.strip()]
-    symbol = [replace(flag, value="L") if flag.key == "model.depth" else flag for flag in flags]
-    return symbol, ["oo"] if words == ["L"] else words

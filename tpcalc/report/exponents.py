@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tpcalc.report.depth import depth_lead, depth_tables, judge_depth
+from tpcalc.report.depth import depth_lead, depth_profiles, depth_tables, depth_values, judge_depth
 from tpcalc.report.depth_experiment import (
     depth_experiment_figures,
     depth_experiment_lead,
     depth_experiment_tables,
     judge_depth_experiment,
 )
+from tpcalc.report.depth_plot import PROFILE
 from tpcalc.report.experiment import (
     experiment_sections,
     experiment_summary,
@@ -86,6 +87,14 @@ def _depth(report: ReportInput) -> Iterable[ExponentPart]:
         lead = " ".join((depth_lead(found), *region_lines(found.region, ())))
         tables = depth_tables(found)
         yield ExponentPart("depth", "Depth", lead, tables, found.notes, found.provenance)
+
+
+def _depths(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.depths) is not None:
+        tables, made = depth_values(found), found.provenance
+        yield ExponentPart("depths", "At infinite width", "", tables, found.notes, made)
+        if found.arrays:
+            yield ExponentPart(PROFILE, "Along the depth", "", depth_profiles(found), (), None)
 
 
 def _theorems(report: ReportInput) -> Iterable[ExponentPart]:
@@ -174,6 +183,7 @@ def _signal(report: ReportInput) -> Iterable[ExponentPart]:
 _MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
     "check": _check,
     "depth": _depth,
+    "depths": _depths,
     "theorems": _theorems,
     "versus": _versus,
     "orders": _orders,

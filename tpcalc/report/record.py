@@ -10,6 +10,7 @@ from tpcalc.results import (
     Comparison,
     Contrast,
     DepthExperiment,
+    DepthTable,
     DepthVerdict,
     Experiment,
     FiniteTable,
@@ -36,6 +37,7 @@ KINDS = {
     "orders": OrderTable,
     "check": Verdict,
     "depth": DepthVerdict,
+    "depths": DepthTable,
     "solution": Solution,
     "phases": PhaseDiagram,
     "kernel": Kernel,
@@ -68,6 +70,7 @@ class ReportInput:
         orders: Orders of size.
         check: A verdict on training.
         depth: A verdict on training of L blocks.
+        depths: Numbers of a run of L blocks.
         solution: Learning-rate exponents.
         phases: A phase diagram.
         kernel: NNGP and NTK.
@@ -102,6 +105,7 @@ class ReportInput:
     orders: OrderTable | None = None
     check: Verdict | None = None
     depth: DepthVerdict | None = None
+    depths: DepthTable | None = None
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None

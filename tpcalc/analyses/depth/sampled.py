@@ -74,7 +74,8 @@ class _Asked:
         outputs = [output for output in program.outputs if output[0].startswith("f[")]
         self.builder = Builder.copy(replace(program, outputs=tuple(outputs)))
         self.outputs = dict(outputs)
-        self.training = training
+        assert training.data is not None
+        self.data, self.loss = training.data, training.loss
         self.names: dict[str, str] = {}
         self.cells: dict[str, dict[tuple[int, ...], str]] = {}
         if not isinstance(training.network, ResNet):
@@ -83,7 +84,6 @@ class _Asked:
         own = ("x", "h") if post else ("h", "")
         stream, inner = (self._name(one, 0 if post else 1) for one in own)
         adjoint = self._name("d" + own[0], 0 if post else 1)
-        self.chi = {(t, b): self._slopes(t, b) for t in range(steps) for b in range(self.batch)}
         for what, vectors, layer, count in (
             ("x", self._at(stream), depth, steps + 1),
             ("dx", self._pulled(adjoint), 0, steps),
@@ -102,9 +102,14 @@ class _Asked:
         self._kernel("preactivations", self._at(inner), edges, samples)
         self._distances(self._at(stream), samples)
 
-    @staticmethod
-    def _name(what: str, first: int) -> Name:
-        return lambda layer, step, sample: f"{what}[{layer + first},{step},{sample}]"
+    def _name(self, what: str, first: int) -> Name:
+        """Vectors of a name, the first that of layer 0; the last of blocks that begin with phi."""
+
+        def name(layer: int, step: int, sample: int) -> str:
+            last = first and layer == self.depth
+            return f"{what}[{'out' if last else layer + first},{step},{sample}]"
+
+        return name
 
     def _at(self, name: Name) -> Vectors:
         """The vectors of a name, by layer and sample."""
@@ -114,32 +119,20 @@ class _Asked:
         """The same of adjoints, the derivative of the loss included."""
 
         def pulled(layer: int, i: int) -> Ref | None:
-            step, sample = divmod(i, self.batch)
-            one = name(layer, step, sample)
-            several = [f"{one[:-1]},{k}]" for k in range(len(self.chi[step, sample]))]
-            refs = [self.vectors.get(each) for each in ([one] if one in self.vectors else several)]
-            if None in refs:
-                return None
-            terms = (1,) * len(refs), tuple(self.chi[step, sample]), tuple(refs)
-            return self.builder.add(LinComb(*terms))  # type: ignore[arg-type]
+            vector = self._at(name)(layer, i)
+            if vector is None or self.data.outputs > 1:
+                return vector  # adjoints of several outputs are those of the loss
+            slope = self._slope(*divmod(i, self.batch))
+            return self.builder.add(LinComb((1,), (slope,), (vector,)))
 
         return pulled
 
-    def _slopes(self, step: int, sample: int) -> list[Ref]:
-        """The derivative of the loss of a sample by its outputs."""
-        data = self.training.data
-        assert data is not None
-        head = f"f[{step},{sample}"
-        outputs = [ref for name, ref in self.outputs.items() if name in (f"{head}]",)]
-        outputs += [ref for name, ref in self.outputs.items() if name.startswith(f"{head},")]
-        targets = data.targets[(step * self.batch + sample) % len(data)]
-        fs = [Par(k) for k in range(len(outputs))]
-        ys = [const(Fraction(y)) for y in targets]
-        found = self.training.loss.chi(fs, ys)
-        return [
-            self.builder.add(Nonlin(Fn(part, 0, len(outputs)), (), tuple(outputs)))
-            for part in found
-        ]
+    def _slope(self, step: int, sample: int) -> Ref:
+        """The derivative of the loss of a sample by its output."""
+        output = self.outputs[f"f[{step},{sample}]"]
+        (target,) = self.data.targets[(step * self.batch + sample) % len(self.data)]
+        (slope,) = self.loss.chi([Par(0)], [const(Fraction(target))])
+        return self.builder.add(Nonlin(Fn(slope, 0, 1), (), (output,)))
 
     def _inner(self, one: Ref | None, two: Ref | None) -> str | None:
         """The name of the average of a product, an output from now on."""

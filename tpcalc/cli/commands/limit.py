@@ -26,22 +26,22 @@ __all__ = ["limit"]
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli import payload
+    from tpcalc.cli.depths import OO, deep
     from tpcalc.cli.runs import limit_of
     from tpcalc.cli.show import check_tolerance, put, put_table
-    from tpcalc.cli.values import depths_in, point
+    from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.study import open_model
 
-    depths = depths_in(flags)
-    if depths is not None:
+    found_deep = deep(model, flags)
+    if found_deep is not None:
         from tpcalc.cli.runs import depths_of
         from tpcalc.report.terminal import depth_limit_group
-        from tpcalc.study import open_network
 
         if given:
             raise UsageError("--given belongs to programs of a depth that is a number.")
-        network = open_network(model, depths[0])
-        found = depths_of(network, depths[1])
+        network, depths = found_deep
+        found = depths_of(network, depths or (OO,))
         if as_json:
             result = payload.depths(found)
             made = payload.provenance(found.provenance)

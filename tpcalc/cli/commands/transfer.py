@@ -77,26 +77,26 @@ def transfer(
     from tpcalc.analyses.depth.transfer import RATES
     from tpcalc.analyses.depth.transfer import transfer as found_transfer
     from tpcalc.cli.blocks import show_blocks
+    from tpcalc.cli.depths import OO, deep
     from tpcalc.cli.places import check_place
     from tpcalc.cli.progress import progress_bar
-    from tpcalc.cli.values import depths_in, listed
+    from tpcalc.cli.values import listed
     from tpcalc.errors import UsageError
     from tpcalc.results import DepthExperiment
-    from tpcalc.study import open_network
     from tpcalc.study.build import data_of
 
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
-    asked = depths_in(flags)
+    asked = deep(model, flags)
     if asked is None:
         raise UsageError("best rates are compared over depths.", hint="Give --depth 8,16,32.")
-    opened = open_network(model, asked[0])
+    opened, depths = asked
     run = opened.training
     run = run.replace(data=data_of(opened.study)) if run.data is None else run
     with progress_bar("transfer") as progress:
         found = found_transfer(
             run,
-            asked[1],
+            depths or (OO,),
             RATES if rates is None else listed("--rates", rates),
             recipes=() if recipes is None else [word.strip() for word in recipes.split(",")],
             multipliers=listed("--multipliers", multipliers),
