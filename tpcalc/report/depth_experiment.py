@@ -95,8 +95,8 @@ def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     if found.transfer is not None:
         tables += transfer_tables(found.transfer)
     if found.lacking:
-        rows = tuple((Cell(what), Cell(why, "sentence")) for what, why in found.lacking)
-        tables.append(Table("No numbers", (Cell("Network"), Cell("Why")), rows))
+        lines = tuple((Cell(what), Cell(why, "sentence")) for what, why in found.lacking)
+        tables.append(Table("No numbers", (Cell("Network"), Cell("Why")), lines))
     return tuple(tables)
 
 

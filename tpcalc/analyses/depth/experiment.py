@@ -248,12 +248,10 @@ class _Profiles:
 
     def _root(self, table: DepthTable, depth: str, index: int, own: Sequence[int]) -> Estimate:
         """The root of the mean square over the samples of a step."""
-        if self.shape.what == "size":
-            array = table.along("features", depth)
-            cells = [(index, i, i) for i in own]
-        else:
-            array = table.along("distances", depth)
-            cells = [(0, index + 1, i, i) for i in own]
+        size = self.shape.what == "size"
+        array = table.along("features" if size else "distances", depth)
+        place = (index,) if size else (0, index + 1)
+        cells = [(*place, i, i) for i in own]
         square = math.fsum(array.values[cell] for cell in cells) / len(cells)
         error = math.fsum(array.errors[cell] for cell in cells) / len(cells)
         value = math.sqrt(max(square, 0.0))

@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,8 @@ def transfer(
         )
     digest = asked.digest
     kept = Kept(None if work is None else Path(work) / f"transfer-{digest}.json", digest)
-    rows, optima = [], []
+    rows: list[LossRow] = []
+    optima: list[Optimum] = []
     cells = list(product(asked.recipes, asked.widths, asked.depths))
     for place, (recipe, width, depth) in enumerate(cells):
         cell = _Cell(asked, recipe, depth, width, kept, _share(progress, place, len(cells)))
@@ -329,8 +330,7 @@ def _sloped(best: Optimum, before: Iterable[Optimum]) -> Optimum:
 
 
 def _multiplied(network: Architecture, factor: float) -> Architecture:
-    names = {one.name for one in fields(network)} if is_dataclass(network) else set()
-    if "multiplier" not in names:
+    if not hasattr(network, "multiplier"):
         raise UsageError(
             f"{network.words} has no number in front of its blocks that can be changed.",
             hint="Leave multipliers out; ResNet has one.",

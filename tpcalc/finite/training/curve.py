@@ -13,6 +13,7 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
+from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates
 from tpcalc.networks.network import written
@@ -67,22 +68,23 @@ def losses_of(
     value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
     losses = []
     inputs, targets = np.array(data.inputs, float), np.array(data.targets, float)
-    for step in range(run.steps + 1):
-        rows = [(step * run.batch + i) % len(data) for i in range(run.batch)]
-        x = torch.as_tensor(inputs[rows], dtype=drawn.dtype, device=drawn.device)
-        forward = Forward(drawn, x)
-        f = forward.outputs.double().cpu().numpy()
-        loss = float(value(f, targets[rows]).mean())
-        if not math.isfinite(loss):
-            break
-        losses.append(loss)
-        if step < run.steps:
-            chi = torch.as_tensor(slope(f, targets[rows]) / run.batch).to(forward.outputs)
-            base = [0.0] * last
-            for mark in network.marks:
-                lr = run.lr(mark.layer, step) if callable(run.lr) else run.lr
-                base[mark.layer - 1] = float(lr)
-            updates.take(forward.gradients(chi), step, base)
-        if report is not None:
-            report(step)
+    with quiet(run.batch * width**2):
+        for step in range(run.steps + 1):
+            rows = [(step * run.batch + i) % len(data) for i in range(run.batch)]
+            x = torch.as_tensor(inputs[rows], dtype=drawn.dtype, device=drawn.device)
+            forward = Forward(drawn, x)
+            f = forward.outputs.double().cpu().numpy()
+            loss = float(value(f, targets[rows]).mean())
+            if not math.isfinite(loss):
+                break
+            losses.append(loss)
+            if step < run.steps:
+                chi = torch.as_tensor(slope(f, targets[rows]) / run.batch).to(forward.outputs)
+                base = [0.0] * last
+                for mark in network.marks:
+                    lr = run.lr(mark.layer, step) if callable(run.lr) else run.lr
+                    base[mark.layer - 1] = float(lr)
+                updates.take(forward.gradients(chi), step, base)
+            if report is not None:
+                report(step)
     return tuple(losses)
