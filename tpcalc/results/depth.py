@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import UnknownName
 from tpcalc.results.estimate import Estimate, Method
-from tpcalc.results.tables import Provenance
+from tpcalc.results.tables import Key, Provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -285,6 +285,12 @@ class DepthTable:
     def names(self) -> tuple[str, ...]:
         """The names of the numbers."""
         return tuple(dict.fromkeys(row.name for row in self.rows))
+
+    @property
+    def batch(self) -> int:
+        """Samples of a step."""
+        samples = [key.input or 0 for key in map(Key.of, self.names) if key.name == "f"]
+        return 1 + max(samples, default=0)
 
     def at(self, name: str, depth: int | str) -> Estimate:
         """A number.
