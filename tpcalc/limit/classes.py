@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LNode, LRef, Total
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Series
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Ref, Rename, Stack
+from tpcalc.program.types import Axes
 
-__all__ = ["Classed", "Uneven", "by_class", "classes", "refined", "stacked"]
+__all__ = ["Classed", "Uneven", "by_class", "classes", "leaf", "refined", "stacked"]
 
 Rule = Callable[[Any, Ref, Any, Context], Any]
 Numbers = Mapping[str, int]  # for axes the number of a class
@@ -64,6 +64,30 @@ class Classed:
                 parts[tuple(where[axis] for axis in left)] = part
         return Classed(left, parts) if left else parts[()]
 
+    def cut(self, axis: str, cells: Sequence[int], context: Context) -> Classed:
+        """Some cells along an axis that it has no classes along."""
+        parts = {key: _divided(part, axis, cells, context) for key, part in self.parts.items()}
+        return Classed(self.axes, parts)
+
+
+def leaf(value: Value, axes: Axes, context: Context) -> Classed | Value:
+    """What is given or drawn, class by class along the axes that data divide.
+
+    Args:
+        value: Its series.
+        axes: Its axes.
+        context: The derivation.
+    """
+    names = [name for name, _ in axes if name in context.record.divided]
+    cells = [_cells(name, dict(axes)[name], context) for name in names]
+    parts: dict[tuple[int, ...], Value] = {}
+    for key in product(*cells) if names else ():
+        own = value
+        for name, number, held in zip(names, key, cells, strict=True):
+            own = _divided(own, name, held[number], context)
+        parts[key] = own
+    return Classed(tuple(names), parts) if names else value
+
 
 @dataclass
 class _Chosen:
@@ -87,10 +111,9 @@ class _Chosen:
         sizes = {} if found is None else dict(self.context.program.types[ref].axes)
         for axis, number in self.numbers.items():
             if axis in sizes and axis not in held:
-                if isinstance(found, Classed):
-                    raise NeedsCells(f"powers of n differ along {axis!r} and another axis")
-                found = _divided(found, axis, _cells(axis, sizes[axis], self.context)[number],
-                                 self.context)  # fmt: skip
+                cells = _cells(axis, sizes[axis], self.context)[number]
+                found = found.cut(axis, cells, self.context) if isinstance(found, Classed) else (
+                    _divided(found, axis, cells, self.context))  # fmt: skip
         return found
 
 

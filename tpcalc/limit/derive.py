@@ -18,6 +18,7 @@ from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.classes import Classed, Uneven, refined
+from tpcalc.limit.columns import divisions
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
@@ -34,7 +35,7 @@ from tpcalc.program.rules import interpret
 from tpcalc.program.types import Axes
 from tpcalc.results import NotCovered
 
-__all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
+__all__ = ["CellsDiffer", "Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
@@ -61,6 +62,14 @@ class Grows(ScaleError):
             hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
             "rescale=True) gives the limit after n^(-power).",
         )
+
+
+class CellsDiffer(NeedsCells):
+    """Outputs whose powers of n differ from cell to cell; each cell can be one of its own."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        super().__init__(f"powers of n differ between the cells of {names[0]}")
 
 
 @dataclass(frozen=True)
@@ -141,6 +150,9 @@ def cover(
         )
     found: dict[str, Target | NotCovered] = {}
     record = Record()
+    if program.has_blocks:
+        record.classes = divisions(program)
+        record.divided = frozenset(record.classes)
     open_ = list(program.outputs)
     graphs: list[LimitGraph] = []
     notes: list[str] = []
@@ -209,6 +221,8 @@ def _answers(
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
         context, series = _followed(program, values, depth, record, preferred)
+        if several := [name for name, ref in open_ if isinstance(series[ref], Classed)]:
+            raise CellsDiffer(several)
         answers = {
             name: _settled(context, series, name, name in rescaled, depth == DEPTHS[-1])
             for name, _ in open_
@@ -296,8 +310,6 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
     """
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
-    if isinstance(value, Classed):
-        raise NeedsCells(f"powers of n differ between the cells of {name}")
     try:
         lead = context.ranking.leading(value)
     except NeedsMore:

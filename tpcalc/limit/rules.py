@@ -13,7 +13,7 @@ from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.chains import composed
-from tpcalc.limit.classes import by_class, classes, stacked
+from tpcalc.limit.classes import by_class, classes, leaf, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
@@ -27,6 +27,7 @@ from tpcalc.limit.views import number_of
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     Data,
+    Family,
     Input,
     LinComb,
     MatMul,
@@ -48,22 +49,24 @@ HALF, ZERO = Fraction(1, 2), Fraction(0)
 ROUNDING = 1e-14
 
 
-def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Value:
+def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Any:
     if node.axes:
         if not any(node.values):
             return Series(())
         same = context.given.setdefault((node.values, node.axes), node)  # names tell nothing apart
-        return Series(((ZERO, context.add(same, None)),))
+        return leaf(Series(((ZERO, context.add(same, None)),)), node.axes, context)
     (value,) = node.values
     return Series(((ZERO, context.number(value)),)) if value != 0 else Series(())
 
 
-def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value | None:
+def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Any:
     family = node.family
     if len(family.width) == 2:
         return None  # its products have the rules
     if family.width:
         block = bool(family.axes) and node.cell is None
+        if block and len(family.axes) == 1 and family.axes[0][0] in context.record.divided:
+            return _members(family, context)
         start = Start(family.name, node.index)
         context.starts.setdefault(family.name, block)
         if context.starts[family.name] is not block:
@@ -82,6 +85,22 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))
+
+
+def _members(family: Family, context: Context) -> Any:
+    """A block of start vectors that is divided: those of different classes have their own signs."""
+    if context.starts.setdefault(family.name, False):
+        raise NeedsCells(f"{family.name} is read as a block and member by member")
+    items = tuple(
+        context.add(Start(family.name, index), family.dim) for index in range(family.size)
+    )
+    if not any(
+        family.means[k] or context.varies(Start(family.name, k)) for k in range(family.size)
+    ):
+        return Series(())
+    ((axis, _),) = family.axes
+    whole = context.add(Stack(items, axis), family.dim)
+    return leaf(Series(((ZERO, whole),)), family.axes, context)
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
