@@ -78,7 +78,7 @@ def leaf(value: Value, axes: Axes, context: Context) -> Classed | Value:
         axes: Its axes.
         context: The derivation.
     """
-    names = [name for name, _ in axes if name in context.record.divided]
+    names = context.divided(axes)
     cells = [_cells(name, dict(axes)[name], context) for name in names]
     parts: dict[tuple[int, ...], Value] = {}
     for key in product(*cells) if names else ():

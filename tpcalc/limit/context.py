@@ -13,6 +13,7 @@ from tpcalc.limit.algebra import Asked, Explosion
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.claims import Claim, Record
+from tpcalc.limit.columns import divisions
 from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Laws
@@ -22,6 +23,7 @@ from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Ref
+from tpcalc.program.types import Axes
 
 __all__ = ["Context", "Piece", "Template"]
 
@@ -86,9 +88,16 @@ class Context(Building):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.certainty = Certainty(self)
+        if self.record.divided is None:
+            self.record.classes |= divisions(self.program) if self.program.has_blocks else {}
+            self.record.divided = frozenset(self.record.classes)
         if not self.ranking.chamber.point:  # with symbols each derivation records what it compares
             self.shapes = self.record.shapes
             self.templates = self.record.templates.setdefault(self.ranking.depth, {})
+
+    def divided(self, axes: Axes) -> list[str]:
+        """The axes along which data are read class by class."""
+        return [name for name, _ in axes if name in (self.record.divided or ())]
 
     @property
     def laws(self) -> Laws:

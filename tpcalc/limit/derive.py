@@ -18,7 +18,6 @@ from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.classes import Classed, Uneven, refined
-from tpcalc.limit.columns import divisions
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
@@ -150,9 +149,6 @@ def cover(
         )
     found: dict[str, Target | NotCovered] = {}
     record = Record()
-    if program.has_blocks:
-        record.classes = divisions(program)
-        record.divided = frozenset(record.classes)
     open_ = list(program.outputs)
     graphs: list[LimitGraph] = []
     notes: list[str] = []

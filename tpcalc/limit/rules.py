@@ -65,7 +65,7 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Any:
         return None  # its products have the rules
     if family.width:
         block = bool(family.axes) and node.cell is None
-        if block and len(family.axes) == 1 and family.axes[0][0] in context.record.divided:
+        if block and len(family.axes) == 1 and context.divided(family.axes):
             return _members(family, context)
         start = Start(family.name, node.index)
         context.starts.setdefault(family.name, block)
