@@ -92,8 +92,8 @@ class Record:
         near: Numbers that may be on a point, or on either side of it.
         shapes, templates: What expansions of functions have in common, by depth.
         classes: By axis of stacks the class of each cell; those of one class have equal powers.
-        divided: The axes along which data and start vectors are read class by class; None: not looked
-            at yet.
+        divided: The axes along which data and start vectors are read class by class; None: nobody
+            has looked yet.
     """
 
     verdicts: dict[Claim, Verdict] = field(default_factory=dict)

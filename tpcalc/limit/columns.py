@@ -19,7 +19,7 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import data_of, input_of, lincomb_of
 
-__all__ = ["divisions"]
+__all__ = ["divisions", "readouts"]
 
 MOST = 4  # classes of samples: a Gram matrix has a part for each pair of them
 SUPPORTS = 64  # classes of coordinates: each part of the samples meets few of them
@@ -67,14 +67,25 @@ def divisions(program: Program) -> _Classes:
     return {name: own for name, own in found.items() if len(set(own.values())) > 1}
 
 
-def _tables(program: Program) -> dict[str, list[_Table]]:
-    """By axis of start vectors the data that they are multiplied with."""
-    starts = {
-        name
+def readouts(program: Program) -> dict[str, int]:
+    """Axes of blocks of start vectors that no data are multiplied with, and their sizes."""
+    met = _tables(program).keys()
+    return {name: size for name, size in _starts(program).items() if name not in met}
+
+
+def _starts(program: Program) -> dict[str, int]:
+    """The axes of blocks of start vectors."""
+    return {
+        name: size
         for node in program.nodes
         if (drawn := input_of(node)) is not None and len(drawn.family.width) == 1
-        for name, _ in drawn.family.axes
+        for name, size in drawn.family.axes
     }
+
+
+def _tables(program: Program) -> dict[str, list[_Table]]:
+    """By axis of start vectors the data that they are multiplied with."""
+    starts = _starts(program)
     found: dict[str, dict[int, _Table]] = {}
     for node in program.nodes:
         total = lincomb_of(node)
@@ -120,8 +131,10 @@ def _zeros(program: Program, axes: set[Axes]) -> dict[Axes, list[Hashable]]:
 
 
 def _supports(tables: Sequence[_Table], marks: Mapping[Axes, Sequence[Hashable]]) -> list[int]:
-    """The part of each coordinate: those of one part are met by one class of samples, or by several
-    that have a class of coordinates in common.
+    """The part of each coordinate.
+
+    Those of one part are met by one class of samples, or by several that have a class of
+    coordinates in common.
     """
     size, count = tables[0].rows.shape[1], 1
     colours: list[Hashable] = [0] * size

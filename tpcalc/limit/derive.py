@@ -17,7 +17,7 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
-from tpcalc.limit.classes import Classed, Uneven, refined
+from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
@@ -217,7 +217,7 @@ def _answers(
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
         context, series = _followed(program, values, depth, record, preferred)
-        if several := [name for name, ref in open_ if isinstance(series[ref], Classed)]:
+        if several := [name for name, ref in open_ if _differs(context, series[ref])]:
             raise CellsDiffer(several)
         answers = {
             name: _settled(context, series, name, name in rescaled, depth == DEPTHS[-1])
@@ -246,6 +246,14 @@ def _answers(
     return context, answers
 
 
+def _differs(context: Context, value: Any) -> bool:
+    """Whether powers of n differ from cell to cell: where leading terms are exactly 0."""
+    if isinstance(value, Classed):
+        return True
+    zeros = None if value is None or not value.terms else context.zeros(value.terms[0][1])
+    return zeros is not None and not zeros.all()
+
+
 def _followed(
     program: Program,
     values: Mapping[str, Fraction] | None,
@@ -265,7 +273,7 @@ def _followed(
         try:
             return context, interpret(program, LIMIT_RULES, context)
         except Uneven as found:
-            record.classes[found.axis] = refined(record.classes.get(found.axis, {}), found)
+            refine(record, found)
 
 
 def _settled(

@@ -13,7 +13,7 @@ from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.chains import composed
-from tpcalc.limit.classes import by_class, classes, leaf, stacked
+from tpcalc.limit.classes import Uneven, by_class, cells_of, classes, leaf, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
@@ -24,6 +24,7 @@ from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.views import number_of
+from tpcalc.limit.zeros import zeros_of_term
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     Data,
@@ -237,7 +238,9 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 own: tuple[str, ...] = ()
                 if over:
                     own, times = _along(context, coefficient, item, over)
-                    factor = factor * times
+                    factor = (
+                        Fraction(0) if _is_zero(context, coefficient, item, own) else factor * times
+                    )
                 known = bucket.get((coefficient, item, own))
                 bucket[coefficient, item, own] = factor if known is None else _added(known, factor)
         shapes = -1 if scalar is None else context.shape(scalar), context.shape(v)
@@ -257,6 +260,8 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
         lambda buckets: _merged(context, buckets),
     )
     dim = context.dim(ref) if context.program.types[ref].width else None
+    for _, bucket in kept.terms if dim is not None and context.updated else ():
+        _check_updates(context, bucket, values)
     combined = tuple((power, _combined(context, bucket, dim)) for power, bucket in kept.terms)
     return Series(combined, kept.rest, kept.soft, kept.drift)
 
@@ -288,6 +293,29 @@ def _along(
     held = {name for r in (scalar, item) if r is not None for name, _ in context.axes[r]}
     times = prod(size for name, size in over if name not in held)
     return tuple(name for name, _ in over if name in held), times
+
+
+def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
+    """Start vectors of a block that have updates, and others that have none, are apart.
+
+    Raises:
+        Uneven: They are not yet.
+    """
+    for scalar, vector, over in bucket if len(bucket) > 1 else ():
+        axes, zeros = zeros_of_term(scalar, vector, over, context.axes, context.zeros)
+        for place, (name, _) in enumerate(axes if zeros is not None else ()):
+            if name in context.updated and zeros is not None:
+                found = zeros.all(axis=tuple(k for k in range(len(axes)) if k != place))
+                if len(set(map(bool, found))) > 1:
+                    number, cells = cells_of(values, name, context.updated[name], context)
+                    marks = ((number, bool(zero)) for zero in found)
+                    raise Uneven(name, dict(zip(cells, marks, strict=True)), leaves=True)
+
+
+def _is_zero(context: Context, scalar: LRef | None, item: LRef, over: tuple[str, ...]) -> bool:
+    """Whether a term of a sum over axes is exactly 0 in every cell."""
+    _, zeros = zeros_of_term(scalar, item, over, context.axes, context.zeros)
+    return zeros is not None and bool(zeros.all())
 
 
 def _opened(context: Context, bucket: Bucket) -> Bucket:
