@@ -172,15 +172,17 @@ def _supports(tables: Sequence[_Table], marks: Mapping[Axes, Sequence[Hashable]]
 def _samples(tables: Sequence[_Table], parts: Sequence[int]) -> _Classes:
     """For each axis of samples the class of each cell: by the parts of what it meets."""
     met: dict[str, dict[int, list[Hashable]]] = {}
-    for place, table in enumerate(tables):
+    most: dict[str, int] = {}
+    for table in tables:
+        for name, size in table.axes:
+            most[name] = max(size, most.get(name, 0))
+    for table in tables:
         array = table.rows.reshape([*(size for _, size in table.axes), -1])
         for along, (name, size) in enumerate(table.axes):
-            for cell in range(size):
-                columns = np.flatnonzero(
-                    array.take(cell, along).reshape(-1, array.shape[-1]).any(0)
-                )
-                found = frozenset(parts[k] for k in columns)
-                met.setdefault(name, {}).setdefault(cell, []).append((place, found))
+            own = array.any(tuple(k for k in range(len(table.axes)) if k != along))
+            found = [frozenset(parts[k] for k in np.flatnonzero(row)) for row in own]
+            for cell in range(most[name]):  # where there are fewer, further ones are as the last
+                met.setdefault(name, {}).setdefault(cell, []).append(found[min(cell, size - 1)])
     return {
         name: dict(zip(own, _numbered(map(tuple, own.values())), strict=True))
         for name, own in met.items()

@@ -212,7 +212,9 @@ Pair = tuple[LRef | None, LRef, tuple[str, ...]]  # with the axes that it is sum
 Bucket = dict[Pair, Fraction | float]
 
 
-def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Value:
+def _lincomb(  # noqa: C901 (one loop for all terms: most of a derivation is spent here)
+    node: LinComb, ref: Ref, values: list[Any], context: Context
+) -> Value:
     terms: dict[Power, Bucket] = {}
     rests: list[Rest | None] = []
     softs: list[Rest | None] = []
@@ -238,9 +240,10 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 own: tuple[str, ...] = ()
                 if over:
                     own, times = _along(context, coefficient, item, over)
-                    factor = (
-                        Fraction(0) if _is_zero(context, coefficient, item, own) else factor * times
-                    )
+                    factor = factor * times
+                    if _is_zero(context, coefficient, item, own):
+                        rests += _left(context, (s, coefficient), (v, item))
+                        continue
                 known = bucket.get((coefficient, item, own))
                 bucket[coefficient, item, own] = factor if known is None else _added(known, factor)
         shapes = -1 if scalar is None else context.shape(scalar), context.shape(v)
@@ -310,6 +313,15 @@ def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
                     number, cells = cells_of(values, name, context.updated[name], context)
                     marks = ((number, bool(zero)) for zero in found)
                     raise Uneven(name, dict(zip(cells, marks, strict=True)), leaves=True)
+
+
+def _left(
+    context: Context, scalar: tuple[Value, LRef | None], vector: tuple[Value, LRef]
+) -> Iterator[Rest | None]:
+    """What is left at finite n of a product with a leading term that is exactly 0."""
+    for (one, ref), (other, _) in ((scalar, vector), (vector, scalar)):
+        if ref is not None and context.zeros(ref) is not None:
+            yield other.bounded_by(one.drift)
 
 
 def _is_zero(context: Context, scalar: LRef | None, item: LRef, over: tuple[str, ...]) -> bool:
