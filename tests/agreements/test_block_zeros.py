@@ -80,14 +80,22 @@ def assert_same(cells: tp.Limit, blocks: tp.Limit) -> None:
         assert one.random or (one.value == 0) == (two.value == 0)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+FIRST = ["tanh, mup", "relu, mup"]
+LATER = [pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS if name not in FIRST]
+
+
+@pytest.mark.parametrize("network", [*FIRST, *LATER])
 @pytest.mark.parametrize("data", DATA)
-def test_limits_of_blocks(data: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if data == "a class that is missing" and network == "relu, ntk":
-        pytest.skip("several random outputs are followed cell by cell")
+def test_limits_of_blocks(
+    data: str, network: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if data == "a class that is missing" and network.startswith("relu"):
+        reason = "blocks of random outputs are refused, and gates of later steps hide a zero"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     assert_same(*both(run_on(DATA[data], *NETWORKS[network]), monkeypatch))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["tanh, mup", "relu, ntk"])
 @pytest.mark.parametrize("data", [name for name in DATA if name != "a class that is missing"])
 def test_sizes_of_blocks(data: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
