@@ -8,6 +8,8 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
@@ -308,10 +310,11 @@ def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
         axes, zeros = zeros_of_term(scalar, vector, over, context.axes, context.zeros)
         for place, (name, _) in enumerate(axes if zeros is not None else ()):
             if name in context.updated and zeros is not None:
-                found = zeros.all(axis=tuple(k for k in range(len(axes)) if k != place))
-                if len(set(map(bool, found))) > 1:
+                others = tuple(k for k in range(len(axes)) if k != place)
+                found: list[bool] = np.all(zeros, axis=others).tolist()
+                if len(set(found)) > 1:
                     number, cells = cells_of(values, name, context.updated[name], context)
-                    marks = ((number, bool(zero)) for zero in found)
+                    marks = ((number, zero) for zero in found)
                     raise Uneven(name, dict(zip(cells, marks, strict=True)), leaves=True)
 
 
