@@ -179,7 +179,8 @@ def _samples(tables: Sequence[_Table], parts: Sequence[int]) -> _Classes:
     for table in tables:
         array = table.rows.reshape([*(size for _, size in table.axes), -1])
         for along, (name, size) in enumerate(table.axes):
-            own = array.any(tuple(k for k in range(len(table.axes)) if k != along))
+            others = tuple(k for k in range(len(table.axes)) if k != along)
+            own: NDArray[np.bool_] = np.asarray(np.any(array, axis=others))
             found = [frozenset(parts[k] for k in np.flatnonzero(row)) for row in own]
             for cell in range(most[name]):  # where there are fewer, further ones are as the last
                 met.setdefault(name, {}).setdefault(cell, []).append(found[min(cell, size - 1)])

@@ -47,7 +47,7 @@ def zeros_of_term(
     for ref, one in zip(refs, found, strict=True):
         total = total | _along(one, axes[ref], every)
     summed = tuple(place for place, (name, _) in enumerate(every) if name in over)
-    return kept, _some(total.all(axis=summed))
+    return kept, _some(np.asarray(np.all(total, axis=summed)))
 
 
 def _some(zeros: NDArray[np.bool_]) -> Zeros:
