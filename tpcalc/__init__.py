@@ -13,7 +13,8 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
-    depth_limit (a run of L blocks),
+    depth_limit (a run of L blocks), recipe (its numbers in a script),
+    transfer (best rates by depth),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from tpcalc.analyses.dependencies import dependencies as dependencies
     from tpcalc.analyses.depth.at_depth import at_depth as at_depth
     from tpcalc.analyses.depth.limit import depth_limit as depth_limit
+    from tpcalc.analyses.depth.transfer import transfer as transfer
     from tpcalc.analyses.equivalent import equivalent as equivalent
     from tpcalc.analyses.initial_weights import initial_weights as initial_weights
     from tpcalc.analyses.kernels import kernel as kernel
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from tpcalc.catalog.layers.norms import layer_norm as layer_norm
     from tpcalc.catalog.layers.norms import rms_norm as rms_norm
     from tpcalc.catalog.public import function as function
+    from tpcalc.catalog.recipe import recipe as recipe
     from tpcalc.catalog.training import Training as Training
     from tpcalc.catalog.training import train as train
     from tpcalc.data import csv as csv
@@ -135,6 +138,7 @@ _HOMES = {
     "parse": "tpcalc.catalog.files",
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
+    "recipe": "tpcalc.catalog.recipe",
     "report": "tpcalc.report.public",
     "rms_norm": "tpcalc.catalog.layers.norms",
     "save": "tpcalc.catalog.files",
@@ -142,6 +146,7 @@ _HOMES = {
     "solve": "tpcalc.analyses.solve",
     "symbol": "tpcalc.dsl",
     "train": "tpcalc.catalog.training",
+    "transfer": "tpcalc.analyses.depth.transfer",
 }
 
 # Rooms that are public as a whole.

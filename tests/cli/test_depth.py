@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -79,3 +80,73 @@ def test_limit_says_how_it_diverges() -> None:
 )
 def test_bad_input(words: list[str], text: str, code: int) -> None:
     assert text in " ".join(run(*words, code=code).split())
+
+
+def test_check_of_a_recipe() -> None:
+    for optimizer in ("sgd", "momentum", "adam"):
+        words = ("--param", "depth-mup:8", "--optimizer", optimizer, "--steps", "1", "--json")
+        result = json.loads(run("check", "resnet", "--depth", "L", *POST, *words))["result"]
+        assert (result["verdict"], result["alpha"]) == ("feature-learning", "1/2")
+    out = run("check", "resnet", "--depth", "L", *POST, "--param", "complete-p", "--steps", "1")
+    assert "redundant" in out
+    words = ("--param", "depth-mup", "--alpha", "1")
+    assert "depth-mup has 1/2" in run("check", "resnet", "--depth", "L", *words, code=3)
+    words = ("--param", "depth-mup", "--lr-depth", "1/2")
+    assert "Leave lr_depth out" in run("check", "resnet", "--depth", "L", *words, code=2)
+    assert "repeats no block" in run("check", "mlp", "--param", "depth-mup", code=3)
+
+
+def test_recipe() -> None:
+    out = run("recipe", "depth-mup:8", "--depth", "512", "--lr", "1e-3", "--multiplier", "2")
+    assert "2 -> 0.25" in out and "0.001 -> 0.000125" in out
+    words = ("--alpha", "1/2", "--raw", "0", "--optimizer", "sgd", "--json")
+    assert json.loads(run("recipe", *words))["result"]["name"] == "depth-mup"
+    assert "alpha and raw together" in run("recipe", "depth-mup", "--raw", "0", code=2)
+    assert "no powers of the depth" in run("recipe", "mup", code=2)
+
+
+def test_transfer(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("--depth", "4,16", "--param", "depth-mup", "--act", "identity", *POST, "--steps", "1")
+    asked = ("--rates", "0.05,0.2,0.8,3.2", "--samples", "1", "--out", str(page), "--json")
+    result = json.loads(run("transfer", "resnet", *words, *asked))["result"]
+    one, two = result["transfer"]["optima"]
+    assert one["how"] == two["how"] == "minimised"
+    text = page.read_text(encoding="utf-8")
+    assert "<svg" in text and "does not imply" in text
+    assert "Give --depth 8,16,32" in run("transfer", "resnet", "--depth", "4", code=2)
+
+
+def test_experiment_along_the_depth(tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "examples" / "depth" / "one-step.toml"
+    page = tmp_path / "page.html"
+    out = run("experiment", str(file), "--out", str(page), "--work", str(tmp_path / "kept"))
+    assert "All 6 published numbers are found" in out
+    assert "<svg" in page.read_text(encoding="utf-8")
+    assert len(list((tmp_path / "kept").iterdir())) == 1
+
+
+def test_report(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("--nonlin", "post", "--act", "identity", "--param", "depth-mup", "--steps", "1")
+    out = run("report", "resnet", "--depth", "4,16,oo", *words, "--out", str(page), "--json")
+    result = json.loads(out)["result"]
+    assert result["check"]["verdict"] == "feature-learning"
+    text = page.read_text(encoding="utf-8")
+    for word in ("Verdicts over the box", "Against the number of blocks", "Along the depth"):
+        assert word in text
+    assert text.count("<svg") >= 5 and "carry %2 over l:L" in text
+
+
+def test_report_of_a_study_file_with_a_symbol(tmp_path: Path) -> None:
+    study, page = tmp_path / "deep.toml", tmp_path / "page.md"
+    study.write_text(
+        '[model]\narchitecture = "resnet"\ndepth = "L"\nact = "identity"\nnonlin = "post"\n'
+        'param = "complete-p"\n[training]\nsteps = 1\n',
+        encoding="utf-8",
+    )
+    run("report", str(study), "--out", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "L = 16" in text and "rdinary differential equation of the depth" in text
+    out = run("report", str(study), "--versus", "mup", "--out", str(page), code=2)
+    assert "--versus" in out

@@ -57,7 +57,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         "phases": lambda: DIAGRAM,
     }
     for name, answer in answers.items():
-        module = SimpleNamespace(**{name: found.answering(name, answer)})
+        answering = found.answering(name, answer)
+        module = SimpleNamespace(**{name: answering, f"width_{name}": answering})
         monkeypatch.setitem(sys.modules, f"tpcalc.analyses.{name}", module)
     return found
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-THEORY = Path(__file__).parents[2] / "docs" / "theory"
-PAGES = ("integrable", "low_rank", "nlc")
+DOCS = Path(__file__).parents[2] / "docs"
+THEORY = DOCS / "theory"
+PAGES = ("integrable", "low_rank", "nlc", "depth")
+CLAIM = re.compile(r"^\|.* \| `(?P<line>.*)` \| (?P<given>.*) \|$", re.MULTILINE)
 CELL = re.compile(r"^\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 
 
@@ -49,3 +51,26 @@ def test_line_runs(spaces: dict[str, dict[str, Any]], page: str, line: str) -> N
     found = eval(line, spaces[page])
     assert found is not None
     assert str(found)
+
+
+CLAIMS = CLAIM.findall((DOCS / "claims.md").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    text = (DOCS / "claims.md").read_text(encoding="utf-8")
+    exec("".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), made)
+    return made
+
+
+@pytest.mark.parametrize(("line", "given"), CLAIMS, ids=[line for line, _ in CLAIMS])
+def test_line_about_a_claim_gives_what_the_page_says(
+    names: dict[str, Any], line: str, given: str
+) -> None:
+    assert str(eval(line, names)) == given
+
+
+def test_every_claim_has_a_line() -> None:
+    text = (DOCS / "claims.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^\| (?!where|---)", text, re.MULTILINE)) == len(CLAIMS) > 10

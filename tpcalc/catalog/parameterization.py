@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from tpcalc.catalog.depth_powers import DepthPowers
 from tpcalc.catalog.values import exact
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.orders import Ex, as_ex, parse_ex
@@ -93,6 +94,7 @@ class Parameterization:
         degree: The degree that it is taken for (``under``).
         own: ``own(kind, mark, step, degree)``: of some parameters the exponent ``"a"`` or ``"c"``
             that stands in place of that of their layer; None: that of the layer.
+        deep: The powers of the number of blocks; None: it has none.
 
     Example:
         >>> from tpcalc.catalog.parameterizations import lookup
@@ -109,6 +111,7 @@ class Parameterization:
     entrywise: Rule | None = field(default=None, compare=False, repr=False)
     degree: int = 1
     own: Own | None = field(default=None, compare=False, repr=False)
+    deep: DepthPowers | None = None
 
     def under(self, degree: int) -> Parameterization:
         """The parameterization with the learning rates that an optimizer needs.
@@ -235,6 +238,7 @@ class ParameterizationFamily:
             it is not defined for them.
         aliases: Other names.
         own: Of its members: the exponents of single parameters.
+        deep: As ``make``, for the powers of the number of blocks; None: it has none.
     """
 
     name: str
@@ -246,6 +250,7 @@ class ParameterizationFamily:
     entrywise: Callable[..., Rule] | None = None
     aliases: tuple[str, ...] = ()
     own: Own | None = None
+    deep: Callable[..., DepthPowers] | None = None
 
     def __call__(self, *ordered: object, **named: object) -> Parameterization:
         """The member with these parameters.
@@ -286,6 +291,7 @@ class ParameterizationFamily:
             shown,
             entrywise=entrywise,
             own=self.own,
+            deep=None if self.deep is None else self.deep(**given),
         )
 
 

@@ -18,10 +18,10 @@ from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.schedules import Factors, factors
+from tpcalc.catalog.targets import check_data, no_samples, slopes
 from tpcalc.catalog.values import exponent
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.functions import Expr, Par
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.networks.own import as_network
@@ -103,7 +103,8 @@ class Training:
         loss: Catalogue name.
         batch: Samples in a step.
         lr_depth: Of a network of L blocks the gamma of its updates, which are L^(-gamma), one for
-            all parameters of a block or by label; None: learning rates do not depend on L.
+            all parameters of a block or by label; None: that of the parameterization
+            (``"depth-mup"``), or learning rates that do not depend on L.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
             ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes,
@@ -142,6 +143,7 @@ class Training:
     queries: tuple[tuple[float, ...], ...]
     watch: tuple[str, ...]
     factors: tuple[Number, ...] = field(init=False, repr=False, compare=False)
+    _given: Architecture = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
@@ -164,18 +166,33 @@ class Training:
         put(optimizer=find_optimizer(optimizer))
         found = find_parameterization(parameterization).under(self.optimizer.degree)
         put(parameterization=found, loss=find_loss(loss))
-        put(network=as_network(network), data=data)
+        given = as_network(network)
+        deep = found.deep
+        if deep is not None:
+            network = given.deepened(deep.alpha, deep.base, found.text)
+        put(network=network if deep is not None else given, data=data, _given=given)
         if data is not None:
-            _check_data(self.network, data, self.loss)
+            check_data(self.network, data, self.loss)
         put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
         put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
         put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
-        put(factors=factors(schedule, self.steps), lr_depth=_depth_rate(lr_depth, self.network))
+        put(factors=factors(schedule, self.steps), lr_depth=_depth_rate(lr_depth, self))
         words = schedule is None or isinstance(schedule, str) or callable(schedule)
         put(schedule=schedule if words else tuple(schedule))  # type: ignore[arg-type]
         put(groups=read_groups(groups, self.network.marks) if groups else ())
         for mark in self.network.marks if groups else ():
             self.own(mark)
+
+    @property
+    def gammas(self) -> Ex | Mapping[str, Ex] | None:
+        """The gammas of updates L^(-gamma): its own, or those of its parameterization."""
+        deep = self.parameterization.deep
+        return deep.gamma if self.lr_depth is None and deep is not None else self.lr_depth
+
+    @property
+    def base(self) -> int:
+        """The number of blocks that counts as one: powers of the depth are of L / base."""
+        return 1 if self.parameterization.deep is None else self.parameterization.deep.base
 
     @property
     def plain(self) -> bool:
@@ -222,8 +239,15 @@ class Training:
         if degree != rule.degree:
             rule = rule.under(degree)
             table = rule.exponents(self.network.hidden, step)
-        factor = self.factor(mark.layer, step) * group.lr
+        factor = self.factor(mark.layer, step) * group.lr * self.in_depth(mark, degree)
         return factor, rule.rate(mark, table, step) - group.power
+
+    def in_depth(self, mark: Mark, degree: int) -> Number:
+        """The factor (L / base)^p of the rate of a parameter in a block, L a number."""
+        deep, blocks = self.parameterization.deep, self.network.blocks
+        if deep is None or blocks is None or not 1 < mark.layer <= self.network.hidden:
+            return Fraction(1)
+        return deep.power(blocks, deep.raw(degree))
 
     def path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:
         """What the optimizer of a parameter makes of it (w of n^(-a) w); None: w - rate * g."""
@@ -249,7 +273,7 @@ class Training:
 
     def replace(self, **changes: Any) -> Self:
         """The same run with other arguments."""
-        return replace(self, **changes)
+        return replace(self, **{"network": self._given, **changes})
 
     @cached_property
     def program(self) -> Program:
@@ -277,7 +301,7 @@ class Training:
         """
         data, network = self.data, self.network
         if data is None:
-            raise _no_samples(data)
+            raise no_samples(data)
         if network.smallest.repeats:
             raise UsageError(
                 f"the depth of {network.words} is the symbol L, and a run has a number of blocks.",
@@ -305,7 +329,7 @@ class Training:
             batches=tuple(tuple(data.inputs[row] for row in step) for step in rows),
             targets=tuple(tuple(data.targets[row] for row in step) for step in rows),
             queries=self.queries,
-            chi=_slopes(self.loss, data.outputs, network.positions),
+            chi=slopes(self.loss, data.outputs, network.positions),
             rate=self.rate,
             kept=self.kept,
             path=self.path,
@@ -397,15 +421,21 @@ def checked_rate(lr: Rate) -> Rate:
     return lr
 
 
-def _depth_rate(given: DepthRate, network: Architecture) -> Ex | Mapping[str, Ex] | None:
+def _depth_rate(given: DepthRate, run: Training) -> Ex | Mapping[str, Ex] | None:
     """The gamma of updates L^(-gamma) as an exponent.
 
     Raises:
-        UsageError: The depth of the network is a number.
+        UsageError: The depth of the network is a number, or its parameterization has a gamma.
         StudyError: It is none.
     """
     if given is None:
         return None
+    network, own = run.network, run.parameterization
+    if own.deep is not None:
+        raise UsageError(
+            f"lr_depth is {given}, and {own.text} has gamma = {own.deep.gamma}.",
+            hint="Leave lr_depth out, or take the parameterization 'depth:ALPHA;GAMMA'.",
+        )
     if not network.smallest.repeats:
         raise UsageError(
             "lr_depth is a power of the depth L, and the depth of this network is a number.",
@@ -414,44 +444,6 @@ def _depth_rate(given: DepthRate, network: Architecture) -> Ex | Mapping[str, Ex
     if isinstance(given, Mapping):
         return {label: exponent(power, what="lr_depth") for label, power in given.items()}
     return exponent(given, what="lr_depth")
-
-
-def _check_data(architecture: Architecture, data: Any, loss: Loss) -> None:
-    if not isinstance(data, Samples):
-        raise _no_samples(data)
-    positions = architecture.positions
-    if data.outputs % positions:
-        raise StudyError(
-            f"a sample has {data.outputs} targets, and the network is read off at {positions} "
-            "tokens.",
-            where=data.origin,
-            hint="Give the targets of every token, token by token.",
-        )
-    for part in _parts(data.outputs, positions):
-        loss.check(replace(data, targets=tuple(row[part] for row in data.targets)))
-
-
-def _no_samples(data: object) -> UsageError:
-    return UsageError(
-        f"the data are of type {type(data).__name__}, not Samples.",
-        hint="Give tp.Samples(inputs, targets), tp.digits(...) or tp.csv(path).",
-    )
-
-
-def _parts(outputs: int, positions: int) -> list[slice]:
-    """The outputs at each place of the readout."""
-    size = outputs // positions
-    return [slice(start, start + size) for start in range(0, outputs, size)]
-
-
-def _slopes(loss: Loss, outputs: int, positions: int) -> tuple[Expr, ...]:
-    """The derivatives of the loss, the sum over the places of the readout, by the outputs."""
-    f = [Par(k) for k in range(outputs)]
-    targets = [Par(outputs + k) for k in range(outputs)]
-    slopes: list[Expr] = []
-    for part in _parts(outputs, positions):
-        slopes += loss.chi(f[part], targets[part])
-    return tuple(slopes)
 
 
 def _queries(queries: Any, data: Samples | None) -> tuple[tuple[float, ...], ...]:

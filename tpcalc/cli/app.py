@@ -16,12 +16,14 @@ from tpcalc.cli.commands.limit import limit
 from tpcalc.cli.commands.nlc import nlc
 from tpcalc.cli.commands.orders import orders
 from tpcalc.cli.commands.phases import phases
+from tpcalc.cli.commands.recipe import recipe
 from tpcalc.cli.commands.report import report
 from tpcalc.cli.commands.sheet import sheet
 from tpcalc.cli.commands.show import show
 from tpcalc.cli.commands.signal import signal
 from tpcalc.cli.commands.simulate import simulate
 from tpcalc.cli.commands.solve import solve
+from tpcalc.cli.commands.transfer import transfer
 from tpcalc.cli.commands.warm import warm
 
 __all__ = ["app", "main"]
@@ -50,6 +52,8 @@ app.command("compare")(compare)
 app.command("report")(report)
 app.command("nlc")(nlc)
 app.command("experiment")(experiment)
+app.command("recipe")(recipe)
+app.command("transfer")(transfer)
 app.command("show")(show)
 app.command("list")(catalogue)
 app.command("doctor")(doctor)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tpcalc.results import (
     Comparison,
+    DepthExperiment,
     DepthOrders,
     DepthTable,
     DepthVerdict,
@@ -39,6 +40,7 @@ from tpcalc.results.kernel import KINDS
 from tpcalc.results.orders import order_key
 
 __all__ = [
+    "blocks",
     "check",
     "comparison",
     "depth",
@@ -296,6 +298,14 @@ def kernel(found: Kernel) -> dict[str, Any]:
         "labels": found.labels,
         "notes": found.notes,
     }
+
+
+def blocks(found: DepthExperiment) -> dict[str, Any]:
+    """The result of ``experiment`` of networks of many blocks, and of ``transfer``."""
+    result: dict[str, Any] = record(found)
+    for own, one in zip(result["published"], found.published, strict=True):
+        own["found"] = record(found.beside(one))
+    return result
 
 
 def experiment(found: Experiment) -> dict[str, Any]:

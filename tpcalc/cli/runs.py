@@ -64,7 +64,7 @@ def limit_of(
     return found.table
 
 
-def depths_of(network: Network, depths: Sequence[str]) -> DepthTable:
+def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] = ()) -> DepthTable:
     """A run of L blocks at some depths; without data of its own on the digits."""
     from tpcalc.analyses.depth.limit import depth_limit
     from tpcalc.study.build import data_of
@@ -75,6 +75,7 @@ def depths_of(network: Network, depths: Sequence[str]) -> DepthTable:
     return depth_limit(
         run,
         depths,
+        places=places,
         seed=part.seed,
         samples=part.samples,
         replicates=part.replicates,

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tpcalc.errors import UsageError
 
-__all__ = ["box", "point", "rational", "words"]
+__all__ = ["box", "listed", "point", "rational", "words"]
 
 NAME = re.compile(r"[^\W\d]\w*(\[[\d, ]+\])?")  # a symbol, or an output such as f[0,0]
 COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
@@ -83,6 +83,23 @@ def rational(flag: str, text: str) -> Fraction:
         raise UsageError(
             f"{flag}: {text!r} is not a number.", hint="Write it as 1/2, 0.5 or -3."
         ) from None
+
+
+def listed(flag: str, text: str) -> list[float]:
+    """Numbers with commas between them.
+
+    Args:
+        flag: The flag, for messages.
+        text: What was typed.
+
+    Raises:
+        UsageError: Something that is no number.
+
+    Example:
+        >>> listed("--rates", "0.1, 1/2")
+        [0.1, 0.5]
+    """
+    return [float(rational(flag, part.strip())) for part in text.split(",")]
 
 
 def words(flag: str, text: str, known: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The streams of random numbers of a script: one for each replicate and space, and one beside."""
+"""The streams of random numbers of a script: one for each replicate and group, and one beside."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from tpcalc.engine.setting import Setting
 __all__ = ["generators", "streams"]
 
 
-def streams(plan: Plan, setting: Setting, seeds: Sequence[Sequence[int]]) -> dict[str, Draws]:
-    """The normal draws on each space, for the seeds of replicates."""
-    return {
-        space.name: _draws(plan, setting, space.name, space.ratio, [(*s, 1 + i) for s in seeds])
-        for i, space in enumerate(plan.script.spaces)
-    }
+def streams(plan: Plan, setting: Setting, seeds: Sequence[Sequence[int]]) -> list[Draws]:
+    """The normal draws of each group of vectors with joint samples, for the seeds of replicates.
 
+    Pseudorandom ones are as good from one stream for each space.
+    """
+    spaces = {space.name: (i, space.ratio) for i, space in enumerate(plan.script.spaces)}
 
-def _draws(
-    plan: Plan, setting: Setting, name: str, ratio: float, seeds: Sequence[Sequence[int]]
-) -> Draws:
-    size = setting.size(ratio)
-    if setting.mode == "limit":
-        return SobolDraws(max(1, plan.normals.get(name, 0)), size.bit_length() - 1, *seeds)
-    return PlainDraws(size, *seeds)
+    def own(i: int) -> list[tuple[int, ...]]:
+        return [(*seed, 1 + i) for seed in seeds]
+
+    if setting.mode == "finite":
+        plain = {
+            name: PlainDraws(setting.size(ratio), *own(i)) for name, (i, ratio) in spaces.items()
+        }
+        return [plain[name] for name in plan.joint.spaces]
+    sizes = [setting.size(spaces[name][1]).bit_length() - 1 for name in plan.joint.spaces]
+    return [
+        SobolDraws(count, size, *own(i))
+        for i, (count, size) in enumerate(zip(plan.normals, sizes, strict=True))
+    ]
 
 
 def generators(seeds: Sequence[Sequence[int]]) -> list[np.random.Generator]:

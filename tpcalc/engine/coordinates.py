@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.crew import share
+from tpcalc.engine.kernels_functions import compiled_space
 from tpcalc.functions import Fn
-from tpcalc.functions.tape import lower, numpy_space, run
+from tpcalc.functions.tape import lower, run
 
 __all__ = ["CHUNK", "coordinatewise"]
 
@@ -31,7 +32,7 @@ def coordinatewise(
         numbers: Its scalars, (replicates, 1).
         take: Gets replicates, samples, and values there, an array or one number.
     """
-    tape, space = lower(fn), numpy_space()
+    tape, space = lower(fn), compiled_space()
     replicates, size = arrays[0].shape
     height, length = max(1, CHUNK // size), min(size, CHUNK)
     parts = [

@@ -1,9 +1,9 @@
 """Sobol points to normal draws, in one compiled pass.
 
 The quantile function is the rational approximation AS 241 (with the logarithm below its relative
-error is 1e-15). Both of its branches are computed for every sample and one is selected, so that the
-loop has no jumps and the compiler can work on many samples at once; the logarithm is a polynomial
-for the same reason.
+error is 1e-15). The branch of the centre is computed for every sample, then samples in the tails
+are packed and get theirs, so that loops have no jumps and the compiler can work on many samples at
+once; the logarithm is a polynomial for the same reason.
 The third branch of the algorithm (p below e^-25) is never reached: points are at least 2^-31.
 """
 
@@ -13,11 +13,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from tpcalc.engine.kernels_compile import exact, inlined
+from tpcalc.engine.kernels_compile import bits, exact, inlined, number
 
 __all__ = ["normal_quantiles", "sobol_normals"]
 
@@ -26,32 +24,12 @@ LN2 = math.log(2.0)
 SQRT2 = math.sqrt(2.0)
 
 
-@intrinsic
-def _bits(typing_context: Any, number: Any) -> Any:
-    """The bits of a float64 as an integer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(types.int64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def _number(typing_context: Any, bits: Any) -> Any:
-    """The float64 with these bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(types.float64))
-
-    return types.float64(types.int64), generate
-
-
 @inlined
 def _log(p: float) -> Any:
     """Logarithm of a normal positive number, from the series of artanh; error about 1e-15."""
-    bits = _bits(p)
-    power = (bits >> 52) - 1023
-    mantissa = _number((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)
+    digits = bits(p)
+    power = (digits >> 52) - 1023
+    mantissa = number((digits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)
     large = mantissa > SQRT2
     mantissa = mantissa * 0.5 if large else mantissa
     exponent = np.float64(np.int32(power)) + (1.0 if large else 0.0)
@@ -71,16 +49,15 @@ def _log(p: float) -> Any:
 
 
 @inlined
-def _quantile(odd: float) -> Any:
-    """The normal quantile at odd * 2^-31, odd in 1, 3, ..., 2^31 - 1.
+def _smaller_tail(odd: float) -> Any:
+    """The distance of the point odd * 2^-31 from the nearer end of (0, 1), exact."""
+    return (odd if odd < 2.0**30 else 2.0**31 - odd) * STEP
 
-    Source: Wichura, Algorithm AS 241 (1988), PPND16.
-    """
-    lower = odd < 2.0**30
-    p = (odd if lower else 2.0**31 - odd) * STEP  # the smaller tail, exact
-    side = -1.0 if lower else 1.0
-    q = 0.5 - p
-    central = q <= 0.425
+
+@inlined
+def _central(odd: float) -> Any:
+    """The normal quantile at odd * 2^-31, odd in 1, 3, ..., 2^31 - 1, not in the tails."""
+    q = 0.5 - _smaller_tail(odd)
     r = 0.180625 - q * q
     top = 2.5090809287301226727e3
     top = top * r + 3.3430575583588128105e4
@@ -98,7 +75,13 @@ def _quantile(odd: float) -> Any:
     under = under * r + 6.8718700749205790830e2
     under = under * r + 4.2313330701600911252e1
     under = under * r + 1.0
-    s = math.sqrt(-_log(p)) - 1.6
+    return (-1.0 if odd < 2.0**30 else 1.0) * (q * top) / under
+
+
+@inlined
+def _outer(odd: float) -> Any:
+    """The normal quantile there, in the tails."""
+    s = math.sqrt(-_log(_smaller_tail(odd))) - 1.6
     above = 7.74545014278341407640e-4
     above = above * s + 2.27238449892691845833e-2
     above = above * s + 2.41780725177450611770e-1
@@ -115,14 +98,37 @@ def _quantile(odd: float) -> Any:
     below = below * s + 1.67638483018380384940e0
     below = below * s + 2.05319162663775882187e0
     below = below * s + 1.0
-    return side * (q * top if central else above) / (under if central else below)
+    return (-1.0 if odd < 2.0**30 else 1.0) * above / below
+
+
+@exact
+def _quantiles(
+    odds: NDArray[np.float64], places: NDArray[np.int64], out: NDArray[np.float64]
+) -> None:
+    """Normal quantiles at odd * 2^-31; ``places`` is room for as many, ``odds`` is overwritten.
+
+    Source: Wichura, Algorithm AS 241 (1988), PPND16.
+    """
+    for t in range(odds.size):
+        out[t] = _central(odds[t])
+    count = 0
+    for t in range(odds.size):
+        odd = odds[t]
+        odds[count], places[count] = odd, t
+        count += 0.5 - _smaller_tail(odd) > 0.425
+    for m in range(count):
+        odds[m] = _outer(odds[m])
+    for m in range(count):
+        out[places[m]] = odds[m]
 
 
 @exact
 def normal_quantiles(points: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
     """Normal quantiles at the centres (point + 1/2) 2^-30 of cells, points of 30 bits."""
+    odds = np.empty(points.size)
     for t in range(points.size):
-        out[t] = _quantile(np.float64(np.int32(points[t])) * 2.0 + 1.0)
+        odds[t] = np.float64(np.int32(points[t])) * 2.0 + 1.0
+    _quantiles(odds, np.empty(points.size, np.int64), out)
 
 
 @exact
@@ -141,6 +147,7 @@ def sobol_normals(
     inner = np.empty(block, np.int32)
     inner[0] = np.int32(shift)
     part = np.empty(block)  # a row of a store has strides that the compiler does not know
+    odds, places = np.empty(block), np.empty(block, np.int64)
     digit, filled = 0, 1
     while filled < block:
         number = np.int32(directions[digit])
@@ -157,5 +164,7 @@ def sobol_normals(
             rest >>= 1
             place += 1
         for t in range(block):
-            part[t] = _quantile(np.float64(np.int32(inner[t] ^ outer)) * 2.0 + 1.0) * scale
-        row[k, :block] = part
+            odds[t] = np.float64(np.int32(inner[t] ^ outer)) * 2.0 + 1.0
+        _quantiles(odds, places, part)
+        for t in range(block):
+            row[k, t] = part[t] * scale

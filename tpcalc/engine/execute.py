@@ -105,7 +105,7 @@ class Workspace:
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
         self._scalars: Array = np.zeros((0, replicates))
         self._noise: dict[str, list[NoiseFamily]] = {}
-        self._draws: dict[str, Draws] = {}
+        self._draws: list[Draws] = []
         self._seeds: Sequence[Sequence[int]] = ()
         self._chance: list[np.random.Generator] = []
 
@@ -163,7 +163,8 @@ class Workspace:
         for table in self._tables.values():
             table.count = 0
         for matrix in script.matrices:
-            draws = (self._draws[matrix.rows], self._draws[matrix.cols])
+            rows, cols = (self.plan.joint.images[matrix.name, side] for side in (False, True))
+            draws = self._draws[rows], self._draws[cols]
             if matrix.name in self._matrices:
                 self._matrices[matrix.name].reset(*draws)
             else:
@@ -300,12 +301,13 @@ class Workspace:
         rank = step.rank
         first = 0
         if rank:
+            draws = self._draws[self.plan.joint.vectors[step.out[0]]]
             store = self._rows[key]
             assert isinstance(store, Store)
             for index in range(rank):
                 row = store.reserve()
                 first = row if index == 0 else first
-                self._draws[step.space].fill(store.row_view(row))
+                draws.fill(store.row_view(row))
         for index, (mean, register) in enumerate(zip(step.mean, step.out, strict=True)):
             form: dict[Key, Array] = {}
             if rank:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,8 @@ def dots(
         (replicates, B, B) (zeros unless asked).
     """
     if used is None:
-        used = np.full(len(rows), len(vectors))
-    places = np.empty((len(rows), len(vectors)), np.int64)
-    places[:] = addresses(data, vectors)
-    return _dots(data, rows, places, 1, used, gram)
+        used = _all(len(rows), len(vectors))
+    return _dots(data, rows, addresses(data, vectors)[None], 1, used, gram)
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
@@ -105,35 +104,34 @@ def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: In
 def _dots(
     data: Rows, rows: Index, places: Index, rows_of: int, used: Index, gram: bool
 ) -> tuple[Array, Array]:
-    """``places``: of the vectors of each replicate, as if it were the first."""
-    replicates, columns = places.shape
-    parts, count = _parts(data, replicates)
-    each, own, places = (_repeated(held, parts) for held in (rows, used, places))
-    places += 8 * count * data.shape[2] * rows_of * np.arange(len(places))[:, None]
-    out = np.zeros((len(places), max(rows.tolist()), columns))
-    square = np.zeros((len(places), columns, columns))
+    """``places``: of the vectors of each replicate (or of all), as if it were the first."""
+    columns = places.shape[1]
+    parts, count = _parts(len(data), len(rows))
+    out = np.zeros((len(rows) * parts, max(rows.tolist()), columns))
+    square = np.zeros((len(out), columns, columns))
 
     def work(part: slice) -> None:
         blocks.dots(
-            data[part.start * count : part.stop * count], each[part], places[part], rows_of,
-            own[part], out[part], square[part], gram, DOT_CHUNK // data.itemsize,
+            data[part.start * count : part.stop * count], part.start, parts, rows, places, rows_of,
+            used, out[part], square[part], gram, DOT_CHUNK // data.itemsize,
         )  # fmt: skip
 
     if columns:
-        share(len(places), len(data) * data.shape[2] * (out.shape[1] + 1) * columns, work)
+        share(len(out), len(data) * data.shape[2] * (out.shape[1] + 1) * columns, work)
     return _added(out, parts), _added(square, parts)
 
 
-def _parts(data: Rows, replicates: int) -> tuple[int, int]:
-    """Parts of each replicate that threads may share, and the blocks of one."""
-    count = data.shape[0] // replicates
-    parts = stretches(count)
-    return parts, count // parts
+@lru_cache(maxsize=256)
+def _parts(count: int, replicates: int) -> tuple[int, int]:
+    """Parts of each replicate of ``count`` blocks that threads may share, and the blocks of one."""
+    parts = stretches(count // replicates)
+    return parts, count // replicates // parts
 
 
-def _repeated(held: NDArray[Any], parts: int) -> NDArray[Any]:
-    """What replicates have, for each of their parts."""
-    return held if parts == 1 else np.repeat(held, parts, axis=0)
+@lru_cache(maxsize=256)
+def _all(replicates: int, columns: int) -> Index:
+    """That each replicate has all vectors."""
+    return np.full(replicates, columns)
 
 
 def _added(found: Array, parts: int) -> Array:
@@ -199,21 +197,21 @@ def combine(
 
 
 def _combine(outs: Sequence[Array], one: Term, two: Term, add: bool, used: Index | None) -> None:
-    replicates = len(one.coefficients)
-    parts, count = _parts(one.data, replicates)
-    left, right = (_repeated(term.coefficients, parts) for term in (one, two))
-    columns = np.full(len(left), len(outs)) if used is None else _repeated(used, parts)
-    places, stride = addresses(one.data, outs), 8 * count * one.data.shape[2]
+    left, right = one.coefficients, two.coefficients
+    parts, count = _parts(len(one.data), len(left))
+    places = addresses(one.data, outs)
+    if used is None:
+        used = _all(len(left), len(outs))
 
     def work(part: slice) -> None:
         own = slice(part.start * count, part.stop * count)
         blocks.combine(
-            one.data[own], left[part], two.data[own], right[part], places + stride * part.start,
-            columns[part], add, SUM_CHUNK // two.data.itemsize,
+            one.data[own], left, two.data[own], right, part.start, parts, count, places, used, add,
+            SUM_CHUNK // two.data.itemsize,
         )  # fmt: skip
 
     rows = left.shape[2] + right.shape[2] + 1
-    share(len(left), len(outs) * outs[0].size * rows, work)
+    share(len(left) * parts, len(outs) * outs[0].size * rows, work)
 
 
 def axpy(out: Array, factor: Array, vector: Array) -> None:
@@ -279,4 +277,5 @@ def addresses(data: Rows, vectors: Sequence[Array]) -> Index:
                 f"{length} samples.",
                 hint="Vectors are flat float64 arrays of the padded length of their space.",
             )
-    return np.array([vector.ctypes.data for vector in vectors], dtype=np.int64)
+    places = [vector.__array_interface__["data"][0] for vector in vectors]  # quicker than ctypes
+    return np.array(places, dtype=np.int64)

@@ -151,26 +151,29 @@ def _dots_many(
 
 @loose
 def dots(
-    data: Rows, rows: Index, addresses: Index, rows_of: int, used: Index, out: Array,
-    square: Array, gram: bool, samples: int,
+    data: Rows, first: int, parts: int, rows: Index, places: Index, rows_of: int, used: Index,
+    out: Array, square: Array, gram: bool, samples: int,
 ) -> None:  # fmt: skip
-    """Inner products of the rows of each replicate with its vectors.
+    """Inner products of rows with vectors, for some parts of the samples, from ``first`` on.
 
-    ``addresses``: of the first samples of each vector, (replicate, column); a vector is a row of a
-    store of ``rows_of`` rows (1: the samples follow one another).
+    Each replicate has ``parts`` of them. ``places``: where the vectors of each replicate (or of
+    all) would begin if it were the first; a vector is a row of a store of ``rows_of`` rows (1: the
+    samples follow one another).
     ``used``: how many of the vectors a replicate has; with none it is left alone.
     ``samples``: how many are worked on at once where there is one vector.
     """
-    count, capacity, block = data.shape[0] // rows.size, data.shape[1], data.shape[2]
-    for r in range(rows.size):
-        part, own = data[r * count : (r + 1) * count], addresses[r, : used[r]]
+    count, capacity, block = data.shape[0] // len(out), data.shape[1], data.shape[2]
+    for p in range(len(out)):
+        r = (first + p) // parts
+        part, mine = data[p * count : (p + 1) * count], places[r if len(places) > 1 else 0]
+        own = mine[: used[r]] + 8 * count * block * rows_of * (first + p)
         if used[r] == 1:
             chunk = min(block, samples)
             shape = (count, capacity, block // chunk, chunk)
             vector = carray(pointer(own[0]), (count, rows_of, block // chunk, chunk))
-            square[r, 0, 0] = _dots_one(part.reshape(shape), rows[r], vector, out[r], gram)
+            square[p, 0, 0] = _dots_one(part.reshape(shape), rows[r], vector, out[p], gram)
         elif used[r]:
-            _dots_many(part, rows[r], own, rows_of, out[r], square[r], gram)
+            _dots_many(part, rows[r], own, rows_of, out[p], square[p], gram)
 
 
 @loose
@@ -223,37 +226,38 @@ def _by_rows(coefficients: Array, index: Index) -> Array:
 
 @loose
 def combine(
-    one: Rows, left: Array, two: Rows, right: Array, addresses: Index, used: Index, add: bool,
-    samples: int,
+    one: Rows, left: Array, two: Rows, right: Array, first: int, parts: int, count: int,
+    addresses: Index, used: Index, add: bool, samples: int,
 ) -> None:  # fmt: skip
-    """Write or add combinations of rows of two stores to the ``used`` vectors of each replicate.
+    """Write or add combinations of rows of two stores, for some parts of the samples.
 
-    Rows whose coefficients (replicate, column, row) are all zero are not read.
+    Each replicate has ``parts`` of ``count`` blocks, and takes the first ``used`` vectors. Rows
+    whose coefficients (replicate, column, row) are all zero are not read.
     """
-    replicates = left.shape[0]
-    count, block = one.shape[0] // replicates, one.shape[2]
+    block = one.shape[2]
     chunk = min(block, samples)
     chunks, stride = block // chunk, 8 * count * block
     spare = np.zeros(block)  # for the columns of a tile that are not there
     places = np.full((addresses.size + ACROSS - 1) // ACROSS * ACROSS, spare.ctypes.data)
-    for r in range(replicates):
+    for p in range(len(one) // count):
+        r, begin = (first + p) // parts, stride * (first + p)
         columns = used[r]
-        rows, others = one[r * count : (r + 1) * count], two[r * count : (r + 1) * count]
+        rows, others = one[p * count : (p + 1) * count], two[p * count : (p + 1) * count]
         index, more = _used(left[r, :columns]), _used(right[r, :columns])
         if columns == 1:
-            vector = carray(pointer(addresses[0] + r * stride), (count, chunks, chunk))
-            first = rows.reshape((count, one.shape[1], chunks, chunk))
-            second = others.reshape((count, two.shape[1], chunks, chunk))
+            vector = carray(pointer(addresses[0] + begin), (count, chunks, chunk))
+            near = rows.reshape((count, one.shape[1], chunks, chunk))
+            far = others.reshape((count, two.shape[1], chunks, chunk))
             for k in range(count):
                 if not add:
                     vector[k] = 0.0
-                _combine_row(first, k, index, left[r, 0], vector[k])
-                _combine_row(second, k, more, right[r, 0], vector[k])
+                _combine_row(near, k, index, left[r, 0], vector[k])
+                _combine_row(far, k, more, right[r, 0], vector[k])
             continue
         table, extra = _by_rows(left[r, :columns], index), _by_rows(right[r, :columns], more)
         for k in range(count):
             for j in range(columns):
-                places[j] = addresses[j] + r * stride + 8 * block * k
+                places[j] = addresses[j] + begin + 8 * block * k
                 if not add:
                     carray(pointer(places[j]), (block,))[:] = 0.0
             after = min(k + 1, count - 1)

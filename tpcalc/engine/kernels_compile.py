@@ -8,7 +8,7 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["exact", "inlined", "loose", "pointer"]
+__all__ = ["bits", "exact", "inlined", "loose", "number", "pointer"]
 
 
 @intrinsic
@@ -19,6 +19,26 @@ def pointer(typing_context: Any, address: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(types.float64)(types.int64), generate
+
+
+@intrinsic
+def bits(typing_context: Any, value: Any) -> Any:
+    """The bits of a float64 as an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(types.int64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def number(typing_context: Any, value: Any) -> Any:
+    """The float64 with these bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(types.float64))
+
+    return types.float64(types.int64), generate
 
 
 def loose(function: Callable[..., Any]) -> Any:

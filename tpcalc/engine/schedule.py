@@ -31,6 +31,7 @@ from tpcalc.engine.instructions import (
     vector_inputs,
     vector_outputs,
 )
+from tpcalc.engine.joint import Joint, joint
 from tpcalc.engine.share import share_values
 from tpcalc.engine.starts import draw_images
 
@@ -52,7 +53,8 @@ class Plan:
         ends: For each instruction the registers that nobody needs after it.
         stacked: Registers kept as rows of a stack, because several sums read them.
         directions: Capacity of each (matrix, transpose) side.
-        normals: Fresh Gaussian directions needed on each space.
+        joint: Which vectors have joint samples.
+        normals: Fresh Gaussian directions needed by each group of them.
         stack_rows: Capacity of the stack of each space.
         start_rows: Rows of start draws of each space.
         peak_dense: Largest number of dense arrays alive at once, for each space.
@@ -65,7 +67,8 @@ class Plan:
     ends: tuple[tuple[int, ...], ...]
     stacked: frozenset[int]
     directions: dict[tuple[str, bool], int]
-    normals: dict[str, int]
+    joint: Joint
+    normals: tuple[int, ...]
     stack_rows: dict[str, int]
     start_rows: dict[str, int]
     peak_dense: dict[str, int]
@@ -74,7 +77,10 @@ class Plan:
 def plan(script: Script) -> Plan:
     """Schedule a script."""
     script = _with_bases(share_values(draw_images(script)))
-    script = replace(script, instructions=tuple(_gather_dots(_by_depth(script))))
+    steps = tuple(_gather_dots(_by_depth(script)))
+    used = {step.matrix for step in steps if isinstance(step, Multiply)}
+    matrices = tuple(matrix for matrix in script.matrices if matrix.name in used)
+    script = replace(script, instructions=steps, matrices=matrices)
     count = len(script.vector_space)
     dense_until, alive_until = [-1] * count, [-1] * count
     multiplied: set[int] = set()
@@ -93,7 +99,8 @@ def plan(script: Script) -> Plan:
                 sides[register].add((step.matrix, step.transpose))
         elif isinstance(step, Map):
             maps.add(step.out)
-    directions, normals, start_rows = _capacities(script)
+    together = joint(script)
+    directions, normals, start_rows = _capacities(script, together)
     last = len(script.instructions)
     for register in script.vectors:
         dense_until[register] = alive_until[register] = last
@@ -108,6 +115,7 @@ def plan(script: Script) -> Plan:
         *_endings(script, dense_until, alive_until),
         stacked,
         directions,
+        together,
         normals,
         dict(stack_rows),
         start_rows,
@@ -132,22 +140,22 @@ def _endings(
     return tuple(map(tuple, thins)), tuple(map(tuple, ends))
 
 
-def _capacities(script: Script) -> tuple[dict[Side, int], dict[str, int], dict[str, int]]:
-    """Directions of each matrix side, fresh normals and start rows of each space."""
+def _capacities(
+    script: Script, together: Joint
+) -> tuple[dict[Side, int], tuple[int, ...], dict[str, int]]:
+    """Directions of each matrix side, fresh normals of each group, start rows of each space."""
     directions: dict[Side, int] = defaultdict(int)
-    normals: dict[str, int] = defaultdict(int)
+    normals = [0] * len(together.spaces)
     start_rows: dict[str, int] = defaultdict(int)
-    output_space = {(m.name, False): m.rows for m in script.matrices}
-    output_space.update({(m.name, True): m.cols for m in script.matrices})
     for step in script.instructions:
         if isinstance(step, Multiply):
             side = (step.matrix, step.transpose)
             directions[side] += len(step.vectors)
-            normals[output_space[side]] += len(step.vectors)
+            normals[together.images[side]] += len(step.vectors)
         elif isinstance(step, Starts):
-            normals[step.space] += step.rank
+            normals[together.vectors[step.out[0]]] += step.rank
             start_rows[step.space] += step.rank
-    return dict(directions), dict(normals), dict(start_rows)
+    return dict(directions), tuple(normals), dict(start_rows)
 
 
 def _sum_uses(script: Script) -> dict[int, int]:

@@ -115,10 +115,18 @@ class _Writer:
         numbers = dict(_parts(term) for term in expr.terms)
         found = ((_factor(known, numbers), known, at) for known, at in reversed(self._sums))
         factor, known, start = next((one for one in found if one[0]), (0.0, {}, 0))
-        left = [self.visit(term) for term in expr.terms if _parts(term)[0] not in known]
-        if known and factor != 1.0:
+        left = [term for term in expr.terms if _parts(term)[0] not in known]
+        if not known:
+            start = self.visit(left.pop(0))
+        elif factor != 1.0:
             start = self.emit(_mul, (self.emit(_constant(factor), ()), start))
-        place = _fold(_add, [start, *left] if known else left, self.emit)
+        place = start
+        for term in left:
+            rest, number = _parts(term)
+            if number == -1.0 and isinstance(term, Mul):
+                place = self.emit(_subtract, (place, self.visit(rest)))
+            else:
+                place = self.emit(_add, (place, self.visit(term)))
         self._sums.append((numbers, place))
         return place
 
@@ -171,6 +179,10 @@ def _constant(value: float) -> Step:
 
 def _add(xp: Any, args: list[Any]) -> Any:
     return args[0] + args[1]
+
+
+def _subtract(xp: Any, args: list[Any]) -> Any:
+    return args[0] - args[1]
 
 
 def _mul(xp: Any, args: list[Any]) -> Any:

@@ -271,11 +271,12 @@ class _Writer:
             left = tuple(axis for axis in own if axis[0] not in cell)
             factors = [v] if s is None or cell else [s, v]
 
-            def term(factors: Sequence[LRef] = factors) -> Any:
-                return prod(map(self._node, factors))
+            def term(factors: Sequence[LRef] = factors, number: Any = number) -> Any:
+                return prod(map(self._node, factors), start=number)
 
-            made = partial(self._summed, left, term)
-            terms.append(number * self._within({**self.env, **cell}, made))
+            # A number goes to the sum that it is a factor of, but for those with a sign.
+            made = partial(self._summed, left, partial(term, number=1)) if left else term
+            terms.append((number if left else 1) * self._within({**self.env, **cell}, made))
         return sympy.Add(*terms)
 
     def _function(self, node: Nonlin) -> Any:

@@ -22,6 +22,7 @@ from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.tracer import LAST, NetworkTracer
+from tpcalc.orders import Ex
 from tpcalc.program.base import Table
 from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
@@ -65,6 +66,30 @@ class Architecture(ABC):
     def heading(self) -> str:
         """The same for the heading of a page."""
         return self.words
+
+    @property
+    def blocks(self) -> int | None:
+        """The number of its blocks, where it repeats one; None: it has no number of them."""
+        return None
+
+    def deepened(self, alpha: Ex, base: int, name: str) -> Architecture:
+        """The network with a power of the depth in front of its blocks; its own, if it writes one.
+
+        Args:
+            alpha: The power of 1/L.
+            base: The number of blocks that counts as one.
+            name: The parameterization that says so, for messages.
+
+        Raises:
+            StudyError: It does not repeat a block.
+        """
+        if not self.smallest.repeats:
+            raise StudyError(
+                f"{name} has powers of the depth L, and {self.words} repeats no block.",
+                where=self.line or self.name,
+                hint="Take ResNet, or t.repeat(t.L, x, block) in a network of your own.",
+            )
+        return self
 
     @property
     def axes(self) -> Mapping[str, int]:

@@ -6,7 +6,15 @@ from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import DepthRow, DepthTable, DepthVerdict
 
-__all__ = ["depth_lead", "depth_rows", "depth_tables", "depth_values", "judge_depth"]
+__all__ = [
+    "PROFILES",
+    "depth_lead",
+    "depth_profiles",
+    "depth_rows",
+    "depth_tables",
+    "depth_values",
+    "judge_depth",
+]
 
 _WORDS = {
     "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
@@ -15,6 +23,11 @@ _WORDS = {
     "undecided": ("warn", "Undecided"),
 }
 _ANSWERS = {True: "yes", False: "no", None: "not known"}
+PROFILES = {
+    "features": "the stream x",
+    "gradients": "its adjoint dx",
+    "preactivations": "preactivations h of a block",
+}
 _DIVERSITY = {
     "1/2": "1/2: blocks at distance p differ by sqrt(p)",
     "0": "0: neighbouring blocks compute the same",
@@ -58,7 +71,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
         ("Preactivations in blocks of order 1 (faithful)", _ANSWERS[found.faithful]),
         ("Diversity exponent kappa", _DIVERSITY[found.diversity]),
         ("Blocks linear in their updates", _ANSWERS[found.linearized]),
-        ("In front of a block", f"L^(-{found.alpha})" if found.alpha != "0" else "1"),
+        ("In front of a block", _power(found.alpha)),
     )
     tables = [
         Table(
@@ -77,8 +90,8 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
             tuple(
                 (
                     Cell(rate.label),
-                    number(f"L^(-({rate.gradient}))"),
-                    number(f"L^(-({rate.update}))"),
+                    number(_power(rate.gradient)),
+                    number(_power(rate.update)),
                     number(f"L^({rate.raw})"),
                 )
                 for rate in found.rates
@@ -119,9 +132,47 @@ def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
     )
 
 
+def _power(less: str) -> str:
+    """L to the power of minus something."""
+    if less == "0":
+        return "1"
+    if less.replace("/", "").isalnum():
+        return f"L^(-{less})"
+    negative = less[0] == "-" and less[1:].replace("/", "").isalnum()
+    return f"L^({less[1:]})" if negative else f"L^(-({less}))"
+
+
 def _size(power: str, status: str) -> str:
     text = {"0": "1", "-oo": "0"}.get(power, f"L^({power})")
     return f"<= {text}" if status == "bound" else text
+
+
+def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
+    """Root mean squares along the depth, of the first sample of each step.
+
+    Args:
+        found: The numbers.
+    """
+    tables = []
+    for one in found.arrays:
+        if one.axes == ("p", "i", "j"):
+            steps = range(0, one.values.shape[-1], found.batch)
+            roots = [
+                [max(float(one.values[k, i, i]), 0.0) ** 0.5 for i in steps]
+                for k in range(len(one.places))
+            ]
+            tables.append(
+                Table(
+                    f"Root mean square of {PROFILES[one.name]}, L = {one.depth}",
+                    (number("p = l/L"), *(number(f"t = {i // found.batch}") for i in steps)),
+                    tuple(
+                        (number(f"{p:.4g}"), *(number(f"{value:.6g}") for value in row))
+                        for p, row in zip(one.places, roots, strict=True)
+                    ),
+                    f"{one.route[0].upper()}{one.route[1:]} ({one.method.value}).",
+                )
+            )
+    return tuple(tables)
 
 
 def depth_values(found: DepthTable) -> tuple[Table, ...]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tpcalc.report.depth import depth_lead, depth_tables, judge_depth
+from tpcalc.report.depth import depth_lead, depth_profiles, depth_tables, depth_values, judge_depth
+from tpcalc.report.depth_experiment import (
+    depth_experiment_figures,
+    depth_experiment_lead,
+    depth_experiment_tables,
+    judge_depth_experiment,
+)
+from tpcalc.report.depth_plot import PROFILE
 from tpcalc.report.experiment import (
     experiment_sections,
     experiment_summary,
@@ -82,6 +89,14 @@ def _depth(report: ReportInput) -> Iterable[ExponentPart]:
         yield ExponentPart("depth", "Depth", lead, tables, found.notes, found.provenance)
 
 
+def _depths(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.depths) is not None:
+        tables, made = depth_values(found), found.provenance
+        yield ExponentPart("depths", "At infinite width", "", tables, found.notes, made)
+        if found.arrays:
+            yield ExponentPart(PROFILE, "Along the depth", "", depth_profiles(found), (), None)
+
+
 def _theorems(report: ReportInput) -> Iterable[ExponentPart]:
     if (found := report.theorems) is not None:
         lead, tables = theorem_lead(found), theorem_tables(found)
@@ -127,6 +142,14 @@ def _experiment(report: ReportInput) -> Iterable[ExponentPart]:
             )
 
 
+def _blocks(report: ReportInput) -> Iterable[ExponentPart]:
+    if (found := report.blocks) is not None:
+        lead, tables = depth_experiment_lead(found), depth_experiment_tables(found)
+        yield ExponentPart("blocks", found.title, lead, tables, found.notes, found.provenance)
+        if "transfer" in depth_experiment_figures(found):
+            yield ExponentPart("transfer", "Learning rates", "", (), (), None)
+
+
 def _versus(report: ReportInput) -> Iterable[ExponentPart]:
     if (found := report.versus) is not None:
         title = f"{found.left.name} beside {found.right.name}"
@@ -160,6 +183,7 @@ def _signal(report: ReportInput) -> Iterable[ExponentPart]:
 _MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
     "check": _check,
     "depth": _depth,
+    "depths": _depths,
     "theorems": _theorems,
     "versus": _versus,
     "orders": _orders,
@@ -167,6 +191,7 @@ _MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
     "phases": _phases,
     "kernel": _kernel,
     "experiment": _experiment,
+    "blocks": _blocks,
     "sheet": _sheet,
     "signal": _signal,
     "nonlinearity": _nonlinearity,
@@ -202,6 +227,8 @@ def summarize_exponents(report: ReportInput) -> str:
         sentences.append(kernel_summary(report.kernel))
     if report.experiment is not None:
         sentences.append(experiment_summary(report.experiment))
+    if report.blocks is not None:
+        sentences.append(judge_depth_experiment(report.blocks).headline + ".")
     if report.nonlinearity is not None:
         sentences.append(nonlinearity_summary(report.nonlinearity))
     if report.sheet is not None:
@@ -233,6 +260,8 @@ def judge_exponents(report: ReportInput) -> Judgement:
         return judge_kernel(report.kernel)
     if report.experiment is not None:
         return judge_experiment(report.experiment)
+    if report.blocks is not None:
+        return judge_depth_experiment(report.blocks)
     if report.nonlinearity is not None:
         return judge_nonlinearity(report.nonlinearity)
     if report.sheet is not None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from tpcalc.errors import StudyError
 from tpcalc.report.content import compose
+from tpcalc.report.depth_experiment import depth_experiment_figures
+from tpcalc.report.depth_plot import depth_figures
 from tpcalc.report.experiment_plot import draw_experiment, experiment_figures
 from tpcalc.report.kernel_plot import draw_kernel, kernel_figure
 from tpcalc.report.mathml import formula_html, formula_markdown
@@ -140,7 +142,9 @@ def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure
         "outputs": output_figure(traces, report.input_names),
         "features": feature_figure(traces, report.input_names),
         "comparison": error_figure(traces, report.comparison, report.input_names),
+        **(depth_figures(report.depths) if report.depths is not None else {}),
         **(experiment_figures(report.experiment) if report.experiment is not None else {}),
+        **(depth_experiment_figures(report.blocks) if report.blocks is not None else {}),
         **(nonlinearity_figures(report.nonlinearity) if report.nonlinearity is not None else {}),
         **(signal_figures(report.signal) if report.signal is not None else {}),
     }

@@ -53,7 +53,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes; ``words`` describes it to those who cannot see it."""
+    """One pair of axes; ``words`` describes it to those who cannot see it.
+
+    Abscissas are steps, or widths where the axis is logarithmic; with ``numbers`` any numbers.
+    """
 
     title: str
     words: str
@@ -61,6 +64,7 @@ class Panel:
     series: tuple[Series, ...]
     log_x: bool = False
     log_y: bool = False
+    numbers: bool = False
 
     @property
     def legend(self) -> tuple[Series, ...]:

@@ -41,6 +41,7 @@ class _Piece:
     """A cell with its corners as numbers."""
 
     verdict: str
+    fact: str
     dimension: int
     corners: tuple[Corner, ...]
 
@@ -213,7 +214,7 @@ def _piece(cell: PhaseCell) -> _Piece:
             f"a cell of dimension {cell.dimension} has {len(corners)} corners.",
             where="phase diagram",
         )
-    return _Piece(cell.verdict, cell.dimension, corners)
+    return _Piece(cell.verdict, cell.fact, cell.dimension, corners)
 
 
 def _number(text: str) -> Fraction:
@@ -234,7 +235,10 @@ def _borders(pieces: Sequence[_Piece]) -> list[_Piece]:
     walls = [piece for piece in pieces if piece.dimension == 1]
     shown = [wall for wall in walls if not _alike(wall, areas, _middle(wall.corners))]
     for piece in pieces:
-        if piece.dimension == 0 and not _alike(piece, [*areas, *walls], piece.corners[0]):
+        at = piece.corners[0]
+        if piece.dimension == 0 and not (
+            _alike(piece, [*areas, *walls], at) or _inside(piece, walls, at)
+        ):
             shown.append(piece)
     return sorted(shown, key=lambda piece: (-piece.dimension, piece.verdict in _LEARNING))
 
@@ -242,6 +246,12 @@ def _borders(pieces: Sequence[_Piece]) -> list[_Piece]:
 def _alike(piece: _Piece, larger: Sequence[_Piece], at: Corner) -> bool:
     around = {other.verdict for other in larger if _borders_on(other, at)}
     return around == {piece.verdict}
+
+
+def _inside(piece: _Piece, walls: Sequence[_Piece], at: Corner) -> bool:
+    """Whether a point is where two walls go on of which all is said that is said of it."""
+    near = [wall for wall in walls if _borders_on(wall, at) and wall.verdict == piece.verdict]
+    return len(near) == 2 and all(wall.fact == piece.fact for wall in near)
 
 
 def _borders_on(piece: _Piece, at: Corner) -> bool:

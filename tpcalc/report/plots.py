@@ -72,7 +72,9 @@ def _add(axes: Axes, series: Series) -> None:
 
 def _scale(axes: Axes, panel: Panel) -> None:
     values = [x for series in panel.series for x in series.x]
-    if panel.log_x:
+    if panel.numbers:
+        _numbers(axes, min(values), max(values), panel.log_x)
+    elif panel.log_x:
         _widths(axes, sorted({x for s in panel.series if s.shape == "dots" for x in s.x}))
     else:
         steps = sorted({round(x) for x in values})
@@ -98,6 +100,20 @@ def _scale(axes: Axes, panel: Panel) -> None:
 
 def _above(value: float, error: float) -> float:
     return value + error
+
+
+def _numbers(axes: Axes, low: float, high: float, log: bool) -> None:
+    if not log:
+        room = 0.03 * (high - low or 1.0)
+        axes.set_xlim(low - room, high + room)
+        axes.set_xticks(*round_ticks(low, high))
+        return
+    axes.set_xscale("log")
+    room = max(high / low, 2.0) ** 0.06
+    axes.set_xlim(low / room, high * room)
+    ticks = decades(low / room, high * room)
+    axes.set_xticks(ticks, [power_label(tick) for tick in ticks])
+    axes.minorticks_off()
 
 
 def _widths(axes: Axes, widths: list[float]) -> None:

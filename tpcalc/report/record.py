@@ -9,6 +9,8 @@ from tpcalc.errors import StudyError
 from tpcalc.results import (
     Comparison,
     Contrast,
+    DepthExperiment,
+    DepthTable,
     DepthVerdict,
     Experiment,
     FiniteTable,
@@ -35,10 +37,12 @@ KINDS = {
     "orders": OrderTable,
     "check": Verdict,
     "depth": DepthVerdict,
+    "depths": DepthTable,
     "solution": Solution,
     "phases": PhaseDiagram,
     "kernel": Kernel,
     "experiment": Experiment,
+    "blocks": DepthExperiment,
     "theorems": Theorems,
     "versus": Contrast,
     "sheet": Sheets,
@@ -66,10 +70,12 @@ class ReportInput:
         orders: Orders of size.
         check: A verdict on training.
         depth: A verdict on training of L blocks.
+        depths: Numbers of a run of L blocks.
         solution: Learning-rate exponents.
         phases: A phase diagram.
         kernel: NNGP and NTK.
         experiment: Trained networks.
+        blocks: Networks of many blocks along their depth.
         theorems: What theorems say of the network.
         versus: Its parameterization beside another one.
         nonlinearity: Its nonlinearity coefficient.
@@ -99,10 +105,12 @@ class ReportInput:
     orders: OrderTable | None = None
     check: Verdict | None = None
     depth: DepthVerdict | None = None
+    depths: DepthTable | None = None
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None
     experiment: Experiment | None = None
+    blocks: DepthExperiment | None = None
     theorems: Theorems | None = None
     versus: Contrast | None = None
     nonlinearity: Nonlinearity | None = None

@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tpcalc.report.depth import depth_rows, depth_tables, depth_values, judge_depth
+from tpcalc.report.depth_experiment import (
+    depth_experiment_lead,
+    depth_experiment_tables,
+    judge_depth_experiment,
+)
 from tpcalc.report.experiment import experiment_summary, experiment_tables, judge_experiment
 from tpcalc.report.kernel import judge_kernel, kernel_summary, kernel_tables
 from tpcalc.report.nonlinearity import (
@@ -41,6 +46,7 @@ from tpcalc.report.traces import gather
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import (
     Comparison,
+    DepthExperiment,
     DepthOrders,
     DepthTable,
     DepthVerdict,
@@ -67,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_group",
     "comparison_group",
+    "depth_experiment_group",
     "depth_group",
     "depth_limit_group",
     "depth_orders_group",
@@ -283,6 +290,17 @@ def nonlinearity_group(found: Nonlinearity, most: int | None = None) -> Group:
     lead = _lead(judge_nonlinearity(found), nonlinearity_summary(found))
     tables = map(ends_of, nonlinearity_tables(found))
     return _group(tables, found.notes, most, lead)
+
+
+def depth_experiment_group(found: DepthExperiment, most: int | None = None) -> Group:
+    """Networks of many blocks for ``rich.console.Console.print``.
+
+    Args:
+        found: The experiment.
+        most: As of the others.
+    """
+    lead = _lead(judge_depth_experiment(found), depth_experiment_lead(found))
+    return _group(depth_experiment_tables(found), found.notes, most, lead)
 
 
 def experiment_group(found: Experiment, most: int | None = None) -> Group:

@@ -13,12 +13,16 @@ from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
 from tpcalc.results.depth import BlockRate as BlockRate
+from tpcalc.results.depth import DepthArray as DepthArray
 from tpcalc.results.depth import DepthOrders as DepthOrders
 from tpcalc.results.depth import DepthRow as DepthRow
 from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict
 from tpcalc.results.depth import SetRow as SetRow
+from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
+from tpcalc.results.depth_experiment import Profile as Profile
+from tpcalc.results.depth_experiment import Published as Published
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate
@@ -46,6 +50,8 @@ from tpcalc.results.orders import Solution as Solution
 from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep
 from tpcalc.results.orders import Verdict as Verdict
+from tpcalc.results.recipe import Recipe as Recipe
+from tpcalc.results.recipe import RecipeRow as RecipeRow
 from tpcalc.results.samples import Samples as Samples
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
@@ -84,3 +90,6 @@ from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
 from tpcalc.results.theorem import Theorems as Theorems
 from tpcalc.results.theorem import confirmed as confirmed
+from tpcalc.results.transfer import LossRow as LossRow
+from tpcalc.results.transfer import Optimum as Optimum
+from tpcalc.results.transfer import Transfer as Transfer

@@ -6,12 +6,18 @@ Exponents are texts; the field ``L`` of a row is a growth exponent e: size ~ L^e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from tpcalc.results.estimate import Estimate
-from tpcalc.results.tables import Provenance
+from tpcalc.errors import UnknownName
+from tpcalc.results.estimate import Estimate, Method
+from tpcalc.results.tables import Key, Provenance
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "BlockRate",
+    "DepthArray",
     "DepthOrders",
     "DepthRow",
     "DepthTable",
@@ -205,6 +211,53 @@ class DepthValue:
     route: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthArray:
+    """Numbers of a run along the depth, at a number of blocks or in the limit.
+
+    Indices i and j are samples of all steps, t B + b. Of T updates there are forward passes
+    0 ... T and adjoints of 0 ... T - 1.
+
+    Args:
+        name: ``"features"``: <x_i | x_j> of the stream; ``"gradients"``: <dx_i | dx_j> of its
+            adjoint, the derivative of the loss included; ``"preactivations"``: <h_i | h_j> of the
+            block that leads to p; ``"distances"``: the inner products of x(q) - x(p);
+            ``"inputs"``, ``"outputs"``: what of U and of n V is in x (ket 0) and in dx (ket 1);
+            ``"coefficients"``: what is in them of the Gaussians of the block that leads to q, times
+            sqrt(L): of its product with x (base 0) and of its transpose's with dx (base 1).
+        depth: The number of blocks, ``"oo"`` the limit.
+        axes: What the axes of the arrays are: ``"ket"``, ``"base"``, ``"p"``, ``"q"``, ``"i"``,
+            ``"j"``, ``"feature"``.
+        places: p: shares of the depth, of L blocks those of layers.
+        values: The numbers.
+        errors: Of the same shape: bounds on the error, standard errors where ``method`` is
+            particles.
+        method: How they were found.
+        route: The same in words.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Lemma 4.3: ``features`` are C with a = 0,
+        ``gradients`` those with a = 1, ``coefficients`` Gamma with ket a and base b; ``inputs`` and
+        ``outputs`` those Gamma whose second index is -1.
+
+    Example:
+        >>> import numpy as np
+        >>> ones = np.ones((2, 1, 1))
+        >>> place = ("p", "i", "j")
+        >>> made = DepthArray("features", "oo", place, (0.0, 1.0), ones, 0 * ones, Method.EXACT, "")
+        >>> made.values.shape
+        (2, 1, 1)
+    """
+
+    name: str
+    depth: str
+    axes: tuple[str, ...]
+    places: tuple[float, ...]
+    values: NDArray[Any]
+    errors: NDArray[Any]
+    method: Method
+    route: str
+
+
 @dataclass(frozen=True, slots=True)
 class DepthTable:
     """Numbers of a run at several depths.
@@ -214,12 +267,14 @@ class DepthTable:
         lacking: Depths without numbers, each with the reason.
         provenance: What they were computed from and with.
         notes: What a reader should know besides.
+        arrays: What was asked for along the depth, depth by depth.
     """
 
     rows: tuple[DepthValue, ...]
     lacking: tuple[tuple[str, str], ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    arrays: tuple[DepthArray, ...] = ()
 
     @property
     def depths(self) -> tuple[str, ...]:
@@ -230,6 +285,12 @@ class DepthTable:
     def names(self) -> tuple[str, ...]:
         """The names of the numbers."""
         return tuple(dict.fromkeys(row.name for row in self.rows))
+
+    @property
+    def batch(self) -> int:
+        """Samples of a step."""
+        samples = [key.input or 0 for key in map(Key.of, self.names) if key.name == "f"]
+        return 1 + max(samples, default=0)
 
     def at(self, name: str, depth: int | str) -> Estimate:
         """A number.
@@ -242,3 +303,18 @@ class DepthTable:
             KeyError: It is not there.
         """
         return {(row.name, row.depth): row.estimate for row in self.rows}[name, str(depth)]
+
+    def along(self, name: str, depth: int | str) -> DepthArray:
+        """Numbers along the depth.
+
+        Args:
+            name: Their name, as of ``DepthArray``.
+            depth: The number of blocks, or ``"oo"``.
+
+        Raises:
+            UnknownName: No such array at this depth.
+        """
+        found = {row.name: row for row in self.arrays if row.depth == str(depth)}
+        if name not in found:
+            raise UnknownName(f"array at depth {depth}", name, found)
+        return found[name]

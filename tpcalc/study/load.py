@@ -17,7 +17,7 @@ from tpcalc.study.program_file import split_model
 from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
-__all__ = ["Flag", "architecture", "load", "parameterization", "study_of"]
+__all__ = ["Flag", "architecture", "load", "located", "parameterization", "study_of"]
 
 # Keys of a network that are not its architecture's.
 _OF_ALL = ("architecture", "param", "p", "parameters")
@@ -41,23 +41,32 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
         UsageError: As above, but the flags alone are to blame.
     """
     path = Path(path)
-    sections = read_sections(path)
+    return study_of(located(read_sections(path), path.parent), flags, where=str(path))
+
+
+def located(sections: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The sections of a file, with the files that they name looked for beside it.
+
+    Args:
+        sections: Section -> key -> value; changed in place.
+        folder: Where the file is.
+    """
     training, model = sections.get("training"), sections.get("model")
     if isinstance(model, dict):
         own = model.get("architecture")
         if isinstance(own, str) and split_model(own) is not None:
-            model["architecture"] = str(path.parent / own)
+            model["architecture"] = str(folder / own)
     if isinstance(training, dict):
         for key in ("data", "query"):
             value = training.get(key)
             if isinstance(value, str) and not (key == "data" and value == "digits"):
-                training[key] = str(path.parent / value)
+                training[key] = str(folder / value)
         groups = training.get("groups")
         for own in (training, *(groups.values() if isinstance(groups, dict) else ())):
             chosen = own.get("optimizer") if isinstance(own, dict) else None
             if isinstance(chosen, str) and chosen.strip().endswith(FILES):
-                own["optimizer"] = str(path.parent / chosen.strip())
-    return study_of(sections, flags, where=str(path))
+                own["optimizer"] = str(folder / chosen.strip())
+    return sections
 
 
 def study_of(

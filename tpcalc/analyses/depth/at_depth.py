@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import overload
 
 from tpcalc.analyses.depth.rates import generic_block
@@ -16,18 +17,19 @@ __all__ = ["at_depth"]
 
 
 @overload
-def at_depth(source: Program, depth: int | None = None, base: int = 1) -> Program: ...
+def at_depth(source: Program, depth: int | None = None, base: int | None = None) -> Program: ...
 @overload
-def at_depth(source: Training, depth: int, base: int = 1) -> Training: ...
+def at_depth(source: Training, depth: int, base: int | None = None) -> Training: ...
 def at_depth(
-    source: Program | Training, depth: int | None = None, base: int = 1
+    source: Program | Training, depth: int | None = None, base: int | None = None
 ) -> Program | Training:
     """A program or a run with its repeated block written out, L a number.
 
     Args:
         source: A program, or a training run of a network of L blocks.
         depth: The number that L stands for; of a program whose block has a number of its own None.
-        base: A number of blocks at which all powers of L are 1: they are of L / base.
+        base: A number of blocks at which all powers of L are 1: they are of L / base. None: that
+            of the parameterization of a run (``"depth-mup:8"``), 1 otherwise.
 
     Returns:
         A program without repeats, with a family and an output for each repetition of what the block
@@ -48,9 +50,12 @@ def at_depth(
     """
     if isinstance(source, Training):
         blocks = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
+        base = source.base if base is None else base
         checks.whole(base, "base", least=1, hint="It counts the blocks of a base network.")
         _, rates = generic_block(source, {})
         powers = {rate.label: parse_ex(rate.raw) for rate in rates}
-        return source.replace(network=AtDepth(source.network, blocks, powers, base), lr_depth=None)
+        network = AtDepth(source.network, blocks, powers, base)
+        width = replace(source.parameterization, deep=None)  # its powers of L are numbers now
+        return source.replace(network=network, parameterization=width, lr_depth=None)
     build = getattr(source, "build", None)  # a function decorated with tp.program
-    return passes.at_depth(source if build is None else build(), depth, base)
+    return passes.at_depth(source if build is None else build(), depth, base or 1)

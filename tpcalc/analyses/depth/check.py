@@ -41,7 +41,7 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
     generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
     digest = generic.block.program.digest
-    settings = {"steps": str(training.steps), "lr_depth": str(training.lr_depth)}
+    settings = {"steps": str(training.steps), "lr_depth": str(training.gammas)}
     return DepthVerdict(
         found.verdict,
         found.status,

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.analyses.depth.at_depth import at_depth
 from tpcalc.analyses.depth.check import depth_check
+from tpcalc.analyses.depth.profile import Recursion, profile
+from tpcalc.analyses.depth.sampled import sampled
 from tpcalc.analyses.depth.trunk import Unlike, trunk_of
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.evaluate.depth.finite import Passes, finite
-from tpcalc.evaluate.depth.limit import Limit, limit
-from tpcalc.evaluate.depth.mean_field import MeanField, mean_field
+from tpcalc.evaluate.depth.finite import finite
+from tpcalc.evaluate.depth.limit import limit
+from tpcalc.evaluate.depth.mean_field import mean_field
 from tpcalc.evaluate.depth.trunk import HALF, Trunk
-from tpcalc.evaluate.limit import limit as width_limit
-from tpcalc.results import DepthTable, DepthValue, Estimate, Method, checks
+from tpcalc.results import DepthArray, DepthTable, DepthValue, Estimate, Method, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["depth_limit"]
@@ -31,13 +31,13 @@ LIMITS = {
     "ode": "ordinary differential equation of the depth",
     "mean": "mean-field limit, alpha = 1, gamma = 0",
 }
-SAMPLED = "limit of the width of the program of {} blocks"
 
 
 def depth_limit(
     training: Training,
     depths: Iterable[int | str] = (OO,),
     *,
+    places: Iterable[float] = (),
     seed: int = 0,
     samples: int | None = None,
     replicates: int | None = None,
@@ -52,6 +52,8 @@ def depth_limit(
     Args:
         training: The run, ``tp.Training(tp.ResNet("L", ...), "mup", data, lr_depth=...)``.
         depths: Numbers of blocks; ``"oo"`` is the limit, taken after that of the width.
+        places: Shares p of the depth, from 0 to 1, at which kernels and coefficients are given
+            (``DepthTable.along``); at a number of blocks those of the nearest layers.
         seed: Of samples.
         samples: Samples of a replicate, as of ``tp.limit``.
         replicates: Replicates, as of ``tp.limit``.
@@ -59,10 +61,11 @@ def depth_limit(
 
     Returns:
         Outputs, and mean squares of the stream at its end and of its adjoint, each with its error
-        and how it was found; where there is no limit the reason, with the rate of growth.
+        and how it was found; where there is no limit the reason, with the rate of growth. With
+        places also arrays along the depth.
 
     Raises:
-        UsageError: A depth that is none; a network whose depth is a number; no data.
+        UsageError: A depth or a place that is none; a network whose depth is a number; no data.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Lemma 4.3, Propositions 4.4 and C.2, sections
         D.3, E and F with the corrections of docs/claims.md.
@@ -84,7 +87,9 @@ def depth_limit(
             hint="Write ResNet('L', ...); tp.limit is for runs of a depth that is a number.",
         )
     wanted = [_depth(one) for one in depths]
+    shares = tuple(map(_place, places))
     rows: list[DepthValue] = []
+    arrays: list[DepthArray] = []
     lacking: list[tuple[str, str]] = []
     notes: list[str] = []
     trunk: Trunk | None = None
@@ -96,18 +101,21 @@ def depth_limit(
     for depth in dict.fromkeys(wanted):
         try:
             if depth == OO:
-                rows += _limit(training, trunk)
+                route, closed = _limit(training, trunk)
             elif trunk is not None and trunk.linear:
-                rows += _rows(
-                    depth, CLOSED.format(depth), finite(trunk, int(depth), _passes(trunk))
-                )
+                route, closed = CLOSED.format(depth), finite(trunk, int(depth), _passes(trunk))
             else:
-                rows += _sampled(training, int(depth), seed, settings)
+                found = sampled(training, int(depth), shares, seed, settings)
+                rows += found[0]
+                arrays += found[1]
+                continue
+            rows += _rows(depth, route, closed)
+            arrays += profile(closed, depth, route, shares)
         except EvaluationError as error:
             lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
     asked = {"depths": ", ".join(wanted)}
     made = provenance(_digest(training), seed, asked, time.perf_counter() - started)
-    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes))
+    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
 
 
 def _depth(value: int | str) -> str:
@@ -127,8 +135,15 @@ def _passes(trunk: Trunk) -> int:
     return 2 * trunk.steps - 1
 
 
-def _limit(training: Training, trunk: Trunk | None) -> Iterator[DepthValue]:
-    """The numbers in the limit.
+def _place(value: float) -> float:
+    found = float(checks.real(value, "a place"))
+    if not 0 <= found <= 1:
+        raise UsageError(f"{value} is no place along the depth.", hint="A share of it, 0 to 1.")
+    return found
+
+
+def _limit(training: Training, trunk: Trunk | None) -> tuple[str, Recursion]:
+    """The passes in the limit, and how they were found.
 
     Raises:
         EvaluationError: There is no limit, or none that is known.
@@ -142,12 +157,12 @@ def _limit(training: Training, trunk: Trunk | None) -> Iterator[DepthValue]:
             hint="Take numbers of blocks, (16, 32, 64), and compare.",
         )
     if not trunk.linear and trunk.alpha == 1 and trunk.gamma == 0:
-        return _rows(OO, LIMITS["mean"], mean_field(trunk, _passes(trunk)))
+        return LIMITS["mean"], mean_field(trunk, _passes(trunk))
     route = LIMITS["functional" if trunk.alpha == trunk.gamma == HALF else "ode"]
-    return _rows(OO, route, limit(trunk, _passes(trunk)))
+    return route, limit(trunk, _passes(trunk))
 
 
-def _rows(depth: str, route: str, found: Passes | Limit | MeanField) -> Iterator[DepthValue]:
+def _rows(depth: str, route: str, found: Recursion) -> Iterator[DepthValue]:
     trunk = found.trunk
     outputs, features = found.readout(), found.features()
     several = outputs.value.shape[2] > 1
@@ -167,14 +182,3 @@ def _rows(depth: str, route: str, found: Passes | Limit | MeanField) -> Iterator
 def _estimate(answer: Any, place: tuple[int, ...]) -> Estimate:
     error = np.broadcast_to(answer.error, np.shape(answer.value))
     return Estimate(float(answer.value[place]), float(error[place]), answer.method)
-
-
-def _sampled(
-    training: Training, depth: int, seed: int, settings: dict[str, int | None]
-) -> Iterator[DepthValue]:
-    """The numbers of the program of so many blocks."""
-    run = at_depth(training, depth).replace(watch=())
-    given = {name: value for name, value in settings.items() if value is not None}
-    found = width_limit(run, outputs=["f*"], seed=seed, **given)  # type: ignore[arg-type]
-    for row in found.table.scalars:
-        yield DepthValue(row.name, str(depth), row.estimate, SAMPLED.format(depth))

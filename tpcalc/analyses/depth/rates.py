@@ -69,7 +69,7 @@ def generic_block(
 
 def _given(training: Training, labels: tuple[str, ...]) -> dict[str, Ex]:
     """The gammas that a run has: one for all, one for each, or by label."""
-    given = training.lr_depth
+    given = training.gammas
     if given is None:
         return {}
     if isinstance(given, Mapping):

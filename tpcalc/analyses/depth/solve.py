@@ -32,6 +32,8 @@ def depth_solve(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Claim 7.2.
     """
+    bare = replace(training.parameterization, deep=None)  # its gamma is what is asked for
+    training = training.replace(network=training.network, parameterization=bare)
     one = training.replace(steps=1)
     for trial in TRIALS:
         gamma = _moving(one.replace(lr_depth=trial), trial, at)

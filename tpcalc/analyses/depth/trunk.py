@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
 
 from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.targets import slope_values
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
-from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.evaluate.depth.trunk import Trunk
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.numbers import Number
-from tpcalc.functions.tape import evaluate
+from tpcalc.functions.roots import root
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.base import Table
@@ -64,7 +62,7 @@ def trunk_of(training: Training) -> Trunk:
     marks = {mark.role: mark for mark in network.marks}
     if len(marks) != len(network.marks):
         raise Unlike("it has more parameters than the maps at its ends and a matrix in each block")
-    gamma = training.lr_depth
+    gamma = training.gammas
     power = found.alpha if gamma is None else gamma if isinstance(gamma, Ex) else None
     if power is None or power.constant is None or found.alpha.constant is None:
         raise Unlike("its exponents of L hold symbols")
@@ -73,18 +71,21 @@ def trunk_of(training: Training) -> Trunk:
         [(step * batch + i) % len(data) for i in range(batch)] for step in range(training.steps + 1)
     ]
     rates = {role: _rates(training, mark) for role, mark in marks.items()}
+    alpha = found.alpha.constant
+    front, speed = (float(root(training.base, p)) for p in (alpha, power.constant - alpha))
+    hidden = [speed * rate for rate in rates["hidden"]]
     return Trunk(
         inputs=[[data.inputs[row] for row in step] for step in rows],
         targets=[[data.targets[row] for row in step] for step in rows],
         activation=found.activation,
-        alpha=found.alpha.constant,
+        alpha=alpha,
         gamma=power.constant,
-        multiplier=float(found.multiplier),
-        rates=rates["hidden"],
+        multiplier=front * float(found.multiplier),
+        rates=hidden,
         input_rates=rates["input"],
         output_rates=rates["readout"],
         centred=found.centred,
-        slope=_slope(training, data.outputs),
+        slope=slope_values(training.loss, data.outputs),
     )
 
 
@@ -92,19 +93,6 @@ def _rates(training: Training, mark: Mark) -> list[float]:
     """The learning rates of a parameter; no step follows the last."""
     found = [training.rate(mark, step)[0] * mark.rate for step in range(training.steps)]
     return [*map(float, found), 0.0]
-
-
-def _slope(training: Training, outputs: int) -> Any:
-    """The derivative of the loss by outputs, for arrays of them."""
-    fs, ys = [Par(k) for k in range(outputs)], [Par(outputs + k) for k in range(outputs)]
-    parts = [Fn(expr, 0, 2 * outputs) for expr in training.loss.chi(fs, ys)]
-
-    def slope(f: Array, y: Array) -> Array:
-        columns = [*np.transpose(f), *np.transpose(y)]
-        found = [np.broadcast_to(evaluate(part, [], columns), len(f)) for part in parts]
-        return np.stack(found, axis=1).astype(float)
-
-    return slope
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -39,6 +39,7 @@ from tpcalc.sources import Source
 __all__ = ["ENTRY", "ResNet"]
 
 T = TypeVar("T")
+HALF = Fraction(1, 2)
 SYMBOL = "L"  # the depth that is none in particular
 
 
@@ -58,7 +59,8 @@ class ResNet(Architecture):
         depth: Number of blocks L, at least 1; or ``"L"``, the symbol: limits in the depth.
         act: Activation, by catalogue name or as a function of an expression.
         alpha: The power of 1/L in front of a block: a number or its text; with ``depth="L"`` also
-            an exponent with symbols (``tp.symbol("alpha")``).
+            an exponent with symbols (``tp.symbol("alpha")``). None: that of the parameterization,
+            1/2 where it has none.
         weight_variance: sigma_w^2 of the blocks: a number or its text.
         bias_variance: sigma_b^2 of the blocks; None or 0: no biases.
         norm: What a block reads of the stream: ``"layer"``: centred and divided by its standard
@@ -69,6 +71,7 @@ class ResNet(Architecture):
         layers: The number of matrices of a block, each with its activation.
         multiplier: The number a in front of a block.
         shared: Whether all blocks have the same matrices.
+        base: A number of blocks that counts as one: with a number L the power is of L / base.
 
     Raises:
         StudyError: A depth below 1, an unknown word, an alpha or a variance that is none.
@@ -88,7 +91,7 @@ class ResNet(Architecture):
 
     depth: int | str
     act: str | Callable[[Expr], Expr] = "relu"
-    alpha: Fraction | float | str | Ex = Fraction(1, 2)
+    alpha: Fraction | float | str | Ex | None = None
     weight_variance: Fraction | float | str = Fraction(1)
     bias_variance: Fraction | float | str | None = None
     norm: str = "none"
@@ -97,9 +100,11 @@ class ResNet(Architecture):
     layers: int = 1
     multiplier: Fraction | float | str = Fraction(1)
     shared: bool = False
+    base: int = 1
     _activation: Expr = field(init=False, repr=False, compare=False)
     _factors: tuple[Number, Number] = field(init=False, repr=False, compare=False)
     _front: Number | Power = field(init=False, repr=False, compare=False)
+    _power: Ex = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         depth, hint = self.depth, "It counts the blocks; 'L' is the symbol."
@@ -113,8 +118,16 @@ class ResNet(Architecture):
         variances = (weights, biases or Fraction(1))
         factors: tuple[Number, ...] = tuple(root(variance) for variance in variances)
         front: Number | Power = Fraction(1)
-        power = self._said(exponent, self.alpha, "alpha")
+        power = self._said(exponent, HALF if self.alpha is None else self.alpha, "alpha")
         alpha = power.constant
+        base = checks.whole(self.base, "base", least=1, hint="A number of blocks.")
+        if base > 1 and depth == SYMBOL:
+            raise StudyError(
+                f"the base is {base}, and the number of blocks is the symbol L.",
+                where="ResNet",
+                hint="Give it with a number of blocks: tp.at_depth(run, 64, base), or with the "
+                "parameterization: 'depth-mup:8'.",
+            )
         if alpha is None and depth != SYMBOL:
             raise StudyError(
                 f"alpha is {power}, and the number of blocks is {depth}.",
@@ -124,12 +137,15 @@ class ResNet(Architecture):
         if alpha is None or not isinstance(depth, int):
             front = multiplier * L ** (-power)
         elif self.nonlin == "pre" and not self.center:  # in front of the last weights of a block
-            factors = tuple(multiplier * _branch(depth, alpha, one) for one in variances)
+            factors = tuple(
+                multiplier * _branch(Fraction(depth, base), alpha, one) for one in variances
+            )
         else:
-            front = multiplier * _branch(depth, alpha, Fraction(1))
+            front = multiplier * _branch(Fraction(depth, base), alpha, Fraction(1))
         values = {
             "depth": depth,
-            "alpha": power if alpha is None else alpha,
+            "alpha": None if self.alpha is None else power if alpha is None else alpha,
+            "_power": power,
             "weight_variance": weights,
             "bias_variance": biases,
             "layers": checks.whole(self.layers, "layers", least=1, hint="Of a block."),
@@ -167,7 +183,8 @@ class ResNet(Architecture):
     def words(self) -> str:
         """The architecture in a phrase."""
         number = f"{self.multiplier} " if self.multiplier != 1 else ""
-        factor = f"{number}{self.depth}^(-{self.alpha})"
+        ratio = f"{self.depth}" if self.base == 1 else f"({self.depth}/{self.base})"
+        factor = f"{number}{ratio}^(-{self._power})"
         biases = "with" if self.bias_variance else "without"
         own = [
             (self.nonlin == "post", " after the weights"),
@@ -180,6 +197,37 @@ class ResNet(Architecture):
             f"{named(self.act)}{''.join(text for there, text in own if there)}, each times "
             f"{factor}, {biases} biases{spread(self.weight_variance, self.bias_variance)}"
         )
+
+    @property
+    def blocks(self) -> int | None:
+        """The number of its blocks; None of the symbol L."""
+        return self.depth if isinstance(self.depth, int) else None
+
+    def deepened(self, alpha: Ex, base: int, name: str) -> ResNet:
+        """The same with a power of L in front of its blocks.
+
+        Args:
+            alpha: The power of 1/L.
+            base: The number of blocks that counts as one.
+            name: The parameterization that says so, for messages.
+
+        Raises:
+            StudyError: It has another power, or another base.
+        """
+        if self.alpha is not None and alpha != self._power:
+            raise StudyError(
+                f"alpha is {self._power}, and {name} has {alpha}.",
+                where="ResNet",
+                hint="Leave alpha out, or take the parameterization 'depth:ALPHA;GAMMA'.",
+            )
+        if self.base not in (1, base):
+            raise StudyError(
+                f"the base is {self.base}, and that of {name} is {base}.",
+                where="ResNet",
+                hint="Say it once.",
+            )
+        own = base if self.blocks is not None else 1
+        return replace(self, alpha=alpha, base=own)
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Scalar:
         """The outputs; h and x are reported.
@@ -244,13 +292,13 @@ class ResNet(Architecture):
         ]
 
 
-def _branch(depth: int, alpha: Fraction, variance: Fraction) -> Number:
+def _branch(depth: Fraction, alpha: Fraction, variance: Fraction) -> Number:
     """L^(-alpha) times a standard deviation, exact where the product is rational."""
     try:
         factor, deviation = root(depth, -alpha), root(variance)
         twice = 2 * alpha
         if isinstance(factor, float) and isinstance(deviation, float) and twice.denominator == 1:
-            return root(variance * Fraction(depth) ** -twice.numerator)
+            return root(variance * depth**-twice.numerator)
         return factor * deviation
     except OverflowError:
         raise StudyError(

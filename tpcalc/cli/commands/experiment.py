@@ -105,13 +105,18 @@ def experiment(
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
     from tpcalc.data.image_sets import image_set
+    from tpcalc.study.depth_experiment import is_depth_file
     from tpcalc.study.experiment import load_experiment
 
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
+    run = _Run(data, samples, data_seed, device, seed, work)
     given = {"width": width, "steps": steps, "trials": trials, "batch": batch}
+    if is_depth_file(file):
+        _along_depth(file, given, run, out, as_json)
+        return
     plan = load_experiment(file, image_set(data), _flags(given))
-    found = _trained(plan, _Run(data, samples, data_seed, device, seed, work))
+    found = _trained(plan, run)
     if out is not None:
         _report(found, out)
     if as_json:
@@ -181,6 +186,32 @@ def _trained(plan: Plan, run: _Run) -> Experiment:
         reported=plan.reported,
         shares=(*found.shares, *plan.shares),
     )
+
+
+def _along_depth(
+    file: Path, given: dict[str, Any], run: _Run, out: Path | None, as_json: bool
+) -> None:
+    """A file about networks of many blocks."""
+    from tpcalc.analyses.depth.experiment import depth_experiment
+    from tpcalc.cli.blocks import show_blocks
+    from tpcalc.cli.progress import progress_bar
+    from tpcalc.study.depth_experiment import load_depth_experiment
+    from tpcalc.study.load import Flag
+
+    keys = {"width": "depths.widths", "trials": "depths.seeds"}
+    flags = [
+        Flag(f"--{name}", keys.get(name, f"training.{name}"), [value] if name == "width" else value)
+        for name, value in {**given, "samples": run.samples}.items()
+        if value is not None
+    ]
+    if run.data != "digits":
+        flags.append(Flag("--data", "training.data", run.data))
+    plan = load_depth_experiment(file, flags)
+    with progress_bar(plan.name) as progress:
+        found = depth_experiment(
+            plan, seed=run.seed, device=run.device, work=run.work, progress=progress
+        )
+    show_blocks("experiment", {"file": str(file)}, found, out, as_json)
 
 
 def _report(found: Experiment, out: Path) -> None:

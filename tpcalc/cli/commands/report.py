@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,7 @@ from tpcalc.errors import UsageError
 if TYPE_CHECKING:
     from tpcalc.results import Card, Comparison, LimitTable
     from tpcalc.study import Model
+    from tpcalc.study.model import Network
 
 __all__ = ["report"]
 
@@ -65,6 +67,7 @@ def report(
     """What a network does: verdict, exponents, theorems, limits, finite networks, on one page."""
     from tpcalc.analyses.compare import compare
     from tpcalc.cli import payload
+    from tpcalc.cli.depths import deep
     from tpcalc.cli.places import check_place
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put
@@ -73,6 +76,10 @@ def report(
     from tpcalc.study import open_model
 
     check_place("--out", out, (".html", ".md"), "a report")
+    asked = deep(model, flags)
+    if asked is not None:
+        _deep(*asked, out, versus, as_json)
+        return
     opened = open_model(model, flags)
     check_seeds(opened)
     other = None if versus is None else _other(model, flags, versus, opened)
@@ -110,6 +117,38 @@ def report(
         verdicts = [f"{each.name}: {each.check.verdict}" for each in (card, other) if each]
         put("\n".join([opened.title, *verdicts, _agreement(found), str(path)]))
     check_tolerance(table)
+
+
+def _deep(
+    network: Network, depths: Sequence[str], out: Path, versus: str | None, as_json: bool
+) -> None:
+    """The report of a network of L blocks.
+
+    Raises:
+        UsageError: Another parameterization is asked for beside it.
+    """
+    from tpcalc.cli import payload
+    from tpcalc.cli.depths import page
+    from tpcalc.cli.show import put
+    from tpcalc.report.page import write
+    from tpcalc.report.record import ReportInput
+
+    if versus is not None:
+        raise UsageError("--versus is for networks of a depth that is a number.",
+                         hint="Give --depth a number, or write two reports.")  # fmt: skip
+    parts = page(network, depths)
+    title = network.title[0].upper() + network.title[1:]
+    path = write(ReportInput(title=title, **parts), out)
+    if as_json:
+        result = {
+            "path": str(path),
+            "check": payload.depth(parts["depth"]),
+            "limit": payload.depths(parts["depths"]),
+        }
+        made = payload.provenance(parts["depth"].provenance)
+        put(payload.document("report", network.description, result, made))
+    else:
+        put("\n".join([network.title, parts["depth"].verdict, str(path)]))
 
 
 def _card(opened: Model, limits: LimitTable) -> tuple[Card | None, str]:

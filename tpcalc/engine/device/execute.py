@@ -127,7 +127,8 @@ class Workspace:
         forward = self.plan.directions.get((name, False), 0)
         transposed = self.plan.directions.get((name, True), 0)
         spaces = self._spaces[given.rows], self._spaces[given.cols]
-        draws = self._draws[given.rows], self._draws[given.cols]
+        rows, cols = (self.plan.joint.images[name, side] for side in (False, True))
+        draws = self._draws[rows], self._draws[cols]
         tolerance = self.setting.tolerance
         tolerance = TOLERANCE[mode] if tolerance is None else tolerance
         matrix: Limit | Finite | Haar
@@ -267,7 +268,8 @@ class Workspace:
         space, rank, first = self._spaces[step.space], step.rank, 0
         if rank:
             shape = rank, self.replicates * space.padded // space.block, space.block
-            lines = self.place.filled(shape, partial(_fill, self._draws[step.space]))
+            draws = self._draws[self.plan.joint.vectors[step.out[0]]]
+            lines = self.place.filled(shape, partial(_fill, draws))
             first = self._stores[key].append(lines.transpose(0, 1))
         table = self.place.zeros(self.replicates, len(step.out), first + rank, double=True)
         factor = np.eye(rank) if step.factor is None else np.array(step.factor)

@@ -10,6 +10,7 @@ import numpy as np
 from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.closure.numeric import Answer
+from tpcalc.evaluate.depth.kets import Kets
 from tpcalc.evaluate.depth.run import EPS, Run, only, places
 from tpcalc.evaluate.depth.trunk import Array, Trunk
 from tpcalc.results import Method
@@ -20,8 +21,8 @@ WINDOW = 16  # edges whose averages are found at once
 
 
 @dataclass(frozen=True, eq=False)
-class Passes:
-    """What the passes of a run left at each layer, sample i = t B + b after sample.
+class Passes(Kets):
+    """What the passes of a run left at each layer; a place is that of the nearest layer.
 
     Numbers are those of the recursion: of a linear trunk those of L blocks of infinite width, of
     another one they differ from these by O(1/L).
@@ -54,82 +55,66 @@ class Passes:
         large *= max(float(np.abs(self.store.backward).max()), 1.0)
         return float((4 * EPS * self.layers**0.5 * self.trunk.count + self.off) * large)
 
-    def features(self, layer: int | None = None) -> Answer:
-        """The kernel <x_i^l | x_j^l>, of shape (T B, T B); of the last layer by default.
+    def at(self, place: float) -> float:
+        """The place of the nearest layer.
 
         Args:
-            layer: l, from 0 to L.
-
-        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
+            place: p.
         """
-        return self._answer(self.store.features[self._layer(layer)])
+        return self._layer(place) / self.layers
 
-    def gradients(self, layer: int = 0) -> Answer:
-        """The kernel <dx_i^l | dx_j^l>.
+    def preactivations(self, place: float) -> Answer:
+        """The kernel of W^l x^(l-1) of the block that leads to a layer.
 
         Args:
-            layer: l, from 0 to L.
+            place: p; of layer 0 the first block.
+
+        Raises:
+            EvaluationError: A trunk that is not linear.
         """
-        return self._answer(self.store.gradients[self._layer(layer)])
-
-    def readout(self) -> Answer:
-        """The outputs with their error."""
-        return self._answer(self.outputs)
-
-    def on_outputs(self, layer: int) -> Array:
-        """Coefficients of nV in x of each sample, of shape (T B, k).
-
-        Args:
-            layer: l.
-        """
-        _, columns = places(self.trunk)
-        chi = self.chi.reshape(self.trunk.count, -1)
-        found: Array = self.store.forward[self._layer(layer)][:, columns] @ chi
-        return found
-
-    def preactivations(self, edge: int) -> Array:
-        """The kernel of W^l x^(l-1), l the edge, to leading order where phi is not the identity.
-
-        Args:
-            edge: l, from 1 to L.
-        """
-        s = self.store
+        if not self.trunk.linear:
+            raise EvaluationError("the kernel of preactivations is that of linear trunks.")
+        s, edge = self.store, max(self._layer(place), 1)
         own, _ = places(self.trunk)
         first, second = s.features[edge - 1], s.gradients[edge]
         slopes = s.backward[edge] @ only(s.jumps[edge], own)[:, own]
-        if not self.trunk.linear:
-            raise UsageError("the kernel of preactivations is that of linear trunks.")
         cross = s.drift[edge] @ slopes @ first
-        found: Array = first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T
-        return found
+        return self._answer(first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T)
 
-    def distances(self, first: int, last: int) -> Array:
-        """The kernel of x^last - x^first.
+    def distances(self, first: float, last: float) -> Answer:
+        """The kernel of x(last) - x(first).
 
         Args:
-            first: A layer.
+            first: A place.
             last: A later one.
 
         Source: Tensor Programs VI, Definition 7.6.
         """
         s = self.store
         own, columns = places(self.trunk)
-        moved = s.forward[last] - s.forward[first]
-        gram = np.zeros_like(s.gram[0])
-        gram[np.ix_(own, own)] = s.gram[first][np.ix_(own, own)]
-        gram[np.ix_(columns, columns)] = s.gram[last][np.ix_(columns, columns)]
-        total: Array = moved @ gram @ moved.T
-        for edge in range(first + 1, last + 1):
+        start, end, total = self._spread(first, last)
+        for edge in range(self._layer(first) + 1, self._layer(last) + 1):
             # Before its edge the coefficients of a Gaussian are minus the jumps of dx.
-            part = s.forward[last] @ only(s.jumps[edge], own)
-            part += s.forward[first] @ only(s.jumps[edge], columns)
+            part = end @ only(s.jumps[edge], own) + start @ only(s.jumps[edge], columns)
             total += part @ s.law[edge] @ part.T
-        return total
+        return self._answer(total)
 
-    def _layer(self, layer: int | None) -> int:
-        found = self.layers if layer is None else layer
-        if not 0 <= found <= self.layers:
-            raise UsageError(f"there is no layer {found}: the trunk has layers 0 to {self.layers}.")
+    @property
+    def _scale(self) -> float:
+        return float(self.layers**0.5)
+
+    def _beyond(self, edge: float) -> float:
+        return max(self._layer(edge), 1) / self.layers
+
+    def _layer(self, place: float) -> int:
+        return round(self._inside(place) * self.layers)
+
+    def _kept(self, part: Array, place: float) -> Array:
+        found: Array = part[self._layer(place)]
+        return found
+
+    def _edge(self, part: Array, place: float) -> Array:
+        found: Array = part[max(self._layer(place), 1)]
         return found
 
     def _answer(self, value: Array) -> Answer:

@@ -10,6 +10,7 @@ from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.depth.kets import Kets
 from tpcalc.evaluate.depth.panels import Panels
 from tpcalc.evaluate.depth.run import EPS, only, places
 from tpcalc.evaluate.depth.solve import Solved
@@ -23,8 +24,8 @@ MOST = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
-    """A run in the limit of infinite width, then infinite depth; sample i = t B + b after sample.
+class Limit(Kets):
+    """A run in the limit of infinite width, then infinite depth.
 
     Args:
         trunk: The network and its run.
@@ -42,54 +43,44 @@ class Limit:
     chi: Array
     error: float
 
-    def features(self, place: float = 1.0) -> Answer:
-        """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the limit of features.
-
-        Args:
-            place: p.
-
-        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
-        """
-        return self._answer(self.panels.at(self.store.features, place))
-
-    def gradients(self, place: float = 0.0) -> Answer:
-        """The kernel <dx_i | dx_j>.
+    def at(self, place: float) -> float:
+        """The place itself.
 
         Args:
             place: p.
         """
-        return self._answer(self.panels.at(self.store.gradients, place))
+        return self._inside(place)
 
-    def readout(self) -> Answer:
-        """The outputs with their error."""
-        return self._answer(self.outputs)
-
-    def on_outputs(self, place: float) -> Array:
-        """Coefficients of nV in x of each sample, of shape (T B, k).
+    def preactivations(self, place: float) -> Answer:
+        """The kernel of preactivations of blocks at p.
 
         Args:
             place: p.
+
+        Raises:
+            EvaluationError: They grow with the depth, or phi is not the identity at gamma = 0.
         """
-        _, columns = places(self.trunk)
-        chi = self.chi.reshape(self.trunk.count, -1)
-        return self.panels.at(self.store.forward, place)[:, columns] @ chi
+        kernel, trunk = self.features(place), self.trunk
+        if trunk.gamma > 0:
+            return kernel
+        if trunk.gamma < 0 or not trunk.linear:
+            raise EvaluationError("preactivations grow with the depth, or feel all steps at once.")
+        before = np.arange(trunk.count) // trunk.batch
+        moves = -trunk.updates(1) * kernel.value * (before[:, None] > before)
+        return self._answer(kernel.value + moves @ self.gradients(place).value @ moves.T)
 
     def distances(self, first: float, last: float) -> Answer:
         """The kernel of x(last) - x(first).
 
         Args:
-            first: A depth.
+            first: A place.
             last: A later one.
 
         Source: Tensor Programs VI, Definition 7.6.
         """
         s, at = self.store, self.panels.at
         own, columns = places(self.trunk)
-        start, end = at(s.forward, first), at(s.forward, last)
-        gram = np.zeros(s.gram.shape[1:])
-        for place, rows in ((first, own), (last, columns)):
-            gram[np.ix_(rows, rows)] = at(s.gram, place)[np.ix_(rows, rows)]
-        total = (end - start) @ gram @ (end - start).T
+        start, end, total = self._spread(first, last)
         points, weights = np.polynomial.legendre.leggauss(32)
         for point, weight in zip(points, weights, strict=True):
             place = first + (last - first) * (point + 1) / 2
@@ -97,6 +88,12 @@ class Limit:
             part = end @ only(jumps, own) + start @ only(jumps, columns)
             total += weight * (last - first) / 2 * (part @ law @ part.T)
         return self._answer(total)
+
+    def _kept(self, part: Array, place: float) -> Array:
+        return self.panels.at(part, place)
+
+    def _edge(self, part: Array, place: float) -> Array:
+        return self.panels.at(part, place)
 
     def _answer(self, value: Array) -> Answer:
         size = self.error * float(np.abs(value).max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from tpcalc.results import Method
 
 __all__ = ["MeanField", "mean_field"]
 
-LEVELS = ((6, 12, 16), (8, 18, 24), (10, 24, 32))  # degrees in p, points of a weight, of a ket
+LEVELS = ((6, 10, 20), (8, 12, 28))  # degrees in p, points of a weight, of one of many kets
 TARGET = 1e-9
-MOST = 3_000_000
+FEW = 2  # kets at once that take twice as many points
+MOST = 4_000_000
 ROUNDS = 60
 
 
@@ -59,6 +60,31 @@ class MeanField:
             place: p.
         """
         return self._answer(self._solved.kernel(self._solved.d, place))
+
+    def preactivations(self, place: float) -> Answer:
+        """The kernel of preactivations of blocks at p.
+
+        Args:
+            place: p.
+        """
+        return self._answer(self._solved.preactivations(place))
+
+    def distances(self, first: float, last: float) -> Answer:
+        """The kernel of x(last) - x(first).
+
+        Args:
+            first: A place.
+            last: A later one.
+        """
+        return self._answer(self._solved.distances(first, last))
+
+    def at(self, place: float) -> float:
+        """The place itself.
+
+        Args:
+            place: p.
+        """
+        return place
 
     def readout(self) -> Answer:
         """The outputs with their error."""
@@ -174,6 +200,32 @@ class _Solved:
         """
         return self._inner(self.panels.at(kets, place))
 
+    def distances(self, first: float, last: float) -> Array:
+        """The kernel of x(last) - x(first).
+
+        Args:
+            first: A depth.
+            last: A later one.
+        """
+        return self._inner(self.panels.at(self.x, last) - self.panels.at(self.x, first))
+
+    def preactivations(self, place: float) -> Array:
+        """The kernel of preactivations at p.
+
+        Args:
+            place: p.
+        """
+        count, nodes = self.trunk.count, len(self.x)
+        found = np.zeros((nodes, count, count))
+        for node, i in product(range(nodes), range(count)):
+            low = len(self._earlier(i))
+            for j in range(low, i + 1):
+                samples, states, _, mass = self._states(i, node, (j,))
+                for col in (*range(low), len(samples) - 1 - (j < i)):
+                    value = self.mass @ (states[col] * states[-1]) @ mass
+                    found[node, i, samples[col]] = found[node, samples[col], i] = value
+        return self.panels.at(found, place)
+
     def _inner(self, kets: Array) -> Array:
         found: Array = (kets * self.mass) @ np.swapaxes(kets, -1, -2)
         return found
@@ -227,9 +279,14 @@ class _Solved:
     def _centred(self, values: Array) -> Array:
         return values - values @ self.mass if self.trunk.centred else values
 
-    def _states(self, i: int, node: int) -> tuple[list[int], list[Array], Array, Array]:
-        """Preactivations of a sample and those before it, at all points; shares of these points."""
-        samples = [*self._earlier(i), i]
+    def _states(
+        self, i: int, node: int, beside: tuple[int, ...] = ()
+    ) -> tuple[list[int], list[Array], Array, Array]:
+        """Preactivations of a sample and those before it, at all points; shares of these points.
+
+        Others of its step come before it.
+        """
+        samples = [*self._earlier(i), *(j for j in beside if j != i), i]
         kernel = self._inner(self.x[node, samples])
         grid, mass = _grid(len(samples), self._points(len(samples)))
         fresh = grid @ _root(kernel).T
@@ -245,9 +302,13 @@ class _Solved:
         return samples, found, kernel, mass
 
     def _points(self, count: int) -> int:
-        """Points for each of so many Gaussians: fewer where there are many."""
+        """Points for each of so many Gaussians: fewer where there are many.
+
+        Preactivations are functions of functions of them, which turn quickly.
+        """
         room = MOST / len(self.mass)
-        return max(min(self.inner, int(room ** (1 / count))), 6)
+        most = 2 * self.inner if count <= FEW else self.inner
+        return max(min(most, int(room ** (1 / count))), 6)
 
     def _moved(self, i: int, node: int) -> Array:
         """The change of x with p."""

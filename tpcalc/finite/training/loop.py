@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.calibrate import calibrated_rates
 from tpcalc.finite.training.checkpoint import Store, Trial
 from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.training.ranks import feature_ranks
 from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
 from tpcalc.finite.training.scales import Scales, start_scales
@@ -40,9 +41,6 @@ __all__ = ["Progress", "initial_rates", "train_setting"]
 Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
-
-# Multiplications of a product up to which it stays on one thread.
-_ALONE = 2**25
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def train_setting(
     path = None if checkpoint is None else checks.file(checkpoint, "checkpoint")
     store = Store(path, _label(job, images) if path is not None else {})
     kept = store.load()[:trials]
-    with _quiet(setting):
+    with quiet(setting.batch * setting.width**2):
         for number in range(trials):
             if number == len(kept):
                 kept.append(Trial.fresh(setting.steps))
@@ -170,7 +168,7 @@ def initial_rates(
     trials = checks.whole(trials, "trials", least=1)
     job = _job(setting, images, seed, device, dtype, dtype, 0)
     found = []
-    with _quiet(setting):
+    with quiet(setting.batch * setting.width**2):
         for number in range(trials):
             updates, batches = _begin(job, number)
             forward, labels = _outputs(updates.network, batches, 0)
@@ -310,24 +308,6 @@ def _run(setting: Setting, trials: list[Trial]) -> Run:
         diverged=tuple(None if trial.diverged < 0 else trial.diverged for trial in trials),
         seconds=sum(trial.seconds for trial in trials),
     )
-
-
-@contextmanager
-def _quiet(setting: Setting) -> Iterator[None]:
-    """Without graphs that torch keeps for derivatives unless asked, small networks on one thread.
-
-    Products too small to be shared lose more by waiting for other threads than they gain, many
-    times over where the cores have other work.
-    """
-    torch = load_torch()
-    threads = torch.get_num_threads()
-    if setting.batch * setting.width**2 <= _ALONE:
-        torch.set_num_threads(1)
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 # --------------------------------------------------------------------------------- what is checked

@@ -127,7 +127,7 @@ class Scales:
         run, own = self.training, self.training.own(mark)
         _, exponent = run.rate(mark, step)
         exponent += (1 + own.optimizer.degree) * self._unit(mark)
-        number = float(own.lr * mark.rate)
+        number = float(own.lr * mark.rate * run.in_depth(mark, own.optimizer.degree))
         return number * _power(exponent, self.width, self._where)
 
     def unit(self, mark: Mark) -> float:

@@ -1,0 +1,77 @@
+"""Residual networks by the number of blocks: recursions, limits, verdicts; after the first call.
+
+    python -m pytest tests/benchmarks/test_depth_speed.py -s
+
+What is asserted leaves room for a busy machine; times and memory are printed.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+from depth_run import deep_run
+
+import tpcalc as tp
+from tpcalc.catalog.activations import lookup
+from tpcalc.evaluate.depth import Trunk, finite
+from tpcalc.functions import Var
+
+BUSY = 3.0
+
+
+def seconds(run: Callable[[], object], rounds: int = 3) -> float:
+    """The fastest round; the first call compiles."""
+    run()
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def linear(steps: int) -> Trunk:
+    inputs = [1.0, 0.8, -0.5, 1.0, 0.6, 0.9, -0.3, 0.7, 1.1, 0.4][:steps]
+    return Trunk(inputs, [1.0] * steps, Var(0), rates=0.3)
+
+
+@pytest.mark.parametrize(
+    ("layers", "steps", "aim"), [(256, 4, 0.05), (1024, 4, 0.5), (256, 10, 2.0)]
+)
+def test_linear_recursion(layers: int, steps: int, aim: float) -> None:
+    trunk = linear(steps)
+    found = seconds(lambda: finite(trunk, layers))
+    tracemalloc.start()
+    finite(trunk, layers)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    print(f"\nL = {layers}, T = {steps}: {1e3 * found:.0f} ms, {peak:.0f} MiB")
+    assert found < BUSY * aim and peak < 200
+
+
+@pytest.mark.parametrize("name", ["sin", "gelu"])
+def test_nonlinear_recursion(name: str) -> None:
+    trunk = Trunk([1.0, 0.8, 0.6, 0.9], [2.0] * 4, lookup(name).fn.expr, rates=0.5)
+    found = seconds(lambda: finite(trunk, 192), 1)
+    print(f"\n{name}, L = 192, T = 4: {found:.2f} s")
+    assert found < BUSY * 5
+
+
+@pytest.mark.parametrize("act", ["identity", "sin", "gelu"])
+def test_limit(act: str) -> None:
+    run = deep_run([1.0, 0.8, 0.6, 0.9], [2.0] * 4, 0.5, 0.5, act, eta=0.5)
+    found = seconds(lambda: tp.depth_limit(run), 1)
+    print(f"\nlimit, {act}, 3 updates: {found:.2f} s")
+    assert found < BUSY * 5
+
+
+def test_verdicts() -> None:
+    net = tp.ResNet("L", "relu", alpha="1/2", nonlin="post", center=True)
+    symbol = seconds(lambda: tp.check(net, "mup", lr_depth="1/2"), 1)
+    deep = tp.ResNet(64, "relu", alpha="1/2", nonlin="post", center=True)
+    written = seconds(lambda: tp.check(deep, "mup"), 1)
+    print(f"\ncheck: L blocks {symbol:.2f} s, 64 blocks written out {written:.2f} s")
+    assert symbol < BUSY * 3 and written < BUSY * 10

@@ -1,0 +1,114 @@
+"""What ``tp.depth_limit`` refuses, and what it says where there is no limit."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from depth_run import deep_run
+
+import tpcalc as tp
+from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
+from tpcalc.results import Method
+
+ONES = (1.0, 1.0), (1.0, 1.0)
+
+
+@pytest.mark.parametrize("depth", [0, -1, 1.5, "many", True])
+def test_depths_that_are_none(depth: object) -> None:
+    with pytest.raises(TpcalcError, match="depth"):
+        tp.depth_limit(deep_run(*ONES), (depth,))
+    with pytest.raises(UsageError, match="at least one block"):
+        finite(Trunk(*ONES), 0)
+
+
+@pytest.mark.parametrize("place", [-0.1, 1.5, math.nan, "half"])
+def test_places_that_are_none(place: object) -> None:
+    with pytest.raises(TpcalcError, match="place"):
+        tp.depth_limit(deep_run(*ONES), places=(place,))
+
+
+def test_powers_of_the_depth_without_a_depth() -> None:
+    data = tp.Samples(((1.0,),), ((1.0,),))
+    with pytest.raises(UsageError, match="depth of this network is a number"):
+        tp.Training(tp.ResNet(4), "mup", data, lr_depth="1/2")
+    with pytest.raises(UsageError, match="is a number"):
+        tp.depth_limit(tp.Training(tp.ResNet(4), "mup", data))
+    with pytest.raises(StudyError, match="number of blocks is 4"):
+        tp.ResNet(4, alpha=tp.symbol("alpha"))
+    with pytest.raises(UsageError, match="symbol L"):
+        tp.limit(tp.Training(tp.ResNet("L"), "mup", data).program)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "gamma", "rate"),
+    [
+        (0.4, 0.6, "L^(1/5)"),  # the log of the mean square at the start
+        (0.5, 0.3, "L^(1/5)"),  # one update
+        (0.5, 0.0, "L^(1/2)"),
+        (0.25, 0.5, "L^(1/2)"),
+    ],
+)
+@pytest.mark.parametrize("act", ["identity", "relu"])
+def test_divergence_is_told_with_its_rate(act: str, alpha: float, gamma: float, rate: str) -> None:
+    found = tp.depth_limit(deep_run(*ONES, alpha, gamma, act), places=(0, 1))
+    assert not found.rows and not found.arrays
+    assert rate in dict(found.lacking)["oo"]
+
+
+def test_rates_of_divergence_are_those_of_the_recursion() -> None:
+    depths = (64, 256, 1024)
+    found = tp.depth_limit(deep_run(*ONES, 0.4, 0.6, steps=0), depths)
+    logs = [math.log(found.at("x[0,0]", depth).value) for depth in depths]
+    for one, two in pairwise(logs):
+        assert math.log(two / one) / math.log(4) == pytest.approx(0.2, abs=0.03)
+    found = tp.depth_limit(deep_run(*ONES, 0.5, 0.3), depths)
+    moved = [found.at("f[1,0]", depth).value for depth in depths]
+    for one, two in pairwise(moved):
+        assert math.log(two / one) / math.log(4) == pytest.approx(0.2, abs=0.02)
+
+
+def test_what_leaves_the_range_of_floats_is_said() -> None:
+    found = tp.depth_limit(deep_run((1e3,) * 8, (1.0,) * 8, 0.5, 0.0, eta=1e4), (64,))
+    assert not any(math.isnan(row.estimate.value) for row in found.rows)
+    assert "range of floats" in dict(found.lacking)["64"]
+    with pytest.raises(EvaluationError, match="range of floats"):
+        finite(Trunk([1e3] * 8, [1.0] * 8, gamma=0, rates=1e4), 64)
+
+
+def test_limits_that_are_not_of_this_kind() -> None:
+    sin = deep_run(*ONES, "5/4", "-1/4", "sin")
+    assert dict(tp.depth_limit(sin).lacking)["oo"]
+    with pytest.raises(EvaluationError, match="mean-field limit"):
+        mean_field(Trunk(*ONES, alpha=0.5, gamma=0.5))
+    with pytest.raises(EvaluationError, match="alpha"):
+        limit(Trunk(*ONES, alpha=0.3, gamma=0.7))
+    with pytest.raises(UsageError, match="one target for each input"):
+        Trunk([1.0, 2.0], [1.0])
+
+
+def test_nothing_moves_above_the_line() -> None:
+    found = tp.depth_limit(deep_run(*ONES, 0.5, 0.75, "gelu"), places=(1,))
+    assert found.at("f[1,0]", "oo").value == 0.0
+    assert found.at("x[1,0]", "oo").value == found.at("x[0,0]", "oo").value
+
+
+def test_outputs_at_the_start_are_0() -> None:
+    for act in ("identity", "gelu"):
+        found = tp.depth_limit(deep_run(*ONES, 0.5, 0.5, act))
+        assert found.at("f[0,0]", "oo").method is Method.EXACT
+        assert found.at("f[0,0]", "oo").stderr == 0.0
+
+
+def test_arrays_by_name() -> None:
+    found = tp.depth_limit(deep_run(*ONES), (4,), places=(0, 0.3, 1))
+    array = found.along("features", 4)
+    assert array.places == (0.0, 0.25, 1.0) and array.axes == ("p", "i", "j")
+    assert array.values.shape == array.errors.shape == (3, 2, 2)
+    assert found.along("gradients", 4).values.shape == (3, 1, 1)  # no adjoint after the last step
+    with pytest.raises(UnknownName, match="features"):
+        found.along("feature", 4)
+    with pytest.raises(UnknownName):
+        found.along("features", 8)

@@ -1,0 +1,312 @@
+"""``depth_experiment``: networks of many blocks along their depth, beside what was published."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+
+from tpcalc.analyses.depth.at_depth import at_depth
+from tpcalc.analyses.depth.kept import Kept
+from tpcalc.analyses.depth.limit import depth_limit
+from tpcalc.analyses.depth.transfer import transfer
+from tpcalc.catalog.parameterizations import lookup
+from tpcalc.catalog.training import Training
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.finite.simulate import simulate
+from tpcalc.results import DepthExperiment, DepthTable, Estimate, Method, Profile, Published
+from tpcalc.results.provenance import provenance
+
+__all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
+
+OO = "oo"
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is followed along the depth.
+
+    Args:
+        what: ``"size"`` or ``"distance"``.
+        places: Shares of the depth; of distances how far apart, from ``start``.
+        steps: The training steps.
+        start: Where distances begin.
+    """
+
+    what: str
+    places: tuple[float, ...]
+    steps: tuple[int, ...]
+    start: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Which learning rates are compared.
+
+    Args:
+        rates: The rates.
+        multipliers: Numbers in front of a block.
+        average: The losses of how many last steps are averaged.
+    """
+
+    rates: tuple[float, ...]
+    multipliers: tuple[float, ...] = (1.0,)
+    average: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DepthPlan:
+    """A study of networks of many blocks.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        training: The run, of a network of L blocks.
+        recipes: Parameterizations with powers of the depth.
+        depths: Numbers of blocks; ``"oo"`` at infinite width.
+        widths: Widths of networks beside the limit.
+        seeds: Networks of each width.
+        shape: What is followed along the depth.
+        rates: Which learning rates are compared.
+        published: Published numbers.
+        notes: What a reader should know besides.
+    """
+
+    name: str
+    title: str
+    source: str
+    training: Training
+    recipes: tuple[str, ...]
+    depths: tuple[str, ...]
+    widths: tuple[int, ...] = ()
+    seeds: int = 4
+    shape: Shape | None = None
+    rates: Rates | None = None
+    published: tuple[Published, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def depth_experiment(
+    plan: DepthPlan,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    work: str | Path | None = None,
+    progress: Progress | None = None,
+) -> DepthExperiment:
+    """Carry a study of networks of many blocks out.
+
+    Args:
+        plan: The study.
+        seed: Of the first network, and of samples.
+        device: Where torch trains networks whose losses are compared.
+        work: A folder where numbers are kept; the same call goes on from them.
+        progress: Called with the fraction done and what is being done.
+
+    Raises:
+        UsageError: Steps or places that are not there.
+        StudyError: A folder that cannot be used.
+    """
+    started = time.perf_counter()
+    parts = (plan.shape is not None) + (plan.rates is not None)
+    profiles: tuple[Profile, ...] = ()
+    lacking: tuple[tuple[str, str], ...] = ()
+    if plan.shape is not None:
+        made = _Profiles(plan, plan.shape, seed, work, _part(progress, 0, parts))
+        profiles, lacking = made.rows(), tuple(made.lacking)
+    found = None
+    if plan.rates is not None:
+        found = transfer(
+            plan.training,
+            [depth for depth in plan.depths if depth != OO or not plan.widths],
+            plan.rates.rates,
+            recipes=plan.recipes,
+            multipliers=plan.rates.multipliers,
+            widths=plan.widths,
+            seeds=plan.seeds,
+            average=plan.rates.average,
+            seed=seed,
+            device=device,
+            work=work,
+            progress=_part(progress, parts - 1, parts),
+        )
+    asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
+    made_of = provenance(_digest(plan, seed), seed, asked, time.perf_counter() - started)
+    return DepthExperiment(
+        plan.name,
+        plan.title,
+        plan.source,
+        profiles,
+        found,
+        plan.published,
+        lacking,
+        made_of,
+        plan.notes,
+    )
+
+
+def _digest(plan: DepthPlan, seed: int) -> str:
+    run = plan.training
+    said = [run.network.smallest.digest, run.optimizer.label, repr(run.data), str(run.steps)]
+    said += [str(run.batch), run.loss.name, str(run.lr), str(run.groups), str(run.factors)]
+    said += [repr(plan.shape), str(plan.seeds), str(seed)]
+    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+
+def _part(progress: Progress | None, place: int, count: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda fraction, text: progress((place + fraction) / count, text)
+
+
+class _Profiles:
+    """The numbers along the depth of all recipes, depths and widths."""
+
+    def __init__(
+        self,
+        plan: DepthPlan,
+        shape: Shape,
+        seed: int,
+        work: str | Path | None,
+        progress: Progress | None,
+    ) -> None:
+        if max(shape.steps) > plan.training.steps:
+            raise UsageError(
+                f"step {max(shape.steps)} is asked, and the run has {plan.training.steps} updates.",
+                hint="Raise the steps of the training.",
+            )
+        if shape.what == "distance" and shape.start + max(shape.places) > 1:
+            raise UsageError(
+                f"distances from {shape.start} leave the network at {max(shape.places)}.",
+                hint="Places and the start add up to 1 at most.",
+            )
+        self.plan, self.shape, self.seed, self.progress = plan, shape, seed, progress
+        digest = _digest(plan, seed)
+        file = None if work is None else Path(work) / f"profiles-{digest}.json"
+        self.kept = Kept(file, digest)
+        self.lacking: list[tuple[str, str]] = []
+
+    def rows(self) -> tuple[Profile, ...]:
+        plan = self.plan
+        cells = [(r, d, w) for r, d, w in product(plan.recipes, plan.depths, (OO, *plan.widths))
+                 if w == OO or d != OO]  # fmt: skip
+        found: list[Profile] = []
+        for place, (recipe, depth, width) in enumerate(cells):
+            if self.progress is not None:
+                self.progress(place / len(cells), f"{recipe}, L = {depth}, n = {width}")
+            found += self.cell(recipe, depth, str(width))
+        if self.progress is not None:
+            self.progress(1.0, "profiles")
+        return tuple(found)
+
+    def cell(self, recipe: str, depth: str, width: str) -> list[Profile]:
+        """The numbers of a recipe at a depth and a width, computed or kept."""
+        key = f"{recipe}|{depth}|{width}"
+        if key not in self.kept:
+            run = self.plan.training.replace(parameterization=lookup(recipe), lr_depth=None)
+            try:
+                made = self._limit(run, depth) if width == OO else self._networks(run, depth, width)
+                numbers = [[*place, e.value, e.stderr, e.method.value] for place, e in made]
+                self.kept.put(key, [numbers, ""])
+            except EvaluationError as error:
+                why = " ".join(filter(None, (error.message, error.hint)))
+                self.kept.put(key, [[], why])
+        numbers, why = self.kept[key]
+        if why:
+            self.lacking.append((f"{recipe}, L = {depth}, n = {width}", why))
+        rows = [
+            Profile(
+                recipe, depth, width, step, self.shape.what, place,
+                Estimate(value, error, Method(method)),
+            )
+            for step, place, value, error, method in numbers
+        ]  # fmt: skip
+        return rows + (_slopes(rows) if self.shape.what == "distance" else [])
+
+    def _limit(self, run: Training, depth: str) -> Iterator[tuple[tuple[int, float], Estimate]]:
+        shape, batch = self.shape, run.batch
+        places = shape.places
+        if shape.what == "distance":
+            places = tuple(shape.start + one for one in (0.0, *places))
+        if depth != OO:
+            _check_places(places, int(depth))
+        table = depth_limit(run, (depth,), places=places, seed=self.seed)
+        if table.lacking:
+            raise EvaluationError(table.lacking[0][1])
+        for step in shape.steps:
+            own = range(step * batch, (step + 1) * batch)
+            for index, place in enumerate(shape.places):
+                yield (step, place), self._root(table, depth, index, own)
+
+    def _root(self, table: DepthTable, depth: str, index: int, own: Sequence[int]) -> Estimate:
+        """The root of the mean square over the samples of a step."""
+        size = self.shape.what == "size"
+        array = table.along("features" if size else "distances", depth)
+        place = (index,) if size else (0, index + 1)
+        cells = [(*place, i, i) for i in own]
+        square = math.fsum(array.values[cell] for cell in cells) / len(cells)
+        error = math.fsum(array.errors[cell] for cell in cells) / len(cells)
+        value = math.sqrt(max(square, 0.0))
+        # The root of what is 0 but for its error is known up to the root of that.
+        off = error / (2 * value) if value * value > error else math.sqrt(error)
+        return Estimate(value, off, array.method)
+
+    def _networks(
+        self, run: Training, depth: str, width: str
+    ) -> Iterator[tuple[tuple[int, float], Estimate]]:
+        shape, batch, blocks = self.shape, run.batch, int(depth)
+        if shape.what != "size":
+            raise EvaluationError("distances are those of infinite width; give no widths.")
+        _check_places(shape.places, blocks)
+        layers = {place: round(place * blocks) for place in shape.places}
+        last = max(shape.steps)
+        own = at_depth(run, blocks).replace(watch=("x",), steps=last)
+        names = [
+            f"x[{layer},{step},{i}]"
+            for step in shape.steps
+            for layer in layers.values()
+            for i in range(batch)
+        ]
+        table = simulate(own.program, [int(width)], self.plan.seeds, seed=self.seed, outputs=names)
+        squares = {r.name: np.array(r.values) for r in table.rows if r.statistic == "second_moment"}
+        for step, (place, layer) in product(shape.steps, layers.items()):
+            found = [squares[f"x[{layer},{step},{i}]"] for i in range(batch)]
+            roots = np.sqrt(np.mean(found, axis=0))
+            error = float(np.std(roots, ddof=1) / len(roots) ** 0.5) if len(roots) > 1 else math.inf
+            yield (step, place), Estimate(float(roots.mean()), error, Method.PARTICLES)
+
+
+def _check_places(places: Sequence[float], depth: int) -> None:
+    """That places are layers, so that numbers of several depths are of the same places."""
+    for place in places:
+        if abs(place * depth - round(place * depth)) > 1e-9:
+            raise EvaluationError(
+                f"{place} of {depth} blocks is no layer.",
+                hint="Take places that all numbers of blocks share.",
+            )
+
+
+def _slopes(rows: Sequence[Profile]) -> list[Profile]:
+    """Local slopes of distances, at the geometric mean of two places."""
+    found = []
+    for step in dict.fromkeys(row.step for row in rows):
+        own = sorted((row for row in rows if row.step == step), key=lambda row: row.place)
+        for one, two in pairwise(own):
+            if min(one.value.value, two.value.value) <= 0:
+                continue
+            span = math.log(two.place / one.place)
+            slope = math.log(two.value.value / one.value.value) / span
+            error = sum(r.value.stderr / r.value.value for r in (one, two)) / span
+            method = max(one.value.method, two.value.method, key=list(Method).index)
+            middle = math.sqrt(one.place * two.place)
+            value = Estimate(slope, error, method)
+            found.append(Profile(one.recipe, one.depth, one.width, step, "slope", middle, value))
+    return found

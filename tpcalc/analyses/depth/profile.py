@@ -1,0 +1,92 @@
+"""What closed recursions say along the depth, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.closure.numeric import Answer
+from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.results import DepthArray
+
+__all__ = ["KERNEL", "SPREAD", "Recursion", "profile"]
+
+KERNEL = ("p", "i", "j")
+SPREAD = ("p", "q", "i", "j")
+ENDS = ("ket", "p", "i", "feature")
+GAMMA = ("ket", "base", "p", "q", "i", "j")
+
+
+class Recursion(Protocol):
+    """What all closed routes have: places are shares of the depth."""
+
+    @property
+    def trunk(self) -> Trunk: ...
+
+    def readout(self) -> Answer: ...
+
+    def features(self, place: float = ...) -> Answer: ...
+
+    def gradients(self, place: float = ...) -> Answer: ...
+
+    def preactivations(self, place: float) -> Answer: ...
+
+    def distances(self, first: float, last: float) -> Answer: ...
+
+    def at(self, place: float) -> float: ...
+
+
+def profile(
+    found: Recursion, depth: str, route: str, places: Sequence[float]
+) -> Iterator[DepthArray]:
+    """The arrays of a run.
+
+    Args:
+        found: The passes.
+        depth: The number of blocks, or the limit.
+        route: How they were found.
+        places: Shares of the depth.
+    """
+    if not places:
+        return
+    shares = tuple(found.at(place) for place in places)
+    moved = found.trunk.count - found.trunk.batch  # samples with an adjoint
+
+    def made(name: str, axes: tuple[str, ...], parts: list[Answer], *shape: int) -> DepthArray:
+        values, errors = (
+            np.stack([np.broadcast_to(part, parts[0].value.shape) for part in one]).reshape(
+                *shape, len(places), *parts[0].value.shape
+            )
+            for one in ([part.value for part in parts], [part.error for part in parts])
+        )
+        return DepthArray(name, depth, axes, shares, values, errors, parts[0].method, route)
+
+    yield made("features", KERNEL, [found.features(place) for place in places])
+    yield made("gradients", KERNEL, [_first(found.gradients(place), moved) for place in places])
+    with suppress(EvaluationError):  # they may grow with the depth
+        yield made("preactivations", KERNEL, [found.preactivations(place) for place in places])
+    apart = [found.distances(*sorted((one, two))) for one in places for two in places]
+    yield made("distances", SPREAD, apart, len(places))
+    held: Callable[[float], tuple[tuple[Answer, Answer], ...]] | None
+    held = getattr(found, "ends", None)
+    if held is None:
+        return
+    ends = [held(place) for place in places]
+    for side, name in enumerate(("inputs", "outputs")):
+        yield made(name, ENDS, [end[side][ket] for ket in (0, 1) for end in ends], 2)
+    inner: Callable[[float, float], tuple[tuple[Answer, ...], ...]]
+    inner = found.coefficients  # type: ignore[attr-defined]
+    grid = [[inner(one, two) for two in places] for one in places]
+    parts = [one[ket][base] for ket in (0, 1) for base in (0, 1) for row in grid for one in row]
+    yield made("coefficients", GAMMA, parts, 2, 2, len(places))
+
+
+def _first(kernel: Answer, count: int) -> Answer:
+    value: Array = kernel.value[:count, :count]
+    return Answer(
+        value, np.broadcast_to(kernel.error, kernel.value.shape)[:count, :count], kernel.method
+    )

@@ -1,0 +1,191 @@
+"""A run at a number of blocks by the limit of its program: outputs and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+
+from tpcalc.analyses.depth.at_depth import at_depth
+from tpcalc.analyses.depth.profile import KERNEL, SPREAD
+from tpcalc.catalog.architectures.resnet import ResNet
+from tpcalc.catalog.training import Training
+from tpcalc.evaluate.limit import limit
+from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
+from tpcalc.program.program import Builder
+from tpcalc.results import DepthArray, DepthValue, Estimate, Method
+
+__all__ = ["sampled"]
+
+ROUTE = "limit of the width of the program of {} blocks"
+INNER = Fn(Var(0) * Var(1), 2)
+Name = Callable[[int, int, int], str]
+Vectors = Callable[[int, int], Ref | None]
+
+
+def sampled(
+    training: Training,
+    depth: int,
+    places: Sequence[float],
+    seed: int,
+    settings: dict[str, int | None],
+) -> tuple[list[DepthValue], list[DepthArray]]:
+    """The numbers of the program of so many blocks.
+
+    Args:
+        training: A run of a network of L blocks.
+        depth: L.
+        places: Shares of the depth.
+        seed: Of samples.
+        settings: Those of the limit of the width that are given.
+    """
+    asked = _Asked(training, depth, places)
+    given: dict[str, Any] = {name: one for name, one in settings.items() if one is not None}
+    found = limit(asked.builder.finish(keep_unused=False), seed=seed, rescale=["<*"], **given)
+    route = ROUTE.format(depth)
+    known = {row.name: row.estimate for row in found.table.scalars}
+    rows = [
+        DepthValue(asked.names.get(name, name), str(depth), estimate, route)
+        for name, estimate in known.items()
+        if name in asked.names or not name.startswith("<")
+    ]
+    return rows, list(asked.arrays(known, route))
+
+
+class _Asked:
+    """The program of a run with averages of products as outputs.
+
+    Args:
+        training: A run of a network of L blocks.
+        depth: L.
+        places: Shares of the depth.
+    """
+
+    def __init__(self, training: Training, depth: int, places: Sequence[float]) -> None:
+        self.depth, self.batch = depth, training.batch
+        self.layers = [round(place * depth) for place in places]
+        program = at_depth(training, depth).program
+        self.vectors = program.output
+        outputs = [output for output in program.outputs if output[0].startswith("f[")]
+        self.builder = Builder.copy(replace(program, outputs=tuple(outputs)))
+        self.outputs = dict(outputs)
+        assert training.data is not None
+        self.data, self.loss = training.data, training.loss
+        self.names: dict[str, str] = {}
+        self.cells: dict[str, dict[tuple[int, ...], str]] = {}
+        if not isinstance(training.network, ResNet):
+            return  # how its stream is called is not known
+        steps, post = training.steps, training.network.nonlin == "post"
+        own = ("x", "h") if post else ("h", "")
+        stream, inner = (self._name(one, 0 if post else 1) for one in own)
+        adjoint = self._name("d" + own[0], 0 if post else 1)
+        for what, vectors, layer, count in (
+            ("x", self._at(stream), depth, steps + 1),
+            ("dx", self._pulled(adjoint), 0, steps),
+        ):
+            for step, sample in product(range(count), range(self.batch)):
+                vector = vectors(layer, step * self.batch + sample)
+                label = self._inner(vector, vector)
+                if label is not None:
+                    self.names[label] = f"{what}[{step},{sample}]"
+        if not places:
+            return
+        samples, before = (steps + 1) * self.batch, steps * self.batch
+        self._kernel("features", self._at(stream), self.layers, samples)
+        self._kernel("gradients", self._pulled(adjoint), self.layers, before)
+        edges = [max(one, 1) for one in self.layers]
+        self._kernel("preactivations", self._at(inner), edges, samples)
+        self._distances(self._at(stream), samples)
+
+    def _name(self, what: str, first: int) -> Name:
+        """Vectors of a name, the first that of layer 0; the last of blocks that begin with phi."""
+
+        def name(layer: int, step: int, sample: int) -> str:
+            last = first and layer == self.depth
+            return f"{what}[{'out' if last else layer + first},{step},{sample}]"
+
+        return name
+
+    def _at(self, name: Name) -> Vectors:
+        """The vectors of a name, by layer and sample."""
+        return lambda layer, i: self.vectors.get(name(layer, *divmod(i, self.batch)))
+
+    def _pulled(self, name: Name) -> Vectors:
+        """The same of adjoints, the derivative of the loss included."""
+
+        def pulled(layer: int, i: int) -> Ref | None:
+            vector = self._at(name)(layer, i)
+            if vector is None or self.data.outputs > 1:
+                return vector  # adjoints of several outputs are those of the loss
+            slope = self._slope(*divmod(i, self.batch))
+            return self.builder.add(LinComb((1,), (slope,), (vector,)))
+
+        return pulled
+
+    def _slope(self, step: int, sample: int) -> Ref:
+        """The derivative of the loss of a sample by its output."""
+        output = self.outputs[f"f[{step},{sample}]"]
+        (target,) = self.data.targets[(step * self.batch + sample) % len(self.data)]
+        (slope,) = self.loss.chi([Par(0)], [const(Fraction(target))])
+        return self.builder.add(Nonlin(Fn(slope, 0, 1), (), (output,)))
+
+    def _inner(self, one: Ref | None, two: Ref | None) -> str | None:
+        """The name of the average of a product, an output from now on."""
+        if one is None or two is None:
+            return None
+        one, two = sorted((one, two))
+        label = f"<{one},{two}>"
+        self.builder.output(label, self.builder.add(Moment(INNER, (one, two))))
+        return label
+
+    def _kernel(self, what: str, vectors: Vectors, layers: list[int], count: int) -> None:
+        cells: dict[tuple[int, ...], str] = {}
+        for (p, layer), i, j in product(enumerate(layers), range(count), range(count)):
+            label = self._inner(vectors(layer, i), vectors(layer, j))
+            if label is None:
+                return  # blocks of several layers have more than one
+            cells[p, i, j] = label
+        self.cells[what] = cells
+
+    def _distances(self, vectors: Vectors, count: int) -> None:
+        cells: dict[tuple[int, ...], str] = {}
+        known = [[vectors(layer, i) for i in range(count)] for layer in self.layers]
+        for p, q in combinations_with_replacement(range(len(self.layers)), 2):
+            if self.layers[p] == self.layers[q]:
+                continue
+            moved: list[Ref] = []
+            for first, last in zip(known[p], known[q], strict=True):
+                if first is None or last is None:
+                    return
+                terms = LinComb((1, -1), (None, None), (last, first))
+                moved.append(self.builder.add(terms))
+            for i, j in product(range(count), repeat=2):
+                label = self._inner(moved[i], moved[j])
+                assert label is not None
+                cells[p, q, i, j] = cells[q, p, i, j] = label
+        self.cells["distances"] = cells
+
+    def arrays(self, known: dict[str, Estimate], route: str) -> Iterator[DepthArray]:
+        """The arrays, from the limits of scalars by name.
+
+        Args:
+            known: The limits.
+            route: How they were found.
+        """
+        shares = tuple(layer / self.depth for layer in self.layers)
+        order = list(Method)
+        for what, cells in self.cells.items():
+            axes = SPREAD if what == "distances" else KERNEL
+            count = 1 + max((place[-1] for place in cells), default=-1)
+            shape = (len(shares),) * (len(axes) - 2) + (count, count)
+            values, errors = np.zeros(shape), np.zeros(shape)
+            for place, label in cells.items():
+                values[place], errors[place] = known[label].value, known[label].stderr
+            methods = [known[label].method for label in cells.values()] or [Method.EXACT]
+            method = max(methods, key=order.index)
+            yield DepthArray(what, str(self.depth), axes, shares, values, errors, method, route)

@@ -1,0 +1,111 @@
+"""``tpcalc transfer MODEL``: the best learning rate against the number of blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, Flags, NetworkWord, ReportOut, takes
+
+__all__ = ["transfer"]
+
+
+Rates = Annotated[
+    str | None,
+    typer.Option(
+        "--rates",
+        metavar="X,Y,...",
+        help="Learning rates at the base depth (2^-10 to 2^2 by default).",
+        show_default=False,
+    ),
+]
+Recipes = Annotated[
+    str | None,
+    typer.Option(
+        "--recipes",
+        metavar="A,B,...",
+        help="Parameterizations of the depth that are compared (that of --param by default).",
+        show_default=False,
+    ),
+]
+Multipliers = Annotated[
+    str, typer.Option("--multipliers", metavar="X,Y,...", help="Numbers in front of a block.")
+]
+Widths = Annotated[
+    str | None,
+    typer.Option(
+        "--widths",
+        metavar="N,...",
+        help="Train networks of these widths (infinite width by default).",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[int, typer.Option("--seeds", metavar="K", help="Networks behind each loss.")]
+Average = Annotated[
+    int, typer.Option("--average", metavar="T", help="Losses of so many last steps are averaged.")
+]
+Work = Annotated[
+    Path | None,
+    typer.Option(
+        "--work",
+        metavar="FOLDER",
+        help="Keep losses here; the same command goes on from them.",
+        show_default=False,
+    ),
+]
+
+
+@clean
+@takes(NETWORK, RATES_OPEN)
+def transfer(
+    model: NetworkWord,
+    flags: Flags,
+    rates: Rates = None,
+    recipes: Recipes = None,
+    multipliers: Multipliers = "1",
+    widths: Widths = None,
+    seeds: Seeds = 4,
+    average: Average = 1,
+    work: Work = None,
+    out: ReportOut = None,
+    as_json: AsJson = False,
+) -> None:
+    """Does the best learning rate stay where it is as blocks are added?"""
+    from tpcalc.analyses.depth.transfer import RATES
+    from tpcalc.analyses.depth.transfer import transfer as found_transfer
+    from tpcalc.cli.blocks import show_blocks
+    from tpcalc.cli.depths import OO, deep
+    from tpcalc.cli.places import check_place
+    from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.values import listed
+    from tpcalc.errors import UsageError
+    from tpcalc.results import DepthExperiment
+    from tpcalc.study.build import data_of
+
+    if out is not None:
+        check_place("--out", out, (".html", ".md"), "a report")
+    asked = deep(model, flags)
+    if asked is None:
+        raise UsageError("best rates are compared over depths.", hint="Give --depth 8,16,32.")
+    opened, depths = asked
+    run = opened.training
+    run = run.replace(data=data_of(opened.study)) if run.data is None else run
+    with progress_bar("transfer") as progress:
+        found = found_transfer(
+            run,
+            depths or (OO,),
+            RATES if rates is None else listed("--rates", rates),
+            recipes=() if recipes is None else [word.strip() for word in recipes.split(",")],
+            multipliers=listed("--multipliers", multipliers),
+            widths=[] if widths is None else [int(n) for n in listed("--widths", widths)],
+            seeds=seeds,
+            average=average,
+            work=work,
+            progress=progress,
+        )
+    title = f"best learning rates of {run.network.heading}"
+    shown = DepthExperiment("transfer", title, "", (), found, (), (), found.provenance, ())
+    show_blocks("transfer", opened.description, shown, out, as_json)

@@ -1,0 +1,93 @@
+"""Which vectors are sampled jointly: those whose coordinates some instruction reads together.
+
+The layers of a network meet in products with random matrices alone, and what these take from the
+other side are averages. So a layer has samples of its own: each is an integral over its own
+Gaussians, with the first dimensions of a quasi-random sequence, which are the best ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tpcalc.engine.instructions import (
+    Multiply,
+    Noise,
+    Outer,
+    Script,
+    vector_inputs,
+    vector_outputs,
+)
+
+__all__ = ["Joint", "joint"]
+
+
+@dataclass(frozen=True)
+class Joint:
+    """The groups of vectors that have joint samples.
+
+    Args:
+        spaces: The space of each group; groups are in the order of spaces, then of registers.
+        vectors: The group of each vector register (-1: no instruction writes it).
+        images: The group of the images of each (matrix, transpose) side.
+    """
+
+    spaces: tuple[str, ...]
+    vectors: tuple[int, ...]
+    images: dict[tuple[str, bool], int]
+
+
+def joint(script: Script) -> Joint:
+    """Group the vectors of a script.
+
+    What is returned with its coordinates is one group on each space: callers read it together.
+
+    Example:
+        >>> from tpcalc.engine.instructions import Matrix, Space, Starts
+        >>> steps = Starts("n", (0.0,), None, (0,)), Multiply("W", False, (0,), (1,))
+        >>> found = joint(Script((Space("n"),), (Matrix("W", "n", "n"),), steps, ("n",) * 2, 0,
+        ...     ("", ""), ()))
+        >>> found.vectors, found.images
+        ((0, 1), {('W', False): 1, ('W', True): 0})
+    """
+    leaders = list(range(len(script.vector_space)))
+
+    def leader(register: int) -> int:
+        while leaders[register] != register:
+            leaders[register] = register = leaders[leaders[register]]
+        return register
+
+    def meet(registers: Iterable[int]) -> None:
+        first: dict[str, int] = {}
+        for register in registers:
+            own = leader(register)
+            known = leader(first.setdefault(script.vector_space[register], own))
+            leaders[max(own, known)] = min(own, known)
+
+    meet(script.vectors)
+    sides: dict[tuple[str, bool], list[int]] = {}
+    kept: dict[str, list[int]] = {}
+    for step in script.instructions:
+        if isinstance(step, Multiply):
+            for transpose, found in ((False, step.out), (True, step.vectors)):
+                sides.setdefault((step.matrix, transpose != step.transpose), []).extend(found)
+        elif isinstance(step, Outer):  # pairs of samples: each side is averaged on its own
+            meet((*step.rows, *step.out))
+            meet((*step.cols, *step.vectors))
+        elif isinstance(step, Noise):
+            kept.setdefault(step.family, []).extend(step.vectors)
+        else:
+            meet((*vector_inputs(step), *vector_outputs(step)))
+    for registers in (*sides.values(), *kept.values()):
+        meet(registers)
+    order = {space.name: index for index, space in enumerate(script.spaces)}
+    roots = sorted(
+        {leader(v) for step in script.instructions for v in vector_outputs(step)},
+        key=lambda root: (order[script.vector_space[root]], root),
+    )
+    place = {root: index for index, root in enumerate(roots)}
+    return Joint(
+        tuple(script.vector_space[root] for root in roots),
+        tuple(place.get(leader(register), -1) for register in range(len(leaders))),
+        {side: place[leader(registers[0])] for side, registers in sides.items()},
+    )

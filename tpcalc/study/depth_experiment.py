@@ -1,0 +1,224 @@
+"""Files of studies of networks of many blocks -> ``DepthPlan``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tpcalc.analyses.depth.experiment import DepthPlan, Rates, Shape
+from tpcalc.results import Published
+from tpcalc.study import names
+from tpcalc.study.build import data_of, network_of
+from tpcalc.study.load import located, study_of
+from tpcalc.study.schema import known
+from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
+
+__all__ = ["DepthFile", "depth_plan_of", "is_depth_file", "load_depth_experiment"]
+
+KIND = "depth"
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Count = Annotated[int, Field(ge=1)]
+_Depth = _Count | Literal["oo"]
+_Param = Annotated[str, known(names.find_parameterization)]
+
+
+def _many(item: Any) -> Any:
+    return Annotated[tuple[item, ...], Field(strict=False, min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class DepthsPart(_Part):
+    """``[depths]``: the networks.
+
+    Args:
+        recipes: Parameterizations with powers of the depth.
+        blocks: Numbers of blocks; ``"oo"`` is the limit.
+        widths: Widths of networks; without any the width is infinite.
+        seeds: Networks of each width.
+    """
+
+    recipes: _many(_Param) = ("depth-mup",)  # type: ignore[valid-type]
+    blocks: _many(_Depth)  # type: ignore[valid-type]
+    widths: Annotated[tuple[_Count, ...], Field(strict=False)] = ()
+    seeds: _Count = 4
+
+
+class ProfilePart(_Part):
+    """``[profile]``: what is followed along the depth.
+
+    Args:
+        what: ``"size"``, the root mean square of the stream; ``"distance"``, that of how far it
+            moves between two places.
+        places: Shares of the depth; of distances how far apart, from ``start``.
+        steps: The training steps.
+        start: Where distances begin.
+    """
+
+    what: Literal["size", "distance"] = "size"
+    places: _many(_Share)  # type: ignore[valid-type]
+    steps: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(strict=False, min_length=1)]
+    start: _Share = 0.5
+
+
+class TransferPart(_Part):
+    """``[transfer]``: the learning rates that are compared.
+
+    Args:
+        rates: The rates, at the base depth of a recipe.
+        multipliers: Numbers in front of a block.
+        average: The losses of how many last steps are averaged.
+    """
+
+    rates: _many(_Positive)  # type: ignore[valid-type]
+    multipliers: _many(_Positive) = (1.0,)  # type: ignore[valid-type]
+    average: _Count = 1
+
+
+class PublishedPart(_Part):
+    """An entry of ``[[published]]``: a published number.
+
+    Args:
+        where: Where it stands.
+        what: What it is; ``"rate"``: the best learning rate.
+        recipe: The parameterization of the depth.
+        blocks: The number of blocks, or ``"oo"``.
+        value: The number.
+        step: Of a profile the training step.
+        place: Of a profile its place.
+        digits: The unit of its last digit.
+    """
+
+    where: str
+    what: Literal["size", "distance", "slope", "rate"]
+    recipe: str = "depth-mup"
+    blocks: _Depth
+    value: float
+    step: int = 0
+    place: float = 0.0
+    digits: float = 1e-6
+
+
+class DepthFile(_Part):
+    """A whole file.
+
+    Args:
+        kind: ``"depth"``.
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        notes: What a reader should know besides.
+        model: The network, as in a study file; its depth is the symbol L.
+        training: The run, as in a study file.
+        depths: The networks.
+        profile: What is followed along the depth.
+        transfer: The learning rates that are compared.
+        published: Published numbers.
+    """
+
+    kind: Literal["depth"]
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+    source: str = ""
+    notes: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    model: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+    depths: DepthsPart
+    profile: ProfilePart | None = None
+    transfer: TransferPart | None = None
+    published: Annotated[tuple[PublishedPart, ...], Field(strict=False)] = ()
+
+
+def is_depth_file(path: str | Path) -> bool:
+    """Whether an experiment file is about networks of many blocks.
+
+    Args:
+        path: The file.
+
+    Raises:
+        StudyError: It cannot be read, or is not TOML.
+    """
+    return read_sections(Path(path)).get("kind") == KIND
+
+
+def load_depth_experiment(path: str | Path, flags: Sequence[Flag] = ()) -> DepthPlan:
+    """Read a file.
+
+    Args:
+        path: A TOML file with the sections of ``DepthFile``.
+        flags: Values that replace those of the file.
+
+    Raises:
+        StudyError: The file cannot be read or is not TOML, or it has problems; all of them are
+            listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+    """
+    path = Path(path)
+    return depth_plan_of(located(read_sections(path), path.parent), flags, where=str(path))
+
+
+def depth_plan_of(
+    sections: Mapping[str, Any], flags: Sequence[Flag] = (), *, where: str | None = None
+) -> DepthPlan:
+    """A plan from nested mappings, as a TOML file gives them.
+
+    Args:
+        sections: Section -> key -> value.
+        flags: Values that replace those of the sections.
+        where: The file they come from, for messages.
+
+    Raises:
+        StudyError: There are problems; all of them are listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+
+    Example:
+        >>> found = depth_plan_of({
+        ...     "kind": "depth", "name": "sizes", "title": "Sizes",
+        ...     "training": {"steps": 1, "inputs": [[1.0]], "targets": [[1.0]]},
+        ...     "depths": {"blocks": [4, "oo"]}, "profile": {"places": [0.5], "steps": [1]},
+        ... })
+        >>> found.depths, found.shape.what
+        (('4', 'oo'), 'size')
+    """
+    merged = {key: dict(v) if isinstance(v, Mapping) else v for key, v in sections.items()}
+    for flag in flags:
+        section, key = flag.key.split(".")
+        part = merged.setdefault(section, {})
+        if isinstance(part, dict):
+            part[key] = flag.value
+    try:
+        found = DepthFile.model_validate(merged)
+    except ValidationError as error:
+        raise refusal(problems_of(error, DepthFile), flags, where) from None
+    if found.profile is None and found.transfer is None:
+        problem = "there is neither [profile] nor [transfer], so that nothing is asked."
+        raise refusal([("profile", problem)], flags, where)
+    model = {"architecture": "resnet", "depth": "L", **found.model}
+    study = study_of({"model": model, "training": found.training}, where=where)
+    run = network_of(study).training
+    if run.data is None:
+        run = run.replace(data=data_of(study))
+    profile, rates = found.profile, found.transfer
+    return DepthPlan(
+        found.name,
+        found.title,
+        found.source,
+        run,
+        found.depths.recipes,
+        tuple(map(str, found.depths.blocks)),
+        found.depths.widths,
+        found.depths.seeds,
+        None if profile is None else Shape(**profile.model_dump()),
+        None if rates is None else Rates(**rates.model_dump()),
+        tuple(
+            Published(depth=str(one.blocks), **one.model_dump(exclude={"blocks"}))
+            for one in found.published
+        ),
+        found.notes,
+    )
