@@ -181,7 +181,7 @@ def _samples(tables: Sequence[_Table], parts: Sequence[int]) -> _Classes:
         for along, (name, size) in enumerate(table.axes):
             others = tuple(k for k in range(len(table.axes)) if k != along)
             own: NDArray[np.bool_] = np.asarray(np.any(array, axis=others))
-            found = [frozenset(parts[k] for k in np.flatnonzero(row)) for row in own]
+            found = [frozenset(parts[k] for k in map(int, np.flatnonzero(row))) for row in own]
             for cell in range(most[name]):  # where there are fewer, further ones are as the last
                 met.setdefault(name, {}).setdefault(cell, []).append(found[min(cell, size - 1)])
     return {
