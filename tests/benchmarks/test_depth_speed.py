@@ -71,7 +71,5 @@ def test_limit(act: str) -> None:
 def test_verdicts() -> None:
     net = tp.ResNet("L", "relu", alpha="1/2", nonlin="post", center=True)
     symbol = seconds(lambda: tp.check(net, "mup", lr_depth="1/2"), 1)
-    deep = tp.ResNet(64, "relu", alpha="1/2", nonlin="post", center=True)
-    written = seconds(lambda: tp.check(deep, "mup"), 1)
-    print(f"\ncheck: L blocks {symbol:.2f} s, 64 blocks written out {written:.2f} s")
-    assert symbol < BUSY * 3 and written < BUSY * 10
+    print(f"\ncheck, L blocks: {symbol:.2f} s")
+    assert symbol < BUSY * 3

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from agree import agree
 from depth_run import FOUR, Reference, deep_run, outputs, sine
+from scipy.integrate import quad
+from scipy.optimize import brentq
 
 import tpcalc as tp
 from tpcalc.catalog.activations import lookup
@@ -252,3 +254,18 @@ def test_S1_A27_growth_without_mean_subtraction() -> None:
     found = tp.depth_limit(run, (16, 32))
     one, two = (found.at("x[0,0]", depth).value for depth in (16, 32))
     assert 2 * two - one == pytest.approx(1.167780, abs=1e-3)
+
+
+def test_S1_A21_first_update_in_closed_form() -> None:
+    """x_1 = U + A(p) S(V), S(v) = E sin(z + 1.2 v cos z), A' = a exp(-A^2 E S^2 / 2)."""
+    z, mass = np.polynomial.hermite_e.hermegauss(120)
+    mass = mass / mass.sum()
+    s = np.sin(z + 1.2 * np.outer(z, np.cos(z))) @ mass
+    size = mass @ s**2
+    root = brentq(
+        lambda a: quad(lambda x: math.exp(x * x * size / 2), 0, a)[0] - 1.2, 0, 2, xtol=1e-14
+    )
+    found = mean_field(Trunk(SAME[0][:2], SAME[1][:2], SIN, 1, 0, 1.2, 0.5), passes=3)
+    value, error = found.outputs[1, 0, 0], found.readout().error.max()
+    assert abs(value - root * (mass @ (s * z))) < error < 1e-4
+    assert found.features(1.0).value[1, 1] == pytest.approx(1 + root**2 * size, abs=1e-5)

@@ -16,6 +16,7 @@ from tpcalc.errors import UsageError
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.orders.chamber import Region
 from tpcalc.passes.picked import with_cells
+from tpcalc.passes.rows import rows_written
 from tpcalc.passes.size import SOME, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
@@ -133,7 +134,8 @@ def width_orders(
     started = time.perf_counter()
     source = filled(program)
     # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
-    source = with_cells(source) if source.has_blocks and cells_of(source) > SOME else split(source)
+    large = source.has_blocks and cells_of(source) > SOME
+    source = with_cells(rows_written(source)) if large else split(source)
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)

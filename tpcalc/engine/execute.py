@@ -163,8 +163,8 @@ class Workspace:
         for table in self._tables.values():
             table.count = 0
         for matrix in script.matrices:
-            rows, cols = (self.plan.joint.images[matrix.name, side] for side in (False, True))
-            draws = self._draws[rows], self._draws[cols]
+            left, right = (self.plan.joint.images[matrix.name, side] for side in (False, True))
+            draws = self._draws[left], self._draws[right]
             if matrix.name in self._matrices:
                 self._matrices[matrix.name].reset(*draws)
             else:

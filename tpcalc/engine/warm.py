@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.engine import kernels_blocks
+from tpcalc.engine import kernels_blocks, trunks
 from tpcalc.engine.chains import Chain, Family, Gram, chain_kernels
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import (
@@ -51,11 +51,17 @@ def warm(progress: Progress | None = None) -> str | None:
             seeds = [(seed,) for seed in range(count)]
             Workspace(plan(_script(batch)), Setting(mode, width, storage), count).run(seeds)
     if progress is not None:
-        progress(4 / 5, "kernels")
+        progress(8 / 10, "kernels")
     inputs = np.eye(3)
     for family, bias, others in product(FAMILIES, (0.0, 0.1), (None, 2 * inputs)):
         chain = Chain(family, 0.5, 0.4, 2, 2.0, bias, None, 2.0, bias)
         chain_kernels(Gram(inputs, others), chain)
+    if progress is not None:
+        progress(9 / 10, "depth")
+    kets = trunks.store(2, 1, 1)
+    for linear in (True, False):
+        trunks.forward_edges(kets, 0, 1, 0, 2, 1.0, np.zeros(1), linear)
+        trunks.backward_edges(kets, 0, 1, 2, 1.0, np.zeros(1), linear)
     place: Any = kernels_blocks.dots.stats.cache_path
     return None if place is None else str(place)
 

@@ -14,9 +14,10 @@ from tpcalc.evaluate.growing import GROWING, rescaled_growth
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.settle_blocks import tested_on_samples
 from tpcalc.limit.axes import NeedsCells
-from tpcalc.limit.derive import Cover
+from tpcalc.limit.derive import CellsDiffer, Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
+from tpcalc.passes.picked import with_cells
 from tpcalc.passes.rows import rows_written
 from tpcalc.passes.selected import cells, matching, selected
 from tpcalc.passes.size import MANY, cells_of
@@ -108,7 +109,12 @@ def _found(source: Program, asked: Asked) -> Found:
     growing = asked.rescale == GROWING
     rescaled = [] if isinstance(asked.rescale, str) else matching(names, asked.rescale)
     trial = (tested_on_samples if program.has_blocks else tested)(asked.seed)
-    cover = derived(program, values, rescaled, trial)
+    try:
+        cover = derived(program, values, rescaled, trial)
+    except CellsDiffer as found:
+        program = selected(with_cells(program, found.names), asked.outputs)
+        rescaled = matching([name for name, _ in program.outputs], rescaled) if rescaled else []
+        cover = derived(program, values, rescaled, trial)
     if growing:
         cover = rescaled_growth(program, values, cover, trial)
     graph, lost = _with_means(cover)

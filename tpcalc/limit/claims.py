@@ -92,6 +92,8 @@ class Record:
         near: Numbers that may be on a point, or on either side of it.
         shapes, templates: What expansions of functions have in common, by depth.
         classes: By axis of stacks the class of each cell; those of one class have equal powers.
+        divided: The axes along which data and start vectors are read class by class; None: nobody
+            has looked yet.
     """
 
     verdicts: dict[Claim, Verdict] = field(default_factory=dict)
@@ -102,6 +104,7 @@ class Record:
     shapes: dict[object, int] = field(default_factory=dict)
     templates: dict[Fraction, dict[object, list[Any]]] = field(default_factory=dict)
     classes: dict[str, dict[int, int]] = field(default_factory=dict)
+    divided: frozenset[str] | None = None
     _keys: dict[LNode, int] = field(default_factory=dict)
 
     @property

@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.claims import Record
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LNode, LRef, Total
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Series
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Ref, Rename, Stack
+from tpcalc.program.types import Axes
 
-__all__ = ["Classed", "Uneven", "by_class", "classes", "refined", "stacked"]
+__all__ = ["Classed", "Uneven", "by_class", "cells_of", "classes", "leaf", "refine", "stacked"]
 
 Rule = Callable[[Any, Ref, Any, Context], Any]
 Numbers = Mapping[str, int]  # for axes the number of a class
@@ -35,11 +36,12 @@ class Uneven(Exception):
     Args:
         axis: The axis.
         found: For each cell what its class is from now on.
+        leaves: Whether data and start vectors are read class by class, too.
     """
 
-    def __init__(self, axis: str, found: Mapping[int, object]) -> None:
+    def __init__(self, axis: str, found: Mapping[int, object], leaves: bool = False) -> None:
         super().__init__(axis)
-        self.axis, self.found = axis, found
+        self.axis, self.found, self.leaves = axis, found, leaves
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,30 @@ class Classed:
                 parts[tuple(where[axis] for axis in left)] = part
         return Classed(left, parts) if left else parts[()]
 
+    def cut(self, axis: str, cells: Sequence[int], context: Context) -> Classed:
+        """Some cells along an axis that it has no classes along."""
+        parts = {key: _divided(part, axis, cells, context) for key, part in self.parts.items()}
+        return Classed(self.axes, parts)
+
+
+def leaf(value: Value, axes: Axes, context: Context) -> Classed | Value:
+    """What is given or drawn, class by class along the axes that data divide.
+
+    Args:
+        value: Its series.
+        axes: Its axes.
+        context: The derivation.
+    """
+    names = context.divided(axes)
+    cells = [_cells(name, dict(axes)[name], context) for name in names]
+    parts: dict[tuple[int, ...], Value] = {}
+    for key in product(*cells) if names else ():
+        own = value
+        for name, number, held in zip(names, key, cells, strict=True):
+            own = _divided(own, name, held[number], context)
+        parts[key] = own
+    return Classed(tuple(names), parts) if names else value
+
 
 @dataclass
 class _Chosen:
@@ -87,10 +113,9 @@ class _Chosen:
         sizes = {} if found is None else dict(self.context.program.types[ref].axes)
         for axis, number in self.numbers.items():
             if axis in sizes and axis not in held:
-                if isinstance(found, Classed):
-                    raise NeedsCells(f"powers of n differ along {axis!r} and another axis")
-                found = _divided(found, axis, _cells(axis, sizes[axis], self.context)[number],
-                                 self.context)  # fmt: skip
+                cells = _cells(axis, sizes[axis], self.context)[number]
+                found = found.cut(axis, cells, self.context) if isinstance(found, Classed) else (
+                    _divided(found, axis, cells, self.context))  # fmt: skip
         return found
 
 
@@ -101,6 +126,21 @@ def _cells(axis: str, size: int, context: Context) -> dict[int, list[int]]:
     for cell in range(size):
         found.setdefault(known.get(cell, known[max(known)]), []).append(cell)
     return found
+
+
+def cells_of(values: Any, axis: str, size: int, context: Context) -> tuple[int, list[int]]:
+    """The class along an axis that values are chosen in, and its cells.
+
+    Args:
+        values: What a rule is given.
+        axis: The axis.
+        size: How many cells it has in all classes.
+        context: The derivation.
+    """
+    number = values.numbers.get(axis) if isinstance(values, _Chosen) else None
+    return (
+        (0, list(range(size))) if number is None else (number, _cells(axis, size, context)[number])
+    )
 
 
 def _divided(value: Value, axis: str, cells: Sequence[int], context: Context) -> Value:
@@ -267,16 +307,21 @@ def _stacks(node: Stack, values: Any, context: Context) -> dict[int, Value]:
     }
 
 
-def refined(known: Mapping[int, int], uneven: Uneven) -> dict[int, int]:
-    """The classes of cells after some were found to differ; those not seen yet are as the last one.
+def refine(record: Record, uneven: Uneven) -> None:
+    """Put down classes of cells after some were found to differ.
 
     Args:
-        known: The classes so far.
+        record: What is known; cells not seen yet are as the last one.
         uneven: What was found.
     """
+    known = record.classes.get(uneven.axis, {})
     keys = {**{cell: (number, None) for cell, number in known.items()}, **uneven.found}
     numbers: dict[object, int] = {}
-    return {cell: numbers.setdefault(keys[cell], len(numbers)) for cell in sorted(keys)}
+    record.classes[uneven.axis] = {
+        cell: numbers.setdefault(keys[cell], len(numbers)) for cell in sorted(keys)
+    }
+    if uneven.leaves:
+        record.divided = frozenset({*(record.divided or ()), uneven.axis})
 
 
 def _series(items: Sequence[Value], axis: str, context: Context) -> Value:

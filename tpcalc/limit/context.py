@@ -13,15 +13,18 @@ from tpcalc.limit.algebra import Asked, Explosion
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.claims import Claim, Record
+from tpcalc.limit.columns import divisions, readouts
 from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.limit.views import function_of
+from tpcalc.limit.zeros import ZEROS, Zeros
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Power
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Ref
+from tpcalc.program.types import Axes
 
 __all__ = ["Context", "Piece", "Template"]
 
@@ -81,14 +84,36 @@ class Context(Building):
     exploded: list[Explosion] = field(default_factory=list)
     uncovered: dict[Ref, TpcalcError] = field(default_factory=dict)  # nodes that no rule covers
     fresh: Iterator[int] = field(default_factory=count)
+    updated: dict[str, int] = field(default_factory=dict)  # axes of start vectors without data
+    exact: list[Zeros] = field(default_factory=list)  # of the first nodes
     certainty: Certainty = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.certainty = Certainty(self)
+        if self.record.divided is None:
+            self.record.classes |= divisions(self.program) if self.program.has_blocks else {}
+            self.record.divided = frozenset(self.record.classes)
+        if self.program.has_blocks:
+            self.updated = readouts(self.program)
         if not self.ranking.chamber.point:  # with symbols each derivation records what it compares
             self.shapes = self.record.shapes
             self.templates = self.record.templates.setdefault(self.ranking.depth, {})
+
+    def divided(self, axes: Axes) -> list[str]:
+        """The axes along which data are read class by class."""
+        return [name for name, _ in axes if name in (self.record.divided or ())]
+
+    def zeros(self, ref: LRef) -> Zeros:
+        """Where a block is exactly 0."""
+        while len(self.exact) <= ref:
+            here = len(self.exact)
+            self.exact.append(
+                ZEROS(self.nodes[here], here, self.axes, self.exact.__getitem__)
+                if self.axes[here] or self.program.has_blocks
+                else None
+            )
+        return self.exact[ref]
 
     @property
     def laws(self) -> Laws:

@@ -17,7 +17,7 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
-from tpcalc.limit.classes import Classed, Uneven, refined
+from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused
@@ -34,7 +34,7 @@ from tpcalc.program.rules import interpret
 from tpcalc.program.types import Axes
 from tpcalc.results import NotCovered
 
-__all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
+__all__ = ["CellsDiffer", "Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
@@ -61,6 +61,14 @@ class Grows(ScaleError):
             hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
             "rescale=True) gives the limit after n^(-power).",
         )
+
+
+class CellsDiffer(NeedsCells):
+    """Outputs whose powers of n differ from cell to cell; each cell can be one of its own."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        super().__init__(f"powers of n differ between the cells of {names[0]}")
 
 
 @dataclass(frozen=True)
@@ -209,6 +217,8 @@ def _answers(
     """What a depth says of outputs; where a test finds an atom, the program is derived again."""
     for _ in range(ROUNDS):
         context, series = _followed(program, values, depth, record, preferred)
+        if several := [name for name, ref in open_ if _differs(context, series[ref])]:
+            raise CellsDiffer(several)
         answers = {
             name: _settled(context, series, name, name in rescaled, depth == DEPTHS[-1])
             for name, _ in open_
@@ -236,6 +246,14 @@ def _answers(
     return context, answers
 
 
+def _differs(context: Context, value: Any) -> bool:
+    """Whether powers of n differ from cell to cell: where leading terms are exactly 0."""
+    if isinstance(value, Classed):
+        return True
+    zeros = None if value is None or not value.terms else context.zeros(value.terms[0][1])
+    return zeros is not None and not zeros.all()
+
+
 def _followed(
     program: Program,
     values: Mapping[str, Fraction] | None,
@@ -255,7 +273,7 @@ def _followed(
         try:
             return context, interpret(program, LIMIT_RULES, context)
         except Uneven as found:
-            record.classes[found.axis] = refined(record.classes.get(found.axis, {}), found)
+            refine(record, found)
 
 
 def _settled(
@@ -296,8 +314,6 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
     """
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
-    if isinstance(value, Classed):
-        raise NeedsCells(f"powers of n differ between the cells of {name}")
     try:
         lead = context.ranking.leading(value)
     except NeedsMore:

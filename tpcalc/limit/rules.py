@@ -8,12 +8,14 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.chains import composed
-from tpcalc.limit.classes import by_class, classes, stacked
+from tpcalc.limit.classes import Uneven, by_class, cells_of, classes, leaf, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
@@ -24,9 +26,11 @@ from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.views import number_of
+from tpcalc.limit.zeros import zeros_of_term
 from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     Data,
+    Family,
     Input,
     LinComb,
     MatMul,
@@ -48,22 +52,24 @@ HALF, ZERO = Fraction(1, 2), Fraction(0)
 ROUNDING = 1e-14
 
 
-def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Value:
+def _data(node: Data, ref: Ref, values: list[Any], context: Context) -> Any:
     if node.axes:
         if not any(node.values):
             return Series(())
         same = context.given.setdefault((node.values, node.axes), node)  # names tell nothing apart
-        return Series(((ZERO, context.add(same, None)),))
+        return leaf(Series(((ZERO, context.add(same, None)),)), node.axes, context)
     (value,) = node.values
     return Series(((ZERO, context.number(value)),)) if value != 0 else Series(())
 
 
-def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value | None:
+def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Any:
     family = node.family
     if len(family.width) == 2:
         return None  # its products have the rules
     if family.width:
         block = bool(family.axes) and node.cell is None
+        if block and len(family.axes) == 1 and context.divided(family.axes):
+            return _members(family, context)
         start = Start(family.name, node.index)
         context.starts.setdefault(family.name, block)
         if context.starts[family.name] is not block:
@@ -82,6 +88,22 @@ def _input(node: Input, ref: Ref, values: list[Any], context: Context) -> Value 
     if family.std == 0:
         return _data(Data(family.name, family.means), ref, values, context)
     return Series(((ZERO, context.add(node, None)),))
+
+
+def _members(family: Family, context: Context) -> Any:
+    """A block of start vectors that is divided: those of different classes have their own signs."""
+    if context.starts.setdefault(family.name, False):
+        raise NeedsCells(f"{family.name} is read as a block and member by member")
+    items = tuple(
+        context.add(Start(family.name, index), family.dim) for index in range(family.size)
+    )
+    if not any(
+        family.means[k] or context.varies(Start(family.name, k)) for k in range(family.size)
+    ):
+        return Series(())
+    ((axis, _),) = family.axes
+    whole = context.add(Stack(items, axis), family.dim)
+    return leaf(Series(((ZERO, whole),)), family.axes, context)
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -192,7 +214,9 @@ Pair = tuple[LRef | None, LRef, tuple[str, ...]]  # with the axes that it is sum
 Bucket = dict[Pair, Fraction | float]
 
 
-def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Value:
+def _lincomb(  # noqa: C901 (one loop for all terms: most of a derivation is spent here)
+    node: LinComb, ref: Ref, values: list[Any], context: Context
+) -> Value:
     terms: dict[Power, Bucket] = {}
     rests: list[Rest | None] = []
     softs: list[Rest | None] = []
@@ -219,6 +243,9 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
                 if over:
                     own, times = _along(context, coefficient, item, over)
                     factor = factor * times
+                    if _is_zero(context, coefficient, item, own):
+                        rests += _left(context, (s, coefficient), (v, item))
+                        continue
                 known = bucket.get((coefficient, item, own))
                 bucket[coefficient, item, own] = factor if known is None else _added(known, factor)
         shapes = -1 if scalar is None else context.shape(scalar), context.shape(v)
@@ -238,6 +265,8 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], context: Context) -> Va
         lambda buckets: _merged(context, buckets),
     )
     dim = context.dim(ref) if context.program.types[ref].width else None
+    for _, bucket in kept.terms if dim is not None and context.updated else ():
+        _check_updates(context, bucket, values)
     combined = tuple((power, _combined(context, bucket, dim)) for power, bucket in kept.terms)
     return Series(combined, kept.rest, kept.soft, kept.drift)
 
@@ -269,6 +298,39 @@ def _along(
     held = {name for r in (scalar, item) if r is not None for name, _ in context.axes[r]}
     times = prod(size for name, size in over if name not in held)
     return tuple(name for name, _ in over if name in held), times
+
+
+def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
+    """Start vectors of a block that have updates, and others that have none, are apart.
+
+    Raises:
+        Uneven: They are not yet.
+    """
+    for scalar, vector, over in bucket if len(bucket) > 1 else ():
+        axes, zeros = zeros_of_term(scalar, vector, over, context.axes, context.zeros)
+        for place, (name, _) in enumerate(axes if zeros is not None else ()):
+            if name in context.updated and zeros is not None:
+                others = tuple(k for k in range(len(axes)) if k != place)
+                found: list[bool] = np.all(zeros, axis=others).tolist()
+                if len(set(found)) > 1:
+                    number, cells = cells_of(values, name, context.updated[name], context)
+                    marks = ((number, zero) for zero in found)
+                    raise Uneven(name, dict(zip(cells, marks, strict=True)), leaves=True)
+
+
+def _left(
+    context: Context, scalar: tuple[Value, LRef | None], vector: tuple[Value, LRef]
+) -> Iterator[Rest | None]:
+    """What is left at finite n of a product with a leading term that is exactly 0."""
+    for (one, ref), (other, _) in ((scalar, vector), (vector, scalar)):
+        if ref is not None and context.zeros(ref) is not None:
+            yield other.bounded_by(one.drift)
+
+
+def _is_zero(context: Context, scalar: LRef | None, item: LRef, over: tuple[str, ...]) -> bool:
+    """Whether a term of a sum over axes is exactly 0 in every cell."""
+    _, zeros = zeros_of_term(scalar, item, over, context.axes, context.zeros)
+    return zeros is not None and bool(zeros.all())
 
 
 def _opened(context: Context, bucket: Bucket) -> Bucket:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -38,11 +38,12 @@ def picked(out: Builder, ref: Ref, axes: Axes, cell: Sequence[int]) -> Ref:
     return out.add(LinComb((Fraction(1),), (one_hot(out, axes, cell),), (ref,), (names,)))
 
 
-def with_cells(program: Program) -> Program:
+def with_cells(program: Program, names: Collection[str] | None = None) -> Program:
     """The program with an output for each cell of its outputs; its nodes stay blocks.
 
     Args:
         program: Any program.
+        names: The outputs; None: all.
 
     Example:
         >>> from tpcalc.program.nodes import Data
@@ -53,7 +54,7 @@ def with_cells(program: Program) -> Program:
     """
     out = Builder.copy(replace(program, outputs=()))
     for name, ref in program.outputs:
-        axes = program.types[ref].axes
+        axes = program.types[ref].axes if names is None or name in names else ()
         for cell in product(*(range(size) for _, size in axes)):
             out.output(cell_name(name, cell), picked(out, ref, axes, cell))
     return out.finish(keep_unused=False)

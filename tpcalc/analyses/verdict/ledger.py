@@ -20,7 +20,7 @@ from tpcalc.evaluate.wanted import MOST
 from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.claims import Claim, Record, Trial
-from tpcalc.limit.classes import Uneven, refined
+from tpcalc.limit.classes import Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales, symbols
@@ -285,8 +285,7 @@ class Ledger:
             try:
                 return self._runs[level].reach(names)
             except Uneven as found:
-                known = self.record.classes
-                known[found.axis] = refined(known.get(found.axis, {}), found)
+                refine(self.record, found)
             except NeedsCells:
                 self._split()
             self._runs.clear()

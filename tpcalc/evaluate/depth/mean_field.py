@@ -117,7 +117,7 @@ def mean_field(trunk: Trunk, passes: int | None = None) -> MeanField:
         >>> sin = lookup("sin").fn.expr
         >>> run = Trunk([1, 1], [2, 2], sin, 1, 0, multiplier=1.2, rates=0.5)
         >>> round(float(mean_field(run, passes=3).outputs[1, 0, 0]), 4)
-        0.4542
+        0.4538
     """
     if trunk.alpha != 1 or trunk.gamma != 0:
         raise EvaluationError(
