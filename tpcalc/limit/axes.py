@@ -14,7 +14,7 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = ["NeedsCells", "axes_of", "united"]
+__all__ = ["CellsDiffer", "NeedsCells", "axes_of", "united"]
 
 
 class NeedsCells(Exception):

@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.axes import CellsDiffer
+from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.classes import Classed, Uneven, refine
