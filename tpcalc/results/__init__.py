@@ -23,7 +23,7 @@ from tpcalc.results.depth import DepthVerdict as DepthVerdict
 from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
 from tpcalc.results.depth_experiment import Profile as Profile
-from tpcalc.results.depth_experiment import Published as Published
+from tpcalc.results.depth_experiment import Reference as Reference
 from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
