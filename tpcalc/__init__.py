@@ -19,6 +19,7 @@ Questions:
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
+    depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from tpcalc.results import FiniteTable as FiniteTable
     from tpcalc.results import Kernel as Kernel
     from tpcalc.results import Samples as Samples
+    from tpcalc.theorems import depth as depth
     from tpcalc.theorems import integrable as integrable
     from tpcalc.theorems.card import card as card
 
@@ -117,6 +119,7 @@ _HOMES = {
     "corrections": "tpcalc.analyses.dependencies",
     "csv": "tpcalc.data",
     "dependencies": "tpcalc.analyses.dependencies",
+    "depth": "tpcalc.theorems",
     "depth_limit": "tpcalc.analyses.depth.limit",
     "digits": "tpcalc.data",
     "equivalent": "tpcalc.analyses.equivalent",
