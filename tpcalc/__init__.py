@@ -20,6 +20,7 @@ Questions:
 Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
     resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
+    depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from tpcalc.results import FiniteTable as FiniteTable
     from tpcalc.results import Kernel as Kernel
     from tpcalc.results import Samples as Samples
+    from tpcalc.theorems import depth as depth
     from tpcalc.theorems import integrable as integrable
     from tpcalc.theorems import resnets as resnets
     from tpcalc.theorems.card import card as card
@@ -120,6 +122,7 @@ _HOMES = {
     "corrections": "tpcalc.analyses.dependencies",
     "csv": "tpcalc.data",
     "dependencies": "tpcalc.analyses.dependencies",
+    "depth": "tpcalc.theorems",
     "depth_limit": "tpcalc.analyses.depth.limit",
     "depth_simulate": "tpcalc.analyses.depth.simulate",
     "digits": "tpcalc.data",

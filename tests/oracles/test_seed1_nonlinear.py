@@ -150,11 +150,25 @@ def test_S1_A22() -> None:
     assert value == pytest.approx(1.197, abs=1e-3)
     assert wrong.C1[1, 1, 1] == pytest.approx(2.52, abs=0.02)
     run = deep_run(SAME[0][:3], SAME[1][:3], 0.75, 0.25, "sin", **SIZES)
-    found = tp.depth_limit(run, (24,), seed=1, samples=2**12).at("dx[1,0]", 24)
-    same = finite(Trunk(*SAME, SIN, 0.75, 0.25, 1.2, 0.5), 24).gradients(0.0).value[1, 1]
-    bad = Reference(24, *SAME, 0.75, 0.25, 1.2, 0.5, sine, printed=True).C1[1, 1, 1]
-    assert abs(found.value - same) < 5 * found.stderr + 3 / 24
-    assert abs(found.value - bad) > 50 * found.stderr + 3 / 24
+    table = tp.depth_limit(run, (8, 32), seed=1, samples=2**12)
+    gaps = {}
+    for blocks in (8, 32):
+        found = table.at("dx[1,0]", blocks)
+        same = finite(Trunk(*SAME, SIN, 0.75, 0.25, 1.2, 0.5), blocks).gradients(0.0).value[1, 1]
+        gaps[blocks] = found.value - same, 5 * found.stderr
+    # What the recursion leaves out of a block falls faster than 1/L; the other does not come near.
+    assert abs(gaps[32][0]) + gaps[32][1] < (abs(gaps[8][0]) - gaps[8][1]) / 4
+    bad = Reference(32, *SAME, 0.75, 0.25, 1.2, 0.5, sine, printed=True).C1[1, 1, 1]
+    assert abs(table.at("dx[1,0]", 32).value - bad) > 10 * (abs(gaps[32][0]) + gaps[32][1])
+
+
+@pytest.mark.slow
+def test_S1_A22_at_128_blocks() -> None:
+    """There the program and the recursion are not told apart."""
+    run = deep_run(SAME[0][:3], SAME[1][:3], 0.75, 0.25, "sin", **SIZES)
+    found = tp.depth_limit(run, (128,), seed=1, samples=2**12).at("dx[1,0]", 128)
+    right = finite(Trunk(*SAME, SIN, 0.75, 0.25, 1.2, 0.5), 128).gradients(0.0).value[1, 1]
+    assert abs(found.value - right) < 5 * found.stderr < 0.02
 
 
 def test_S1_27_limit_between_one_half_and_one() -> None:

@@ -4,4 +4,5 @@ Nothing here decides anything for the engine: a theorem is asked beside what is 
 program, and the two are compared.
 """
 
+from tpcalc.theorems import depth as depth
 from tpcalc.theorems import integrable as integrable
