@@ -36,7 +36,7 @@ from tpcalc.engine.instructions import (
     vector_inputs,
     vector_outputs,
 )
-from tpcalc.engine.schedule import plan
+from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.tape import evaluate
@@ -185,6 +185,19 @@ def returning_all(made: Script) -> Script:
     return replace(made, vectors=keep)
 
 
+def keeping_all(usual: Plan) -> Plan:
+    """The plan with the array of every vector kept to the end."""
+    last, count = len(usual.script.instructions), len(usual.script.vector_space)
+    return replace(
+        usual,
+        dense_until=(last,) * count,
+        alive_until=(last,) * count,
+        thins=((),) * last,
+        ends=((),) * last,
+        peak_dense=dict.fromkeys(usual.peak_dense, count),
+    )
+
+
 # ------------------------------------------------------------------------- values of instructions
 
 
@@ -310,8 +323,9 @@ def test_arrays_that_are_used_again_change_nothing(mode: Any) -> None:
     for seed in range(60):
         made = script(seed)
         setting = Setting(mode, 64, tolerance=1e-10)
-        kept = Workspace(plan(returning_all(made)), setting).run([(seed,)])[0].scalars
-        space = Workspace(plan(made), setting)
+        usual = plan(made)
+        kept = Workspace(keeping_all(usual), setting).run([(seed,)])[0].scalars
+        space = Workspace(usual, setting)
         np.testing.assert_allclose(space.run([(seed,)])[0].scalars, kept, rtol=1e-6, atol=1e-7)
         assert not space._vectors
         for name, pool in space._pools.items():

@@ -108,12 +108,17 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
             for row in rows
         ]
 
-    if parameterization.own is not None:
+    if parameterization.own is not None or parameterization.deep is not None:
         return []
     own = tables(parameterization)
     names = []
     for name, family in REGISTRY.items():
-        if family.own is not None or any(argument.required for argument in family.parameters):
+        # In the width those of the depth are muP; their powers of L are no rescaling of it.
+        if (
+            family.own is not None
+            or family.deep is not None
+            or any(argument.required for argument in family.parameters)
+        ):
             continue
         other, degree = family(), parameterization.degree
         if degree == 0 and other.entrywise is None:
