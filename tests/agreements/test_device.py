@@ -73,7 +73,7 @@ CHOSEN = [
 
 def limits(program: tp.Program, **options: Any) -> dict[str, Estimate]:
     """The estimates of all outputs by name; of vectors of their two moments."""
-    table = tp.limit(program, samples=2**9, replicates=4, method="particles", **options).table
+    table = tp.limit(program, samples=2**10, replicates=4, method="particles", **options).table
     found = {row.name: row.estimate for row in table.scalars}
     for row in table.vectors:
         found[f"{row.name} mean"], found[f"{row.name} square"] = row.mean, row.second_moment
