@@ -13,13 +13,14 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
-    depth_limit (a run of L blocks), recipe (its numbers in a script),
-    transfer (best rates by depth),
+    depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
+    recipe (its numbers in a script), transfer (best rates by depth),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
     depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
+    resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from tpcalc.analyses.dependencies import dependencies as dependencies
     from tpcalc.analyses.depth.at_depth import at_depth as at_depth
     from tpcalc.analyses.depth.limit import depth_limit as depth_limit
+    from tpcalc.analyses.depth.simulate import depth_simulate as depth_simulate
     from tpcalc.analyses.depth.transfer import transfer as transfer
     from tpcalc.analyses.equivalent import equivalent as equivalent
     from tpcalc.analyses.initial_weights import initial_weights as initial_weights
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from tpcalc.results import Samples as Samples
     from tpcalc.theorems import depth as depth
     from tpcalc.theorems import integrable as integrable
+    from tpcalc.theorems import resnets as resnets
     from tpcalc.theorems.card import card as card
 
 __version__ = "0.1.0"
@@ -121,6 +124,7 @@ _HOMES = {
     "dependencies": "tpcalc.analyses.dependencies",
     "depth": "tpcalc.theorems",
     "depth_limit": "tpcalc.analyses.depth.limit",
+    "depth_simulate": "tpcalc.analyses.depth.simulate",
     "digits": "tpcalc.data",
     "equivalent": "tpcalc.analyses.equivalent",
     "expect": "tpcalc.evaluate.expect",
@@ -153,7 +157,11 @@ _HOMES = {
 }
 
 # Rooms that are public as a whole.
-_ROOMS = {"layers": "tpcalc.catalog.layers", "signal": "tpcalc.signal"}
+_ROOMS = {
+    "layers": "tpcalc.catalog.layers",
+    "resnets": "tpcalc.theorems.resnets",
+    "signal": "tpcalc.signal",
+}
 
 __all__ = [*_HOMES, *_ROOMS, "__version__"]
 

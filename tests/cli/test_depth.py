@@ -121,7 +121,7 @@ def test_experiment_along_the_depth(tmp_path: Path) -> None:
     file = Path(__file__).parents[2] / "examples" / "depth" / "one-step.toml"
     page = tmp_path / "page.html"
     out = run("experiment", str(file), "--out", str(page), "--work", str(tmp_path / "kept"))
-    assert "All 6 published numbers are found" in out
+    assert "All 6 reference numbers are found" in out
     assert "<svg" in page.read_text(encoding="utf-8")
     assert len(list((tmp_path / "kept").iterdir())) == 1
 

@@ -14,6 +14,7 @@ from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
 from tpcalc.results import Method
 
 ONES = (1.0, 1.0), (1.0, 1.0)
+ROWS = ((1.3,), (0.7,)), ((0.9,), (0.0,))
 
 
 @pytest.mark.parametrize("depth", [0, -1, 1.5, "many", True])
@@ -112,3 +113,11 @@ def test_arrays_by_name() -> None:
         found.along("feature", 4)
     with pytest.raises(UnknownName):
         found.along("features", 8)
+
+
+def test_training_of_matrices_that_are_correlated_along_the_depth_is_refused() -> None:
+    run = tp.Training(tp.ResNet("L", "relu", hurst="3/4"), "mup", tp.Samples(*ROWS), steps=1)
+    with pytest.raises(UsageError, match=r"fgn\(3/4\) along the depth"):
+        tp.at_depth(run, 4)
+    with pytest.raises(UsageError, match="training with such matrices"):
+        tp.depth_limit(run, (4,))

@@ -303,7 +303,7 @@ def kernel(found: Kernel) -> dict[str, Any]:
 def blocks(found: DepthExperiment) -> dict[str, Any]:
     """The result of ``experiment`` of networks of many blocks, and of ``transfer``."""
     result: dict[str, Any] = record(found)
-    for own, one in zip(result["published"], found.published, strict=True):
+    for own, one in zip(result["references"], found.references, strict=True):
         own["found"] = record(found.beside(one))
     return result
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FRESH", "Layer"]
-
-FRESH = "fresh"  # what a block draws is independent of what it draws in other repetitions
+__all__ = ["Layer"]
 
 
 @dataclass(frozen=True)

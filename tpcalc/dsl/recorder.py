@@ -7,11 +7,12 @@ from fractions import Fraction
 
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import Number, noun
-from tpcalc.errors import TraceError, UnknownName
+from tpcalc.errors import ProgramError, TraceError, UnknownName
 from tpcalc.functions import Atom, Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import is_finite, number_text
 from tpcalc.orders import Ex
+from tpcalc.program.along import along_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import (
     Dim,
@@ -144,6 +145,25 @@ class Recorder:
         if n_power.constant == 0 and depth_power.constant == 0:
             return ref
         return self.add(Scale(ref, n_power, depth_power))
+
+    def law_along(self, text: str = "") -> str:
+        """The law along the depth of what is drawn now: one asked for, or that of the block.
+
+        Raises:
+            TraceError: There is no such law, or no block that is repeated L times is open.
+        """
+        if not text:
+            return self.along
+        try:
+            law = str(along_of(text))
+        except ProgramError as error:
+            raise misuse(error.message, error.hint) from None
+        if not self.along:
+            raise misuse(
+                f"something is {law} along the depth outside of a block that is repeated L times.",
+                "Draw it in t.repeat('L', x, block); tp.at_depth gives L a number.",
+            )
+        return law
 
     def claim(self, kind: str, name: object) -> str:
         """Reserve the name of an input or an output.

@@ -12,7 +12,7 @@ from tpcalc.dsl.blocks import axes_of
 from tpcalc.dsl.formulas import Coordinatewise, formula_of
 from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.layer import FRESH, Layer
+from tpcalc.dsl.layer import Layer
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
@@ -20,6 +20,7 @@ from tpcalc.dsl.powers import L, Power
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
+from tpcalc.program.along import FRESH
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import (
     Carry,
@@ -158,6 +159,7 @@ class Tracer(Arrays):
         cols: str | None = None,
         law: str = "gaussian",
         axes: Mapping[str, int] | None = None,
+        along: str = "",
     ) -> Matrix:
         """A random matrix with entries of variance 1; powers of n are written outside it.
 
@@ -168,6 +170,9 @@ class Tracer(Arrays):
             law: The law of its entries, of mean square 1: ``"gaussian"``, ``"orthogonal"`` (Haar),
                 ``"uniform"``, ``"rademacher"``, ``"laplace"``.
             axes: Finite axes with their sizes, for a block of independent matrices.
+            along: In a block that is repeated L times how it depends on itself along the depth, by
+                default not at all: ``"fgn(3/4)"``, ``"rbf(1/10)"``, ``"rbf_increments(1/10)"``,
+                ``"given(1, 1/2)"`` (an autocovariance).
 
         Raises:
             TraceError: The name is taken, or there is no such law.
@@ -177,7 +182,8 @@ class Tracer(Arrays):
             raise misuse(f"the law of a matrix is {law!r}.", f"Laws: {', '.join(LAWS)}.")
         dims = (self._recorder.dim_name(rows), self._recorder.dim_name(cols))
         taken = self._recorder.claim("matrix", name)
-        family = Family(taken, dims, axes_of(axes, taken), law, along=self._recorder.along)
+        depth = self._recorder.law_along(along)
+        family = Family(taken, dims, axes_of(axes, taken), law, along=depth)
         ref = self._recorder.add(Input(family))
         return Matrix(self._recorder, ref, taken, dims)
 

@@ -13,8 +13,8 @@ from tpcalc.evaluate.given import fixed
 from tpcalc.evaluate.growing import GROWING, rescaled_growth
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.settle_blocks import tested_on_samples
-from tpcalc.limit.axes import NeedsCells
-from tpcalc.limit.derive import CellsDiffer, Cover
+from tpcalc.limit.axes import CellsDiffer, NeedsCells
+from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.passes.picked import with_cells

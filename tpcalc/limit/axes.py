@@ -14,11 +14,19 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = ["NeedsCells", "axes_of", "united"]
+__all__ = ["CellsDiffer", "NeedsCells", "axes_of", "united"]
 
 
 class NeedsCells(Exception):
     """Blocks are not followed here; a program with a node for each cell may be."""
+
+
+class CellsDiffer(NeedsCells):
+    """Outputs whose powers of n differ from cell to cell; each cell can be one of its own."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        super().__init__(f"powers of n differ between the cells of {names[0]}")
 
 
 def united(axes: Iterable[Axes]) -> Axes:

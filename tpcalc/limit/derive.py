@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.classes import Classed, Uneven, refine
@@ -34,7 +34,7 @@ from tpcalc.program.rules import interpret
 from tpcalc.program.types import Axes
 from tpcalc.results import NotCovered
 
-__all__ = ["CellsDiffer", "Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
+__all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
@@ -61,14 +61,6 @@ class Grows(ScaleError):
             hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
             "rescale=True) gives the limit after n^(-power).",
         )
-
-
-class CellsDiffer(NeedsCells):
-    """Outputs whose powers of n differ from cell to cell; each cell can be one of its own."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-        super().__init__(f"powers of n differ between the cells of {names[0]}")
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ class NetworkTracer(MapTracer):
         rates: tuple[Scaled, Scaled] = (ONE, ONE),
         starts: tuple[Number, Number] = (ONE, ONE),
         law: str = "gaussian",
+        along: str = "",
         group: str = "",
     ) -> Linear:
         """A linear map with trained weights; the parameterization scales them by what they are.
@@ -87,6 +88,8 @@ class NetworkTracer(MapTracer):
                 start at 0.
             law: The law of the entries at the start of a map between widths: ``"gaussian"``,
                 ``"orthogonal"``, ``"uniform"``, ``"rademacher"``, ``"laplace"``.
+            along: In a block that is repeated L times how weights and bias depend on themselves
+                along the depth at the start, as of ``t.matrix``; by default not at all.
             group: A name by which settings of training are given to both (``tp.Training``).
 
         Raises:
@@ -107,13 +110,14 @@ class NetworkTracer(MapTracer):
             )
         mark = Mark(label or name, role, layer, start=starts[0], group=group)
         mark, factor = _marked(mark, init, rates[0])
-        weights, shift = self._declared(name, mark, law), None
+        weights, shift = self._declared(name, mark, law, along), None
         moved: Number = ONE
         if bias is not False:
             begins = None if bias is True else "0" if bias == "zero" else bias
             own = Mark(label or name, "bias", layer, start=starts[1], group=group)
             own, moved = _marked(own, begins, rates[1], "bias")
-            shift = self._declared(bias_name or (f"{name}.bias" if name else ""), own)
+            called = bias_name or (f"{name}.bias" if name else "")
+            shift = self._declared(called, own, along=along)
         factors = factors[0] * factor, factors[1] * moved
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
@@ -294,11 +298,11 @@ class NetworkTracer(MapTracer):
         self.recorder.claim("output", name)
         self.watched[name] = value.ref
 
-    def _declared(self, name: str, mark: Mark, law: str = "gaussian") -> Parameter:
+    def _declared(self, name: str, mark: Mark, law: str = "gaussian", along: str = "") -> Parameter:
         if name:
             self.recorder.claim("parameter", name)
-        along = self.recorder.along
-        self.parameters.append(Parameter(self, name, mark, user_line(), law, along))
+        depth = self.recorder.law_along(along)
+        self.parameters.append(Parameter(self, name, mark, user_line(), law, depth))
         return self.parameters[-1]
 
     def _role(self, out: Side, into: Side) -> str:

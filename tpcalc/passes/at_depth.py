@@ -1,24 +1,31 @@
 """``at_depth``: a program whose repeated blocks are written out, L a number.
 
 In names and labels ``{l}``, ``{l+1}`` stand for the number of the repetition; a name without one
-gets it at its end.
+gets it at its end. What is correlated along the depth is written as combinations of independent
+draws U_m, W_l = sum_m F_lm U_m with F F^T the correlation of the repetitions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from tpcalc.engine.starts import factor
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, const
+from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
 from tpcalc.orders import Ex
+from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import Input, Kind, LinComb, Node, Nonlin, Ref, Repeat, Scale
+from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Node, Nonlin, Ref, Repeat, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import carry_of, input_of, repeat_of
 
@@ -54,9 +61,10 @@ def at_depth(program: Program, depth: int | None = None, base: int = 1) -> Progr
         base: Powers are of L / base, so that a network of this depth has none.
 
     Returns:
-        A program without repeats. What is drawn along the depth has a family for each repetition,
-        an output of a repetition has one output for each; a program that repeats nothing is itself
-        but for its powers of L, which are numbers.
+        A program without repeats. What is drawn along the depth has a family for each repetition
+        (or independent draw, where it is correlated: these are no parameters), an output of a
+        repetition has one output for each; a program that repeats nothing is itself but for its
+        powers of L, which are numbers.
 
     Raises:
         ProgramError: L stands in the program and is given no number, or one below 1.
@@ -103,6 +111,8 @@ class _Made:
     new: dict[Ref, Ref] = field(default_factory=dict)
     layers: dict[Ref, list[Ref]] = field(default_factory=dict)  # of what stands in a block
     inside: set[Ref] = field(default_factory=set)
+    mixed: dict[Ref, list[tuple[float, Ref]]] = field(default_factory=dict)  # matrices, as sums
+    factors: dict[tuple[str, int], Any] = field(default_factory=dict)
     shift: int = 0  # by which layers in tables are further down
     last: int = 0  # of these layers in the blocks so far
 
@@ -137,6 +147,32 @@ class _Made:
         for number, value in enumerate(self.layers[ref], 1):
             yield _numbered(name, number, "[{}]"), value
 
+    def correlated(self, drawn: Input, ref: Ref, number: int, count: int) -> None:
+        """What a repetition draws, as a combination of independent draws."""
+        family = drawn.family
+        if (family.along, count) not in self.factors:
+            row = along_of(family.along).autocovariance(count)
+            cov = row[abs(np.subtract.outer(range(count), range(count)))]
+            self.factors[family.along, count] = factor(cov, f"{family.name} along the depth")
+        terms = [
+            (weight, self.add(replace(drawn, family=_fresh(replace(family, mark=None), m, 0)), ref))
+            for m, weight in enumerate(self.factors[family.along, count][number - 1], 1)
+            if weight
+        ]
+        if len(family.width) == 2:
+            self.mixed[ref] = terms
+            self.new[ref] = terms[0][1]
+        else:
+            self.new[ref] = self.total(terms, ref)
+
+    def total(self, terms: Sequence[tuple[Number, Ref]], ref: Ref) -> Ref:
+        numbers: tuple[Number, ...]
+        refs: tuple[Ref, ...]
+        numbers, refs = zip(*terms, strict=True)
+        if len(terms) == 1 and numbers[0] == 1:
+            return refs[0]
+        return self.add(LinComb(numbers, (None,) * len(refs), refs), ref)
+
     def block(self, repeat: Repeat) -> Ref:
         """All repetitions of a block; returns what leaves the last one."""
         nodes, refs = self.program.nodes, within(self.program, repeat)
@@ -152,6 +188,8 @@ class _Made:
                 drawn = input_of(nodes[ref])
                 if drawn is None:
                     self.new[ref] = _RULES(nodes[ref], ref, self)
+                elif not along_of(drawn.family.along).fresh:
+                    self.correlated(drawn, ref, number, count)
                 else:
                     shift = self.shift + (number - 1) * len(own)
                     family = _fresh(drawn.family, number, shift)
@@ -210,9 +248,20 @@ def _copy(node: Node, ref: Ref, made: _Made) -> Ref:
     return made.add(renumbered(node, made.new.__getitem__), ref)
 
 
+def _matmul(node: MatMul, ref: Ref, made: _Made) -> Ref:
+    if node.matrix not in made.mixed:
+        return _copy(node, ref, made)
+    terms = [
+        (weight, made.add(MatMul(matrix, made.new[node.vector], node.transpose), ref))
+        for weight, matrix in made.mixed[node.matrix]
+    ]
+    return made.total(terms, ref)
+
+
 _RULES: Table[Ref] = Table(
     {
         Input: _input,
+        MatMul: _matmul,
         Scale: _scale,
         Repeat: lambda node, ref, made: made.block(node),
     },

@@ -10,6 +10,7 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Var
 from tpcalc.passes.at_depth import within
 from tpcalc.passes.template import Template
+from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, cone, renumbered
 from tpcalc.program.nodes import Family, Input, Moment, Node, Ref, Repeat
 from tpcalc.program.program import Builder, Program
@@ -46,6 +47,13 @@ class Block:
         return tuple(name for name in own if not families[name].along)
 
     @cached_property
+    def correlated(self) -> Mapping[str, str]:
+        """What depends on itself along the depth, with its law, by name."""
+        inside = [self.program.families[name] for name in self.body.families if name != CARRY]
+        found = {family.name: family.along for family in inside if family.along}
+        return {name: law for name, law in found.items() if not along_of(law).fresh}
+
+    @cached_property
     def body(self) -> Program:
         """A repetition: its outputs are ``next``, what leaves it, and what is reported of it."""
         repeat = self.repeat
@@ -65,6 +73,18 @@ class Block:
             if name != "next":
                 out.output(name, ref)
         return Template(out.finish(), ())
+
+    @cached_property
+    def run(self) -> Program:
+        """All repetitions, from a start vector in place of what enters the first one.
+
+        Its outputs are ``first`` and ``last``, what enters and what leaves.
+        """
+        carry = carry_of(self.program.nodes[self.repeat.carry])
+        assert carry is not None
+        leaf = Input(Family(CARRY, (self.dim,)))
+        outputs = {"first": carry.start, "last": self.program.repeats[0]}
+        return _cut(self.program, {carry.start: leaf}, outputs, Table({}, lambda node: node))
 
     @cached_property
     def tail(self) -> Program:
@@ -98,7 +118,12 @@ def block_of(program: Program) -> Block:
     return Block(program, repeat)
 
 
-def _cut(program: Program, leaves: Mapping[Ref, Node], outputs: Mapping[str, Ref]) -> Program:
+def _cut(
+    program: Program,
+    leaves: Mapping[Ref, Node],
+    outputs: Mapping[str, Ref],
+    drawn: Table[Node] | None = None,
+) -> Program:
     """The part of a program that some nodes need, with leaves in place of others."""
     nodes = [leaves.get(ref, node) for ref, node in enumerate(program.nodes)]
     keep = cone(nodes, outputs.values())
@@ -106,7 +131,7 @@ def _cut(program: Program, leaves: Mapping[Ref, Node], outputs: Mapping[str, Ref
     for ref, node in enumerate(nodes):
         if keep[ref]:
             out.line = program.line_of(ref)
-            new[ref] = out.add(_ONE(renumbered(node, new.__getitem__)))
+            new[ref] = out.add((drawn or _ONE)(renumbered(node, new.__getitem__)))
     for name, ref in outputs.items():
         out.output(name, new[ref])
     return out.finish()

@@ -10,7 +10,8 @@ from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import Number, is_finite
-from tpcalc.program.laws import ALONG, LAWS
+from tpcalc.program.along import along_of
+from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import Mark, check_mark
 from tpcalc.program.types import Axes, Type, check_axes
 
@@ -36,8 +37,8 @@ class Family:
         moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
             rounding of the data put it and ``cov`` is the nearest covariance. Not part of equality.
         mark: Of a parameter of a network, where it stands there.
-        along: In a block that is repeated along the depth a row of ``program/laws.ALONG``: how what
-            is drawn in one repetition depends on the others. Empty: it is one for all of them.
+        along: In a block that is repeated along the depth a law of ``program/along``: how what is
+            drawn in one repetition depends on the others. Empty: it is one for all of them.
     """
 
     name: str
@@ -169,12 +170,8 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
             where=where,
             hint=f"Laws: {', '.join(LAWS)}.",
         )
-    if family.along and family.along not in ALONG:
-        raise ProgramError(
-            f"there is no law {family.along!r} along the depth.",
-            where=where,
-            hint=f"Laws: {', '.join(ALONG)}.",
-        )
+    if family.along:
+        _check_along(family, where)
     if family.law != "gaussian" and len(family.width) != 2:
         raise ProgramError(
             f"the law {family.law!r} is one of matrices, and other inputs are Gaussian: limits "
@@ -187,6 +184,19 @@ def check_family(family: Family, dims: Sequence[str]) -> None:
     _check_moments(family, where)
     if family.mark is not None:
         check_mark(family.mark, len(family.width), where)
+
+
+def _check_along(family: Family, where: str) -> None:
+    try:
+        law = along_of(family.along)
+    except ProgramError as error:
+        raise ProgramError(error.message, where=where, hint=error.hint) from None
+    if not law.fresh and (family.law != "gaussian" or any(family.mean) or not family.width):
+        raise ProgramError(
+            f"what is {law} along the depth is a Gaussian matrix, or vectors of mean 0.",
+            where=where,
+            hint="Other laws are of repetitions that are independent: along fresh.",
+        )
 
 
 def _check_moments(family: Family, where: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from tpcalc.functions.numbers import Number
 from tpcalc.sources import Source
 
-__all__ = ["ALONG", "LAWS", "Along", "Law"]
+__all__ = ["LAWS", "Law"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +79,3 @@ ROWS = (
     ),
 )
 LAWS = {law.name: law for law in ROWS}
-
-
-@dataclass(frozen=True, slots=True)
-class Along:
-    """How what is drawn in a repeated block depends on itself along the depth.
-
-    Args:
-        name: Its name in programs.
-        text: What it is, in one line.
-    """
-
-    name: str
-    text: str
-
-
-ALONG = {row.name: row for row in (Along("fresh", "independent in every repetition"),)}

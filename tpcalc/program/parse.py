@@ -244,7 +244,7 @@ _NODE = re.compile(r"%([0-9]+) : (\S*) = ([a-z]+) (.*)")
 _DIM = re.compile(rf"({NAME}) (\S+)")
 _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
-    r"(?: along ([a-z]+))?"
+    r"(?: along ([a-z_]+(?:\([^()]*\))?))?"
     r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
     rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?(?: speed n\^\(([^()]+)\))?"
     rf"(?: start ([0-9eE+./-]+))?(?: init n\^\(([^()]+)\))?(?: group ({NAME}))?"

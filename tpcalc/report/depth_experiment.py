@@ -16,7 +16,7 @@ from tpcalc.results import (
     Method,
     Optimum,
     Profile,
-    Published,
+    Reference,
     Transfer,
 )
 
@@ -33,7 +33,7 @@ _WORDS = {
     "distance": ("Distance of features", "distance in the depth", True),
     "slope": ("Local slope of distances", "distance in the depth", True),
 }
-_Z = 5  # standard errors beyond which a published number is another one
+_Z = 5  # standard errors beyond which a reference number is another one
 
 
 def judge_depth_experiment(found: DepthExperiment) -> Judgement:
@@ -42,13 +42,13 @@ def judge_depth_experiment(found: DepthExperiment) -> Judgement:
     Args:
         found: The experiment.
     """
-    apart = [one for one in found.published if _agrees(found, one) is False]
-    known = [one for one in found.published if found.beside(one) is not None]
+    apart = [one for one in found.references if _agrees(found, one) is False]
+    known = [one for one in found.references if found.beside(one) is not None]
     lacking = tuple(f"{what}: {why}" for what, why in found.lacking)
     if apart:
-        return Judgement("warn", f"{len(apart)} of {len(known)} published numbers differ", lacking)
+        return Judgement("warn", f"{len(apart)} of {len(known)} reference numbers differ", lacking)
     if known:
-        return Judgement("good", f"All {len(known)} published numbers are found", lacking)
+        return Judgement("good", f"All {len(known)} reference numbers are found", lacking)
     return Judgement("warn" if lacking else "info", found.title, lacking)
 
 
@@ -82,12 +82,12 @@ def transfer_lead(found: Transfer) -> str:
 
 
 def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
-    """Published numbers, numbers along the depth, best rates, what is lacking.
+    """Reference numbers, numbers along the depth, best rates, what is lacking.
 
     Args:
         found: The experiment.
     """
-    tables = [*_published(found)]
+    tables = [*_references(found)]
     for what in ("size", "distance", "slope"):
         rows = [row for row in found.profiles if row.what == what]
         if rows:
@@ -100,7 +100,7 @@ def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _agrees(found: DepthExperiment, one: Published) -> bool | None:
+def _agrees(found: DepthExperiment, one: Reference) -> bool | None:
     value = found.beside(one)
     if value is None:
         return None
@@ -108,11 +108,11 @@ def _agrees(found: DepthExperiment, one: Published) -> bool | None:
     return abs(value.value - one.value) <= off + one.digits
 
 
-def _published(found: DepthExperiment) -> Iterable[Table]:
-    if not found.published:
+def _references(found: DepthExperiment) -> Iterable[Table]:
+    if not found.references:
         return
     rows = []
-    for one in found.published:
+    for one in found.references:
         value, agrees = found.beside(one), _agrees(found, one)
         place = "" if one.what == "rate" else f", step {one.step}, at {plain(one.place, 6)}"
         tone = {True: "", False: "bad", None: "warn"}[agrees]
@@ -126,8 +126,8 @@ def _published(found: DepthExperiment) -> Iterable[Table]:
                 Cell(word, tone=tone),
             )
         )
-    head = (Cell("Where"), Cell("What"), number("Published"), number("Found"), Cell("Same"))
-    yield Table("Published numbers", head, tuple(rows))
+    head = (Cell("Where"), Cell("What"), number("Reference"), number("Found"), Cell("Same"))
+    yield Table("Reference numbers", head, tuple(rows))
 
 
 def _profiles(what: str, rows: Sequence[Profile]) -> Table:

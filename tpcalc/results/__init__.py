@@ -1,6 +1,7 @@
 """Plain frozen records that carry answers, and their JSON."""
 
 from tpcalc.results import checks as checks
+from tpcalc.results.bound import Bound as Bound
 from tpcalc.results.card import Card as Card
 from tpcalc.results.card import Contrast as Contrast
 from tpcalc.results.dependencies import CorrectionRow as CorrectionRow
@@ -22,7 +23,8 @@ from tpcalc.results.depth import DepthVerdict as DepthVerdict
 from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
 from tpcalc.results.depth_experiment import Profile as Profile
-from tpcalc.results.depth_experiment import Published as Published
+from tpcalc.results.depth_experiment import Reference as Reference
+from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate

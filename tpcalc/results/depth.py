@@ -37,7 +37,8 @@ class DepthRow:
         part: Which part of it: ``"noise"``, a random walk over the blocks; a drift, what all
             blocks add alike, with what it depends on; "" for all of it.
         L: The growth exponent; ``"-oo"`` where it is identically 0.
-        status: ``"proved"``, ``"heuristic"``, or ``"bound"`` where L is an upper bound.
+        status: ``"proved"``, ``"heuristic"``, ``"derived"`` (without proof, of matrices that are
+            correlated along the depth), or ``"bound"`` where L is an upper bound.
 
     Example:
         >>> DepthRow("x[0]", "noise", "0", "proved").L
@@ -135,9 +136,12 @@ class DepthVerdict:
     """What becomes of training a network of L blocks, of infinite width, as L grows.
 
     Args:
-        verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``.
+        verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Of
+            matrices that are correlated along the depth, where only the start is followed:
+            ``"unstable"``, ``"stationary"`` or ``"identity"``.
         status: ``"proved"``, or ``"heuristic"``: what sums over blocks rest on for nonlinear
-            blocks after the first update.
+            blocks after the first update; ``"derived"``: without proof, of matrices that add up to
+            less than independent ones.
         stable_start: Whether the stream and its adjoint stay of order one at the start; None: not
             known.
         stable: The same at all steps that were followed.
@@ -156,6 +160,9 @@ class DepthVerdict:
         region: Conditions on the symbols under which all of this holds.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        outputs: What becomes of the stream at the start: ``"unstable"`` (it explodes),
+            ``"stationary"`` (what blocks add is of order one) or ``"identity"`` (it vanishes).
+        gradients: The same of its adjoint, which does not feel whether the stream explodes.
 
     Example:
         >>> made = Provenance("0", "ab")
@@ -185,6 +192,8 @@ class DepthVerdict:
     region: tuple[str, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    outputs: str = ""
+    gradients: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +203,8 @@ class DepthValue:
     Args:
         name: ``f[t,b]`` an output at step t of sample b (``f[t,b,k]`` of several outputs);
             ``x[t,b]`` and ``dx[t,b]`` the mean square of the stream after the last block and of its
-            adjoint before the first.
+            adjoint before the first; at the start of a network ``R^2``, ``D^2``, ``Rp^2``,
+            ``Dp^2``: mean squares of the stream and of its adjoint, and of how far they moved.
         depth: The number of blocks, ``"oo"`` the limit.
         estimate: The number.
         route: How it was found, in words.

@@ -1,4 +1,4 @@
-"""What networks of many blocks do along their depth: profiles, best rates, published numbers."""
+"""What networks of many blocks do along their depth: profiles, best rates, reference numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 from tpcalc.results.transfer import Transfer
 
-__all__ = ["DepthExperiment", "Profile", "Published"]
+__all__ = ["DepthExperiment", "Profile", "Reference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """A published number.
+class Reference:
+    """A reference number.
 
     Args:
         where: Where it stands.
@@ -75,7 +75,7 @@ class DepthExperiment:
         source: Where it was published.
         profiles: Numbers along the depth.
         transfer: Best learning rates; None: they are not asked.
-        published: Published numbers.
+        references: Reference numbers.
         lacking: What has no numbers, with the reason.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
@@ -86,16 +86,16 @@ class DepthExperiment:
     source: str
     profiles: tuple[Profile, ...]
     transfer: Transfer | None
-    published: tuple[Published, ...]
+    references: tuple[Reference, ...]
     lacking: tuple[tuple[str, str], ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
-    def beside(self, one: Published) -> Estimate | None:
-        """What was found of a published number, at infinite width; None: it was not asked.
+    def beside(self, one: Reference) -> Estimate | None:
+        """What was found of a reference number, at infinite width; None: it was not asked.
 
         Args:
-            one: The published number.
+            one: The reference number.
         """
         if one.what == "rate":
             for best in self.transfer.optima if self.transfer else ():

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tpcalc.analyses.depth.experiment import DepthPlan, Rates, Shape
-from tpcalc.results import Published
+from tpcalc.results import Reference
 from tpcalc.study import names
 from tpcalc.study.build import data_of, network_of
 from tpcalc.study.load import located, study_of
@@ -81,8 +81,8 @@ class TransferPart(_Part):
     average: _Count = 1
 
 
-class PublishedPart(_Part):
-    """An entry of ``[[published]]``: a published number.
+class ReferencePart(_Part):
+    """An entry of ``[[references]]``: a reference number.
 
     Args:
         where: Where it stands.
@@ -119,7 +119,7 @@ class DepthFile(_Part):
         depths: The networks.
         profile: What is followed along the depth.
         transfer: The learning rates that are compared.
-        published: Published numbers.
+        references: Reference numbers.
     """
 
     kind: Literal["depth"]
@@ -132,7 +132,7 @@ class DepthFile(_Part):
     depths: DepthsPart
     profile: ProfilePart | None = None
     transfer: TransferPart | None = None
-    published: Annotated[tuple[PublishedPart, ...], Field(strict=False)] = ()
+    references: Annotated[tuple[ReferencePart, ...], Field(strict=False)] = ()
 
 
 def is_depth_file(path: str | Path) -> bool:
@@ -217,8 +217,8 @@ def depth_plan_of(
         None if profile is None else Shape(**profile.model_dump()),
         None if rates is None else Rates(**rates.model_dump()),
         tuple(
-            Published(depth=str(one.blocks), **one.model_dump(exclude={"blocks"}))
-            for one in found.published
+            Reference(depth=str(one.blocks), **one.model_dump(exclude={"blocks"}))
+            for one in found.references
         ),
         found.notes,
     )

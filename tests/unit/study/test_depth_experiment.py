@@ -54,10 +54,10 @@ def test_examples_are_read(path: Path) -> None:
     assert found.shape is not None or found.rates is not None
 
 
-def test_S1_A26_S1_A30_examples_find_the_published_numbers() -> None:
+def test_S1_A26_S1_A30_examples_find_the_reference_numbers() -> None:
     for name, count in (("fig17", 12), ("one-step", 6)):
         found = depth_experiment(load_depth_experiment(EXAMPLES / f"{name}.toml"))
-        assert judge_depth_experiment(found).headline == f"All {count} published numbers are found"
+        assert judge_depth_experiment(found).headline == f"All {count} reference numbers are found"
 
 
 def test_fig17_slopes_tell_the_recipes_apart() -> None:
@@ -73,8 +73,8 @@ def test_fig17_slopes_tell_the_recipes_apart() -> None:
 
 def test_a_number_that_differs_is_told() -> None:
     entry = {"where": "here", "what": "size", "blocks": 8, "step": 1, "place": 0.5, "value": 9.0}
-    found = depth_experiment(plan(published=[entry]))
-    assert judge_depth_experiment(found).headline == "1 of 1 published numbers differ"
+    found = depth_experiment(plan(references=[entry]))
+    assert judge_depth_experiment(found).headline == "1 of 1 reference numbers differ"
 
 
 def test_networks_agree_with_the_recursion() -> None:

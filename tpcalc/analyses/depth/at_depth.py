@@ -7,6 +7,7 @@ from typing import overload
 
 from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.catalog.training import Training
+from tpcalc.errors import UsageError
 from tpcalc.networks.deep import AtDepth
 from tpcalc.orders import parse_ex
 from tpcalc.passes import at_depth as passes
@@ -38,6 +39,7 @@ def at_depth(
     Raises:
         ProgramError: L stands there and is given no number, or one below 1; a network that repeats
             no block.
+        UsageError: A training run with matrices that are correlated along the depth.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Table 1 and section 10.2 (base depth).
 
@@ -52,7 +54,14 @@ def at_depth(
         blocks = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
         base = source.base if base is None else base
         checks.whole(base, "base", least=1, hint="It counts the blocks of a base network.")
-        _, rates = generic_block(source, {})
+        generic, rates = generic_block(source, {})
+        if generic.block.correlated:
+            name, law = next(iter(generic.block.correlated.items()))
+            raise UsageError(
+                f"{name} is {law} along the depth, and training with such matrices is not written.",
+                hint="Ask the start: tp.check(run), tp.depth_limit(network, depths), "
+                "tp.depth_simulate(network, depths).",
+            )
         powers = {rate.label: parse_ex(rate.raw) for rate in rates}
         network = AtDepth(source.network, blocks, powers, base)
         width = replace(source.parameterization, deep=None)  # its powers of L are numbers now

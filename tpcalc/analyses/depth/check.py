@@ -23,6 +23,16 @@ __all__ = ["Found", "depth_check"]
 
 LATER = "sums over blocks after the first update: that nothing cancels is not proved"
 SHARED = "blocks have the same matrices: only the start is followed"
+CORRELATED = "matrices are correlated along the depth: only the start is followed"
+ITERATED = (
+    "what adds up to less than independent blocks, derived, not proved: sums over pairs of blocks "
+    "may decide, and were derived to second order"
+)
+LOGS = "at this point a logarithm of L stands beside a power"
+ASIDE = (
+    "at a fixed width sums of size n^(-1/2) grow faster in L than what is left in the limit of the "
+    "width: the two limits do not commute"
+)
 KINKS = "what kinks of activations do on a vanishing share of the coordinates is left out"
 BOUNDS = "only bounds are known where a function that is not homogeneous takes what grows"
 
@@ -61,6 +71,8 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         found.stream.region.lines,
         provenance(digest, None, settings, time.perf_counter() - started),
         tuple(found.notes),
+        found.start((FORWARD, 0)),
+        found.start((BACKWARD, 0)),
     )
 
 
@@ -119,6 +131,17 @@ class Found:
             return None
         return None if self.open else True
 
+    def start(self, own: Pass) -> str:
+        """What becomes of a pass at the start: explosion, a limit that is random, or the identity.
+
+        "" where it is not known.
+        """
+        total = self.stream.sums.get(own)
+        if total is None or own in self.open:
+            return ""
+        signs = [self.sign(power) for _, power in total.all]
+        return {-1: "unstable", 0: "stationary"}.get(min(signs, default=1), "identity")
+
     def moved(self, what: str) -> Iterator[tuple[Pass, Ex]]:
         """By how much updates push the stream: what is odd in the adjoint alone moves outputs."""
         for one in self.stream.forward:
@@ -150,6 +173,10 @@ class Found:
 
     @cached_property
     def verdict(self) -> str:
+        if self.block.correlated:
+            found = {self.start((FORWARD, 0)), self.start((BACKWARD, 0))}
+            ranked = ("unstable", "", "stationary", "identity")
+            return min(found, key=ranked.index) or "undecided"
         if self.stable is False:
             return "unstable"
         if self.stable is None or self.moves is None or self.features is None:
@@ -158,6 +185,8 @@ class Found:
 
     @property
     def status(self) -> str:
+        if self.block.correlated:
+            return self.status_at(0)
         return "proved" if self.linear or self.stable_start is False else "heuristic"
 
     @cached_property
@@ -179,7 +208,7 @@ class Found:
 
     @property
     def diversity(self) -> str:
-        if self.stable is not True:
+        if self.stable is not True or self.block.correlated:
             return ""
         noises = [self.stream.sums[one].noise for one in self.stream.forward]
         signs = {1 if noise is None else self.sign(noise) for noise in noises}
@@ -200,8 +229,16 @@ class Found:
                     return False
         return True
 
+    @cached_property
+    def anticorrelated(self) -> bool:
+        """Whether a law along the depth adds up to less than independent draws."""
+        decays = [mu for mu in self.stream.generic.laws.values() if mu is not None]
+        return any(self.sign(mu - 1) > 0 for mu in decays)
+
     def status_at(self, step: int) -> str:
         """How sure sizes at a step are."""
+        if step == 0 and self.anticorrelated:
+            return "derived"
         return "proved" if self.linear or step == 0 else "heuristic"
 
     @property
@@ -212,6 +249,8 @@ class Found:
                 yield DepthRow(name, part, str(-power), self.status_at(one[1]))
             if total.bound is not None and self.sign(total.bound) <= 0:
                 yield DepthRow(name, "what is not followed", str(-total.bound), "bound")
+            if total.aside is not None:
+                yield DepthRow(name, "noise of size n^(-1/2)", str(-total.aside), "derived")
 
     @property
     def sets(self) -> Iterator[SetRow]:
@@ -224,6 +263,13 @@ class Found:
 
     @property
     def facts(self) -> Iterator[str]:
+        if self.block.correlated:
+            for own in ((FORWARD, 0), (BACKWARD, 0)):
+                noise = self.stream.sums[own].noise
+                if noise is not None:
+                    what = "outputs" if own[0] == FORWARD else "gradients"
+                    sums = f"the random parts of all blocks add up to {_size(-noise)}"
+                    yield f"{what}: {self.start(own)}, {sums}"
         if self.exploded is not None:
             yield from self._growth(self.exploded)
             return
@@ -257,8 +303,16 @@ class Found:
         yield "input map and readout move as in a network of any depth; they are left out here"
         if self.status == "heuristic":
             yield LATER
-        if not self.stream.generic.steps:
+        if self.block.shared:
             yield SHARED
+        if self.block.correlated:
+            yield CORRELATED
+        if self.anticorrelated:
+            yield ITERATED
+        if any(total.aside is not None for total in self.stream.sums.values()):
+            yield ASIDE
+        if any(total.logs for total in self.stream.sums.values()):
+            yield LOGS
         if any(total.kinked for total in self.stream.sums.values()):
             yield KINKS
         if self.verdict == "undecided" or self.open:

@@ -2,7 +2,8 @@
 
 A term that the block's own matrices make random, with mean 0 given the stream, adds up like a
 random walk: L^(1/2) of them; what is left of it when they are averaged out points the same way in
-every block: L of them. Which is which is read off the signs that a term feels.
+every block: L of them. Which is which is read off the signs that a term feels. Of matrices that are
+correlated along the depth random terms add up to other powers (``correlation``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tpcalc.analyses.depth.correlation import Correlation
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, Direction, Pass, R
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Add, add, walk
@@ -40,12 +42,19 @@ class Sum:
         drift: The same of what adds up, by direction.
         bound: A power of L^(-e) of all that was not followed; None: nothing is left.
         kinked: Whether something is left on a vanishing share of the coordinates, at kinks.
+        aside: The power of L^(-e) of what is of size n^(-1/2) at a finite width, where it is larger
+            than the rest for many blocks: limits of width and depth do not commute.
+        iterated: Whether the random walk is one of sums of pairs of blocks.
+        logs: Whether a logarithm stands beside a power.
     """
 
     noise: Ex | None
     drift: Mapping[Direction, Ex]
     bound: Ex | None
     kinked: bool
+    aside: Ex | None = None
+    iterated: bool = False
+    logs: bool = False
 
     @property
     def all(self) -> Iterator[tuple[str, Ex]]:
@@ -66,20 +75,25 @@ def in_depth(power: Power) -> tuple[Fraction, Ex]:
     return width, (found - width) / R
 
 
-def sums(found: Scales, passes: tuple[Pass, ...], chamber: Chamber, walk: Fraction = HALF) -> Sums:
+def sums(
+    found: Scales, passes: tuple[Pass, ...], chamber: Chamber, laws: Mapping[str, Ex | None]
+) -> Sums:
     """What the blocks add to the stream in each pass.
 
     Args:
         found: The derivation of a generic block.
         passes: The passes.
         chamber: Compares sums of one kind.
-        walk: L^walk random terms add up: 1/2, or 1 where blocks have the same matrices.
+        laws: How what the block draws is correlated along the depth, by name.
     """
-    return {one: _sum(found, one, chamber, walk) for one in passes}
+    return {one: _sum(found, one, chamber, laws) for one in passes}
 
 
-def _sum(found: Scales, own: Pass, chamber: Chamber, walk: Fraction) -> Sum:
+def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | None]) -> Sum:
     context = found.context
+    correlation = Correlation(context, laws, chamber)
+    aside: Ex | None = None
+    iterated = False
     series = found.series(f"{own[0]}[{own[1]}]")
     noise: Ex | None = None
     drift: dict[Direction, Ex] = {}
@@ -91,14 +105,23 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, walk: Fraction) -> Sum:
             continue
         depends = context.parity.depends[node]
         if depends & ~every:
+            walk = correlation.walk(node)
             noise = _least(chamber, noise, -depth - walk)
+            if chamber.sign(_power(HALF - walk)) > 0:  # then sums of pairs may add up to more
+                pairs = -2 * depth - HALF
+                iterated = iterated or chamber.sign(_power(noise - pairs)) > 0
+                noise = _least(chamber, noise, pairs)
+            fluctuating = correlation.aside(node)
+            if fluctuating is not None and chamber.sign(_power(fluctuating - walk)) > 0:
+                aside = _least(chamber, aside, -depth - fluctuating)
         for odd in _odd(context, node, stream):
             if not odd and not depends & every and _is_centred(context, node):
                 continue
             direction = Direction(odd, _passes(context, node) if depends & every else ())
             drift[direction] = _least(chamber, drift.get(direction), -depth - ONE)
     kinked = series.soft is not None or bool(series.rest and series.rest.peak is not None)
-    return Sum(noise, drift, _bound(series.rest), kinked)
+    bound = _bound(series.rest)
+    return Sum(noise, drift, bound, kinked, aside, iterated, correlation.logs)
 
 
 def _least(chamber: Chamber, known: Ex | None, power: Ex) -> Ex:

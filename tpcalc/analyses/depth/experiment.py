@@ -20,7 +20,7 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.simulate import simulate
-from tpcalc.results import DepthExperiment, DepthTable, Estimate, Method, Profile, Published
+from tpcalc.results import DepthExperiment, DepthTable, Estimate, Method, Profile, Reference
 from tpcalc.results.provenance import provenance
 
 __all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
@@ -76,7 +76,7 @@ class DepthPlan:
         seeds: Networks of each width.
         shape: What is followed along the depth.
         rates: Which learning rates are compared.
-        published: Published numbers.
+        references: Reference numbers.
         notes: What a reader should know besides.
     """
 
@@ -90,7 +90,7 @@ class DepthPlan:
     seeds: int = 4
     shape: Shape | None = None
     rates: Rates | None = None
-    published: tuple[Published, ...] = ()
+    references: tuple[Reference, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -146,7 +146,7 @@ def depth_experiment(
         plan.source,
         profiles,
         found,
-        plan.published,
+        plan.references,
         lacking,
         made_of,
         plan.notes,

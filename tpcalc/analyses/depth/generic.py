@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
+from tpcalc.analyses.depth.correlation import laws_along
 from tpcalc.catalog.training import Training
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import add, const, mul
@@ -99,9 +100,17 @@ class Generic:
 
     @cached_property
     def passes(self) -> tuple[Pass, ...]:
-        """The passes in order, up to the forward pass after the last update."""
+        """The passes in order, up to the forward pass after the last update, if there is one."""
         found = [(way, step) for step in range(self.steps + 1) for way in (FORWARD, BACKWARD)]
-        return tuple(found[:-1])
+        return tuple(found[:-1] if self.steps else found)
+
+    @cached_property
+    def laws(self) -> Mapping[str, Ex | None]:
+        """How what the block draws is correlated along the depth, by name."""
+        families = self.block.program.families
+        drawn = {name: families[name].along for name in self.block.body.families if name != CARRY}
+        fresh = {name: law for name, law in drawn.items() if law}
+        return laws_along(fresh, [name for name, law in drawn.items() if not law])
 
     @cached_property
     def differentiated(self) -> tuple[Builder, Ref, Mapping[Ref, tuple[tuple[Ref, Ref], ...]]]:
@@ -169,25 +178,37 @@ class _Writing:
                     out.output(f"h[{watch.label},{step}]", copy.made[watch.ref])
             if step:
                 self.changes(copy, step)
-            if step == generic.steps:
+            if step and step == generic.steps:
                 break
             enters = self.entering((BACKWARD, step))
             copy.made[seed] = self.scaled(enters, as_ex(generic.power + 1))
             copy.run(seed, len(network))
             leaves = self.scaled(copy.made[adjoint], as_ex(-generic.power))
             self.added((BACKWARD, step), leaves, enters)
-            for ref, mark in template.parameters.items():
-                pairs = [(copy.made[r], copy.made[c]) for r, c in matrices.get(ref, ())]
-                for place, sides in enumerate(pairs if not step else ()):
-                    for side, name in zip(sides, "rc", strict=True):
-                        out.output(f"{name}[{mark.label}]" + f"@{place}" * (place > 0), side)
-                _, power = generic.training.rate(mark, step)
-                rate = power - R * generic.speed[mark.label]
-                if ref in weights.courses:
-                    weights.follow(ref, pairs, ONE, None, (ONE, rate), 1)
-                else:
-                    weights.update_matrix(ref, pairs, -ONE, None, rate, 1)
+            self.updated(weights, copy, matrices, step)
         return _in_width(split(out.finish()))
+
+    def updated(
+        self,
+        weights: Weights,
+        copy: Step,
+        matrices: Mapping[Ref, tuple[tuple[Ref, Ref], ...]],
+        step: int,
+    ) -> None:
+        """Take the step of an update; the sides of the first gradients are outputs."""
+        for ref, mark in self.generic.block.template.parameters.items():
+            pairs = [(copy.made[r], copy.made[c]) for r, c in matrices.get(ref, ())]
+            for place, sides in enumerate(pairs if not step else ()):
+                for side, name in zip(sides, "rc", strict=True):
+                    self.out.output(f"{name}[{mark.label}]" + f"@{place}" * (place > 0), side)
+            if not self.generic.steps:
+                continue
+            _, power = self.generic.training.rate(mark, step)
+            rate = power - R * self.generic.speed[mark.label]
+            if ref in weights.courses:
+                weights.follow(ref, pairs, ONE, None, (ONE, rate), 1)
+            else:
+                weights.update_matrix(ref, pairs, -ONE, None, rate, 1)
 
     def scaled(self, ref: Ref, power: Ex) -> Ref:
         return ref if power == Ex() else self.out.add(Scale(ref, power))

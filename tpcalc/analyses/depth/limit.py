@@ -12,13 +12,16 @@ import numpy as np
 from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.depth.profile import Recursion, profile
 from tpcalc.analyses.depth.sampled import sampled
+from tpcalc.analyses.depth.start import block_at_start, start_of, start_rows
 from tpcalc.analyses.depth.trunk import Unlike, trunk_of
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.depth.finite import finite
 from tpcalc.evaluate.depth.limit import limit
 from tpcalc.evaluate.depth.mean_field import mean_field
+from tpcalc.evaluate.depth.start import Start
 from tpcalc.evaluate.depth.trunk import HALF, Trunk
+from tpcalc.networks.network import Architecture
 from tpcalc.results import DepthArray, DepthTable, DepthValue, Estimate, Method, checks
 from tpcalc.results.provenance import provenance
 
@@ -34,7 +37,7 @@ LIMITS = {
 
 
 def depth_limit(
-    training: Training,
+    training: Training | Architecture,
     depths: Iterable[int | str] = (OO,),
     *,
     places: Iterable[float] = (),
@@ -49,8 +52,15 @@ def depth_limit(
     closed recursions over the depth: exact at every L where phi is linear, and in the limit for
     smooth phi. Everything else is sampled at each number of blocks.
 
+    Of a network alone it is the start, from a stream of mean square 1: ``R^2`` and ``D^2``, the
+    mean square of the stream after the last block and of its difference to that before the first,
+    ``Rp^2`` and ``Dp^2`` the same of the adjoint, which starts behind the last block. Where a block
+    is x + a L^(-alpha) V phi(W x), V or W possibly missing and each correlated along the depth in
+    its own way, covariances of all pairs of blocks follow a closed recursion.
+
     Args:
-        training: The run, ``tp.Training(tp.ResNet("L", ...), "mup", data, lr_depth=...)``.
+        training: The run, ``tp.Training(tp.ResNet("L", ...), "mup", data, lr_depth=...)``, or a
+            network, ``tp.ResNet("L", ...)``.
         depths: Numbers of blocks; ``"oo"`` is the limit, taken after that of the width.
         places: Shares p of the depth, from 0 to 1, at which kernels and coefficients are given
             (``DepthTable.along``); at a number of blocks those of the nearest layers.
@@ -68,7 +78,8 @@ def depth_limit(
         UsageError: A depth or a place that is none; a network whose depth is a number; no data.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Lemma 4.3, Propositions 4.4 and C.2, sections
-        D.3, E and F with the corrections of docs/claims.md.
+        D.3, E and F with the corrections of docs/claims.md; Marion, Fermanian, Biau, Vert, Scaling
+        ResNets in the large-depth regime, section 4.1.
 
     Example:
         >>> import tpcalc as tp
@@ -79,8 +90,14 @@ def depth_limit(
         >>> found = depth_limit(run, (32, "oo"))
         >>> print(found.at("f[1,0]", 32), "->", round(found.at("f[1,0]", "oo").value, 9))
         2.12602 (exact) -> 2.226272818
+        >>> net = tp.ResNet("L", "relu", alpha="4/5", nonlin="between", layers=2, hurst="4/5")
+        >>> print(depth_limit(net, [1000]).at("D^2", 1000))
+        0.202562 (exact)
     """
     started = time.perf_counter()
+    settings = {"samples": samples, "replicates": replicates, "threads": threads}
+    if isinstance(training, Architecture):
+        return _start(training, [_depth(one) for one in depths], seed, settings, started)
     if not training.network.smallest.repeats:
         raise UsageError(
             f"the depth of {training.network.words} is a number.",
@@ -97,7 +114,6 @@ def depth_limit(
         trunk = trunk_of(training)
     except Unlike as reason:
         notes.append(f"no closed recursion: {reason}; numbers are those of programs of L blocks")
-    settings = {"samples": samples, "replicates": replicates, "threads": threads}
     for depth in dict.fromkeys(wanted):
         try:
             if depth == OO:
@@ -116,6 +132,33 @@ def depth_limit(
     asked = {"depths": ", ".join(wanted)}
     made = provenance(_digest(training), seed, asked, time.perf_counter() - started)
     return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
+
+
+def _start(
+    network: Architecture,
+    wanted: list[str],
+    seed: int,
+    settings: dict[str, int | None],
+    started: float,
+) -> DepthTable:
+    """The start of a network at some depths."""
+    block = block_at_start(network)
+    rows: list[DepthValue] = []
+    lacking: list[tuple[str, str]] = []
+    notes: list[str] = []
+    start: Start | None = None
+    try:
+        start = start_of(block)
+    except Unlike as reason:
+        notes.append(f"no closed recursion: {reason}; numbers are those of programs of L blocks")
+    for depth in dict.fromkeys(wanted):
+        try:
+            rows += start_rows(network, block, start, depth, seed, settings)
+        except EvaluationError as error:
+            lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
+    asked = {"depths": ", ".join(wanted)}
+    made = provenance(block.program.digest, seed, asked, time.perf_counter() - started)
+    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes))
 
 
 def _depth(value: int | str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tpcalc.analyses.depth.check import Found
+from tpcalc.analyses.depth.generic import BACKWARD, FORWARD
 from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.analyses.depth.stream import stream
 from tpcalc.catalog.training import Training
@@ -108,6 +109,10 @@ class _Judge:
 
 
 def _words(here: Found) -> Iterator[str]:
+    if here.block.correlated:
+        yield f"outputs {here.start((FORWARD, 0))}"
+        yield f"gradients {here.start((BACKWARD, 0))}"
+        return
     if here.stable is False:
         yield f"unstable {'in training' if here.stable_start else 'at the start'}"
         return

@@ -61,7 +61,7 @@ def generic_block(
             raw = (gradient if linear else Ex()) - given[label]
         rates.append((label, gradient, (gradient if linear else Ex()) - raw, raw))
     speed = {label: raw for label, _, _, raw in rates}
-    if block.shared:  # what updates of shared matrices add up to is not followed
+    if block.shared or block.correlated:  # what updates of these add up to is not followed
         training = training.replace(steps=0)
     shown = tuple(BlockRate(label, *map(str, powers)) for label, *powers in rates)
     return Generic(block, training, still.power, speed), shown

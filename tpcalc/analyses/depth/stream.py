@@ -99,12 +99,13 @@ def stream(generic: Generic, at: Mapping[str, Fraction]) -> Stream:
     for _ in range(ROUNDS):
         found = scales(generic.program(pushes), at=at, depth=R, record=Record(clear=_Clear()))
         chamber = Chamber(at)
-        now = sums(found, generic.passes, chamber, HALF if not generic.block.shared else ONE)
+        now = sums(found, generic.passes, chamber, generic.laws)
         grown = next((one for one in generic.passes if _grows(now[one], chamber)), None)
         followed = generic.passes[: generic.passes.index(grown)] if grown else generic.passes
         entering = {one: _entering(now[one], chamber, pushes.get(one, {})) for one in followed}
         if entering == {one: pushes.get(one, {}) for one in followed}:
-            kept = (*followed, *((grown,) if grown else ()))
+            # At the start passes do not feel whether those before explode.
+            kept = [one for one in generic.passes if one in (*followed, grown) or not one[1]]
             return Stream(generic, {one: now[one] for one in kept}, found, grown, chamber)
         pushes = entering
     raise LimitError(

@@ -26,7 +26,7 @@ from tpcalc.program.nodes import LinComb, Moment, Node, Ref, Scale
 from tpcalc.program.program import Program
 from tpcalc.program.views import input_of, lincomb_of, matmul_of, nonlin_of, view
 
-__all__ = ["Unlike", "trunk_of"]
+__all__ = ["Peeled", "Unlike", "peeled", "trunk_of"]
 
 HALF = Fraction(1, 2)
 INNER, MEAN = Fn(Var(0) * Var(1), 2), Fn(Var(0), 1)
@@ -96,7 +96,7 @@ def _rates(training: Training, mark: Mark) -> list[float]:
 
 
 @dataclass(frozen=True)
-class _Peeled:
+class Peeled:
     """A value as number * n^n_power * L^power * node."""
 
     number: Number
@@ -114,7 +114,7 @@ class _Shape:
         branches = self._branches(following, x)
         if branches is None:
             raise Unlike("a block is not x plus something")
-        front = _peeled(self.body, branches[1])
+        front = peeled(self.body, branches[1])
         self.multiplier, self.alpha = branches[0] * front.number, -front.power
         core, self.centred = self._centred(front)
         function = nonlin_of(self.body.nodes[core.ref])
@@ -125,7 +125,7 @@ class _Shape:
         else:
             if len(function.vectors) != 1 or function.scalars or core.n_power != Ex():
                 raise Unlike("what a block adds is not a function of one vector")
-            inner = _peeled(self.body, function.vectors[0])
+            inner = peeled(self.body, function.vectors[0])
             scaled = substitute(function.fn.expr, {Var(0): const(inner.number) * Var(0)})
             self.activation = scaled
         product = matmul_of(self.body.nodes[inner.ref])
@@ -145,7 +145,7 @@ class _Shape:
         ((ref, number),) = terms.items()
         return number, ref
 
-    def _centred(self, front: _Peeled) -> tuple[_Peeled, bool]:
+    def _centred(self, front: Peeled) -> tuple[Peeled, bool]:
         """What a block adds without its average taken off, and whether it was."""
         node = nonlin_of(self.body.nodes[front.ref])
         if node is None or node.fn != LESS:
@@ -153,8 +153,8 @@ class _Shape:
         average = moment_of(self.body.nodes[node.scalars[0]])
         if average != Moment(MEAN, node.vectors):
             raise Unlike("what a block adds is not a function of one vector")
-        inner = _peeled(self.body, node.vectors[0])
-        return _Peeled(front.number * inner.number, inner.n_power, inner.power, inner.ref), True
+        inner = peeled(self.body, node.vectors[0])
+        return Peeled(front.number * inner.number, inner.n_power, inner.power, inner.ref), True
 
     def _check_ends(self, program: Program, block: Block) -> None:
         """That the stream starts as U x, and the outputs are averages of V times it."""
@@ -164,7 +164,7 @@ class _Shape:
             raise Unlike("the stream does not start as a map of the input")
         tail = block.tail
         (output, *more) = (ref for _, ref in tail.outputs)
-        end = _peeled(tail, output)
+        end = peeled(tail, output)
         average = moment_of(tail.nodes[end.ref])
         if more or average is None or average.fn != INNER or end.n_power != Ex() or end.number != 1:
             raise Unlike("the outputs are not averages of a readout times the stream")
@@ -176,28 +176,28 @@ def _is_other(node: Node) -> bool:
     return input_of(node) is None
 
 
-def _peeled(program: Program, ref: Ref) -> _Peeled:
+def peeled(program: Program, ref: Ref) -> Peeled:
     """A value without the numbers and powers in front of it."""
     number: Number = Fraction(1)
     n_power, power = Ex(), Ex()
     while True:
         step = _PEELED(program.nodes[ref])
         if step is None:
-            return _Peeled(number, n_power, power, ref)
+            return Peeled(number, n_power, power, ref)
         number, n_power = number * step.number, n_power + step.n_power
         power, ref = power + step.power, step.ref
 
 
-def _sum(node: LinComb) -> _Peeled | None:
+def _sum(node: LinComb) -> Peeled | None:
     if len(node.vectors) != 1 or node.scalars != (None,) or node.over:
         return None
-    return _Peeled(node.numbers[0], Ex(), Ex(), node.vectors[0])
+    return Peeled(node.numbers[0], Ex(), Ex(), node.vectors[0])
 
 
-_PEELED: Table[_Peeled | None] = Table(
+_PEELED: Table[Peeled | None] = Table(
     {
         LinComb: _sum,
-        Scale: lambda node: _Peeled(Fraction(1), node.n_power, node.depth_power, node.of),
+        Scale: lambda node: Peeled(Fraction(1), node.n_power, node.depth_power, node.of),
     },
     lambda node: None,
 )

@@ -26,13 +26,15 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.layer import Layer
 from tpcalc.dsl.powers import L, Power
 from tpcalc.dsl.vectors import Vector, nonlin
-from tpcalc.errors import StudyError
+from tpcalc.errors import ProgramError, StudyError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.roots import root
 from tpcalc.networks.maps import Linear
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.orders import Ex
+from tpcalc.program.along import FRESH, along_of
+from tpcalc.program.laws import LAWS
 from tpcalc.results import checks
 from tpcalc.sources import Source
 
@@ -51,7 +53,9 @@ class ResNet(Architecture):
     x^l = act(h^l), h^{l+1} = h^l + L^(-alpha) (W^{l+1} x^l + b^{l+1}) for l = 1..L, and the readout
     reads h^{L+1}. With ``nonlin="post"`` it comes after them, as in the paper: x^0 = W^1 x,
     h^l = W^{l+1} x^{l-1} + b^{l+1}, x^l = x^{l-1} + a L^(-alpha) act(h^l), and the readout reads
-    x^L. W^{l+1} = sigma_w n^(-a_{l+1}) w^{l+1} in the blocks, W^l = n^(-a_l) w^l in the input map
+    x^L. With ``nonlin="between"`` activations stand between the ``layers`` matrices of a block, and
+    none at its ends: h^l = W^{l+1.1} x^{l-1}, x^l = x^{l-1} + a L^(-alpha) W^{l+1.2} act(h^l).
+    W^{l+1} = sigma_w n^(-a_{l+1}) w^{l+1} in the blocks, W^l = n^(-a_l) w^l in the input map
     and the readout; w^l, b^l are N(0, 1) at the start. With a number of blocks L^(-alpha) is a
     number; with ``depth="L"`` it is a power, and the parameterization is asked for one block.
 
@@ -66,11 +70,18 @@ class ResNet(Architecture):
         norm: What a block reads of the stream: ``"layer"``: centred and divided by its standard
             deviation over the coordinates; ``"rms"``: divided by the root of its mean square;
             ``"none"``: the stream itself.
-        nonlin: ``"pre"`` or ``"post"``: the activation before or after the weights.
+        nonlin: ``"pre"``, ``"post"`` or ``"between"``: the activation before the weights, after
+            them, or between the matrices of a block, of which there are two or more.
         center: Whether the average over the coordinates is taken off what a block adds.
         layers: The number of matrices of a block, each with its activation.
         multiplier: The number a in front of a block.
         shared: Whether all blocks have the same matrices.
+        law: The law of the entries of the matrices of the blocks at the start, a row of
+            ``program/laws``.
+        along: With ``depth="L"`` how a matrix depends on itself along the depth at the start:
+            ``"fresh"``, ``"fgn(3/4)"``, ``"rbf(1/10)"``, ``"rbf_increments(1/10)"``,
+            ``"given(1, 1/2)"``.
+        hurst: The same as ``along="fgn(H)"``: the Hurst exponent H, a number or a symbol.
         base: A number of blocks that counts as one: with a number L the power is of L / base.
 
     Raises:
@@ -79,7 +90,9 @@ class ResNet(Architecture):
         TraceError: An activation that is not a function of an expression.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 6.3; with the activation before the
-        weights section 8, blocks of several layers section 9.
+        weights section 8, blocks of several layers section 9. Marion, Fermanian, Biau, Vert,
+        Scaling ResNets in the large-depth regime, Table 1: res-1 is ``"pre"``, res-2 and res-3
+        are ``"between"`` with two layers.
 
     Example:
         >>> ResNet(4, "relu", alpha=1).words
@@ -87,6 +100,9 @@ class ResNet(Architecture):
         >>> ResNet("L", "sin", nonlin="post", center=True).words
         'a residual network of L blocks with sin after the weights, centred, each times L^(-1/2), \
             without biases'
+        >>> ResNet("L", "relu", alpha="4/5", nonlin="between", layers=2, hurst="4/5").words
+        'a residual network of L blocks with relu between its 2 layers, fgn(4/5) along the depth, \
+            each times L^(-4/5), without biases'
     """
 
     depth: int | str
@@ -100,6 +116,9 @@ class ResNet(Architecture):
     layers: int = 1
     multiplier: Fraction | float | str = Fraction(1)
     shared: bool = False
+    law: str = "gaussian"
+    along: str = FRESH
+    hurst: Fraction | float | str | Ex | None = None
     base: int = 1
     _activation: Expr = field(init=False, repr=False, compare=False)
     _factors: tuple[Number, Number] = field(init=False, repr=False, compare=False)
@@ -111,7 +130,8 @@ class ResNet(Architecture):
         if depth != SYMBOL:
             depth = checks.whole(depth, "depth", least=1, hint=hint)
         chosen(self.norm, "norm", tuple(NORMS), "ResNet")
-        chosen(self.nonlin, "nonlin", ("pre", "post"), "ResNet")
+        chosen(self.nonlin, "nonlin", ("pre", "post", "between"), "ResNet")
+        chosen(self.law, "law", tuple(LAWS), "ResNet")
         weights = variance_of(self.weight_variance, "weight_variance", "ResNet")
         biases = bias_variance_of(self.bias_variance, "ResNet")
         multiplier = self._said(exact, self.multiplier, "multiplier")
@@ -136,19 +156,27 @@ class ResNet(Architecture):
             )
         if alpha is None or not isinstance(depth, int):
             front = multiplier * L ** (-power)
-        elif self.nonlin == "pre" and not self.center:  # in front of the last weights of a block
+        elif self.nonlin != "post" and not self.center:  # in front of the last weights of a block
             factors = tuple(
                 multiplier * _branch(Fraction(depth, base), alpha, one) for one in variances
             )
         else:
             front = multiplier * _branch(Fraction(depth, base), alpha, Fraction(1))
+        layers = checks.whole(self.layers, "layers", least=1, hint="Of a block.")
+        if self.nonlin == "between" and layers < 2:
+            raise StudyError(
+                "an activation between the layers of a block of one layer.",
+                where="ResNet",
+                hint="layers=2: two matrices with one activation between them.",
+            )
         values = {
+            "along": self._law_along(depth),
             "depth": depth,
             "alpha": None if self.alpha is None else power if alpha is None else alpha,
             "_power": power,
             "weight_variance": weights,
             "bias_variance": biases,
-            "layers": checks.whole(self.layers, "layers", least=1, hint="Of a block."),
+            "layers": layers,
             "multiplier": multiplier,
             "_activation": activation_of(self.act, "ResNet"),
             "_factors": factors,
@@ -156,6 +184,34 @@ class ResNet(Architecture):
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def _law_along(self, depth: int | str) -> str:
+        """The law along the depth, in its own words.
+
+        Raises:
+            StudyError: There is none, or it does not fit the rest.
+        """
+        text = str(self.along)
+        if self.hurst is not None:
+            if text not in (FRESH, f"fgn({self.hurst})"):
+                raise StudyError(
+                    "along= and hurst= say both what weights are along the depth.",
+                    where="ResNet",
+                    hint="hurst='3/4' is along='fgn(3/4)'.",
+                )
+            text = f"fgn({self._said(exponent, self.hurst, 'hurst')})"
+        try:
+            law = along_of(text)
+        except ProgramError as error:
+            raise StudyError(error.message, where="ResNet", hint=error.hint) from None
+        if not law.fresh and (depth != SYMBOL or self.shared or self.law != "gaussian"):
+            raise StudyError(
+                f"weights that are {law} along the depth are Gaussian, of blocks that differ, and "
+                "of a depth that is the symbol.",
+                where="ResNet",
+                hint="ResNet('L', ...): tp.depth_limit and tp.at_depth give it a number.",
+            )
+        return str(law)
 
     @staticmethod
     def _said(read: Callable[..., T], value: object, what: str) -> T:
@@ -188,8 +244,11 @@ class ResNet(Architecture):
         biases = "with" if self.bias_variance else "without"
         own = [
             (self.nonlin == "post", " after the weights"),
-            (self.layers > 1, f" in {self.layers} layers"),
+            (self.nonlin == "between", f" between its {self.layers} layers"),
+            (self.nonlin != "between" and self.layers > 1, f" in {self.layers} layers"),
             (self.shared, ", the same in all blocks"),
+            (self.law != "gaussian", f", {self.law} entries"),
+            (self.along != FRESH, f", {self.along} along the depth"),
             (self.center, ", centred"),
         ]
         return (
@@ -251,12 +310,13 @@ class ResNet(Architecture):
             for layer, weights in enumerate(shared or self._maps(t, number), 1):
                 label = f"{number}" if self.layers == 1 else f"{number}.{layer}"
                 norm = self.norm if layer == 1 else "none"
-                if post:
-                    h = weights(read(t, label, branch, norm))
-                    t.watch("h", label, h)
-                    branch = nonlin(Fn(self._activation, 1), [h])
-                else:
+                if self.nonlin == "pre":
                     branch = weights(activated(t, label, branch, self._activation, norm))
+                    continue
+                branch = weights(read(t, label, branch, norm))
+                if post or layer < self.layers:
+                    t.watch("h", label, branch)
+                    branch = nonlin(Fn(self._activation, 1), [branch])
             branch = branch - t.mean(branch) if self.center else branch
             stream = stream + (branch if self._front == 1 else self._front * branch)
             if post:
@@ -287,6 +347,8 @@ class ResNet(Architecture):
                 bias_name=f"b{end}",
                 label=end,
                 factors=self._factors if end == ends[-1] else plain,
+                law=self.law,
+                along="" if self.along == FRESH else self.along,
             )
             for end in ends
         ]

@@ -1,0 +1,109 @@
+"""Exponents in the number of blocks of matrices that are correlated along the depth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import tpcalc as tp
+
+RES1 = {"nonlin": "pre"}
+RES3 = {"nonlin": "between", "layers": 2}
+
+
+def check(alpha: object, hurst: object = None, act: str = "relu", **shape: object) -> object:
+    return tp.check(tp.ResNet("L", act, alpha=alpha, hurst=hurst, **shape), "mup")
+
+
+@pytest.mark.parametrize(
+    ("alpha", "expected"), [("1/4", "unstable"), ("1/2", "stationary"), ("1", "identity")]
+)
+@pytest.mark.parametrize("hurst", [None, "1/2"])
+def test_A8_independent_matrices(alpha: str, expected: str, hurst: str | None) -> None:
+    found = check(alpha, hurst, **RES3)
+    assert (found.outputs, found.gradients) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("hurst", "alpha", "expected"),
+    [
+        ("0.2", "0.5", "stationary"),
+        ("0.2", "0.4", "unstable"),
+        ("0.8", "0.8", "stationary"),
+        ("0.8", "0.6", "unstable"),
+        ("0.8", "1", "identity"),
+        ("0.5", "0.5", "stationary"),
+    ],
+)
+def test_A15_outputs_of_res_3(hurst: str, alpha: str, expected: str) -> None:
+    assert check(alpha, hurst, **RES3).outputs == expected
+
+
+@pytest.mark.parametrize(
+    ("hurst", "critical"), [("0.6", "0.5"), ("0.8", "0.6"), ("0.9", "0.8"), ("0.95", "0.9")]
+)
+def test_A16_gradients_of_res_3(hurst: str, critical: str) -> None:
+    at, step = Fraction(critical), Fraction(1, 100)
+    classes = [check(at + k * step, hurst, **RES3).gradients for k in (-1, 0, 1)]
+    assert classes == ["unstable", "stationary", "identity"]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "expected"), [("0.2", "unstable"), ("0.25", "stationary"), ("0.3", "identity")]
+)
+def test_A24_res_1_below_a_quarter(alpha: str, expected: str) -> None:
+    found = check(alpha, "0.1", **RES1)
+    assert (found.outputs, found.status) == (expected, "derived")
+    assert any("derived, not proved" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("hurst", ["0.1", "0.3", "0.5", "0.6", "0.9", "1"])
+def test_S2_19_critical_exponents_of_res_1_and_res_3(hurst: str) -> None:
+    h, half = Fraction(hurst), Fraction(1, 2)
+    for shape, critical in ((RES1, max(h, half / 2)), (RES3, max(h, half))):
+        assert check(critical, hurst, **shape).outputs == "stationary"
+        assert check(critical - Fraction(1, 50), hurst, **shape).outputs == "unstable"
+        assert check(critical + Fraction(1, 50), hurst, **shape).outputs == "identity"
+
+
+@pytest.mark.parametrize("along", ["rbf(1/10)", "rbf_increments(1/10)"])
+def test_S2_15_smooth_matrices_have_the_critical_exponent_1(along: str) -> None:
+    for alpha, expected in (("1/2", "unstable"), ("1", "stationary"), ("2", "identity")):
+        found = check(alpha, along=along, **RES3)
+        assert (found.outputs, found.gradients, found.status) == (expected, expected, "proved")
+
+
+def test_S2_19_side_terms_of_gradients_do_not_commute_with_the_width() -> None:
+    found = check("0.8", "0.8", **RES3)
+    rows = {(row.name, row.part): row.L for row in found.rows}
+    assert rows["dx[0]", "noise"] == "-1/5"  # max(1/2, 2 H - 1) - beta
+    assert rows["dx[0]", "noise of size n^(-1/2)"] == "0"  # H - beta
+    assert any("do not commute" in note for note in found.notes)
+    assert not any("n^(-1/2)" in row.part for row in check("0.6", "0.4", **RES3).rows)
+    linear = check("0.8", "0.8", "identity", **RES3)  # no pairing of a matrix and its transpose
+    assert not any("n^(-1/2)" in row.part for row in linear.rows)
+
+
+def test_S2_18_phase_diagram_of_hurst_and_alpha() -> None:
+    net = tp.ResNet("L", "relu", alpha="alpha", hurst="hurst", **RES3)
+    box = {
+        "hurst": (Fraction(1, 20), Fraction(97, 100)),
+        "alpha": (Fraction(1, 5), Fraction(13, 10)),
+    }
+    diagram = tp.phases(net, "mup", box)
+    assert diagram.complete
+    for cell in diagram.cells:
+        at = {name: Fraction(value) for name, value in cell.sample}
+        gap = at["alpha"] - max(at["hurst"], Fraction(1, 2))
+        expected = "unstable" if gap < 0 else "stationary" if gap == 0 else "identity"
+        assert (cell.verdict, f"outputs {expected}" in cell.fact) == (expected, True)
+        slow = at["alpha"] - max(2 * at["hurst"] - 1, Fraction(1, 2))
+        expected = "unstable" if slow < 0 else "stationary" if slow == 0 else "identity"
+        assert f"gradients {expected}" in cell.fact
+
+
+def test_symbols_stay_in_the_answer() -> None:
+    net = tp.ResNet("L", "relu", alpha="alpha", hurst="H", **RES3)
+    found = tp.check(net, "mup", at={"alpha": 0.7, "H": 0.8})
+    assert found.rows[0].L == "H - alpha" and found.rows[1].L == "-1 + 2*H - alpha"

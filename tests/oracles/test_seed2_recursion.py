@@ -1,0 +1,184 @@
+"""Covariances of residual networks of infinite width at the start, by the recursion over blocks."""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import pytest
+
+import tpcalc as tp
+from tpcalc.analyses.depth.start import block_at_start, start_program
+from tpcalc.errors import ProgramError, StudyError, TraceError
+from tpcalc.program.along import along_of
+
+RES1 = {"nonlin": "pre"}
+RES3 = {"nonlin": "between", "layers": 2}
+
+
+def start(depth: int, alpha: object, act: str = "relu", **shape: object) -> tuple[float, float]:
+    found = tp.depth_limit(tp.ResNet("L", act, alpha=alpha, **shape), [depth])
+    assert not found.notes and not found.lacking
+    return tuple(found.at(name, depth).value for name in ("D^2", "Dp^2"))
+
+
+def test_A9_explosion_of_independent_blocks() -> None:
+    forward, backward = start(1000, "1/4", **RES3)
+    assert log(1 + forward) == pytest.approx(15.68769, rel=1e-6)
+    assert log(1 + forward) / log(100) == pytest.approx(3.40654, rel=2e-6)
+    assert backward == pytest.approx(forward, rel=1e-9)
+
+
+def test_A10_identity_of_independent_blocks() -> None:
+    assert sqrt(start(1000, 1, **RES3)[0]) == pytest.approx(0.0223635, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("hurst", "expected"),
+    [("0.2", -0.340246), ("0.35", -0.187748), ("0.8", 0.515717), ("0.9", 0.741101)],
+)
+def test_A12_fractional_noise(hurst: str, expected: float) -> None:
+    assert along_of(f"fgn({hurst})").autocovariance(2)[1] == pytest.approx(expected, abs=5e-7)
+
+
+def test_A12_sums_of_fractional_noise() -> None:
+    for depth in (100, 5000):  # beyond 100 lags by a series
+        row = along_of("fgn(4/5)").autocovariance(depth)
+        weights = [depth, *(2 * (depth - lag) for lag in range(1, depth))]
+        assert row @ weights == pytest.approx(depth**1.6, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("depth", "expected"), [(2, (0.466205, 0.414862)), (4, (0.420832, 0.326735))]
+)
+def test_A13_fractional_noise_of_few_blocks(depth: int, expected: tuple[float, float]) -> None:
+    assert start(depth, "0.8", hurst="0.8", **RES3) == pytest.approx(expected, abs=6e-7)
+
+
+def test_A13_fractional_noise_of_many_blocks() -> None:
+    found = start(1000, "0.8", hurst="0.8", **RES3)
+    assert [sqrt(value) for value in found] == pytest.approx([0.450069, 0.182568], abs=6e-7)
+
+
+def test_A14_independent_blocks_at_the_critical_scale() -> None:
+    exact = (1 + 1 / 2000) ** 1000 - 1
+    for shape in ({}, {"hurst": "1/2"}):
+        assert start(1000, "1/2", **RES3, **shape) == pytest.approx((exact, exact), rel=1e-12)
+    assert tp.depth_limit(tp.ResNet("L", "relu", **RES3)).at("D^2", "oo").value == pytest.approx(
+        0.6487212707
+    )
+
+
+def test_A24_res_1_of_rough_matrices() -> None:
+    expected = {"0.2": (0.878, 1.036), "0.25": (0.506, 0.450), "0.3": (0.322, 0.233)}
+    for alpha, values in expected.items():
+        found = [sqrt(start(depth, alpha, hurst="0.1", **RES1)[0]) for depth in (250, 2000)]
+        assert found == pytest.approx(values, abs=6e-4)
+
+
+def test_A25_smooth_matrices() -> None:
+    smooth, steps = {"along": "rbf(1/10)"}, {"along": "rbf_increments(1/10)"}
+    expected = (0.094465, 0.072495)
+    for depth in (250, 2000):
+        assert start(depth, 1, **RES3, **smooth) == pytest.approx(expected, rel=3e-4)
+    assert start(2000, 1, **RES3, **smooth) == pytest.approx(expected, abs=6e-7)
+    assert start(1000, 2, **RES3, **smooth)[0] == pytest.approx(9.058e-8, rel=1e-4)
+    found = start(2000, 1, **RES3, **steps)
+    assert found == pytest.approx((0.040465, 0.045632), abs=6e-7)
+
+
+SHAPES = [
+    {"nonlin": "between", "layers": 2, "hurst": "0.8"},
+    {"nonlin": "between", "layers": 2, "along": "rbf(1/3)", "center": True},
+    {"nonlin": "between", "layers": 2, "along": "given(1, 1/2, -1/8)", "multiplier": 2},
+    {"nonlin": "pre", "hurst": "0.3", "weight_variance": 3},
+    {"nonlin": "pre"},
+    {"nonlin": "post", "hurst": "0.7"},
+    {"nonlin": "post", "hurst": "0.7", "center": True, "weight_variance": 2},
+]
+
+
+@pytest.mark.parametrize("act", ["relu", "leaky_relu:0.8", "tanh", "identity"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_S2_19_the_recursion_agrees_with_the_program_of_four_blocks(
+    act: str, shape: dict[str, object]
+) -> None:
+    net = tp.ResNet("L", act, alpha="4/5", **shape)
+    found = tp.depth_limit(net, [4])
+    program = tp.limit(start_program(block_at_start(net), 4), seed=0)
+    for name in ("R^2", "D^2", "Rp^2", "Dp^2"):
+        value = found.at(name, 4)
+        bound = 2 * value.stderr + 1e-12 * value.value
+        assert value.value == pytest.approx(program[name].value, abs=bound)
+
+
+@pytest.mark.parametrize("shape", [RES1, RES3])
+def test_S2_19_six_blocks(shape: dict[str, object]) -> None:
+    net = tp.ResNet("L", "relu", alpha="1/2", hurst="0.65", **shape)
+    found, program = tp.depth_limit(net, [6]), start_program(block_at_start(net), 6)
+    limit = tp.limit(program, seed=0)
+    for name in ("D^2", "Dp^2"):
+        value = found.at(name, 6)
+        score = limit[name].z(value.value)
+        assert abs(score) < 5
+
+
+def test_blocks_of_another_shape_are_sampled() -> None:
+    net = tp.ResNet("L", "tanh", alpha=1, nonlin="post", layers=2, hurst="0.8")
+    found = tp.depth_limit(net, [2, "oo"], samples=2**12, replicates=8)
+    assert "no closed recursion" in found.notes[0]
+    assert found.at("D^2", 2).value > 0 and found.at("D^2", "oo").value == 0
+
+
+def test_no_limit_is_said() -> None:
+    found = tp.depth_limit(tp.ResNet("L", "relu", alpha="1/4", **RES3))
+    assert not found.rows and "there is no limit" in found.lacking[0][1]
+
+
+DEEP = """tpcalc program 2
+dim n 1
+family x : n
+family "W{l}" : n*n along LAW
+%0 : n = input x
+%1 : n = carry %0 over l:L
+%2 : n*n = input "W{l}"
+%3 : n = matmul %2 %1
+%4 : n = scale %3 n^(-1/2) L^(-1/2)
+%5 : n = sum 1*%1 + 1*%4
+%6 : n = repeat %1 to %5
+output y %6
+"""
+
+
+@pytest.mark.parametrize(
+    "law", ["fresh", "fgn(3/4)", "fgn(H)", "rbf(1/10)", "rbf_increments(1/10)", "given(1, 1/2)"]
+)
+def test_laws_along_the_depth_read_back(law: str) -> None:
+    text = DEEP.replace("LAW", law)
+    program = tp.parse(text)
+    assert str(program) == text and str(along_of(law)) == law
+
+
+@pytest.mark.parametrize("law", ["fgn(2)", "fgn", "rbf(0)", "given(1/2)", "noise(1)"])
+def test_laws_along_the_depth_that_are_none(law: str) -> None:
+    with pytest.raises(ProgramError, match="law"):
+        tp.parse(DEEP.replace("LAW", law))
+
+
+def test_correlated_matrices_are_asked_for_where_they_can_be() -> None:
+    with pytest.raises(StudyError, match="of a depth that is the symbol"):
+        tp.ResNet(4, hurst="3/4")
+    with pytest.raises(StudyError, match="both"):
+        tp.ResNet("L", hurst="3/4", along="fgn(1/4)")
+    with pytest.raises(StudyError, match="one layer"):
+        tp.ResNet("L", nonlin="between")
+    with pytest.raises(ProgramError, match="holds a symbol"):
+        tp.at_depth(tp.parse(DEEP.replace("LAW", "fgn(H)")), 2)
+    with pytest.raises(ProgramError, match="Gaussian"):
+        tp.parse(DEEP.replace("n*n along LAW", "n*n uniform along fgn(3/4)"))
+
+    @tp.program
+    def outside(t: tp.Tracer) -> None:
+        t.output("y", t.matrix("W", along="fgn(3/4)") @ t.gaussian("x"))
+
+    with pytest.raises(TraceError, match="outside of a block"):
+        outside.build()

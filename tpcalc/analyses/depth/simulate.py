@@ -1,0 +1,90 @@
+"""``depth_simulate``: networks of L blocks of finite width at the start, many at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from fractions import Fraction
+
+from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.trunk import Unlike
+from tpcalc.catalog.values import exact
+from tpcalc.errors import UsageError
+from tpcalc.finite.deep import run_deep
+from tpcalc.networks.network import Architecture
+from tpcalc.program.laws import LAWS
+from tpcalc.results import DepthSample, checks
+from tpcalc.results.provenance import provenance
+
+__all__ = ["depth_simulate"]
+
+NAMES = ("R", "D", "Rp", "Dp")
+
+
+def depth_simulate(
+    network: Architecture,
+    depth: int,
+    width: int,
+    seeds: int = 16,
+    *,
+    alphas: Sequence[Fraction | float | str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> DepthSample:
+    """Networks of L blocks of finite width at the start, with matrices drawn and blocks looped.
+
+    The stream starts as independent N(0, 1) coordinates, and so does its adjoint behind the last
+    block: a random readout.
+
+    Args:
+        network: A network of L blocks x + a L^(-alpha) V phi(W x), V or W possibly missing.
+        depth: L.
+        width: n.
+        seeds: How many networks; network k has the seed ``seed + k``.
+        alphas: Powers of 1/L in front of a block; by default that of the network. Networks of one
+            seed have the same matrices for all of them, which costs little more than one.
+        seed: The first seed.
+        threads: How many share the work; the answer does not depend on them.
+
+    Returns:
+        The ratios of norms in each network, as logarithms: they may be as large as 1e26.
+
+    Raises:
+        UsageError: Another block, a number of the wrong kind, or a law of matrices whose entries
+            are not independent.
+
+    Source: Marion, Fermanian, Biau, Vert, Scaling ResNets in the large-depth regime, Figures 1-7.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> net = tp.ResNet("L", "relu", nonlin="between", layers=2, law="uniform")
+        >>> found = depth_simulate(net, 100, 40, 64)
+        >>> abs(found.square("D", "1/2").z(0.646668)) < 4  # (1 + 1/200)^100 - 1
+        True
+    """
+    started = time.perf_counter()
+    depth = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
+    width = checks.whole(width, "width", least=1, hint="It is the number of coordinates.")
+    seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
+    seed = checks.whole(seed, "seed", least=0)
+    if threads is not None:
+        threads = checks.whole(threads, "threads", least=1)
+    block = block_at_start(network)
+    try:
+        start = start_of(block)
+    except Unlike as reason:
+        raise UsageError(
+            f"{network.words} is looped over in no way that is known: {reason}.",
+            hint="tp.simulate takes tp.at_depth of its program, for small depths.",
+        ) from None
+    for law in start.laws:
+        if LAWS[law].draw is None:
+            raise UsageError(f"{law} matrices are not drawn entry by entry.")
+    powers = [start.alpha] if alphas is None else [exact(one, what="alpha") for one in alphas]
+    logs = run_deep(
+        start, depth, width, range(seed, seed + seeds), list(map(float, powers)), threads
+    )
+    settings = {"depth": str(depth), "width": str(width), "seeds": str(seeds)}
+    made = provenance(block.program.digest, seed, settings, time.perf_counter() - started)
+    shown = tuple(tuple(tuple(map(float, row)) for row in rows) for rows in logs)
+    return DepthSample(depth, width, tuple(map(str, powers)), NAMES, shown, made)

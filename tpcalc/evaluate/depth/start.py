@@ -1,0 +1,224 @@
+"""``Start``: a residual network of infinite width at the start, at any number of blocks.
+
+A block is x + a L^(-alpha) V phi(W x), V or W possibly missing, each correlated along the depth by
+a law of its own. Of the stream and of its adjoint covariances of all pairs of blocks follow a
+closed recursion: ``engine.residual``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import expm1, pi, sqrt
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.typing import NDArray
+
+from tpcalc.engine import residual
+from tpcalc.engine.memory import available_memory, memory_text
+from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.functions import Call, Const, Expr, Fn, Var
+from tpcalc.functions.expr import Add, Mul
+from tpcalc.functions.tape import evaluate
+from tpcalc.program.along import FRESH, along_of
+from tpcalc.results import Estimate, Method
+
+__all__ = ["Displacement", "Start", "slopes_of"]
+
+Array = NDArray[np.float64]
+NODES, TERMS = 160, 64  # of quadrature, and of the series in Hermite polynomials
+ROUNDING, NEAR_ONE = 1e-15, 4e-9
+
+
+@dataclass(frozen=True)
+class Displacement:
+    """How far blocks carry the stream and its adjoint, for a stream that starts at mean square 1.
+
+    Args:
+        stream: D^2 = |x_L - x_0|^2 / |x_0|^2; |x_L|^2 / |x_0|^2 is 1 + D^2.
+        gradient: The same of the adjoint, which starts behind the last block.
+    """
+
+    stream: Estimate
+    gradient: Estimate
+
+
+@dataclass(frozen=True)
+class Start:
+    """A residual network at the start.
+
+    Args:
+        activation: phi, an expression of ``Var(0)``, of W with entries of variance 1/n.
+        alpha: The power of 1/L in front of a block.
+        multiplier: a, with all other numbers in front of a block.
+        outer: The law of V along the depth; None: there is no V.
+        inner: The law of W along the depth; None: there is no W.
+        centred: Whether the average over coordinates is taken off what a block adds.
+        laws: The laws of the entries of V and of W, which the limit of the width does not feel.
+
+    Example:
+        >>> linear = Start(Var(0), Fraction(1, 2), outer="fresh")
+        >>> round(linear.at(1000).stream.value, 6)  # (1 + 1/L)^L - 1
+        1.716924
+    """
+
+    activation: Expr
+    alpha: Fraction
+    multiplier: float = 1.0
+    outer: str | None = None
+    inner: str | None = None
+    centred: bool = False
+    laws: tuple[str, str] = ("gaussian", "gaussian")
+
+    @property
+    def limit(self) -> float | None:
+        """The limit of D^2 in many independent blocks, where (1 + c/L)^L - 1 is D^2; else None."""
+        kinked = slopes_of(self.activation)
+        if kinked is None or self.alpha != Fraction(1, 2) or self.centred:
+            return None
+        if self.outer != FRESH or self.inner not in (FRESH, None):
+            return None
+        return expm1(self.multiplier**2 * (kinked[0] ** 2 + kinked[1] ** 2) / 2)
+
+    def at(self, depth: int) -> Displacement:
+        """Its displacements with a number of blocks.
+
+        Args:
+            depth: L.
+
+        Raises:
+            EvaluationError: They leave the range of floating point.
+            OutOfMemory: The covariances of all pairs of blocks do not fit.
+        """
+        _check_room(depth)
+        kinked = slopes_of(self.activation)
+        if kinked is not None:
+            moved, grown = self._run(depth, partial(self._homogeneous, *kinked))
+            slopes = NEAR_ONE * abs(grown)  # of correlations near 1 the angle has half the digits
+            return Displacement(
+                _estimate(moved, 0.0, depth, Method.EXACT),
+                _estimate(grown, slopes, depth, Method.EXACT),
+            )
+        fine, coarse = (self._run(depth, partial(self._series, part)) for part in (1, 2))
+        return Displacement(
+            *(
+                _estimate(value, abs(value - other), depth, Method.QUADRATURE)
+                for value, other in zip(fine, coarse, strict=True)
+            )
+        )
+
+    def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[float, float]:
+        outer, inner = (
+            np.ones(depth) if law is None else along_of(law).autocovariance(depth)
+            for law in (self.outer, self.inner)
+        )
+        size = self.multiplier**2 * float(depth) ** (-2 * float(self.alpha))
+        slopes = np.empty(depth * (depth + 1) // 2)
+        row = forward(depth, size, inner, outer, slopes)
+        found = float(row[-1]), residual.backward_rows(depth, slopes)
+        if not np.isfinite(found).all():
+            raise EvaluationError(
+                f"the stream of {depth} blocks leaves the range of floating point.",
+                hint="Take fewer blocks, or a larger alpha.",
+            )
+        return found
+
+    def _homogeneous(
+        self,
+        up: float,
+        down: float,
+        depth: int,
+        size: float,
+        inner: Array,
+        outer: Array,
+        slopes: Array,
+    ) -> Array:
+        row: Array = residual.homogeneous_rows(
+            depth, size, inner, outer, 1.0, up, down, self.centred, slopes
+        )
+        return row
+
+    def _series(
+        self, part: int, depth: int, size: float, inner: Array, outer: Array, slopes: Array
+    ) -> Array:
+        dual = _Dual(self.activation, NODES // part, TERMS // part, self.centred)
+        row = np.zeros(depth + 1)
+        values, derivatives = np.zeros((2, depth, TERMS // part))
+        roots = np.empty(depth)
+        for k in range(1, depth + 1):
+            roots[k - 1] = sqrt(1.0 + row[k - 1])
+            values[k - 1], derivatives[k - 1] = dual.at(roots[k - 1])
+            residual.forward_row(
+                k, size, inner, outer, 1.0, roots, values, derivatives, row, slopes
+            )
+        return row
+
+
+class _Dual:
+    """Coefficients of a function and its derivative in normalised Hermite polynomials."""
+
+    def __init__(self, expr: Expr, nodes: int, terms: int, centred: bool) -> None:
+        self.functions = [Fn(expr, 1), Fn(expr, 1).by(0)]
+        self.nodes, weights = hermegauss(nodes)
+        weights = weights / sqrt(2.0 * pi)
+        rows = [np.ones(nodes), self.nodes]
+        for m in range(2, terms):
+            rows.append((self.nodes * rows[-1] - sqrt(m - 1) * rows[-2]) / sqrt(m))
+        self.matrix = np.array(rows[:terms]) * weights
+        self.first = int(centred)
+
+    def at(self, root: float) -> tuple[Array, Array]:
+        """For an argument of this standard deviation."""
+        found = [
+            self.matrix @ np.broadcast_to(evaluate(fn, [root * self.nodes], []), self.nodes.shape)
+            for fn in self.functions
+        ]
+        found[0][: self.first] = 0.0
+        return found[0], found[1]
+
+
+def slopes_of(expr: Expr) -> tuple[float, float] | None:
+    """The slopes above and below 0 of a function that is linear on both sides; None if it is not.
+
+    Args:
+        expr: An expression of ``Var(0)``.
+
+    Example:
+        >>> from tpcalc.functions import const
+        >>> slopes_of(const(2) * Var(0))
+        (2.0, 2.0)
+    """
+    if not _is_homogeneous(expr):
+        return None
+    up, down = np.broadcast_to(evaluate(Fn(expr, 1), [np.array([1.0, -1.0])], []), (2,))
+    return float(up), -float(down)
+
+
+def _is_homogeneous(expr: Expr) -> bool:
+    """Whether a function is homogeneous of degree 1, by its form."""
+    if isinstance(expr, Add):
+        return all(map(_is_homogeneous, expr.terms))
+    if isinstance(expr, Mul):
+        rest = [factor for factor in expr.factors if not isinstance(factor, Const)]
+        return len(rest) == 1 and _is_homogeneous(rest[0])
+    if isinstance(expr, Call):
+        return expr.atom.facts.homogeneity == 1 and _is_homogeneous(expr.arg)
+    return isinstance(expr, Var)
+
+
+def _check_room(depth: int) -> None:
+    need, room = 4 * depth * (depth + 1), available_memory() // 2
+    if need > room:
+        raise OutOfMemory(
+            f"covariances of all pairs of {depth} blocks take {memory_text(need)}, and "
+            f"{memory_text(room)} may be used.",
+            hint="Take fewer blocks; exponents in L are asked of tp.check.",
+        )
+
+
+def _estimate(value: float, error: float, depth: int, method: Method) -> Estimate:
+    """A number, its error with the rounding of its sums."""
+    return Estimate(value, error + ROUNDING * depth * abs(value), method)

@@ -1,0 +1,152 @@
+"""Deep residual networks of finite width at the start, layer by layer, many networks at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.engine.memory import available_cores
+from tpcalc.finite.draws import Network
+from tpcalc.finite.paths import draw_paths
+from tpcalc.functions import Expr, Fn
+from tpcalc.functions.tape import evaluate
+from tpcalc.program.along import along_of
+from tpcalc.program.laws import LAWS
+
+__all__ = ["Branch", "run_deep"]
+
+Array = NDArray[np.float64]
+_CHUNK = 2**27  # bytes of matrices that are drawn at once
+
+
+class Branch(Protocol):
+    """What a block adds: a V phi(W x), V or W possibly missing."""
+
+    @property
+    def activation(self) -> Expr: ...
+    @property
+    def multiplier(self) -> float: ...
+    @property
+    def outer(self) -> str | None: ...
+    @property
+    def inner(self) -> str | None: ...
+    @property
+    def centred(self) -> bool: ...
+    @property
+    def laws(self) -> tuple[str, str]: ...
+
+
+def run_deep(
+    start: Branch,
+    depth: int,
+    width: int,
+    seeds: Sequence[int],
+    alphas: Sequence[float],
+    threads: int | None = None,
+) -> Array:
+    """Natural logarithms of how blocks carry the stream and its adjoint.
+
+    Networks of one seed have the same matrices for all powers in front of a block.
+
+    Args:
+        start: The block.
+        depth: L.
+        width: n.
+        seeds: One network for each.
+        alphas: Powers of 1/L in front of a block.
+        threads: How many share the work; the answer does not depend on them.
+
+    Returns:
+        Shape (4, len(alphas), len(seeds)): log of |x_L| / |x_0| and |x_L - x_0| / |x_0|, and the
+        same of the adjoint.
+    """
+    each = 2 * depth * width * width * 8
+    size = max(1, _CHUNK // each)
+    parts = [seeds[k : k + size] for k in range(0, len(seeds), size)]
+    one = partial(_chunk, start, depth, width, alphas)
+    workers = min(len(parts), threads or available_cores())
+    if workers < 2:
+        return np.concatenate(list(map(one, parts)), axis=2)
+    with ThreadPoolExecutor(workers) as pool:
+        return np.concatenate(list(pool.map(one, parts)), axis=2)
+
+
+def _chunk(
+    start: Branch, depth: int, width: int, alphas: Sequence[float], seeds: Sequence[int]
+) -> Array:
+    networks = [Network(seed, width) for seed in seeds]
+    outer, inner = (
+        None if law is None else _matrices(name, law, entries, depth, networks)
+        for name, law, entries in zip(
+            ("V", "W"), (start.outer, start.inner), start.laws, strict=True
+        )
+    )
+    fn = Fn(start.activation, 1)
+    slope = fn.by(0)
+    front = start.multiplier * np.array([float(depth) ** -float(alpha) for alpha in alphas])
+    first = _ends("x", networks, len(alphas))
+    x, before = first.copy(), []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for layer in range(depth):
+            h = x if inner is None else inner[:, layer] @ x
+            before.append(h.copy())
+            y = _applied(fn, h)
+            y = y if outer is None else outer[:, layer] @ y
+            y = y - y.mean(axis=1, keepdims=True) if start.centred else y
+            x = x + front * y
+        last = _ends("p", networks, len(alphas))
+        p = last
+        for layer in range(depth - 1, -1, -1):
+            y = p - p.mean(axis=1, keepdims=True) if start.centred else p
+            y = y if outer is None else outer[:, layer].transpose(0, 2, 1) @ y
+            y = y * _applied(slope, before[layer])
+            y = y if inner is None else inner[:, layer].transpose(0, 2, 1) @ y
+            p = p + front * y
+        found = [*_logs(x, first), *_logs(p, last)]
+    return np.stack(found)
+
+
+def _applied(fn: Fn, h: Array) -> Array:
+    found: Array = np.broadcast_to(evaluate(fn, [h], []), h.shape)
+    return found
+
+
+def _logs(after: Array, before: Array) -> Iterator[Array]:
+    for change in (after, after - before):
+        yield (_log_norm(change) - _log_norm(before)).T
+
+
+def _log_norm(x: Array) -> Array:
+    """Of numbers whose squares may be outside of the range of floating point."""
+    most = np.abs(x).max(axis=1)
+    safe = np.where(most > 0, most, 1.0)
+    with np.errstate(divide="ignore"):
+        found: Array = np.log(most) + 0.5 * np.log(np.square(x / safe[:, None]).sum(axis=1))
+    return found
+
+
+def _ends(name: str, networks: Sequence[Network], count: int) -> Array:
+    """A vector of each network, shape (networks, width, count); the same in all columns."""
+    draws = [network.stream("end", name).standard_normal(network.width) for network in networks]
+    return np.repeat(np.array(draws)[:, :, None], count, axis=2)
+
+
+def _matrices(name: str, law: str, entries: str, depth: int, networks: Sequence[Network]) -> Array:
+    """Matrices of all layers with entries of variance 1/n, shape (networks, depth, n, n)."""
+    width = networks[0].width
+    found = np.empty((len(networks), depth, width * width))
+    draw = LAWS[entries].draw
+    for place, network in enumerate(networks):
+        generator = network.stream("along", name)
+        if along_of(law).fresh:
+            assert draw is not None
+            found[place] = draw(generator, found.shape[1:])
+        else:
+            found[place] = draw_paths(law, depth, width * width, generator).T
+    found *= width**-0.5
+    return found.reshape(len(networks), depth, width, width)

@@ -1,0 +1,257 @@
+"""Laws along the depth: how what is drawn in a repeated block depends on its repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tpcalc.errors import ProgramError, ScaleError
+from tpcalc.orders import Ex, parse_ex
+from tpcalc.sources import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["ALONG", "FRESH", "Along", "Row", "along_of"]
+
+FRESH = "fresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A kind of laws along the depth, of entries of mean 0 and variance 1.
+
+    Args:
+        name: Its name in programs.
+        arguments: The names of its numbers in brackets; ``("...",)``: any number of them.
+        text: What it is, in one line.
+        covariance: ``covariance(lags, depth, *numbers)``: the autocovariance, of lags in layers.
+        decay: ``decay(*arguments)``: the mu of a correlation that falls like lag^(-mu); None:
+            faster than any power that a sum over the depth feels.
+        within: ``within(*numbers)``: whether the numbers are possible.
+        source: Where it is used.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    text: str
+    covariance: Callable[..., Array]
+    decay: Callable[..., Ex | None]
+    within: Callable[..., bool]
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """A law along the depth with its numbers.
+
+    Args:
+        row: Its kind.
+        arguments: Its numbers, exact, or symbols.
+    """
+
+    row: Row
+    arguments: tuple[Ex, ...]
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(str, self.arguments))
+        return f"{self.row.name}({shown})" if shown else self.row.name
+
+    @property
+    def fresh(self) -> bool:
+        """Whether repetitions are independent."""
+        return self.row.name == FRESH
+
+    @property
+    def decay(self) -> Ex | None:
+        """The mu of a correlation that falls like lag^(-mu); None: it may be summed."""
+        return self.row.decay(*self.arguments)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Its numbers.
+
+        Raises:
+            ProgramError: It holds a symbol.
+        """
+        found = [value.constant for value in self.arguments]
+        if None in found:
+            raise ProgramError(
+                f"the law {self} along the depth holds a symbol.",
+                hint="Numbers need a number there: fgn(3/4).",
+            )
+        return tuple(float(value) for value in found if value is not None)
+
+    def autocovariance(self, depth: int) -> Array:
+        """Its correlation at the lags 0, ..., depth - 1, in a network of so many blocks.
+
+        Args:
+            depth: L.
+
+        Raises:
+            ProgramError: It holds a symbol.
+
+        Example:
+            >>> along_of("fgn(4/5)").autocovariance(2).round(6).tolist()
+            [1.0, 0.515717]
+        """
+        return self.at(depth, depth)
+
+    def at(self, lags: int, depth: int) -> Array:
+        """The same at the lags 0, ..., lags - 1.
+
+        Args:
+            lags: How many.
+            depth: L.
+        """
+        import numpy as np
+
+        return self.row.covariance(np.arange(lags, dtype=np.float64), depth, *self.numbers)
+
+
+def _fresh(lags: Array, depth: int) -> Array:
+    import numpy as np
+
+    return np.where(lags == 0, 1.0, 0.0)
+
+
+def _noise(lags: Array, depth: int, hurst: float) -> Array:
+    """Second differences of |n|^(2H) / 2, by their series where these cancel."""
+    import numpy as np
+
+    power, n = 2.0 * hurst, np.abs(lags)
+    found: Array = 0.5 * (np.abs(n + 1) ** power - 2.0 * n**power + np.abs(n - 1) ** power)
+    far = n > 100
+    x = 1.0 / np.where(far, n, 1.0) ** 2
+    c = power * (power - 1.0) / 2.0
+    more = (power - 2.0) * (power - 3.0) / 12.0
+    last = more * (power - 4.0) * (power - 5.0) / 30.0
+    series = c * np.where(far, n, 1.0) ** (power - 2.0) * (1.0 + x * (more + x * last))
+    return np.where(far, series, found)
+
+
+def _smooth(lags: Array, depth: int, scale: float) -> Array:
+    import numpy as np
+
+    found: Array = np.exp(-0.5 * (lags / depth / scale) ** 2)
+    return found
+
+
+def _increments(lags: Array, depth: int, scale: float) -> Array:
+    import numpy as np
+
+    x = (lags / depth / scale) ** 2
+    found: Array = (1.0 - x) * np.exp(-0.5 * x)
+    return found
+
+
+def _given(lags: Array, depth: int, *values: float) -> Array:
+    import numpy as np
+
+    table = np.array([*values, 0.0])
+    found: Array = table[np.minimum(lags.astype(int), len(values))]
+    return found
+
+
+def _paper(item: str) -> Source:
+    return Source("Marion, Fermanian, Biau, Vert, Scaling ResNets", item, "2206.06929")
+
+
+ROWS = (
+    Row(
+        FRESH,
+        (),
+        "independent in every repetition",
+        _fresh,
+        lambda: None,
+        lambda: True,
+        _paper("Assumption A1"),
+    ),
+    Row(
+        "fgn",
+        ("H",),
+        "fractional Gaussian noise of Hurst exponent H, of variance 1",
+        _noise,
+        lambda hurst: 2 - 2 * hurst,
+        lambda hurst: 0 < hurst <= 1,
+        _paper("Section 4.1"),
+    ),
+    Row(
+        "rbf",
+        ("ell",),
+        "a smooth Gaussian process of l/L with the covariance exp(-t^2 / (2 ell^2))",
+        _smooth,
+        lambda scale: Ex(),
+        lambda scale: scale > 0,
+        _paper("Section 3.2"),
+    ),
+    Row(
+        "rbf_increments",
+        ("ell",),
+        "increments of such a process, of variance 1: the covariance "
+        "(1 - t^2 / ell^2) exp(-t^2 / (2 ell^2))",
+        _increments,
+        lambda scale: Ex(),
+        lambda scale: scale > 0,
+        _paper("Section 3.2"),
+    ),
+    Row(
+        "given",
+        ("...",),
+        "a Gaussian sequence with the autocovariance 1, c_1, c_2, ..., 0 beyond the last",
+        _given,
+        lambda *values: None,
+        lambda *values: bool(values) and values[0] == 1,
+        _paper("Section 4.1"),
+    ),
+)
+ALONG = {row.name: row for row in ROWS}
+
+
+@cache
+def along_of(text: str) -> Along:
+    """The law that a text names: ``fresh``, ``fgn(3/4)``, ``rbf(1/10)``.
+
+    Args:
+        text: The text.
+
+    Raises:
+        ProgramError: There is no such law, or not with these numbers.
+
+    Example:
+        >>> print(along_of("fgn(0.75)"))
+        fgn(3/4)
+    """
+    name, bracket, rest = text.strip().partition("(")
+    if name not in ALONG:
+        raise ProgramError(
+            f"there is no law {text!r} along the depth.", hint=f"Laws: {', '.join(_forms())}."
+        )
+    row = ALONG[name]
+    parts = rest.removesuffix(")").split(",") if bracket else []
+    try:
+        arguments = tuple(map(parse_ex, parts))
+    except ScaleError as error:
+        raise ProgramError(f"{text!r} is no law along the depth: {error.message}") from None
+    constants = [value.constant for value in arguments]
+    right = len(arguments) == len(row.arguments) or row.arguments == ("...",)
+    right = right and bool(bracket) == rest.endswith(")")
+    if right and (None in constants or row.within(*constants)):
+        return Along(row, arguments)
+    raise ProgramError(
+        f"{text!r} is no law along the depth: {row.text}.",
+        hint=f"Write {_form(row)}; 0 < H <= 1, ell > 0, an autocovariance begins with 1.",
+    )
+
+
+def _form(row: Row) -> str:
+    return f"{row.name}({', '.join(row.arguments)})" if row.arguments else row.name
+
+
+def _forms() -> list[str]:
+    return [_form(row) for row in ROWS]

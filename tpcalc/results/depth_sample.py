@@ -1,0 +1,83 @@
+"""``DepthSample``: what L blocks of finite width do at the start, network by network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+from statistics import fmean, variance
+
+from tpcalc.results.estimate import Estimate, Method
+from tpcalc.results.tables import Provenance
+
+__all__ = ["DepthSample"]
+
+
+@dataclass(frozen=True, slots=True)
+class DepthSample:
+    """How far L blocks of finite width carry the stream and its adjoint at the start.
+
+    Args:
+        depth: L.
+        width: n.
+        alphas: The powers of 1/L in front of a block.
+        names: ``R``, ``D``: the norm of the stream after the last block, and of its difference to
+            that before the first, over the latter; ``Rp``, ``Dp`` the same of the adjoint.
+        logs: For each name and alpha the natural logarithm in each network. Networks of one seed
+            have the same matrices for all alphas.
+        provenance: What they were computed from and with.
+
+    Example:
+        >>> made = Provenance("0", "ab")
+        >>> found = DepthSample(4, 8, ("1",), ("R",), (((0.0, 0.2),),), made)
+        >>> round(found.log10("R", "1").value, 6)
+        0.043429
+    """
+
+    depth: int
+    width: int
+    alphas: tuple[str, ...]
+    names: tuple[str, ...]
+    logs: tuple[tuple[tuple[float, ...], ...], ...]
+    provenance: Provenance
+
+    def values(self, name: str, alpha: str) -> tuple[float, ...]:
+        """The natural logarithms of a ratio in all networks.
+
+        Args:
+            name: ``R``, ``D``, ``Rp`` or ``Dp``.
+            alpha: One of the powers.
+
+        Raises:
+            ValueError: There is no such name or power.
+        """
+        return self.logs[self.names.index(name)][self.alphas.index(alpha)]
+
+    def log10(self, name: str, alpha: str) -> Estimate:
+        """The mean over the networks of the decimal logarithm of a ratio.
+
+        Args:
+            name: ``R``, ``D``, ``Rp`` or ``Dp``.
+            alpha: One of the powers.
+
+        Raises:
+            ValueError: There is no such name or power.
+        """
+        return self._mean([value / log(10.0) for value in self.values(name, alpha)])
+
+    def square(self, name: str, alpha: str) -> Estimate:
+        """The mean over the networks of the square of a ratio.
+
+        Args:
+            name: ``R``, ``D``, ``Rp`` or ``Dp``.
+            alpha: One of the powers.
+
+        Raises:
+            ValueError: There is no such name or power.
+        """
+        logs = self.values(name, alpha)
+        return self._mean([exp(2.0 * value) if value < 350 else inf for value in logs])
+
+    def _mean(self, values: list[float]) -> Estimate:
+        count, mean = len(values), fmean(values)
+        spread = sqrt(variance(values, mean) / count) if count > 1 else inf
+        return Estimate(mean, spread, Method.FINITE, samples=count, replicates=count)

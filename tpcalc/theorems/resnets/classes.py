@@ -1,0 +1,210 @@
+"""Corollaries 4 and 8, Propositions 12 and 13: explosion, a random limit, or the identity.
+
+Each answer stands beside the class that the exponents in L of the network's program give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from tpcalc.analyses.depth.check import depth_check
+from tpcalc.catalog.training import Training
+from tpcalc.networks.network import Architecture
+from tpcalc.program.along import along_of
+from tpcalc.results import Claim, Hypothesis, Theorem
+from tpcalc.results.theorem import confirmed
+from tpcalc.theorems.resnets.case import Case, assumptions, case_of
+from tpcalc.theorems.resnets.paper import paper
+
+__all__ = ["corollary_8", "hidden_states", "proposition_12", "recommended_hurst"]
+
+HALF = Fraction(1, 2)
+WORDS = {
+    "identity": "tends to 0",
+    "stationary": "stays between bounds",
+    "unstable": "tends to infinity",
+}
+
+
+def hidden_states(network: Architecture, width: int, *, derive: bool = True) -> Theorem:
+    """Corollary 4: D of independent matrices tends to 0, stays bounded, or tends to infinity.
+
+    Args:
+        network: res-1, res-2 or res-3.
+        width: d.
+        derive: Whether the class is derived from the program besides.
+
+    Raises:
+        UsageError: Another network.
+
+    Source: Marion, Fermanian, Biau, Vert, Corollary 4.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> found = hidden_states(tp.ResNet("L", "relu", nonlin="between", layers=2), 100)
+        >>> found.answer, found.claims[0].stated
+        ('holds', 'stays between bounds')
+    """
+    case = case_of(network)
+    found = assumptions(network, width)
+    wide = {1: 0, 0: 64, -1: 9}[_sign(case.beta - HALF)]
+    conditions = (
+        found["A1"],
+        found["A2"],
+        Hypothesis(f"d >= {wide}", width >= wide, f"d = {width}"),
+    )
+    notes: tuple[str, ...] = ("in probability",)
+    if case.beta < HALF:
+        notes += ("d >= 9 is of the proof: growth in probability needs d >= 3, derived",)
+    return _answer(
+        case,
+        "corollary_4",
+        "critical beta = 1/2 of outputs",
+        "Corollary 4",
+        conditions,
+        HALF,
+        "D",
+        "outputs",
+        derive,
+        notes,
+    )
+
+
+def corollary_8(network: Architecture, width: int, *, derive: bool = True) -> Theorem:
+    """Corollary 8: the same of D^p, the displacement of gradients.
+
+    Args:
+        network: res-1, res-2 or res-3.
+        width: d.
+        derive: Whether the class is derived from the program besides.
+
+    Raises:
+        UsageError: Another network.
+
+    Source: Marion, Fermanian, Biau, Vert, Corollary 8, whose limit at beta = 1/2 lies between
+        e^(1/2) - 1 and e - 1.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> corollary_8(tp.ResNet("L", "relu", alpha=1, nonlin="between", layers=2), 40).answer
+        'holds'
+    """
+    case = case_of(network)
+    found = assumptions(network, width)
+    conditions = (found["A1"], found["A3"], found["A4"])
+    notes = {
+        1: ("in probability",),
+        0: ("in expectation: E Dp^2 tends to a number in [e^(1/2) - 1, e - 1]",),
+        -1: ("in expectation only",),
+    }[_sign(case.beta - HALF)]
+    return _answer(
+        case,
+        "corollary_8",
+        "critical beta = 1/2 of gradients",
+        "Corollary 8",
+        conditions,
+        HALF,
+        "Dp",
+        "gradients",
+        derive,
+        notes,
+    )
+
+
+def proposition_12(network: Architecture, width: int, *, derive: bool = True) -> Theorem:
+    """Propositions 12 and 13: of smooth matrices D tends to 0, stays bounded, or grows.
+
+    Args:
+        network: res-1, res-2 or res-3, with matrices that are ``rbf(ell)`` along the depth.
+        width: d.
+        derive: Whether the class is derived from the program besides.
+
+    Raises:
+        UsageError: Another network.
+
+    Source: Marion, Fermanian, Biau, Vert, Propositions 12 and 13; growth is proved of the linear
+        res-1, whose V_0^T has a positive eigenvalue, and of the maximum over the blocks.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> net = tp.ResNet("L", "relu", alpha=2, nonlin="between", layers=2, along="rbf(1/10)")
+        >>> proposition_12(net, 40).answer
+        'holds'
+    """
+    case = case_of(network)
+    found = assumptions(network, width)
+    conditions = [found["A5"], found["A6"]]
+    if case.beta < 1:
+        linear = case.start.inner is None and case.slopes in ((1.0, 1.0),)
+        conditions.append(Hypothesis("res-1 without an activation", linear, case.name))
+    return _answer(
+        case,
+        "proposition_12",
+        "critical beta = 1 of smooth matrices",
+        "Propositions 12 and 13",
+        tuple(conditions),
+        Fraction(1),
+        "D",
+        "outputs",
+        derive,
+        ("almost surely",),
+    )
+
+
+def recommended_hurst(network: Architecture) -> tuple[str, bool]:
+    """The rule H = beta of matrices that are fractional noise, for beta in (1/2, 1).
+
+    Args:
+        network: res-1, res-2 or res-3.
+
+    Returns:
+        The law that the rule recommends for the network's beta, and whether the network has it.
+
+    Raises:
+        UsageError: Another network.
+
+    Source: Marion, Fermanian, Biau, Vert, section 4.1.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> net = tp.ResNet("L", "relu", alpha="3/4", nonlin="between", layers=2, hurst="3/4")
+        >>> recommended_hurst(net)
+        ('fgn(3/4)', True)
+    """
+    case = case_of(network)
+    beta = case.beta
+    law = "fresh" if beta <= HALF else "rbf(1/10)" if beta >= 1 else f"fgn({beta})"
+    laws = {str(along_of(one)) for one in (case.start.outer, case.start.inner) if one is not None}
+    smooth = beta >= 1 and all(one.startswith("rbf(") for one in laws)
+    return law, smooth or laws == {law}
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _answer(
+    case: Case,
+    name: str,
+    title: str,
+    item: str,
+    conditions: tuple[Hypothesis, ...],
+    critical: Fraction,
+    what: str,
+    field: str,
+    derive: bool,
+    notes: tuple[str, ...],
+) -> Theorem:
+    stated = {1: "identity", 0: "stationary", -1: "unstable"}[_sign(case.beta - critical)]
+    derived = ""
+    if derive:
+        verdict = depth_check(Training(case.network, "mup", steps=0), {})
+        derived = str(getattr(verdict, field))
+    agrees = None if not derived else derived == stated
+    words: Callable[[str], str] = lambda one: WORDS.get(one, one)  # noqa: E731
+    claims = (Claim(what, words(stated), words(derived), agrees),)
+    answer = confirmed(claims) if agrees is not False else "does not hold"
+    if not all(one.met for one in conditions):
+        answer = "outside"
+    return Theorem(name, title, paper(item), answer, conditions, claims, notes)
