@@ -6,4 +6,3 @@ program, and the two are compared.
 
 from tpcalc.theorems import depth as depth
 from tpcalc.theorems import integrable as integrable
-from tpcalc.theorems import resnets as resnets
