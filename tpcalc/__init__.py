@@ -21,6 +21,8 @@ Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
     resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
     depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
+    depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
+    resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:

@@ -43,7 +43,7 @@ POINTS = {
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("point", POINTS)
-def test_A11_points(act: str, point: tuple[str, str]) -> None:
+def test_S1_A11_points(act: str, point: tuple[str, str]) -> None:
     found = checked(act, *point)
     flags = (
         found.verdict,
@@ -56,32 +56,32 @@ def test_A11_points(act: str, point: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("act", ["identity", "relu"])
-def test_A11_unfaithful_beyond_one(act: str) -> None:
+def test_S1_A11_unfaithful_beyond_one(act: str) -> None:
     found = checked(act, "5/4", "-1/4")
     assert (found.verdict, found.faithful, found.diversity) == ("feature-learning", False, "0")
     assert any("h[{l},1]" in fact and "L^(1/4)" in fact for fact in found.facts)
 
 
-def test_A11_unfaithful_gelu_has_bounds_only() -> None:
+def test_S1_A11_unfaithful_gelu_has_bounds_only() -> None:
     found = checked("gelu", "5/4", "-1/4")
     assert (found.verdict, found.faithful) == ("undecided", False)
     assert any("only bounds" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("act", ["identity", "gelu"])
-def test_A11_growth(act: str) -> None:
+def test_S1_A11_growth(act: str) -> None:
     assert any("L^(1/5)" in fact for fact in checked(act, "1/2", "3/10").facts)
     assert any("L^(1/2)" in fact for fact in checked(act, "1/2", "0").facts)
 
 
-def test_A11_growth_at_the_start_is_exponential() -> None:
+def test_S1_A11_growth_at_the_start_is_exponential() -> None:
     facts = checked("relu", "2/5", "3/5").facts
     assert any("log of its mean square is like L^(1/5)" in fact for fact in facts)
 
 
 @pytest.mark.parametrize("act", ["identity", "gelu"])
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw", "signsgd"])
-def test_A13_raw_rates(act: str, optimizer: str) -> None:
+def test_S1_A13_raw_rates(act: str, optimizer: str) -> None:
     linear = optimizer in ("sgd", "momentum")
     for alpha, gamma in (
         (HALF, HALF),
@@ -93,7 +93,7 @@ def test_A13_raw_rates(act: str, optimizer: str) -> None:
         assert rate.raw == str(alpha - gamma if linear else -gamma)
 
 
-def test_A13_rates_without_a_power_of_the_depth() -> None:
+def test_S1_A13_rates_without_a_power_of_the_depth() -> None:
     sgd = checked("gelu", HALF, None)
     assert (sgd.rates[0].update, sgd.verdict) == ("1/2", "feature-learning")
     adam = checked("gelu", HALF, None, optimizer="adam")
@@ -106,7 +106,7 @@ def test_depth_mup_holds_for_every_optimizer(optimizer: str) -> None:
     assert (found.verdict, found.diversity, found.linearized) == ("feature-learning", "1/2", True)
 
 
-def test_A27_means_that_are_not_subtracted() -> None:
+def test_S1_A27_means_that_are_not_subtracted() -> None:
     for alpha, stable in ((HALF, False), (Fraction(3, 4), False), (Fraction(1), True)):
         found = checked("relu", alpha, 1 - alpha, center=False)
         assert found.stable_start is stable
@@ -134,7 +134,7 @@ GAMMAS = tuple(Fraction(k, 4) for k in range(5))
 
 
 @pytest.mark.parametrize("alpha", [HALF, Fraction(3, 4), Fraction(1)])
-def test_A29_blocks_of_two_layers(alpha: Fraction) -> None:
+def test_S1_30_A29_blocks_of_two_layers(alpha: Fraction) -> None:
     survivors = 0
     for first, second in product(GAMMAS, GAMMAS):
         gammas = {"{l+1}.1": first, "{l+1}.2": second}
@@ -147,7 +147,7 @@ def test_A29_blocks_of_two_layers(alpha: Fraction) -> None:
     assert survivors == {HALF: 5, Fraction(3, 4): 7, Fraction(1): 9}[alpha]
 
 
-def test_A29_sets_of_updates() -> None:
+def test_S1_30_A29_sets_of_updates() -> None:
     found = checked("gelu", HALF, HALF, layers=2)
     rows = {row.labels: (row.L, row.status) for row in found.sets}
     assert rows == {

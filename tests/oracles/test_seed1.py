@@ -46,3 +46,33 @@ def test_S1_A18() -> None:
         assert found[name].stderr < 2e-3
         agree(found[name], math.exp(-0.5))
     agree(found["forward"], found["backward"])
+
+
+def test_S1_A16() -> None:
+    """Functions of an outer product, entry by entry, in closed form, and at finite width."""
+
+    @tp.program
+    def entries(t: tp.Tracer) -> None:
+        x, y = ([t.gaussian(f"{name}{k}") for k in (1, 2)] for name in "xy")
+        sign = t.outer(lambda a, b, c, d: tp.sign(a * c + b * d), x, y, y[0])
+        cube = t.outer(lambda a, b, c, d: (a * c + b * d) ** 3, x, y, y[0])
+        square = t.outer(lambda a, c: (a * c) ** 2, x[0], y[0], y[0] ** 2)
+        for name, z in (("sign", sign), ("cube", cube)):
+            t.output(name, t.inner(x[0], z))
+            t.output(f"{name} size", t.inner(z, z))
+        t.output("square", t.inner(x[0] ** 2, square))
+        t.output("square size", t.inner(square, square))
+
+    # sqrt(2 / pi) x_1 / |x|, 3 x_1 |x|^2 and 3 x^2, against x_1 or x^2 and against themselves
+    want = {"sign": 0.5, "cube": 12.0, "square": 9.0}
+    want |= {"sign size": 1 / math.pi, "cube size": 216.0, "square size": 27.0}
+    found = tp.limit(entries, samples=2**11, replicates=32, seed=4)
+    for name, value in want.items():
+        assert found[name].stderr < 0.02 * value
+        agree(found[name], value)
+    networks = tp.simulate(entries, [256], 64, seed=5, outputs=["sign", "cube", "square"])
+    for row in networks.rows:
+        # Averages of products with x are unbiased at every width.
+        error = (sum((v - want[row.name]) ** 2 for v in row.values) / 63) ** 0.5 / 8
+        mean = sum(row.values) / 64
+        assert abs(mean - want[row.name]) < 5 * error < 0.5 * want[row.name]

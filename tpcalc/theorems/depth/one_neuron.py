@@ -80,10 +80,11 @@ def first_update(optimizer: str, blocks: int | str = OO) -> FirstUpdate:
     if optimizer not in POWERS:
         raise UnknownName("optimizer", optimizer, POWERS)
     power = POWERS[optimizer]
+    number = inf
     if blocks != OO:
         hint = "A number of blocks, or 'oo' for the limit."
-        blocks = checks.whole(blocks, "blocks", least=1, hint=hint)
-    value, formula = (_squares if power == 1 else _sizes)(inf if blocks == OO else blocks)
+        number = blocks = checks.whole(blocks, "blocks", least=1, hint=hint)
+    value, formula = (_squares if power == 1 else _sizes)(number)
     size = _closed(f"E A_L^2 / L^{power}", value, value, formula, "section 3.1, equation 2")
     return FirstUpdate(optimizer, blocks, Fraction(power), Fraction(1 - power, 2), size)
 
