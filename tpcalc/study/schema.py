@@ -134,11 +134,15 @@ class ModelPart(_Part):
         input_variance: Of the input weights of a recurrent network.
         norm: How preactivations are normalised.
         alpha: The power of 1/L in front of a residual block; of L blocks also with symbols.
-        nonlin: Whether the activation of a block comes before or after its weights.
+        nonlin: Whether the activation of a block comes before, after or between its weights.
         center: Whether the average over coordinates is taken off what a block adds.
         layers: The number of matrices of a block.
         multiplier: The number in front of a block.
         shared: Whether all blocks have the same matrices.
+        law: Of the entries of the matrices of blocks at the start.
+        along: How a matrix depends on itself along the depth, ``"rbf(1/10)"``.
+        hurst: The same for fractional noise: its Hurst exponent.
+        base: A number of blocks that counts as one.
         outputs: The tokens at which a recurrent network is read off.
         parameters: What a network in a file takes besides, by name.
     """
@@ -158,11 +162,15 @@ class ModelPart(_Part):
     input_variance: _Inputs = None
     norm: Literal["none", "layer", "rms"] = "none"
     alpha: _Power = None
-    nonlin: Literal["pre", "post"] = "pre"
+    nonlin: Literal["pre", "post", "between"] = "pre"
     center: bool = False
     layers: _Count = 1
     multiplier: Annotated[Any, known(partial(exact, what="multiplier"))] = None
     shared: bool = False
+    law: str = "gaussian"
+    along: str = "fresh"
+    hurst: Annotated[Any, known(partial(exponent, what="hurst"))] = None
+    base: _Count = 1
     outputs: Literal["last", "all"] = "last"
     parameters: dict[str, Any] = Field(default_factory=dict)
 

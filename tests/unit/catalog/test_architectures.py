@@ -64,7 +64,8 @@ def resnet(net: tp.ResNet, at: Inputs, width: int) -> dict[str, np.ndarray]:
         block = width**-0.5 * sqrt(net.weight_variance) * at[f"W{layer}"] @ x
         if net.bias_variance:
             block = block + sqrt(net.bias_variance) * at[f"b{layer}[0]"]
-        h = h + net.depth ** -float(net.alpha) * block
+        alpha = Fraction(1, 2) if net.alpha is None else net.alpha
+        h = h + net.depth ** -float(alpha) * block
         found |= {f"x{layer - 1}": x, f"h{layer}": h}
     found["f"] = width**-0.5 * (at[f"W{net.depth + 2}[0]"] @ h)
     return found
@@ -292,7 +293,6 @@ BAD = [
     (lambda: tp.MLP(2, act=3), "the activation is 3"),  # type: ignore[arg-type]
     (lambda: tp.ResNet(0), "depth is 0"),
     (lambda: tp.ResNet(2, alpha="a half"), "alpha must be a number, not 'a half'"),
-    (lambda: tp.ResNet(2, alpha=None), "alpha must be a number"),  # type: ignore[arg-type]
     (lambda: tp.ResNet(2, alpha=1e6), "outside the range of a float"),
     (lambda: tp.ResNet(2, alpha=-1e6), "outside the range of a float"),
     (lambda: tp.ResNet(2, weight_variance=-2), "weight_variance is -2"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ def resnet(net: tp.ResNet, weights: Weights, rule: Exponents, x: Any) -> tuple[A
         if net.bias_variance:
             bias = scale(rule.bias_a[layer - 1]) * weights[f"b{layer}[0]"]
             block = block + float(net.bias_variance) ** 0.5 * bias
-        h = h + net.depth ** -float(net.alpha) * block
+        alpha = Fraction(1, 2) if net.alpha is None else net.alpha
+        h = h + net.depth ** -float(alpha) * block
         found[f"h[{layer}"] = h
     return readout(weights, net.depth + 2, rule, h), found
 

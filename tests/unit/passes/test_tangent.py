@@ -123,7 +123,8 @@ def resnet(net: tp.ResNet, w: Scaled, x: Any, act: Callable[[Any], Any]) -> list
         block = weights * (w[f"W{layer}"] @ y)
         if net.biased:
             block = block + biases * w[f"b{layer}[0]"]
-        h = h + net.depth ** -float(net.alpha) * block
+        alpha = Fraction(1, 2) if net.alpha is None else net.alpha
+        h = h + net.depth ** -float(alpha) * block
     return [w[f"W{net.hidden + 1}[0]"] @ h]
 
 

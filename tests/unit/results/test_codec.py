@@ -40,7 +40,10 @@ from tpcalc.results.codec import from_json, load, save, to_json
 RECORDS = [
     value
     for value in vars(results).values()
-    if isinstance(value, type) and is_dataclass(value) and value is not results.Kernel
+    if isinstance(value, type)
+    and is_dataclass(value)
+    # These hold arrays.
+    and value not in (results.Kernel, results.DepthArray, results.DepthTable)
 ]
 
 
