@@ -7,14 +7,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
 from tpcalc.cli.option import Flags, Option, options
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "DATA",
@@ -195,8 +192,8 @@ NETWORK = options(
             "--nonlin",
             "model.nonlin",
             str,
-            "The activation of a residual block before or after its weights (pre by default).",
-            "pre|post",
+            "Activation of a residual block before, after or between weights (pre by default).",
+            "pre|post|between",
         ),
         (
             "--center",
@@ -213,6 +210,28 @@ NETWORK = options(
             "A",
         ),
         ("--shared", "model.shared", bool, "The same matrices in all residual blocks."),
+        (
+            "--law",
+            "model.law",
+            str,
+            "Of the entries of their matrices (gaussian by default).",
+            "NAME",
+        ),
+        (
+            "--along",
+            "model.along",
+            str,
+            "How a matrix depends on itself along the depth: rbf(1/10) (fresh by default).",
+            "NAME",
+        ),
+        ("--hurst", "model.hurst", str, "The same: fractional noise of a Hurst exponent.", "H"),
+        (
+            "--base-depth",
+            "model.base",
+            int,
+            "Residual blocks that count as one (1 by default).",
+            "B",
+        ),
         (
             "--outputs",
             "model.outputs",
