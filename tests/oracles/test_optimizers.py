@@ -43,7 +43,7 @@ P = {
     "P11": ("sign", 2, "tanh", 4, {}, (0.04559, 16e-5), (0.01366, 61e-5), (0.13335, 36e-5)),
     "P12": ("adam", 3, "tanh", 4, {}, (0.05797, 39e-5), (0.03458, 41e-5), (0.06442, 42e-5)),
 }
-SLOW = {"P4", "P6", "P8", "P9", "P10", "P11", "P12"}
+SLOW = {"P2", "P4", "P6", "P8", "P9", "P10", "P11", "P12"}
 
 
 def run(optimizer: str, depth: int, act: str, batch: int, groups: Any, **more: Any) -> tp.Training:
@@ -151,7 +151,7 @@ def test_orthogonal_inputs(batch: int) -> None:
     assert str(orders[f"dW_x[1,1,{batch}]"]) == "0"
 
 
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("batch", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("optimizer", ["momentum", "nesterov"])
 def test_momentum_has_the_exponents_of_gradient_descent(optimizer: str, batch: int) -> None:
     """O1, O2: nothing but numbers differs."""
@@ -297,7 +297,12 @@ WORDS: dict[str, tuple[Any, str, str, Any, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", WORDS)
+LONG = {"O23", "O30", "O32", "ntk", "a small readout"}
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in WORDS]
+)
 def test_what_becomes_of_each_parameter(case: str) -> None:
     net, rule, optimizer, groups, weights, biases = WORDS[case]
     found = tp.check(net, rule, optimizer=optimizer, groups=groups, lr=0.1)
