@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from tpcalc.analyses.depth.start import block_at_start, start_of
@@ -30,6 +30,8 @@ def depth_simulate(
     alphas: Sequence[Fraction | float | str] | None = None,
     seed: int = 0,
     threads: int | None = None,
+    places: Sequence[float] = (1.0,),
+    progress: Callable[[float], None] | None = None,
 ) -> DepthSample:
     """Networks of L blocks of finite width at the start, with matrices drawn and blocks looped.
 
@@ -45,6 +47,9 @@ def depth_simulate(
             seed have the same matrices for all of them, which costs little more than one.
         seed: The first seed.
         threads: How many share the work; the answer does not depend on them.
+        places: Shares of the blocks that are gone through, from the first for the stream, from the
+            last for its adjoint; 1 is the whole network.
+        progress: Called with the fraction of the networks that are done.
 
     Returns:
         The ratios of norms in each network, as logarithms: they may be as large as 1e26.
@@ -69,6 +74,8 @@ def depth_simulate(
     seed = checks.whole(seed, "seed", least=0)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
+    if not places or not all(0 <= place <= 1 for place in places):
+        raise UsageError(f"places are shares of the depth, and {places} are given.")
     block = block_at_start(network)
     try:
         start = start_of(block)
@@ -81,10 +88,12 @@ def depth_simulate(
         if LAWS[law].draw is None:
             raise UsageError(f"{law} matrices are not drawn entry by entry.")
     powers = [start.alpha] if alphas is None else [exact(one, what="alpha") for one in alphas]
-    logs = run_deep(
-        start, depth, width, range(seed, seed + seeds), list(map(float, powers)), threads
-    )
+    networks, numbers = range(seed, seed + seeds), list(map(float, powers))
+    logs = run_deep(start, depth, width, networks, numbers, threads, places, progress)
     settings = {"depth": str(depth), "width": str(width), "seeds": str(seeds)}
     made = provenance(block.program.digest, seed, settings, time.perf_counter() - started)
-    shown = tuple(tuple(tuple(map(float, row)) for row in rows) for rows in logs)
-    return DepthSample(depth, width, tuple(map(str, powers)), NAMES, shown, made)
+    shown = tuple(
+        tuple(tuple(tuple(map(float, row)) for row in rows) for rows in at) for at in logs
+    )
+    alphas = tuple(map(str, powers))
+    return DepthSample(depth, width, alphas, NAMES, shown, made, tuple(map(float, places)))

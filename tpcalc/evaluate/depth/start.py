@@ -7,7 +7,7 @@ closed recursion: ``engine.residual``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -93,32 +93,57 @@ class Start:
             EvaluationError: They leave the range of floating point.
             OutOfMemory: The covariances of all pairs of blocks do not fit.
         """
+        return self.along(depth, (1.0,))[0]
+
+    def along(self, depth: int, places: Sequence[float]) -> tuple[Displacement, ...]:
+        """The same on the way: of the stream after, of its adjoint in front of a block.
+
+        Args:
+            depth: L.
+            places: How many of the blocks that come before are gone through, as shares of L: those
+                in front for the stream, those behind for its adjoint. 1 is the whole network.
+
+        Raises:
+            EvaluationError: As of ``at``.
+            OutOfMemory: As of ``at``.
+        """
         _check_room(depth)
         kinked = slopes_of(self.activation)
+        runs: tuple[Callable[..., Array], ...]
         if kinked is not None:
-            moved, grown = self._run(depth, partial(self._homogeneous, *kinked))
-            slopes = NEAR_ONE * abs(grown)  # of correlations near 1 the angle has half the digits
-            return Displacement(
-                _estimate(moved, 0.0, depth, Method.EXACT),
-                _estimate(grown, slopes, depth, Method.EXACT),
+            runs, method = (partial(self._homogeneous, *kinked),), Method.EXACT
+        else:
+            runs, method = tuple(partial(self._series, part) for part in (1, 2)), Method.QUADRATURE
+        found = [self._run(depth, run) for run in runs]
+        fine, coarse = found[0], found[-1]
+        made = []
+        for layer in (round(place * depth) for place in places):
+            errors = [
+                abs(float(one[layer] - two[layer])) for one, two in zip(fine, coarse, strict=True)
+            ]
+            if kinked is not None:  # of correlations near 1 the angle has half the digits
+                errors[1] = NEAR_ONE * abs(float(fine[1][layer]))
+            made.append(
+                Displacement(
+                    *(
+                        _estimate(float(rows[layer]), error, depth, method)
+                        for rows, error in zip(fine, errors, strict=True)
+                    )
+                )
             )
-        fine, coarse = (self._run(depth, partial(self._series, part)) for part in (1, 2))
-        return Displacement(
-            *(
-                _estimate(value, abs(value - other), depth, Method.QUADRATURE)
-                for value, other in zip(fine, coarse, strict=True)
-            )
-        )
+        return tuple(made)
 
-    def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[float, float]:
+    def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[Array, Array]:
         outer, inner = (
             np.ones(depth) if law is None else along_of(law).autocovariance(depth)
             for law in (self.outer, self.inner)
         )
         size = self.multiplier**2 * float(depth) ** (-2 * float(self.alpha))
         slopes = np.empty(depth * (depth + 1) // 2)
-        row = forward(depth, size, inner, outer, slopes)
-        found = float(row[-1]), residual.backward_rows(depth, slopes)
+        found = (
+            forward(depth, size, inner, outer, slopes),
+            residual.backward_rows(depth, slopes)[::-1],
+        )
         if not np.isfinite(found).all():
             raise EvaluationError(
                 f"the stream of {depth} blocks leaves the range of floating point.",
@@ -136,16 +161,16 @@ class Start:
         outer: Array,
         slopes: Array,
     ) -> Array:
-        row: Array = residual.homogeneous_rows(
+        moved: Array = residual.homogeneous_rows(
             depth, size, inner, outer, 1.0, up, down, self.centred, slopes
         )
-        return row
+        return moved
 
     def _series(
         self, part: int, depth: int, size: float, inner: Array, outer: Array, slopes: Array
     ) -> Array:
         dual = _Dual(self.activation, NODES // part, TERMS // part, self.centred)
-        row = np.zeros(depth + 1)
+        row, moved = np.zeros(depth + 1), np.zeros(depth + 1)
         values, derivatives = np.zeros((2, depth, TERMS // part))
         roots = np.empty(depth)
         for k in range(1, depth + 1):
@@ -154,7 +179,8 @@ class Start:
             residual.forward_row(
                 k, size, inner, outer, 1.0, roots, values, derivatives, row, slopes
             )
-        return row
+            moved[k] = row[k]
+        return moved
 
 
 class _Dual:
