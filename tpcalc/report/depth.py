@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import DepthRow, DepthTable, DepthVerdict
@@ -22,6 +24,19 @@ _WORDS = {
     "unstable": ("bad", "Unstable: the stream grows with the depth"),
     "undecided": ("warn", "Undecided"),
 }
+_START = {
+    "stationary": ("good", "Critical: what all blocks add is of order 1"),
+    "identity": ("warn", "Identity: what all blocks add vanishes"),
+    "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
+}
+_REGIMES = {
+    "stationary": "critical",
+    "identity": "identity",
+    "unstable": "explosion",
+    "": "not known",
+}
+_STATUS = {"derived": "derived, not proved"}
+_WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
 _ANSWERS = {True: "yes", False: "no", None: "not known"}
 PROFILES = {
     "features": "the stream x",
@@ -41,6 +56,9 @@ def judge_depth(found: DepthVerdict) -> Judgement:
     Args:
         found: The verdict.
     """
+    if not found.steps:
+        level, words = _START.get(found.verdict, _WORDS["undecided"])
+        return Judgement(level, f"{words}, at the start", found.facts)
     level, words = _WORDS.get(found.verdict, ("info", found.verdict))
     if found.verdict == "feature-learning" and found.faithful is False:
         level = "warn"
@@ -62,6 +80,8 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
     Args:
         found: The verdict.
     """
+    if not found.steps:
+        return tuple(_start_tables(found))
     facts = (
         ("Verdict", f"{found.verdict} ({found.status})"),
         ("Stable at the start", _ANSWERS[found.stable_start]),
@@ -74,11 +94,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
         ("In front of a block", _power(found.alpha)),
     )
     tables = [
-        Table(
-            "What was decided",
-            (Cell("Fact"), Cell("Answer")),
-            tuple((Cell(left), Cell(right)) for left, right in facts),
-        ),
+        _facts(facts),
         Table(
             "Parameters of a block, as powers of L",
             (
@@ -113,6 +129,40 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
             )
         )
     return tuple(tables)
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Table:
+    body = tuple((Cell(left), Cell(right)) for left, right in facts)
+    return Table("What was decided", (Cell("Fact"), Cell("Answer")), body)
+
+
+def _start_tables(found: DepthVerdict) -> Iterator[Table]:
+    """What is decided at the start, and which power of 1/L would be critical."""
+    yield _facts(
+        (
+            ("Verdict", f"{_REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
+            ("Outputs", _REGIMES[found.outputs]),
+            ("Gradients", _REGIMES[found.gradients]),
+            ("In front of a block", _power(found.alpha)),
+        )
+    )
+    if found.critical:
+        yield Table(
+            "Which power in front of a block suits: below it blocks explode, above it they are the "
+            "identity",
+            (Cell("Of"), Cell("Width"), number("Critical"), Cell("Here"), Cell("Status")),
+            tuple(
+                (
+                    Cell(row.of),
+                    Cell(_WIDTHS[row.width]),
+                    number(_power(row.alpha)),
+                    Cell(_REGIMES[row.here]),
+                    Cell(_STATUS.get(row.status, row.status)),
+                )
+                for row in found.critical
+            ),
+        )
+    yield depth_rows(found.rows)
 
 
 def depth_rows(rows: tuple[DepthRow, ...]) -> Table:

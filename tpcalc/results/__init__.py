@@ -14,6 +14,7 @@ from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
 from tpcalc.results.depth import BlockRate as BlockRate
+from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
 from tpcalc.results.depth import DepthOrders as DepthOrders
 from tpcalc.results.depth import DepthRow as DepthRow

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockRate",
+    "CriticalPower",
     "DepthArray",
     "DepthOrders",
     "DepthRow",
@@ -132,13 +133,37 @@ class SetRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CriticalPower:
+    """The power of 1/L in front of a block at which it neither vanishes nor explodes at the start.
+
+    Args:
+        of: ``"outputs"`` or ``"gradients"``.
+        width: ``"oo"``: the width goes to infinity first; ``"n"``: at a fixed width.
+        alpha: The power.
+        here: What the network has: ``"unstable"`` below it, ``"stationary"`` at it, ``"identity"``
+            above it; "" where that is not known.
+        status: As of a row: ``"proved"`` or ``"derived"``.
+
+    Example:
+        >>> CriticalPower("outputs", "oo", "3/4", "stationary", "proved").alpha
+        '3/4'
+    """
+
+    of: str
+    width: str
+    alpha: str
+    here: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class DepthVerdict:
     """What becomes of training a network of L blocks, of infinite width, as L grows.
 
     Args:
-        verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Of
-            matrices that are correlated along the depth, where only the start is followed:
-            ``"unstable"``, ``"stationary"`` or ``"identity"``.
+        verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Where
+            only the start is followed, of no steps and of matrices that are correlated along the
+            depth: ``"unstable"``, ``"stationary"`` or ``"identity"``.
         status: ``"proved"``, or ``"heuristic"``: what sums over blocks rest on for nonlinear
             blocks after the first update; ``"derived"``: without proof, of matrices that add up to
             less than independent ones.
@@ -156,13 +181,14 @@ class DepthVerdict:
         rows: How the parts of the stream grow, pass by pass.
         sets: For blocks of several matrices what their updates do together.
         facts: What decides, the first fact first.
-        steps: The steps that were followed.
+        steps: The steps that were followed; 0: the start alone.
         region: Conditions on the symbols under which all of this holds.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
         outputs: What becomes of the stream at the start: ``"unstable"`` (it explodes),
             ``"stationary"`` (what blocks add is of order one) or ``"identity"`` (it vanishes).
         gradients: The same of its adjoint, which does not feel whether the stream explodes.
+        critical: The powers of 1/L in front of a block that would be critical at the start.
 
     Example:
         >>> made = Provenance("0", "ab")
@@ -194,6 +220,7 @@ class DepthVerdict:
     notes: tuple[str, ...] = ()
     outputs: str = ""
     gradients: str = ""
+    critical: tuple[CriticalPower, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

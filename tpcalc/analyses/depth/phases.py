@@ -109,7 +109,7 @@ class _Judge:
 
 
 def _words(here: Found) -> Iterator[str]:
-    if here.block.correlated:
+    if here.start_alone:
         yield f"outputs {here.start((FORWARD, 0))}"
         yield f"gradients {here.start((BACKWARD, 0))}"
         return

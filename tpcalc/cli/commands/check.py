@@ -24,6 +24,8 @@ __all__ = ["check"]
 EXITS = {
     "trivial": SAYS_NO,
     "unstable": SAYS_NO,
+    "identity": SAYS_NO,
+    "stationary": 0,
     "kernel": 0,
     "feature-learning": 0,
     "undecided": TOLERANCE_NOT_MET,
