@@ -55,6 +55,8 @@ from tpcalc.results.orders import SolvedStep as SolvedStep
 from tpcalc.results.orders import Verdict as Verdict
 from tpcalc.results.recipe import Recipe as Recipe
 from tpcalc.results.recipe import RecipeRow as RecipeRow
+from tpcalc.results.regularity import Regularity as Regularity
+from tpcalc.results.regularity import ScaleRow as ScaleRow
 from tpcalc.results.samples import Samples as Samples
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
