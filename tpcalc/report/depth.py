@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import log10
 
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
@@ -10,6 +11,7 @@ from tpcalc.results import DepthRow, DepthTable, DepthVerdict
 
 __all__ = [
     "PROFILES",
+    "RATIOS",
     "depth_lead",
     "depth_profiles",
     "depth_rows",
@@ -43,6 +45,16 @@ PROFILES = {
     "gradients": "its adjoint dx",
     "preactivations": "preactivations h of a block",
 }
+RATIOS = {
+    "R": "|x_L| / |x_0|",
+    "D": "|x_L - x_0| / |x_0|",
+    "Rp": "|p_0| / |p_L|",
+    "Dp": "|p_0 - p_L| / |p_L|",
+}
+SQUARES = (
+    "R = |x_L| / |x_0| and D = |x_L - x_0| / |x_0| of the stream x, Rp = |p_0| / |p_L| and "
+    "Dp = |p_0 - p_L| / |p_L| of the gradient p, which starts behind the last block."
+)
 _DIVERSITY = {
     "1/2": "1/2: blocks at distance p differ by sqrt(p)",
     "0": "0: neighbouring blocks compute the same",
@@ -203,7 +215,7 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
     Args:
         found: The numbers.
     """
-    tables = []
+    tables = list(_trajectories(found)) if found.start else []
     for one in found.arrays:
         if one.axes == ("p", "i", "j"):
             steps = range(0, one.values.shape[-1], found.batch)
@@ -225,27 +237,45 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
     return tuple(tables)
 
 
+def _trajectories(found: DepthTable) -> Iterator[Table]:
+    """Mean squares along the depth, a table for each number of blocks."""
+    for depth in dict.fromkeys(one.depth for one in found.arrays):
+        own = [one for one in found.arrays if one.depth == depth]
+        yield Table(
+            f"The start along the depth, L = {depth}",
+            (number("p = l/L"), *(number(one.name) for one in own)),
+            tuple(
+                (number(f"{p:.4g}"), *(number(f"{one.values[k]:.6g}") for one in own))
+                for k, p in enumerate(own[0].places)
+            ),
+            f"{own[0].route[0].upper()}{own[0].route[1:]} ({own[0].method.value}).",
+        )
+
+
 def depth_values(found: DepthTable) -> tuple[Table, ...]:
     """Numbers of a run at several depths, one column for each.
 
     Args:
         found: The numbers.
     """
+    run = "The start: mean squares" if found.start else "A run"
     known = {(row.name, row.depth): str(row.estimate) for row in found.rows}
     tables = []
     if found.rows:
         routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
         tables.append(
             Table(
-                "A run at infinite width, by the number of blocks L",
+                f"{run} at infinite width, by the number of blocks L",
                 (Cell("Name"), *(number(f"L = {depth}") for depth in found.depths)),
                 tuple(
                     (name(one), *(number(known.get((one, depth), "")) for depth in found.depths))
                     for one in found.names
                 ),
-                " ".join(routes),
+                " ".join((*routes, *([SQUARES] if found.start else []))),
             )
         )
+    if found.samples:
+        tables.append(_networks(found))
     if found.lacking:
         tables.append(
             Table(
@@ -255,3 +285,29 @@ def depth_values(found: DepthTable) -> tuple[Table, ...]:
             )
         )
     return tuple(tables)
+
+
+def _networks(found: DepthTable) -> Table:
+    """Norms of networks beside those at infinite width, as logarithms."""
+    depths = tuple(dict.fromkeys(str(sample.depth) for sample in found.samples))
+    body = []
+    for ratio, words in RATIOS.items():
+        known = {row.depth: row.estimate.value for row in found.rows if row.name == f"{ratio}^2"}
+        limits = (f"{log10(known[L]) / 2:.4f}" if known.get(L, 0) > 0 else "" for L in depths)
+        body.append((Cell(words), number("oo"), *map(number, limits)))
+        for width in dict.fromkeys(sample.width for sample in found.samples):
+            means = {
+                str(sample.depth): sample.log10(ratio, sample.alphas[0])
+                for sample in found.samples
+                if sample.width == width
+            }
+            shown = (f"{one.value:.3f} ± {one.stderr:.3f}" for one in map(means.get, depths) if one)
+            body.append((Cell(words), number(str(width)), *map(number, shown)))
+    count = len(found.samples[0].logs[0][0][0])
+    return Table(
+        "Norms at the start, log10",
+        (Cell("Ratio"), number("Width"), *(number(f"L = {depth}") for depth in depths)),
+        tuple(body),
+        f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
+        "standard error.",
+    )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import UnknownName
+from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Key, Provenance
 
@@ -261,7 +262,8 @@ class DepthArray:
             block that leads to p; ``"distances"``: the inner products of x(q) - x(p);
             ``"inputs"``, ``"outputs"``: what of U and of n V is in x (ket 0) and in dx (ket 1);
             ``"coefficients"``: what is in them of the Gaussians of the block that leads to q, times
-            sqrt(L): of its product with x (base 0) and of its transpose's with dx (base 1).
+            sqrt(L): of its product with x (base 0) and of its transpose's with dx (base 1); at the
+            start of a network ``R^2``, ``D^2``, ``Rp^2``, ``Dp^2``.
         depth: The number of blocks, ``"oo"`` the limit.
         axes: What the axes of the arrays are: ``"ket"``, ``"base"``, ``"p"``, ``"q"``, ``"i"``,
             ``"j"``, ``"feature"``.
@@ -305,6 +307,7 @@ class DepthTable:
         provenance: What they were computed from and with.
         notes: What a reader should know besides.
         arrays: What was asked for along the depth, depth by depth.
+        samples: The start of networks of finite width, where they are put beside it.
     """
 
     rows: tuple[DepthValue, ...]
@@ -312,6 +315,12 @@ class DepthTable:
     provenance: Provenance
     notes: tuple[str, ...] = ()
     arrays: tuple[DepthArray, ...] = ()
+    samples: tuple[DepthSample, ...] = ()
+
+    @property
+    def start(self) -> bool:
+        """Whether the numbers are those of the start, where norms are compared."""
+        return "R^2" in self.names
 
     @property
     def depths(self) -> tuple[str, ...]:

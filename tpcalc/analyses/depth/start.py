@@ -6,9 +6,11 @@ blocks follow a recursion. The program of any other block is written out and sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from math import expm1, log1p
+
+import numpy as np
 
 from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.depth.trunk import Peeled, Unlike, peeled
@@ -16,7 +18,7 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.depth.start import Start
+from tpcalc.evaluate.depth.start import Displacement, Start
 from tpcalc.evaluate.limit import limit as width_limit
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
@@ -29,11 +31,12 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family, Input, Moment, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import lincomb_of, matmul_of, nonlin_of, view
-from tpcalc.results import DepthValue, Estimate, Method
+from tpcalc.results import DepthArray, DepthValue, Estimate, Method
 
-__all__ = ["NAMES", "block_at_start", "start_of", "start_program", "start_rows"]
+__all__ = ["NAMES", "block_at_start", "start_found", "start_of", "start_program"]
 
 HALF = Fraction(1, 2)
+VALUE = ("value", "stderr")
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 ROUTE = "covariances of {} blocks at the start"
 SAMPLED = "limit of the width of the program of {} blocks"
@@ -174,57 +177,79 @@ def start_program(block: Block, depth: int) -> Program:
     return found.finish(keep_unused=False)
 
 
-def start_rows(
+def start_found(
     network: Architecture,
     block: Block,
     start: Start | None,
     depth: str,
+    places: tuple[float, ...],
     seed: int,
     settings: dict[str, int | None],
-) -> Iterator[DepthValue]:
-    """The displacements at a number of blocks, or in the limit.
+) -> tuple[list[DepthValue], list[DepthArray]]:
+    """The displacements at a number of blocks, or in the limit, and on the way.
 
     Args:
         network: The network.
         block: Its block.
         start: What the recursion takes; None: it does not know this block.
         depth: A number of blocks, or ``"oo"``.
+        places: Shares of the depth.
         seed: Of samples.
         settings: Of samples.
 
     Raises:
         EvaluationError: There is no limit, or none that is known.
     """
+    if depth.isdigit():
+        places = tuple(round(place * int(depth)) / int(depth) for place in places)
+    # The stream has gone through a share p of the blocks at p, its adjoint through 1 - p.
+    shares = (1.0, *places, *(1.0 - place for place in places))
     if not depth.isdigit():
-        yield from _limit(network, start)
+        route, found = _limit(network, start, shares)
     elif start is not None:
-        found = start.at(int(depth))
-        for names, moved in ((NAMES[:2], found.stream), (NAMES[2:], found.gradient)):
-            whole = Estimate(1.0 + moved.value, moved.stderr, moved.method)
-            for name, value in zip(names, (whole, moved), strict=True):
-                yield DepthValue(name, depth, value, ROUTE.format(depth))
+        route, found = ROUTE.format(depth), start.along(int(depth), shares)
     else:
         given = {name: value for name, value in settings.items() if value is not None}
         program = start_program(block, int(depth))
         table = width_limit(program, seed=seed, **given).table  # type: ignore[arg-type]
-        for row in table.scalars:
-            yield DepthValue(row.name, depth, row.estimate, SAMPLED.format(depth))
+        route = SAMPLED.format(depth)
+        return [DepthValue(row.name, depth, row.estimate, route) for row in table.scalars], []
+    forward = [one.stream for one in found[: len(places) + 1]]
+    backward = [one.gradient for one in (found[0], *found[len(places) + 1 :])]
+    numbers = (_grown(forward), forward, _grown(backward), backward)
+    named = list(zip(NAMES, numbers, strict=True))
+    rows = (DepthValue(name, depth, one[0], route) for name, one in named)
+    arrays = (_array(name, depth, places, one[1:], route) for name, one in named if places)
+    return list(rows), list(arrays)
 
 
-def _limit(network: Architecture, start: Start | None) -> Iterator[DepthValue]:
+def _grown(moved: list[Estimate]) -> list[Estimate]:
+    """R^2 of D^2: they differ by 1, as what blocks add is orthogonal to the stream at first."""
+    return [Estimate(1.0 + one.value, one.stderr, one.method) for one in moved]
+
+
+def _array(
+    name: str, depth: str, places: tuple[float, ...], found: list[Estimate], route: str
+) -> DepthArray:
+    values, errors = (np.array([getattr(one, key) for one in found]) for key in VALUE)
+    return DepthArray(name, depth, ("p",), places, values, errors, found[0].method, route)
+
+
+def _limit(
+    network: Architecture, start: Start | None, shares: tuple[float, ...]
+) -> tuple[str, tuple[Displacement, ...]]:
     found = depth_check(Training(network, "mup", steps=0), {})
     if "unstable" in (found.outputs, found.gradients):
         raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
     closed = None if start is None else start.limit
     if closed is not None:
-        values, route = (closed, closed), CLOSED
+        route = CLOSED
     elif found.outputs == found.gradients == "identity" and found.status == "proved":
-        values, route = (0.0, 0.0), VANISHES
+        route, closed = VANISHES, 0.0
     else:
         raise EvaluationError(
             "the limit of what blocks add at this scale is not known in closed form.",
             hint="Take numbers of blocks, (250, 500, 1000), and compare.",
         )
-    for names, moved in zip((NAMES[:2], NAMES[2:]), values, strict=True):
-        for name, number in zip(names, (1.0 + moved, moved), strict=True):
-            yield DepthValue(name, "oo", Estimate(number, 0.0, Method.EXACT), route)
+    moved = [Estimate(expm1(p * log1p(closed)), 0.0, Method.EXACT) for p in shares]
+    return route, tuple(Displacement(one, one) for one in moved)
