@@ -22,9 +22,13 @@ from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict
 from tpcalc.results.depth import SetRow as SetRow
+from tpcalc.results.depth_experiment import Agreement as Agreement
+from tpcalc.results.depth_experiment import CriticalRow as CriticalRow
 from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
 from tpcalc.results.depth_experiment import Profile as Profile
+from tpcalc.results.depth_experiment import Ratio as Ratio
 from tpcalc.results.depth_experiment import Reference as Reference
+from tpcalc.results.depth_experiment import WalkRow as WalkRow
 from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow

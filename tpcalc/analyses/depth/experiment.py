@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tpcalc.analyses.depth.at_depth import at_depth
+from tpcalc.analyses.depth.growth import Growth, GrowthRun, walks
 from tpcalc.analyses.depth.kept import Kept
 from tpcalc.analyses.depth.limit import depth_limit
 from tpcalc.analyses.depth.transfer import transfer
+from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
@@ -78,6 +81,7 @@ class DepthPlan:
         rates: Which learning rates are compared.
         references: Reference numbers.
         notes: What a reader should know besides.
+        growth: What is asked of networks at the start.
     """
 
     name: str
@@ -92,6 +96,7 @@ class DepthPlan:
     rates: Rates | None = None
     references: tuple[Reference, ...] = ()
     notes: tuple[str, ...] = ()
+    growth: Growth | None = None
 
 
 def depth_experiment(
@@ -116,7 +121,7 @@ def depth_experiment(
         StudyError: A folder that cannot be used.
     """
     started = time.perf_counter()
-    parts = (plan.shape is not None) + (plan.rates is not None)
+    parts = (plan.shape is not None) + (plan.rates is not None) + (plan.growth is not None)
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
     if plan.shape is not None:
@@ -136,8 +141,12 @@ def depth_experiment(
             seed=seed,
             device=device,
             work=work,
-            progress=_part(progress, parts - 1, parts),
+            progress=_part(progress, int(plan.shape is not None), parts),
         )
+    ratios: dict[str, tuple[Any, ...]] = {}
+    if plan.growth is not None:
+        ratios, missing = _grown(plan, plan.growth, seed, work, _part(progress, parts - 1, parts))
+        lacking += missing
     asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
     made_of = provenance(_digest(plan, seed), seed, asked, time.perf_counter() - started)
     return DepthExperiment(
@@ -150,7 +159,33 @@ def depth_experiment(
         lacking,
         made_of,
         plan.notes,
+        **ratios,
     )
+
+
+def _grown(
+    plan: DepthPlan, asked: Growth, seed: int, work: str | Path | None, progress: Progress | None
+) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
+    """What becomes of the start, by field of the answer, and what has no numbers."""
+    network, sizes = plan.training.network, tuple(int(d) for d in plan.depths if d != OO)
+    if not isinstance(network, ResNet) or not sizes:
+        raise UsageError(
+            f"the start of {network.words} at L = {', '.join(plan.depths)} is not followed.",
+            hint="A residual network, and numbers of blocks.",
+        )
+    lacking = [(f"L = {OO}", "numbers of blocks are compared")] if OO in plan.depths else []
+    digest = _digest(plan, seed)
+    file = None if work is None else Path(work) / f"start-{digest}.json"
+    own = GrowthRun(
+        network, asked, sizes, plan.widths, plan.seeds, seed, Kept(file, digest), progress
+    )
+    found: dict[str, tuple[Any, ...]] = {}
+    if asked.alphas:
+        found = {"critical": own.critical, "ratios": own.rows()}
+        found["agreements"] = own.agreements(found["ratios"])
+    if asked.walks:
+        found["paths"] = walks(asked, max(sizes), seed)
+    return found, (*lacking, *own.lacking)
 
 
 def _digest(plan: DepthPlan, seed: int) -> str:
@@ -158,6 +193,8 @@ def _digest(plan: DepthPlan, seed: int) -> str:
     said = [run.network.smallest.digest, run.optimizer.label, repr(run.data), str(run.steps)]
     said += [str(run.batch), run.loss.name, str(run.lr), str(run.groups), str(run.factors)]
     said += [repr(plan.shape), str(plan.seeds), str(seed)]
+    if plan.growth is not None:
+        said += [run.network.words, repr(plan.growth)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 

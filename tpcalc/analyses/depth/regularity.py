@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.analyses.depth.check import depth_check
+from tpcalc.analyses.depth.critical import critical_powers, verdict_at
 from tpcalc.catalog.architectures.resnet import ResNet
-from tpcalc.catalog.training import Training
 from tpcalc.catalog.values import exact
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.depth.start import Displacement, Start
@@ -28,7 +27,7 @@ from tpcalc.program.along import FRESH
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow, checks
 from tpcalc.results.provenance import provenance
 
-__all__ = ["critical_powers", "regularity"]
+__all__ = ["regularity"]
 
 Array = NDArray[np.float64]
 LEAST = 16  # numbers along the depth below which no exponent is told
@@ -129,7 +128,7 @@ def regularity(
     kind, law, exponent = _kind(slope, coarse, smooth, curves[0][1][0] / (2 * variance), depth)
     network = replace(RES3 if network is None else network, hurst=None, along=law)
     critical = critical_powers(network)
-    best = max(critical)
+    best = max(critical[:2])
     powers = sorted({best, *asked})
     rows = tuple(_row(network, power, correlation) for power in powers)
     notes = [ONE_DEPTH, FEW if few else SPREAD]
@@ -154,35 +153,6 @@ def regularity(
     )
 
 
-def critical_powers(network: ResNet) -> tuple[Fraction, Fraction]:
-    """The powers of 1/L at which outputs and gradients stay of order one, read from the program.
-
-    Args:
-        network: A network of L blocks.
-
-    Raises:
-        EvaluationError: None of the powers that its sums ask for does so.
-
-    Example:
-        >>> net = ResNet("L", "relu", nonlin="between", layers=2, hurst="4/5")
-        >>> [str(one) for one in critical_powers(net)]
-        ['4/5', '3/5']
-    """
-    first = depth_check(Training(replace(network, alpha=1), "mup", steps=0), {})
-    shown = [row for row in first.rows if row.name in ("x[0]", "dx[0]") and "n^" not in row.part]
-    # Sums over pairs of blocks decide where single sums are below L^(1/4).
-    tried = {1 + Fraction(row.L) for row in shown} | {Fraction(1, 4), Fraction(1, 2), Fraction(1)}
-    found: dict[str, Fraction] = {}
-    for power in sorted(tried):
-        own = depth_check(Training(replace(network, alpha=power), "mup", steps=0), {})
-        for name, verdict in (("outputs", own.outputs), ("gradients", own.gradients)):
-            if verdict == "stationary":
-                found.setdefault(name, power)
-    if len(found) < 2:
-        raise EvaluationError(f"no critical power of {network.words} is found.")
-    return found["outputs"], found["gradients"]
-
-
 def _kind(
     hurst: Estimate, coarse: Estimate, smooth: Estimate, gap: float, depth: int
 ) -> tuple[str, str, Estimate]:
@@ -201,7 +171,7 @@ def _kind(
 
 def _row(network: ResNet, power: Fraction, correlation: Array) -> ScaleRow:
     own = replace(network, alpha=power)
-    verdict = depth_check(Training(own, "mup", steps=0), {})
+    verdict = verdict_at(network, power)
     moved: list[Estimate | None] = [None, None]
     try:
         at = _with(own, correlation)

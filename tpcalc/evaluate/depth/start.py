@@ -133,6 +133,30 @@ class Start:
             )
         return tuple(made)
 
+    def side(self, depth: int) -> float:
+        """The mean square of what a fixed width adds to the adjoint, times n, to leading order.
+
+        Where W^T meets the slope phi'(W x) of a block, an average over coordinates with E phi'' in
+        it, which is 0 in the limit of the width, has fluctuations that add up like those of V.
+
+        Args:
+            depth: L.
+        """
+        if self.outer in (None, FRESH) or self.inner in (None, FRESH):
+            return 0.0
+        kinked = slopes_of(self.activation)
+        if kinked is not None:
+            bend = (kinked[0] - kinked[1]) / sqrt(2 * pi)
+        else:
+            nodes, weights = hermegauss(NODES)
+            slopes = evaluate(Fn(self.activation, 1).by(0), [nodes], [])
+            bend = float((np.broadcast_to(slopes, nodes.shape) * nodes) @ weights) / sqrt(2 * pi)
+        lags = np.arange(depth)
+        row = along_of(self.outer).autocovariance(depth)
+        pairs = 2.0 * float((depth - lags) @ row) - depth * float(row[0])
+        front = self.multiplier * float(depth) ** -float(self.alpha)
+        return float((front * bend) ** 2 * pairs)
+
     def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[Array, Array]:
         outer, inner = (
             np.ones(depth) if law is None else along_of(law).autocovariance(depth)
