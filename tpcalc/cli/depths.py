@@ -28,15 +28,18 @@ BOX = {"alpha": (Fraction(1, 4), Fraction(3, 2)), "gamma": (Fraction(-1, 2), Fra
 def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
     """A network of L blocks, and the depths that are asked of it; None of another model.
 
-    ``--depth 16,64,oo`` asks for numbers of blocks and for the limit; ``L`` leaves it open.
+    ``--depth 16,64,oo`` asks for numbers of blocks and for the limit; ``L`` leaves it open. Where
+    matrices vary along the depth, one number is a number of blocks, too.
     """
     from tpcalc.study import open_network
     from tpcalc.study.models import is_program
 
     texts = [str(flag.value) for flag in flags if flag.key == "model.depth"]
     words = tuple(word.strip() for word in texts[-1].split(",")) if texts else ()
+    along = any(flag.key in ("model.hurst", "model.along") for flag in flags)
     if texts and (
-        texts[-1].isdigit() or not all(word.isdigit() or word in ("L", OO) for word in words)
+        (texts[-1].isdigit() and not along)
+        or not all(word.isdigit() or word in ("L", OO) for word in words)
     ):
         return None  # a number, or what is refused where it is read
     if not texts and ("." not in model or is_program(model)):
@@ -45,7 +48,7 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
     network = open_network(model, symbol)
     if not network.training.network.smallest.repeats:
         return None
-    return network, () if words in ((), ("L",)) else words
+    return network, tuple(word for word in words if word != "L")
 
 
 def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:

@@ -84,6 +84,11 @@ def depth_simulate(
             f"{network.words} is looped over in no way that is known: {reason}.",
             hint="tp.simulate takes tp.at_depth of its program, for small depths.",
         ) from None
+    if start.centred and width == 1:
+        raise UsageError(
+            "blocks that take off the average over coordinates add nothing to one coordinate.",
+            hint="Take a width of 2 or more.",
+        )
     for law in start.laws:
         if LAWS[law].draw is None:
             raise UsageError(f"{law} matrices are not drawn entry by entry.")

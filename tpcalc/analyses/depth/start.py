@@ -17,7 +17,7 @@ from tpcalc.analyses.depth.trunk import Peeled, Unlike, peeled
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.depth.start import Displacement, Start
 from tpcalc.evaluate.limit import limit as width_limit
 from tpcalc.functions import Expr, Fn, Par, Var, const
@@ -68,6 +68,7 @@ def start_of(block: Block) -> Start:
 
     Raises:
         Unlike: It has another shape.
+        UsageError: The power of L in front of it holds a symbol.
     """
     return _Shape(block).start
 
@@ -100,7 +101,10 @@ class _Shape:
             raise Unlike("a block has no matrix")
         alpha = (-core.power).constant
         if alpha is None:
-            raise Unlike("the power of L in front of a block holds a symbol")
+            raise UsageError(
+                f"the power of 1/L in front of a block is {-core.power}, which is no number.",
+                hint="Give it one: alpha='1/2'; tp.check and tp.phases take symbols.",
+            )
         number = float(core.number) * float(end.number)
         # What a matrix of its own writes has mean 0 already.
         centred = centred and outer is None
