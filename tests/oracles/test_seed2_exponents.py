@@ -20,7 +20,7 @@ def check(alpha: object, hurst: object = None, act: str = "relu", **shape: objec
     ("alpha", "expected"), [("1/4", "unstable"), ("1/2", "stationary"), ("1", "identity")]
 )
 @pytest.mark.parametrize("hurst", [None, "1/2"])
-def test_A8_independent_matrices(alpha: str, expected: str, hurst: str | None) -> None:
+def test_S2_7_9_A8_independent_matrices(alpha: str, expected: str, hurst: str | None) -> None:
     found = check(alpha, hurst, **RES3)
     assert (found.outputs, found.gradients) == (expected, expected)
 
@@ -36,14 +36,14 @@ def test_A8_independent_matrices(alpha: str, expected: str, hurst: str | None) -
         ("0.5", "0.5", "stationary"),
     ],
 )
-def test_A15_outputs_of_res_3(hurst: str, alpha: str, expected: str) -> None:
+def test_S2_18_A15_outputs_of_res_3(hurst: str, alpha: str, expected: str) -> None:
     assert check(alpha, hurst, **RES3).outputs == expected
 
 
 @pytest.mark.parametrize(
     ("hurst", "critical"), [("0.6", "0.5"), ("0.8", "0.6"), ("0.9", "0.8"), ("0.95", "0.9")]
 )
-def test_A16_gradients_of_res_3(hurst: str, critical: str) -> None:
+def test_S2_19_A16_gradients_of_res_3(hurst: str, critical: str) -> None:
     at, step = Fraction(critical), Fraction(1, 100)
     classes = [check(at + k * step, hurst, **RES3).gradients for k in (-1, 0, 1)]
     assert classes == ["unstable", "stationary", "identity"]
@@ -52,7 +52,7 @@ def test_A16_gradients_of_res_3(hurst: str, critical: str) -> None:
 @pytest.mark.parametrize(
     ("alpha", "expected"), [("0.2", "unstable"), ("0.25", "stationary"), ("0.3", "identity")]
 )
-def test_A24_res_1_below_a_quarter(alpha: str, expected: str) -> None:
+def test_S2_19_A24_res_1_below_a_quarter(alpha: str, expected: str) -> None:
     found = check(alpha, "0.1", **RES1)
     assert (found.outputs, found.status) == (expected, "derived")
     assert any("derived, not proved" in note for note in found.notes)
@@ -103,7 +103,7 @@ def test_S2_18_phase_diagram_of_hurst_and_alpha() -> None:
         assert f"gradients {expected}" in cell.fact
 
 
-def test_symbols_stay_in_the_answer() -> None:
+def test_S2_1_symbols_stay_in_the_answer() -> None:
     net = tp.ResNet("L", "relu", alpha="alpha", hurst="H", **RES3)
     found = tp.check(net, "mup", at={"alpha": 0.7, "H": 0.8})
     assert found.rows[0].L == "H - alpha" and found.rows[1].L == "-1 + 2*H - alpha"
