@@ -50,7 +50,9 @@ def test_S2_17_A12_sums_of_fractional_noise() -> None:
 @pytest.mark.parametrize(
     ("depth", "expected"), [(2, (0.466205, 0.414862)), (4, (0.420832, 0.326735))]
 )
-def test_S2_19_A13_fractional_noise_of_few_blocks(depth: int, expected: tuple[float, float]) -> None:
+def test_S2_19_A13_fractional_noise_of_few_blocks(
+    depth: int, expected: tuple[float, float]
+) -> None:
     assert start(depth, "0.8", hurst="0.8", **RES3) == pytest.approx(expected, abs=6e-7)
 
 
