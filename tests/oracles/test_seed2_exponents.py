@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import tpcalc as tp
+from tpcalc.program.along import along_of
 
 RES1 = {"nonlin": "pre"}
 RES3 = {"nonlin": "between", "layers": 2}
@@ -101,6 +103,56 @@ def test_S2_18_phase_diagram_of_hurst_and_alpha() -> None:
         slow = at["alpha"] - max(2 * at["hurst"] - 1, Fraction(1, 2))
         expected = "unstable" if slow < 0 else "stationary" if slow == 0 else "identity"
         assert f"gradients {expected}" in cell.fact
+
+
+def powers(net: tp.ResNet) -> dict[tuple[str, str], tuple[str, str]]:
+    found = tp.check(net, "mup").critical
+    return {(one.of, one.width): (one.alpha, one.status) for one in found}
+
+
+@pytest.mark.parametrize("alpha", ["1/10", "4/5", "3"])
+def test_S2_19_critical_powers_are_told_at_any_power(alpha: str) -> None:
+    found = powers(tp.ResNet("L", "relu", alpha=alpha, hurst="4/5", **RES3))
+    assert found == {
+        ("outputs", "oo"): ("4/5", "proved"),
+        ("gradients", "oo"): ("3/5", "proved"),
+        ("gradients", "n"): ("4/5", "derived"),
+    }
+    rough = powers(tp.ResNet("L", "relu", alpha=alpha, hurst="1/5", **RES3))
+    assert set(rough.values()) == {("1/2", "derived")}
+    smooth = powers(tp.ResNet("L", "relu", alpha=alpha, along="rbf(1/10)", **RES3))
+    assert set(smooth.values()) == {("1", "proved")}
+
+
+@pytest.mark.parametrize(
+    ("act", "hurst", "outputs", "gradients"),
+    [
+        ("relu", "1/10", "1/4", "1/3"),
+        ("relu", "3/10", "3/10", "1/3"),
+        ("relu", "2/5", "2/5", "2/5"),
+        ("tanh", "1/10", "1/4", "1/4"),
+        ("identity", "3/10", "3/10", "3/10"),
+    ],
+)
+def test_S2_19_slopes_that_jump_have_a_power_of_their_own(
+    act: str, hurst: str, outputs: str, gradients: str
+) -> None:
+    found = powers(tp.ResNet("L", act, alpha="1/2", hurst=hurst, **RES1))
+    assert found == {
+        ("outputs", "oo"): (outputs, "derived"),
+        ("gradients", "oo"): (gradients, "derived"),
+    }
+
+
+def test_S2_19_what_slopes_that_jump_add() -> None:
+    """Beside L^(2H - 2a) / 2 gradients of relu move by -L^(1 - 3a) sum rho(k) k^H / (pi sqrt 2)."""
+    depth, hurst, alpha = 2000, 0.1, 0.7
+    net = tp.ResNet("L", "relu", alpha="7/10", hurst="1/10", **RES1)
+    lags = np.arange(1, 10**6)
+    law = along_of("fgn(1/10)").autocovariance(10**6)[1:]
+    extra = -(law * lags**hurst).sum() / (np.pi * 2**0.5) * depth ** (1 - 3 * alpha)
+    found = tp.depth_limit(net, [depth]).at("Dp^2", depth).value
+    assert found - depth ** (2 * hurst - 2 * alpha) / 2 == pytest.approx(extra, rel=0.005)
 
 
 def test_S2_1_symbols_stay_in_the_answer() -> None:

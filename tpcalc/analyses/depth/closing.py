@@ -113,10 +113,12 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
             noise = _least(chamber, noise, -depth - walk)
             less = _least(chamber, less, -depth - walk)
             if chamber.sign(_power(HALF - walk)) > 0:  # then sums of pairs may add up to more
-                pairs = -2 * depth - HALF
+                # What cancels along the depth does not where the stream has changed meanwhile.
+                rough = ONE + correlation.roughness(node)
+                pairs = -rough * depth - HALF
                 iterated = iterated or chamber.sign(_power(noise - pairs)) > 0
                 noise = _least(chamber, noise, pairs)
-                less = _least(chamber, less, HALF * pairs)
+                less = _least(chamber, less, pairs / rough)
             fluctuating = correlation.aside(node)
             if fluctuating is not None and chamber.sign(_power(fluctuating - walk)) > 0:
                 aside = _least(chamber, aside, -depth - fluctuating)
