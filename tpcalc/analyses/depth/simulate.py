@@ -12,6 +12,7 @@ from tpcalc.catalog.values import exact
 from tpcalc.errors import UsageError
 from tpcalc.finite.deep import run_deep
 from tpcalc.networks.network import Architecture
+from tpcalc.program.along import along_of
 from tpcalc.program.laws import LAWS
 from tpcalc.results import DepthSample, checks
 from tpcalc.results.provenance import provenance
@@ -84,6 +85,12 @@ def depth_simulate(
             f"{network.words} is looped over in no way that is known: {reason}.",
             hint="tp.simulate takes tp.at_depth of its program, for small depths.",
         ) from None
+    turned = [law for law in (start.outer, start.inner) if law and along_of(law).row.turns]
+    if turned and width % 2:
+        raise UsageError(
+            f"{turned[0]} turns pairs of coordinates, and the width is {width}.",
+            hint="Take an even width.",
+        )
     for law in start.laws:
         if LAWS[law].draw is None:
             raise UsageError(f"{law} matrices are not drawn entry by entry.")

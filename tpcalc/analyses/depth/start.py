@@ -16,6 +16,7 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.depth.paths import is_path, path_limit
 from tpcalc.evaluate.depth.start import Start
 from tpcalc.evaluate.limit import limit as width_limit
 from tpcalc.functions import Expr, Fn, Par, Var, const
@@ -38,6 +39,8 @@ NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 ROUTE = "covariances of {} blocks at the start"
 SAMPLED = "limit of the width of the program of {} blocks"
 CLOSED = "limit of (1 + c/L)^L"
+PATHS = "one pair of coordinates through {} blocks"
+EQUATION = "solution of a differential equation"
 VANISHES = "what all blocks add vanishes"
 INNER, MEAN = Fn(Var(0) * Var(1), 2), Fn(Var(0), 1)
 LESS = Fn(Var(0) - Par(0), 1, 1)
@@ -199,10 +202,10 @@ def start_rows(
         yield from _limit(network, start)
     elif start is not None:
         found = start.at(int(depth))
-        for names, moved in ((NAMES[:2], found.stream), (NAMES[2:], found.gradient)):
-            whole = Estimate(1.0 + moved.value, moved.stderr, moved.method)
-            for name, value in zip(names, (whole, moved), strict=True):
-                yield DepthValue(name, depth, value, ROUTE.format(depth))
+        values = (found.size, found.stream, found.adjoint, found.gradient)
+        route = PATHS if is_path(start) else ROUTE
+        for name, value in zip(NAMES, values, strict=True):
+            yield DepthValue(name, depth, value, route.format(depth))
     else:
         given = {name: value for name, value in settings.items() if value is not None}
         program = start_program(block, int(depth))
@@ -211,7 +214,26 @@ def start_rows(
             yield DepthValue(row.name, depth, row.estimate, SAMPLED.format(depth))
 
 
+def _path_limit(start: Start) -> Iterator[DepthValue]:
+    """Of matrices that are not random: a differential equation at alpha = 1."""
+    if start.alpha < 1:
+        raise EvaluationError(
+            f"with alpha = {start.alpha} below 1 no limit of matrices that are paths is known.",
+            hint="Take numbers of blocks, (250, 500, 1000), and compare.",
+        )
+    zero, one = (0.0, 0.0), (1.0, 0.0)
+    moves = path_limit(start) if start.alpha == 1 else (zero, one, zero, one)
+    route = EQUATION if start.alpha == 1 else VANISHES
+    for name, place in zip(NAMES, (1, 0, 3, 2), strict=True):
+        value, error = moves[place]
+        method = Method.EXACT if error == 0 else Method.QUADRATURE
+        yield DepthValue(name, "oo", Estimate(value, error, method), route)
+
+
 def _limit(network: Architecture, start: Start | None) -> Iterator[DepthValue]:
+    if start is not None and is_path(start):
+        yield from _path_limit(start)
+        return
     found = depth_check(Training(network, "mup", steps=0), {})
     if "unstable" in (found.outputs, found.gradients):
         raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
