@@ -8,7 +8,14 @@ from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.traces import spread_out
-from tpcalc.results import Agreement, DepthExperiment, Ratio, WalkRow
+from tpcalc.results import (
+    Agreement,
+    DepthExperiment,
+    Estimate,
+    Ratio,
+    TrainedRow,
+    WalkRow,
+)
 
 __all__ = ["growth_figure", "growth_lead", "growth_tables"]
 
@@ -58,6 +65,9 @@ def growth_tables(found: DepthExperiment) -> Iterator[Table]:
         yield _agreements(shown, diagram)
     if found.paths:
         yield _paths(found.paths)
+    if found.trained:
+        yield _heat(found.trained)
+        yield _after(found.trained)
 
 
 def _diagram(name: str, own: Sequence[Agreement]) -> Table:
@@ -146,6 +156,50 @@ def _paths(own: Sequence[WalkRow]) -> Table:
     return Table("Sums of m weights are of size m^H", head, rows)
 
 
+def _heat(own: Sequence[TrainedRow]) -> Table:
+    powers = list(dict.fromkeys(one.alpha for one in own))
+    known = {(one.along, one.alpha): one for one in own}
+    rows = []
+    for law in dict.fromkeys(one.along for one in own):
+        cells = [known.get((law, alpha)) for alpha in powers]
+        rows.append((Cell(law), *(_share(one) for one in cells)))
+    head = (Cell("Along the depth at the start"), *(number(f"L^(-{alpha})") for alpha in powers))
+    note = (
+        f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
+        f"{own[0].width}. Colours are what exponents say of the start: explosion, critical, "
+        "identity."
+    )
+    return Table("Accuracy after training", head, tuple(rows), note)
+
+
+def _share(one: TrainedRow | None) -> Cell:
+    if one is None:
+        return number("")
+    return number(f"{one.accuracy.value:.3f} ({plain(one.rate, 2)})", _TONES[one.regime])
+
+
+def _after(own: Sequence[TrainedRow]) -> Table:
+    rows = tuple(
+        (Cell(one.along), number(one.alpha), number(_pm(one.hurst)), number(_pm(one.smoothness)))
+        for one in own
+    )
+    head = (
+        Cell("Along the depth at the start"),
+        number("Power"),
+        number("H after training"),
+        number("Smoothness after training"),
+    )
+    note = (
+        "H is the exponent of sums of weights over blocks, smoothness that of their differences: 0 "
+        "of noise, 1 of smooth weights. Empty where training diverges."
+    )
+    return Table("Weights along the depth after training", head, rows, note)
+
+
+def _pm(value: Estimate | None) -> str:
+    return "" if value is None else f"{plain(value.value, 3)} ± {plain(value.stderr, 2)}"
+
+
 def _panels(found: DepthExperiment) -> Iterator[Panel]:
     """Against the number of blocks, along the depth, paths."""
     panels: list[Panel] = []
@@ -164,6 +218,13 @@ def _panels(found: DepthExperiment) -> Iterator[Panel]:
         yield Panel(
             "Sums along the depth", words, "share of the depth", tuple(series), numbers=True
         )
+
+    for row in found.trained:
+        if row.path and row.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
+            x = tuple((k + 1) / len(row.path) for k in range(len(row.path)))
+            one = Series(x, row.path, (0.0,) * len(x), "0", "line", row.along)
+            title = f"One weight after training, {row.along}, L^(-{row.alpha})"
+            yield Panel(title, f"{title}.", "share of the depth", (one,), numbers=True)
 
 
 def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:

@@ -23,7 +23,7 @@ from tpcalc.finite.paths import draw_paths
 from tpcalc.program.along import along_of
 from tpcalc.results import Agreement, CriticalRow, Estimate, Method, Ratio, WalkRow
 
-__all__ = ["Growth", "GrowthRun", "walks"]
+__all__ = ["Growth", "GrowthRun", "own_law", "walks"]
 
 OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
@@ -79,8 +79,7 @@ class GrowthRun:
 
     def own(self, law: str, alpha: str = "1") -> ResNet:
         """The network with a law along the depth and a power of 1/L."""
-        entries = self.network.law if along_of(law).fresh else "gaussian"
-        return replace(self.network, along=law, hurst=None, law=entries, alpha=Fraction(alpha))
+        return replace(own_law(self.network, law), alpha=Fraction(alpha))
 
     @property
     def critical(self) -> tuple[CriticalRow, ...]:
@@ -215,6 +214,12 @@ class GrowthRun:
         return Agreement(
             row.along, row.alpha, row.depth, row.name, regime, limit, networks, beside, same
         )
+
+
+def own_law(network: ResNet, law: str) -> ResNet:
+    """A network with a law along the depth; entries of another law than the Gaussian are fresh."""
+    entries = network.law if along_of(law).fresh else "gaussian"
+    return replace(network, along=law, hurst=None, law=entries)
 
 
 def walks(asked: Growth, depth: int, seed: int) -> tuple[WalkRow, ...]:
