@@ -111,10 +111,10 @@ def _chunk(
             _put(found[:2], layers, layer, x, first)
             if layer == depth:
                 break
-            h = x if inner is None else inner[:, layer] @ x
+            h = x if inner is None else inner(layer, x, False)
             before.append(h)
             y = _applied(fn, h)
-            y = y if outer is None else outer[:, layer] @ y
+            y = y if outer is None else outer(layer, y, False)
             y = y - y.mean(axis=1, keepdims=True) if start.centred else y
             x = x + front * y
         last = _ends("p", networks, len(alphas))
@@ -124,9 +124,9 @@ def _chunk(
             if layer == 0:
                 break
             y = p - p.mean(axis=1, keepdims=True) if start.centred else p
-            y = y if outer is None else outer[:, layer - 1].transpose(0, 2, 1) @ y
+            y = y if outer is None else outer(layer - 1, y, True)
             y = y * _applied(slope, before[layer - 1])
-            y = y if inner is None else inner[:, layer - 1].transpose(0, 2, 1) @ y
+            y = y if inner is None else inner(layer - 1, y, True)
             p = p + front * y
     return found
 
@@ -164,17 +164,38 @@ def _ends(name: str, networks: Sequence[Network], count: int) -> Array:
     return np.repeat(np.array(draws)[:, :, None], count, axis=2)
 
 
-def _matrices(name: str, law: str, entries: str, depth: int, networks: Sequence[Network]) -> Array:
-    """Matrices of all layers with entries of variance 1/n, shape (networks, depth, n, n)."""
+def _matrices(
+    name: str, law: str, entries: str, depth: int, networks: Sequence[Network]
+) -> Callable[[int, Array, bool], Array]:
+    """Products with the matrices of all layers, or their transposes: ``(layer, y, transpose)``."""
+    own = along_of(law)
+    if own.row.path is not None:
+        return partial(_fixed, own.path(depth), own.row.turns)
     width = networks[0].width
     found = np.empty((len(networks), depth, width * width))
     draw = LAWS[entries].draw
     for place, network in enumerate(networks):
         generator = network.stream("along", name)
-        if along_of(law).fresh:
+        if own.fresh:
             assert draw is not None
             found[place] = draw(generator, found.shape[1:])
         else:
             draw_paths(law, depth, width * width, generator, found[place].T)
     found *= width**-0.5
-    return found.reshape(len(networks), depth, width, width)
+    return partial(_drawn, found.reshape(len(networks), depth, width, width))
+
+
+def _drawn(matrices: Array, layer: int, y: Array, transpose: bool) -> Array:
+    own = matrices[:, layer]
+    found: Array = (own.transpose(0, 2, 1) if transpose else own) @ y
+    return found
+
+
+def _fixed(numbers: Array, turns: bool, layer: int, y: Array, transpose: bool) -> Array:
+    """Of matrices that are not random."""
+    if not turns:
+        found: Array = numbers[layer] * y
+        return found
+    first, second = np.split(y, 2, axis=1)
+    sign = -1.0 if transpose else 1.0
+    return np.concatenate([sign * numbers[layer] * second, -sign * numbers[layer] * first], axis=1)

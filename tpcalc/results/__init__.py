@@ -28,6 +28,7 @@ from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
 from tpcalc.results.depth_experiment import Profile as Profile
 from tpcalc.results.depth_experiment import Ratio as Ratio
 from tpcalc.results.depth_experiment import Reference as Reference
+from tpcalc.results.depth_experiment import TrainedRow as TrainedRow
 from tpcalc.results.depth_experiment import WalkRow as WalkRow
 from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.equivalence import Equivalence as Equivalence

@@ -15,6 +15,7 @@ __all__ = [
     "Profile",
     "Ratio",
     "Reference",
+    "TrainedRow",
     "WalkRow",
 ]
 
@@ -141,6 +142,37 @@ class WalkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainedRow:
+    """Networks that were trained from weights of a law along the depth.
+
+    Args:
+        along: The law at the start.
+        alpha: The power of 1/L in front of a block.
+        depth: The number of blocks.
+        width: The width.
+        regime: What exponents say of the outputs at the start.
+        rate: The best learning rate.
+        accuracy: The share of test images that are named, with that rate; 0 where all diverge.
+        rates: Learning rates with their accuracies.
+        hurst: The exponent of sums of the trained weights along the depth; None: they diverge.
+        smoothness: That of their differences.
+        path: One weight along the depth, over its largest value.
+    """
+
+    along: str
+    alpha: str
+    depth: str
+    width: str
+    regime: str
+    rate: float
+    accuracy: Estimate
+    rates: tuple[tuple[float, float], ...]
+    hurst: Estimate | None
+    smoothness: Estimate | None
+    path: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """A reference number.
 
@@ -192,6 +224,7 @@ class DepthExperiment:
         critical: The powers of 1/L between explosion and identity.
         agreements: Networks beside infinite width.
         paths: Drawn sequences along the depth.
+        trained: Networks that were trained.
     """
 
     name: str
@@ -207,6 +240,7 @@ class DepthExperiment:
     critical: tuple[CriticalRow, ...] = ()
     agreements: tuple[Agreement, ...] = ()
     paths: tuple[WalkRow, ...] = ()
+    trained: tuple[TrainedRow, ...] = ()
 
     def beside(self, one: Reference) -> Estimate | None:
         """What was found of a reference number, at infinite width; None: it was not asked.

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tpcalc.analyses.depth.experiment import DepthPlan, Rates, Shape
 from tpcalc.analyses.depth.growth import Growth
+from tpcalc.analyses.depth.heat import Heat
 from tpcalc.catalog.values import exact
 from tpcalc.program.along import along_of
 from tpcalc.results import Reference
@@ -104,6 +105,22 @@ class StartPart(_Part):
     walks: Annotated[int, Field(ge=0)] = 0
 
 
+class TrainedPart(_Part):
+    """``[trained]``: networks trained on digits from weights that depend on each other.
+
+    Args:
+        along: Laws of the weights along the depth at the start.
+        alphas: Powers of 1/L in front of a block.
+        rates: Learning rates, of which the best one is taken.
+        images: How many training images; all the rest are tested.
+    """
+
+    along: _many(Annotated[str, known(along_of)])  # type: ignore[valid-type]
+    alphas: _many(_Power)  # type: ignore[valid-type]
+    rates: _many(_Positive)  # type: ignore[valid-type]
+    images: _Count = 1000
+
+
 class ReferencePart(_Part):
     """An entry of ``[[references]]``: a reference number.
 
@@ -152,6 +169,7 @@ class DepthFile(_Part):
         profile: What is followed along the depth.
         transfer: The learning rates that are compared.
         start: What is asked of the start.
+        trained: What is trained from weights that depend on each other.
         references: Reference numbers.
     """
 
@@ -166,6 +184,7 @@ class DepthFile(_Part):
     profile: ProfilePart | None = None
     transfer: TransferPart | None = None
     start: StartPart | None = None
+    trained: TrainedPart | None = None
     references: Annotated[tuple[ReferencePart, ...], Field(strict=False)] = ()
 
 
@@ -230,8 +249,8 @@ def depth_plan_of(
         found = DepthFile.model_validate(merged)
     except ValidationError as error:
         raise refusal(problems_of(error, DepthFile), flags, where) from None
-    if found.profile is None and found.transfer is None and found.start is None:
-        problem = "there is neither [profile] nor [transfer] nor [start]: nothing is asked."
+    if not any((found.profile, found.transfer, found.start, found.trained)):
+        problem = "there is neither [profile], [transfer], [start] nor [trained]: nothing is asked."
         raise refusal([("profile", problem)], flags, where)
     model = {"architecture": "resnet", "depth": "L", **found.model}
     study = study_of({"model": model, "training": found.training}, where=where)
@@ -256,4 +275,5 @@ def depth_plan_of(
         ),
         found.notes,
         None if start is None else Growth(**start.model_dump()),
+        None if found.trained is None else Heat(**found.trained.model_dump()),
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from tpcalc.analyses.depth.at_depth import at_depth
 from tpcalc.analyses.depth.growth import Growth, GrowthRun, walks
+from tpcalc.analyses.depth.heat import Heat, heat_rows
 from tpcalc.analyses.depth.kept import Kept
 from tpcalc.analyses.depth.limit import depth_limit
 from tpcalc.analyses.depth.transfer import transfer
@@ -23,7 +24,15 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.simulate import simulate
-from tpcalc.results import DepthExperiment, DepthTable, Estimate, Method, Profile, Reference
+from tpcalc.results import (
+    DepthExperiment,
+    DepthTable,
+    Estimate,
+    Method,
+    Profile,
+    Reference,
+    TrainedRow,
+)
 from tpcalc.results.provenance import provenance
 
 __all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
@@ -82,6 +91,7 @@ class DepthPlan:
         references: Reference numbers.
         notes: What a reader should know besides.
         growth: What is asked of networks at the start.
+        heat: What is trained from weights that depend on each other along the depth.
     """
 
     name: str
@@ -97,6 +107,7 @@ class DepthPlan:
     references: tuple[Reference, ...] = ()
     notes: tuple[str, ...] = ()
     growth: Growth | None = None
+    heat: Heat | None = None
 
 
 def depth_experiment(
@@ -121,7 +132,8 @@ def depth_experiment(
         StudyError: A folder that cannot be used.
     """
     started = time.perf_counter()
-    parts = (plan.shape is not None) + (plan.rates is not None) + (plan.growth is not None)
+    asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
+    parts = sum(part is not None for part in asked_for)
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
     if plan.shape is not None:
@@ -145,8 +157,11 @@ def depth_experiment(
         )
     ratios: dict[str, tuple[Any, ...]] = {}
     if plan.growth is not None:
-        ratios, missing = _grown(plan, plan.growth, seed, work, _part(progress, parts - 1, parts))
+        place = parts - 1 - (plan.heat is not None)
+        ratios, missing = _grown(plan, plan.growth, seed, work, _part(progress, place, parts))
         lacking += missing
+    if plan.heat is not None:
+        ratios["trained"] = _heated(plan, plan.heat, seed, work, _part(progress, parts - 1, parts))
     asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
     made_of = provenance(_digest(plan, seed), seed, asked, time.perf_counter() - started)
     return DepthExperiment(
@@ -188,6 +203,21 @@ def _grown(
     return found, (*lacking, *own.lacking)
 
 
+def _heated(
+    plan: DepthPlan, asked: Heat, seed: int, work: str | Path | None, progress: Progress | None
+) -> tuple[TrainedRow, ...]:
+    sizes = [int(d) for d in plan.depths if d != OO]
+    if not isinstance(plan.training.network, ResNet) or not sizes or not plan.widths:
+        raise UsageError(
+            "networks are trained at a number of blocks and a width.",
+            hint="Give [depths] blocks and widths, of a resnet.",
+        )
+    digest = _digest(plan, seed)
+    file = None if work is None else Path(work) / f"trained-{digest}.json"
+    kept, width = Kept(file, digest), plan.widths[0]
+    return heat_rows(plan.training, asked, max(sizes), width, plan.seeds, seed, kept, progress)
+
+
 def _digest(plan: DepthPlan, seed: int) -> str:
     run = plan.training
     said = [run.network.smallest.digest, run.optimizer.label, repr(run.data), str(run.steps)]
@@ -195,6 +225,8 @@ def _digest(plan: DepthPlan, seed: int) -> str:
     said += [repr(plan.shape), str(plan.seeds), str(seed)]
     if plan.growth is not None:
         said += [run.network.words, repr(plan.growth)]
+    if plan.heat is not None:
+        said += [run.network.words, repr(plan.heat)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tpcalc.analyses.depth.critical import Critical, critical_powers
 from tpcalc.analyses.depth.kept import Kept
 from tpcalc.analyses.depth.regularity import regularity
-from tpcalc.analyses.depth.simulate import depth_simulate
+from tpcalc.analyses.depth.simulate import NAMES, depth_simulate
 from tpcalc.analyses.depth.start import block_at_start, start_of
 from tpcalc.analyses.depth.trunk import Unlike
 from tpcalc.catalog.architectures.resnet import ResNet
@@ -23,7 +23,7 @@ from tpcalc.finite.paths import draw_paths
 from tpcalc.program.along import along_of
 from tpcalc.results import Agreement, CriticalRow, Estimate, Method, Ratio, WalkRow
 
-__all__ = ["Growth", "GrowthRun", "walks"]
+__all__ = ["Growth", "GrowthRun", "own_law", "walks"]
 
 OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
@@ -79,8 +79,7 @@ class GrowthRun:
 
     def own(self, law: str, alpha: str = "1") -> ResNet:
         """The network with a law along the depth and a power of 1/L."""
-        entries = self.network.law if along_of(law).fresh else "gaussian"
-        return replace(self.network, along=law, hurst=None, law=entries, alpha=Fraction(alpha))
+        return replace(own_law(self.network, law), alpha=Fraction(alpha))
 
     @property
     def critical(self) -> tuple[CriticalRow, ...]:
@@ -137,14 +136,12 @@ class GrowthRun:
                 self.lacking.append((f"{law}, alpha = {alpha}, L = {depth}", error.message))
                 continue
             for place, moved in zip(self.asked.places, moves, strict=True):
-                for name, one in (("", moved.stream), ("p", moved.gradient)):
-                    for letter, square in (("R", 1.0 + one.value), ("D", one.value)):
-                        if square > 0:
-                            value = Estimate(
-                                math.log10(square) / 2, one.stderr / square / 2 / math.log(10),
-                                one.method,
-                            )  # fmt: skip
-                            yield Ratio(law, alpha, str(depth), OO, letter + name, place, value)
+                squares = (moved.size, moved.stream, moved.adjoint, moved.gradient)
+                for name, one in zip(NAMES, squares, strict=True):
+                    if one.value > 0:  # nothing moves in front of the first block
+                        off = one.stderr / one.value / 2 / math.log(10)
+                        value = Estimate(math.log10(one.value) / 2, off, one.method)
+                        yield Ratio(law, alpha, str(depth), OO, name, place, value)
 
     def _networks(
         self, law: str, depth: int, width: int, low: float, high: float, words: str
@@ -163,7 +160,7 @@ class GrowthRun:
             for place in found.places:
                 for name in found.names:
                     logs = np.array(found.values(name, shown, place)) / math.log(10)
-                    if not np.isfinite(logs).all():  # nothing moves in front of the first block
+                    if not np.isfinite(logs).all():
                         continue
                     count = len(logs)
                     spread = float(logs.std(ddof=1)) if count > 1 else math.inf
@@ -217,6 +214,12 @@ class GrowthRun:
         return Agreement(
             row.along, row.alpha, row.depth, row.name, regime, limit, networks, beside, same
         )
+
+
+def own_law(network: ResNet, law: str) -> ResNet:
+    """A network with a law along the depth; entries of another law than the Gaussian are fresh."""
+    entries = network.law if along_of(law).fresh else "gaussian"
+    return replace(network, along=law, hurst=None, law=entries)
 
 
 def walks(asked: Growth, depth: int, seed: int) -> tuple[WalkRow, ...]:

@@ -55,6 +55,13 @@ def generic_block(
                 hint=f"Write a number, or keep it as a symbol at a sample point: at={{{symbol!r}: "
                 f"Fraction(3, 4)}}, on the command line --at {symbol}=3/4.",
             )
+        if along_of(law).row.path is not None:
+            raise UsageError(
+                f"{name} is {law} along the depth: powers of L of matrices that are not random are "
+                "not read off.",
+                hint="tp.depth_limit gives numbers of blocks, and the limit of alpha = 1; "
+                "tp.resnets.proposition_13 says when they explode.",
+            )
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
     marks = {mark.label: mark for mark in block.template.parameters.values()}
     still = Generic(block, training.replace(steps=1), _adjoint(block), dict.fromkeys(marks, Ex()))

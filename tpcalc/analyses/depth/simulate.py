@@ -12,6 +12,7 @@ from tpcalc.catalog.values import exact
 from tpcalc.errors import UsageError
 from tpcalc.finite.deep import run_deep
 from tpcalc.networks.network import Architecture
+from tpcalc.program.along import along_of
 from tpcalc.program.laws import LAWS
 from tpcalc.results import DepthSample, checks
 from tpcalc.results.provenance import provenance
@@ -88,6 +89,12 @@ def depth_simulate(
         raise UsageError(
             "blocks that take off the average over coordinates add nothing to one coordinate.",
             hint="Take a width of 2 or more.",
+        )
+    turned = [law for law in (start.outer, start.inner) if law and along_of(law).row.turns]
+    if turned and width % 2:
+        raise UsageError(
+            f"{turned[0]} turns pairs of coordinates, and the width is {width}.",
+            hint="Take an even width.",
         )
     for law in start.laws:
         if LAWS[law].draw is None:

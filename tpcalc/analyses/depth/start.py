@@ -18,6 +18,7 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.depth.paths import is_path, path_limit
 from tpcalc.evaluate.depth.start import Displacement, Start
 from tpcalc.evaluate.limit import limit as width_limit
 from tpcalc.functions import Expr, Fn, Par, Var, const
@@ -41,6 +42,8 @@ NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 ROUTE = "covariances of {} blocks at the start"
 SAMPLED = "limit of the width of the program of {} blocks"
 CLOSED = "limit of (1 + c/L)^L"
+PATHS = "one pair of coordinates through {} blocks"
+EQUATION = "solution of a differential equation"
 VANISHES = "what all blocks add vanishes"
 INNER, MEAN = Fn(Var(0) * Var(1), 2), Fn(Var(0), 1)
 LESS = Fn(Var(0) - Par(0), 1, 1)
@@ -211,37 +214,58 @@ def start_found(
     if not depth.isdigit():
         route, found = _limit(network, start, shares)
     elif start is not None:
-        route, found = ROUTE.format(depth), start.along(int(depth), shares)
+        found = start.along(int(depth), shares)
+        route = (PATHS if is_path(start) else ROUTE).format(depth)
     else:
         given = {name: value for name, value in settings.items() if value is not None}
         program = start_program(block, int(depth))
         table = width_limit(program, seed=seed, **given).table  # type: ignore[arg-type]
         route = SAMPLED.format(depth)
         return [DepthValue(row.name, depth, row.estimate, route) for row in table.scalars], []
-    forward = [one.stream for one in found[: len(places) + 1]]
-    backward = [one.gradient for one in (found[0], *found[len(places) + 1 :])]
-    numbers = (_grown(forward), forward, _grown(backward), backward)
-    named = list(zip(NAMES, numbers, strict=True))
-    rows = (DepthValue(name, depth, one[0], route) for name, one in named)
-    arrays = (_array(name, depth, places, one[1:], route) for name, one in named if places)
-    return list(rows), list(arrays)
+    ends = zip(NAMES, _all(found[0]), strict=True)
+    rows = [DepthValue(name, depth, one, route) for name, one in ends]
+    if not places or len(found) < len(shares):
+        return rows, []
+    ahead, behind = (
+        list(zip(*map(_all, found[k : k + len(places)]), strict=True)) for k in (1, 1 + len(places))
+    )
+    numbers = (*ahead[:2], *behind[2:])
+    named = zip(NAMES, numbers, strict=True)
+    return rows, [_array(name, depth, places, one, route) for name, one in named]
 
 
-def _grown(moved: list[Estimate]) -> list[Estimate]:
-    """R^2 of D^2: they differ by 1, as what blocks add is orthogonal to the stream at first."""
-    return [Estimate(1.0 + one.value, one.stderr, one.method) for one in moved]
+def _all(one: Displacement) -> tuple[Estimate, ...]:
+    """Its numbers in the order of their names."""
+    return one.size, one.stream, one.adjoint, one.gradient
 
 
 def _array(
-    name: str, depth: str, places: tuple[float, ...], found: list[Estimate], route: str
+    name: str, depth: str, places: tuple[float, ...], found: tuple[Estimate, ...], route: str
 ) -> DepthArray:
     values, errors = (np.array([getattr(one, key) for one in found]) for key in VALUE)
     return DepthArray(name, depth, ("p",), places, values, errors, found[0].method, route)
 
 
+def _path_limit(start: Start) -> tuple[str, tuple[Displacement, ...]]:
+    """Of matrices that are not random: a differential equation at alpha = 1, at its end."""
+    if start.alpha < 1:
+        raise EvaluationError(
+            f"with alpha = {start.alpha} below 1 no limit of matrices that are paths is known.",
+            hint="Take numbers of blocks, (250, 500, 1000), and compare.",
+        )
+    zero, one = (0.0, 0.0), (1.0, 0.0)
+    moves = path_limit(start) if start.alpha == 1 else (zero, one, zero, one)
+    route = EQUATION if start.alpha == 1 else VANISHES
+    ways = (Method.QUADRATURE if error else Method.EXACT for _, error in moves)
+    estimates = (Estimate(*pair, way) for pair, way in zip(moves, ways, strict=True))
+    return route, (Displacement(*estimates),)
+
+
 def _limit(
     network: Architecture, start: Start | None, shares: tuple[float, ...]
 ) -> tuple[str, tuple[Displacement, ...]]:
+    if start is not None and is_path(start):
+        return _path_limit(start)
     found = depth_check(Training(network, "mup", steps=0), {})
     if "unstable" in (found.outputs, found.gradients):
         raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
@@ -255,5 +279,6 @@ def _limit(
             "the limit of what blocks add at this scale is not known in closed form.",
             hint="Take numbers of blocks, (250, 500, 1000), and compare.",
         )
-    moved = [Estimate(expm1(p * log1p(closed)), 0.0, Method.EXACT) for p in shares]
-    return route, tuple(Displacement(one, one) for one in moved)
+    moves = [expm1(share * log1p(closed)) for share in shares]
+    pairs = ([Estimate(k + moved, 0.0, Method.EXACT) for k in (0.0, 1.0)] for moved in moves)
+    return route, tuple(Displacement(*pair, *pair) for pair in pairs)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tpcalc.engine import residual
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.evaluate.depth.paths import follow, is_path
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul
 from tpcalc.functions.tape import evaluate
@@ -38,12 +39,17 @@ class Displacement:
     """How far blocks carry the stream and its adjoint, for a stream that starts at mean square 1.
 
     Args:
-        stream: D^2 = |x_L - x_0|^2 / |x_0|^2; |x_L|^2 / |x_0|^2 is 1 + D^2.
-        gradient: The same of the adjoint, which starts behind the last block.
+        stream: D^2 = |x_L - x_0|^2 / |x_0|^2.
+        size: R^2 = |x_L|^2 / |x_0|^2, which is 1 + D^2 where what random blocks add is uncorrelated
+            with the start.
+        gradient: D^2 of the adjoint, which starts behind the last block.
+        adjoint: Its R^2.
     """
 
     stream: Estimate
+    size: Estimate
     gradient: Estimate
+    adjoint: Estimate
 
 
 @dataclass(frozen=True)
@@ -108,26 +114,49 @@ class Start:
             OutOfMemory: As of ``at``.
         """
         _check_room(depth)
+        if is_path(self):
+            rules = follow(self, depth)
+            method = Method.EXACT if len(rules) == 1 else Method.QUADRATURE
+            return self._told(depth, places, rules, method, 0.0)
         kinked = slopes_of(self.activation)
         runs: tuple[Callable[..., Array], ...]
         if kinked is not None:
             runs, method = (partial(self._homogeneous, *kinked),), Method.EXACT
         else:
             runs, method = tuple(partial(self._series, part) for part in (1, 2)), Method.QUADRATURE
-        found = [self._run(depth, run) for run in runs]
-        fine, coarse = found[0], found[-1]
-        made = []
+        moves = [self._run(depth, run) for run in runs]
+        found = [(x, 1.0 + x, p, 1.0 + p) for x, p in moves]
+        # Of correlations near 1 the angle has half the digits.
+        slopes = 0.0 if kinked is None else NEAR_ONE
+        return self._told(depth, places, found, method, slopes)
+
+    @staticmethod
+    def _told(
+        depth: int,
+        places: Sequence[float],
+        found: Sequence[tuple[Array, ...]],
+        method: Method,
+        slopes: float,
+    ) -> tuple[Displacement, ...]:
+        """What a fine rule gives, with its distance to a coarse one as the error."""
+        fine, coarse, made = found[0], found[-1], []
         for layer in (round(place * depth) for place in places):
+            values = [float(rows[layer]) for rows in fine]
+            if not np.isfinite(values).all():
+                raise EvaluationError(
+                    f"the stream of {depth} blocks leaves the range of floating point.",
+                    hint="Take fewer blocks, or a larger alpha.",
+                )
             errors = [
-                abs(float(one[layer] - two[layer])) for one, two in zip(fine, coarse, strict=True)
+                abs(value - float(rows[layer])) for value, rows in zip(values, coarse, strict=True)
             ]
-            if kinked is not None:  # of correlations near 1 the angle has half the digits
-                errors[1] = NEAR_ONE * abs(float(fine[1][layer]))
+            for place in (2, 3):
+                errors[place] += slopes * abs(values[2])
             made.append(
                 Displacement(
                     *(
-                        _estimate(float(rows[layer]), error, depth, method)
-                        for rows, error in zip(fine, errors, strict=True)
+                        _estimate(value, error, depth, method)
+                        for value, error in zip(values, errors, strict=True)
                     )
                 )
             )
@@ -164,16 +193,8 @@ class Start:
         )
         size = self.multiplier**2 * float(depth) ** (-2 * float(self.alpha))
         slopes = np.empty(depth * (depth + 1) // 2)
-        found = (
-            forward(depth, size, inner, outer, slopes),
-            residual.backward_rows(depth, slopes)[::-1],
-        )
-        if not np.isfinite(found).all():
-            raise EvaluationError(
-                f"the stream of {depth} blocks leaves the range of floating point.",
-                hint="Take fewer blocks, or a larger alpha.",
-            )
-        return found
+        moved = forward(depth, size, inner, outer, slopes)
+        return moved, residual.backward_rows(depth, slopes)[::-1]
 
     def _homogeneous(
         self,

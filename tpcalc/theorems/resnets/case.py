@@ -194,7 +194,8 @@ def _assumptions(
     yield "A3", Hypothesis(text, one, f"{outputs} outputs, loss {loss}")
     yield "A4", _fourth(case)
     laws = [law for law in (case.start.outer, case.start.inner) if law is not None]
-    smooth = all(along_of(law).row.name == "rbf" for law in laws)
+    rows = [along_of(law).row for law in laws]
+    smooth = all(row.name == "rbf" or row.path is not None for row in rows)
     text = "matrices are Lipschitz paths of l/L"
     yield "A5", Hypothesis(text, smooth, f"{', '.join(dict.fromkeys(laws))} along the depth")
     lipschitz = case.slopes is not None or case.start.activation is not None
