@@ -73,7 +73,9 @@ def test_a_smooth_part_beneath_noise_decides_in_more_blocks() -> None:
 
 def test_S2_19_other_networks_have_other_powers() -> None:
     rough = drawn("fgn(1/10)", 256, 96)
-    assert tp.regularity(rough, network=tp.ResNet("L", "relu")).alpha == "1/4"  # res-1
+    assert tp.regularity(rough, network=tp.ResNet("L", "tanh")).alpha == "1/4"  # res-1
+    # Its slope jumps: gradients are critical at 1/3.
+    assert tp.regularity(rough, network=tp.ResNet("L", "relu")).critical == ("1/4", "1/3")
     assert tp.regularity(rough).alpha == "1/2"
 
 

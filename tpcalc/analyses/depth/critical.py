@@ -14,8 +14,6 @@ from tpcalc.results import DepthVerdict
 
 __all__ = ["Critical", "critical_powers", "verdict_at"]
 
-SIDE = "n^(-1/2)"
-
 
 class Critical(NamedTuple):
     """The power at which something is of order one: below it explodes, above it vanishes.
@@ -51,24 +49,16 @@ def critical_powers(network: ResNet) -> Critical:
         network: A network of L blocks.
 
     Raises:
-        EvaluationError: None of the powers that its sums ask for does so.
+        EvaluationError: What its blocks add to one of them is not known.
 
     Example:
         >>> net = ResNet("L", "relu", nonlin="between", layers=2, hurst="4/5")
         >>> list(map(str, critical_powers(net)))
         ['4/5', '3/5', '4/5']
     """
-    first = verdict_at(network, Fraction(1))
-    shown = [row for row in first.rows if row.name in ("x[0]", "dx[0]")]
-    side = [1 + Fraction(row.L) for row in shown if SIDE in row.part]
-    # Sums over pairs of blocks decide where single sums are below L^(1/4).
-    tried = {1 + Fraction(row.L) for row in shown if SIDE not in row.part}
-    found: dict[str, Fraction] = {}
-    for power in sorted(tried | {Fraction(1, 4), Fraction(1, 2), Fraction(1)}):
-        own = verdict_at(network, power)
-        for name, verdict in (("outputs", own.outputs), ("gradients", own.gradients)):
-            if verdict == "stationary":
-                found.setdefault(name, power)
-        if len(found) == 2:
-            return Critical(found["outputs"], found["gradients"], max(side, default=None))
-    raise EvaluationError(f"no critical power of {network.words} is found.")
+    rows = verdict_at(network, Fraction(1)).critical
+    found = {(row.of, row.width): Fraction(row.alpha) for row in rows}
+    outputs, gradients = (found.get((of, "oo")) for of in ("outputs", "gradients"))
+    if outputs is None or gradients is None:
+        raise EvaluationError(f"no critical power of {network.words} is found.")
+    return Critical(outputs, gradients, found.get(("gradients", "n")))
