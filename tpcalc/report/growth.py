@@ -219,11 +219,11 @@ def _panels(found: DepthExperiment) -> Iterator[Panel]:
             "Sums along the depth", words, "share of the depth", tuple(series), numbers=True
         )
 
-    for row in found.trained:
-        if row.path and row.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
-            x = tuple((k + 1) / len(row.path) for k in range(len(row.path)))
-            one = Series(x, row.path, (0.0,) * len(x), "0", "line", row.along)
-            title = f"One weight after training, {row.along}, L^(-{row.alpha})"
+    for net in found.trained:
+        if net.path and net.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
+            x = tuple((k + 1) / len(net.path) for k in range(len(net.path)))
+            one = Series(x, net.path, (0.0,) * len(x), "0", "line", net.along)
+            title = f"One weight after training, {net.along}, L^(-{net.alpha})"
             yield Panel(title, f"{title}.", "share of the depth", (one,), numbers=True)
 
 
