@@ -18,7 +18,7 @@ def path(along: str, alpha: object, act: str = "identity", **shape: object) -> t
     return tp.ResNet("L", act, alpha=alpha, along=along, **shape)
 
 
-def test_A19_a_growing_multiple_tends_to_the_differential_equation() -> None:
+def test_S2_14_A19_a_growing_multiple_tends_to_the_differential_equation() -> None:
     found = tp.depth_limit(path("multiple(1, 1)", 1), [100, 1000, 10_000, "oo"])
     end = exp(1.5)
     assert found.at("R^2", "oo").value == pytest.approx(end**2, rel=1e-12)
@@ -27,7 +27,7 @@ def test_A19_a_growing_multiple_tends_to_the_differential_equation() -> None:
 
 
 @pytest.mark.parametrize("alpha", ["0.75", "0.25"])
-def test_A20_turns_neither_explode_nor_vanish_between(alpha: str) -> None:
+def test_S2_15_A20_turns_neither_explode_nor_vanish_between(alpha: str) -> None:
     depth, few, net = 10**4, 100, path("turn(1)", alpha)
     found, drawn = tp.depth_limit(net, [few, depth]), tp.depth_simulate(net, few, 2, 1)
     moved = [sqrt(found.at(f"{name}^2", depth).value) for name in "RD"]
@@ -40,7 +40,7 @@ def test_A20_turns_neither_explode_nor_vanish_between(alpha: str) -> None:
         assert drawn.log10(name, drawn.alphas[0]).value == pytest.approx(value, abs=1e-9)
 
 
-def test_A21_the_identity_explodes() -> None:
+def test_S2_15_A21_the_identity_explodes() -> None:
     net = path("multiple(1)", "1/2")
     value = tp.depth_limit(net, [10**4]).at("R^2", 10**4).value
     assert log10(value) / 2 == pytest.approx(43.21374, abs=6e-6)
@@ -107,6 +107,6 @@ def test_what_paths_are_not_asked() -> None:
         along_of("multiple")
 
 
-def test_A5_paths_are_lipschitz() -> None:
+def test_S2_3_paths_are_lipschitz() -> None:
     net = path("multiple(1, 1)", 1)
     assert tp.resnets.assumptions(net, 40)["A5"].met

@@ -52,7 +52,7 @@ def test_examples_are_read(path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["fig1", *(pytest.param(f"fig{k}", marks=pytest.mark.slow) for k in (3, 4, 5))]
 )
-def test_S2_10_S2_16_figures_of_few_blocks(name: str) -> None:
+def test_S2_10_16_figures_of_few_blocks(name: str) -> None:
     found = small(name, depths={"blocks": [16, 64], "seeds": 12})
     assert all(one.same for one in found.agreements)
     ends = {
@@ -153,7 +153,7 @@ def test_numbers_are_kept_and_pages_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_S2_21_S2_22_trained_networks_keep_the_regularity_of_their_start() -> None:
+def test_S2_21_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     found = small(
         "fig9",
         depths={"blocks": [24], "widths": [12]},
