@@ -10,7 +10,14 @@ from scipy import stats
 
 import tpcalc as tp
 from tpcalc import resnets
-from tpcalc.errors import EvaluationError, ScaleError, StudyError, UnknownName, UsageError
+from tpcalc.errors import (
+    EvaluationError,
+    OutOfMemory,
+    ScaleError,
+    StudyError,
+    UnknownName,
+    UsageError,
+)
 
 
 def res1(alpha: object = "1/2", act: str = "relu", **more: object) -> tp.ResNet:
@@ -137,6 +144,11 @@ def test_networks_of_one_block() -> None:
 def test_refused(ask: object, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         ask()
+
+
+def test_networks_that_do_not_fit() -> None:
+    with pytest.raises(OutOfMemory, match="blocks of width 1000000 take"):
+        tp.depth_simulate(res3(hurst="4/5"), 1000, 10**6)
 
 
 def test_paths_that_leave_the_range() -> None:

@@ -9,7 +9,8 @@ from fractions import Fraction
 from tpcalc.analyses.depth.start import block_at_start, start_of
 from tpcalc.analyses.depth.trunk import Unlike
 from tpcalc.catalog.values import exact
-from tpcalc.errors import UsageError
+from tpcalc.engine.memory import available_memory, memory_text
+from tpcalc.errors import OutOfMemory, UsageError
 from tpcalc.finite.deep import run_deep
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
@@ -58,6 +59,7 @@ def depth_simulate(
     Raises:
         UsageError: Another block, a number of the wrong kind, or a law of matrices whose entries
             are not independent.
+        OutOfMemory: The matrices of a network do not fit.
 
     Source: Marion, Fermanian, Biau, Vert, Scaling ResNets in the large-depth regime, Figures 1-7.
 
@@ -99,6 +101,13 @@ def depth_simulate(
     for law in start.laws:
         if LAWS[law].draw is None:
             raise UsageError(f"{law} matrices are not drawn entry by entry.")
+    need, room = 16 * depth * width**2, available_memory() // 2
+    if need > room:
+        raise OutOfMemory(
+            f"the matrices of {depth} blocks of width {width} take {memory_text(need)}, and "
+            f"{memory_text(room)} may be used.",
+            hint="Take a smaller width or fewer blocks; tp.depth_limit has no width.",
+        )
     powers = [start.alpha] if alphas is None else [exact(one, what="alpha") for one in alphas]
     networks, numbers = range(seed, seed + seeds), list(map(float, powers))
     logs = run_deep(start, depth, width, networks, numbers, threads, places, progress)
