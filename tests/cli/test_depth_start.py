@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -151,6 +152,32 @@ def test_S2_18_phases_in_hurst_and_alpha(tmp_path: Path) -> None:
 def test_bad_input(words: list[str], text: str, code: int) -> None:
     command, *rest = words
     assert text in " ".join(run(command, "resnet", *rest, code=code).split())
+
+
+def test_S2_20_regularity_of_weights(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).standard_normal((64, 8, 8))
+    np.save(tmp_path / "weights.npy", weights)
+    out = run("regularity", str(tmp_path / "weights.npy"))
+    assert "independent along 64 blocks" in out and "alpha = 1/2 suits it" in out
+    table = tmp_path / "covariance.csv"
+    table.write_text("\n".join(str(0.99 ** (k * k)) for k in range(64)), encoding="utf-8")
+    words = (
+        str(table),
+        "--autocovariance",
+        "--sequences",
+        "64",
+        "--nonlin",
+        "post",
+        "--act",
+        "tanh",
+    )
+    found = result("regularity", *words)
+    assert found["kind"] == "smooth" and found["critical"] == ["1", "1"]
+    (tmp_path / "bad.csv").write_text("a,b", encoding="utf-8")
+    assert "cannot be read as numbers" in run("regularity", str(tmp_path / "bad.csv"), code=3)
+    assert "cannot be read" in run("regularity", str(tmp_path / "none.npy"), code=3)
+    np.save(tmp_path / "few.npy", weights[:4])
+    assert "too few" in run("regularity", str(tmp_path / "few.npy"), code=2)
 
 
 @pytest.mark.slow
