@@ -120,6 +120,7 @@ def test_S2_24_report_of_blocks_that_are_sampled(tmp_path: Path) -> None:
     assert "no networks" in text and "D^2" in text
 
 
+@pytest.mark.slow
 def test_S2_18_phases_in_hurst_and_alpha(tmp_path: Path) -> None:
     picture = tmp_path / "diagram.svg"
     words = (*RES3, "--hurst", "H", "--alpha", "alpha", "--box", "H=11/20:7/10")
