@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from tpcalc.report.numbers import plain
@@ -257,7 +258,8 @@ def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
         for width in dict.fromkeys(row.width for row in own):
             points = [row for row in own if (row.alpha, row.width) == (alpha, width)]
             points.sort(key=lambda row: row.place)
-            bands = tuple(row.value.std or 0.0 for row in points)
+            spreads = [row.value.std or 0.0 for row in points]
+            bands = tuple(one if math.isfinite(one) else 0.0 for one in spreads)
             series.append(
                 Series(
                     tuple(row.place for row in points),
@@ -279,7 +281,8 @@ def _series(
     x: Sequence[float], points: Sequence[Ratio], ink: int, width: str, label: str
 ) -> Series:
     order = sorted(range(len(x)), key=x.__getitem__)
-    error = tuple(0.0 if width == _OO else points[k].value.stderr for k in order)
+    errors = [0.0 if width == _OO else points[k].value.stderr for k in order]
+    error = tuple(one if math.isfinite(one) else 0.0 for one in errors)
     shape = {_OO: "line", _BEYOND: "dash"}.get(width, "dots")
     values = tuple(points[k].value.value for k in order)
     return Series(tuple(x[k] for k in order), values, error, str(ink % COLOURS), shape, label)
@@ -297,5 +300,8 @@ def growth_figure(found: DepthExperiment) -> Figure | None:
         found: The experiment.
     """
     panels = tuple(_panels(found))
-    note = "Lines: infinite width; dots: networks, with standard errors; bands: their spread."
+    note = (
+        "Against L or its power, lines are infinite width and dots networks, with standard errors. "
+        "Along the depth, lines are networks with the spread of them, dashes infinite width."
+    )
     return Figure("At the start", note, panels) if panels else None

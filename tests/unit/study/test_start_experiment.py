@@ -150,6 +150,13 @@ def test_numbers_are_kept_and_pages_written(tmp_path: Path) -> None:
     )
 
 
+def test_one_network_of_one_block_of_width_one(tmp_path: Path) -> None:
+    start = {"alphas": ["1/2"], "ratios": ["R", "Rp"], "places": [0.0, 0.5, 1.0]}
+    found = run(depths={"blocks": [1], "widths": [1], "seeds": 1}, start=start)
+    assert [one.same for one in found.agreements] == [None, None]
+    write(ReportInput("Small", blocks=found), tmp_path / "page.html")
+
+
 @pytest.mark.slow
 def test_S2_21_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     found = small(

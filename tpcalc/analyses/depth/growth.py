@@ -193,6 +193,10 @@ class GrowthRun:
         regime = critical.regime("gradients" if adjoint else "outputs", alpha)
         limit, networks, beside = row.value.value, narrow, "infinite width"
         same: bool | None
+        if not math.isfinite(narrow.stderr):
+            return self._made(
+                row, regime, limit, narrow, "no number: one network has no error", None
+            )
         if adjoint and beyond is not None and regime != "unstable":
             networks, beside = beyond, "infinite width, networks by a line in 1/n"
         elif adjoint and critical.side is not None and regime != "unstable":

@@ -94,19 +94,22 @@ def regularity(
         table = _numbers(weights)
         depth, count = table.shape
         few = count < 2 * GROUPS
-        curves = [_curves(table)]
-        parts = np.array_split(np.arange(count), GROUPS)
-        rest = [] if few else [_curves(np.delete(table, part, axis=1)) for part in parts]
+        parts = np.array_split(table, 1 if few else GROUPS, axis=1)
+        shares = np.array([part.shape[1] / count for part in parts])
+        groups = [_curves(part) for part in parts]
+        curves = _mixed(groups, shares)
+        out = np.eye(len(parts), dtype=bool)
+        rest = [] if few else [_mixed(groups, np.where(one, 0.0, shares)) for one in out]
         digest = blake2b(table.tobytes(), digest_size=8).hexdigest()
     else:
         row = _numbers(autocovariance).ravel()
         depth, count, few, rest = len(row), checks.whole(sequences, "sequences", least=1), True, []
-        curves = [_from_row(row)]
+        curves = _from_row(row)
         digest = blake2b(row.tobytes(), digest_size=8).hexdigest()
-    variance = curves[0][0][0]
+    variance = curves[0][0]
     if not variance > 0:
         raise UsageError("all weights are 0.", hint="Give those of a block, before and after.")
-    own = _exponents(curves[0])
+    own = _exponents(curves)
     if few:
         hurst = min(max(own[0], 0.02), 0.98)
         generator, drawn = np.random.default_rng(seed), min(count, MOST)
@@ -124,8 +127,8 @@ def regularity(
     ]
     slope, smooth, local = found[0], found[1], found[2:]
     coarse = local[-1]
-    correlation = curves[0][2] / curves[0][2][0]
-    kind, law, exponent = _kind(slope, coarse, smooth, curves[0][1][0] / (2 * variance), depth)
+    correlation = curves[2] / curves[2][0]
+    kind, law, exponent = _kind(slope, coarse, smooth, curves[1][0] / (2 * variance), depth)
     network = replace(RES3 if network is None else network, hurst=None, along=law)
     critical = critical_powers(network)
     best = max(critical[:2])
@@ -241,6 +244,15 @@ def _curves(table: Array) -> Curves:
         power += np.square(np.abs(np.fft.rfft(table[:, part], size, axis=0))).sum(axis=1)
     row = np.fft.irfft(power, size)[:depth] / (count * np.arange(depth, 0, -1))
     return np.array(sums), np.array(gaps), row
+
+
+def _mixed(groups: Sequence[Curves], shares: Array) -> Curves:
+    """Of several groups of sequences together."""
+    sums, gaps, rows = (
+        sum(share * one[k] for share, one in zip(shares, groups, strict=True)) / shares.sum()
+        for k in range(3)
+    )
+    return sums, gaps, rows
 
 
 def _from_row(row: Array) -> Curves:
