@@ -14,6 +14,7 @@ Programs of training runs:
 Questions:
     orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
     depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
+    regularity (of weights along the depth, and the power of L that suits them),
     recipe (its numbers in a script), transfer (best rates by depth),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
@@ -21,8 +22,6 @@ Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
     resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
     depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
-    depth: one neuron of Yang, Yu, Zhu, Hayou: its first update, its limit in the depth
-    resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
 Signal propagation:
     signal: layer graphs, edge of chaos, Jacobian spectra, the nonlinearity coefficient
 Reading and writing programs:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from tpcalc.analyses.dependencies import dependencies as dependencies
     from tpcalc.analyses.depth.at_depth import at_depth as at_depth
     from tpcalc.analyses.depth.limit import depth_limit as depth_limit
+    from tpcalc.analyses.depth.regularity import regularity as regularity
     from tpcalc.analyses.depth.simulate import depth_simulate as depth_simulate
     from tpcalc.analyses.depth.transfer import transfer as transfer
     from tpcalc.analyses.equivalent import equivalent as equivalent
@@ -148,6 +148,7 @@ _HOMES = {
     "phases": "tpcalc.analyses.phases",
     "program": "tpcalc.dsl",
     "recipe": "tpcalc.catalog.recipe",
+    "regularity": "tpcalc.analyses.depth.regularity",
     "report": "tpcalc.report.public",
     "rms_norm": "tpcalc.catalog.layers.norms",
     "save": "tpcalc.catalog.files",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 THEORY = DOCS / "theory"
-PAGES = ("integrable", "low_rank", "nlc", "depth")
+PAGES = ("integrable", "low_rank", "nlc", "depth", "resnets")
 CLAIM = re.compile(r"^\|.* \| `(?P<line>.*)` \| (?P<given>.*) \|$", re.MULTILINE)
 CELL = re.compile(r"^\|(?P<cells>.*)\|\s*$", re.MULTILINE)
 
@@ -32,14 +33,12 @@ def lines_of(page: str) -> tuple[str, list[str]]:
 CASES = [(page, line) for page in PAGES for line in lines_of(page)[1]]
 
 
-@pytest.fixture(scope="module")
-def spaces() -> dict[str, dict[str, Any]]:
-    made: dict[str, dict[str, Any]] = {}
-    for page in PAGES:
-        space: dict[str, Any] = {}
-        exec(lines_of(page)[0], space)
-        made[page] = space
-    return made
+@cache
+def space_of(page: str) -> dict[str, Any]:
+    """The names of a page; only of pages whose lines are run."""
+    space: dict[str, Any] = {}
+    exec(lines_of(page)[0], space)
+    return space
 
 
 def test_there_are_lines() -> None:
@@ -47,8 +46,8 @@ def test_there_are_lines() -> None:
 
 
 @pytest.mark.parametrize(("page", "line"), CASES, ids=[line for _, line in CASES])
-def test_line_runs(spaces: dict[str, dict[str, Any]], page: str, line: str) -> None:
-    found = eval(line, spaces[page])
+def test_line_runs(page: str, line: str) -> None:
+    found = eval(line, space_of(page))
     assert found is not None
     assert str(found)
 

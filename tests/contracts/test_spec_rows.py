@@ -2,8 +2,9 @@
 
 A test says in its name what it is about: ``test_S0_13_14_case3_words`` is about the rows S0.13 and
 S0.14 of spec 0 (Hajjar, Chizat, Giraud) and about its case 3. Numbers after ``S0`` are rows,
-numbers after ``case`` are cases. So it is with ``S4`` (Schoenherr); cases of ``S3`` (low-rank
-networks) are written ``A7``, and traps of all, which need no test, ``T9``.
+numbers after ``case`` are cases. So it is with ``S4`` (Schoenherr); cases of ``S1``
+(Tensor Programs VI), ``S2`` (Marion, Fermanian, Biau, Vert) and ``S3`` (low-rank networks) are
+written ``A7``, and traps of all, which need no test, ``T9``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 TESTS = Path(__file__).parents[1]
 REST = r"(?:_[a-zA-Z]\w*)?"
 NUMBERED = rf"((?:_\d+)*)(?:_case(\d+(?:_\d+)*))?{REST}"
+LETTERED = rf"((?:_\d+)*)((?:_A\d+)*){REST}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,9 @@ class Spec:
 
 SPECS = (
     Spec("S0", 39, 45, NUMBERED),
-    Spec("S3", 17, 25, rf"((?:_\d+)*)((?:_A\d+)*){REST}"),
+    Spec("S1", 34, 31, LETTERED),
+    Spec("S2", 24, 25, LETTERED),
+    Spec("S3", 17, 25, LETTERED),
     Spec("S4", 45, 40, NUMBERED),
 )
 

@@ -43,7 +43,7 @@ POINTS = {
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("point", POINTS)
-def test_S1_A11_points(act: str, point: tuple[str, str]) -> None:
+def test_S1_17_18_20_21_22_A11_points(act: str, point: tuple[str, str]) -> None:
     found = checked(act, *point)
     flags = (
         found.verdict,
@@ -56,32 +56,32 @@ def test_S1_A11_points(act: str, point: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("act", ["identity", "relu"])
-def test_S1_A11_unfaithful_beyond_one(act: str) -> None:
+def test_S1_19_A11_unfaithful_beyond_one(act: str) -> None:
     found = checked(act, "5/4", "-1/4")
     assert (found.verdict, found.faithful, found.diversity) == ("feature-learning", False, "0")
     assert any("h[{l},1]" in fact and "L^(1/4)" in fact for fact in found.facts)
 
 
-def test_S1_A11_unfaithful_gelu_has_bounds_only() -> None:
+def test_S1_19_A11_unfaithful_gelu_has_bounds_only() -> None:
     found = checked("gelu", "5/4", "-1/4")
     assert (found.verdict, found.faithful) == ("undecided", False)
     assert any("only bounds" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("act", ["identity", "gelu"])
-def test_S1_A11_growth(act: str) -> None:
+def test_S1_17_A11_growth(act: str) -> None:
     assert any("L^(1/5)" in fact for fact in checked(act, "1/2", "3/10").facts)
     assert any("L^(1/2)" in fact for fact in checked(act, "1/2", "0").facts)
 
 
-def test_S1_A11_growth_at_the_start_is_exponential() -> None:
+def test_S1_17_A11_growth_at_the_start_is_exponential() -> None:
     facts = checked("relu", "2/5", "3/5").facts
     assert any("log of its mean square is like L^(1/5)" in fact for fact in facts)
 
 
 @pytest.mark.parametrize("act", ["identity", "gelu"])
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw", "signsgd"])
-def test_S1_A13_raw_rates(act: str, optimizer: str) -> None:
+def test_S1_5_A13_raw_rates(act: str, optimizer: str) -> None:
     linear = optimizer in ("sgd", "momentum")
     for alpha, gamma in (
         (HALF, HALF),
@@ -93,7 +93,7 @@ def test_S1_A13_raw_rates(act: str, optimizer: str) -> None:
         assert rate.raw == str(alpha - gamma if linear else -gamma)
 
 
-def test_S1_A13_rates_without_a_power_of_the_depth() -> None:
+def test_S1_5_A13_rates_without_a_power_of_the_depth() -> None:
     sgd = checked("gelu", HALF, None)
     assert (sgd.rates[0].update, sgd.verdict) == ("1/2", "feature-learning")
     adam = checked("gelu", HALF, None, optimizer="adam")
@@ -106,7 +106,7 @@ def test_depth_mup_holds_for_every_optimizer(optimizer: str) -> None:
     assert (found.verdict, found.diversity, found.linearized) == ("feature-learning", "1/2", True)
 
 
-def test_S1_A27_means_that_are_not_subtracted() -> None:
+def test_S1_29_A27_means_that_are_not_subtracted() -> None:
     for alpha, stable in ((HALF, False), (Fraction(3, 4), False), (Fraction(1), True)):
         found = checked("relu", alpha, 1 - alpha, center=False)
         assert found.stable_start is stable
@@ -174,7 +174,7 @@ def figure_one(alpha: Fraction, gamma: Fraction) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("act", ["identity", "sin", "relu"])
-def test_figure_1(act: str) -> None:
+def test_S1_23_figure_1(act: str) -> None:
     net = tp.ResNet("L", act, alpha=tp.symbol("alpha"), nonlin="post", center=True)
     box = {"alpha": (Fraction(1, 4), Fraction(3, 2)), "gamma": (-HALF, Fraction(1))}
     diagram = tp.phases(net, "mup", box, steps=2, lr_depth=tp.symbol("gamma"))

@@ -305,7 +305,7 @@ def centred(depth: int, act: Callable[[Expr], Expr]) -> tp.Program:
     [(tp.relu, 1 / 2 - 1 / (2 * math.pi), 1 / 2), (tp.abs, 1 - 2 / math.pi, 1)],
     ids=["relu", "abs"],
 )
-def test_S1_A19(act: Callable[[Expr], Expr], k: float, v: float, depth: int) -> None:
+def test_S1_7_A19(act: Callable[[Expr], Expr], k: float, v: float, depth: int) -> None:
     """Forward (1 + k/L)^L; Theta_L = v/L sum_l (1 + k/L)^(l-1) (1 + v/L)^(L-l), W trained."""
     names = [f"W{layer}" for layer in range(depth)]
     found = tp.kernel(centred(depth, act), trained=names)

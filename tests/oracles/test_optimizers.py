@@ -212,7 +212,7 @@ NETWORKS = {
 
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "sign", "lion", "adamw"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_solved_rates_are_the_maximal_recipe(name: str, optimizer: str) -> None:
+def test_S1_6_solved_rates_are_the_maximal_recipe(name: str, optimizer: str) -> None:
     """Table 3.1, in the gauge of the project and in that of stored weights."""
     found = tp.solve(NETWORKS[name], "mup", steps=2, optimizer=optimizer, verify=False)
     linear = optimizer in ("sgd", "momentum")

@@ -9,7 +9,7 @@ from agree import agree
 import tpcalc as tp
 
 
-def test_S1_A17() -> None:
+def test_S1_1_4_A17() -> None:
     """g = W phi(W^T v): <v|g> = E phi'(z), <g|g> = E phi^2 + (E phi')^2."""
 
     @tp.program
@@ -28,7 +28,7 @@ def test_S1_A17() -> None:
         agree(found[name], value, rounding=5e-7)
 
 
-def test_S1_A18() -> None:
+def test_S1_4_A18() -> None:
     """<y|W q> = <q|W^T y> = e^(-1/2) for y = sin(W q), <q|q> = 1."""
 
     @tp.program
@@ -48,7 +48,7 @@ def test_S1_A18() -> None:
     agree(found["forward"], found["backward"])
 
 
-def test_S1_A16() -> None:
+def test_S1_3_A16() -> None:
     """Functions of an outer product, entry by entry, in closed form, and at finite width."""
 
     @tp.program

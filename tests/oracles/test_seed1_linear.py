@@ -25,7 +25,7 @@ def two(alpha: object, gamma: object, *depths: object, **settings: object) -> De
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_every_number_at_8_blocks(point: tuple[float, float]) -> None:
+def test_S1_9_10_every_number_at_8_blocks(point: tuple[float, float]) -> None:
     """Outputs, both kernels and all coefficients against those of the specification."""
     blocks = 8
     places = [layer / blocks for layer in range(blocks + 1)]
@@ -49,7 +49,7 @@ def test_every_number_at_8_blocks(point: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS[:4])
-def test_programs_of_8_blocks_say_the_same(point: tuple[float, float]) -> None:
+def test_S1_2_9_10_programs_of_8_blocks_say_the_same(point: tuple[float, float]) -> None:
     """The limit rules on the unrolled program against the recursion over the depth."""
     run = deep_run(FOUR[0][:3], FOUR[1][:3], *point, a=1.2, eta=0.7)
     closed = tp.depth_limit(run, (8,), places=(0, 0.5, 1))
@@ -65,7 +65,7 @@ def test_programs_of_8_blocks_say_the_same(point: tuple[float, float]) -> None:
         )
 
 
-def test_S1_A1() -> None:
+def test_S1_9_A1() -> None:
     found = two(0.5, 0.5, 64, "oo")
     assert found.at("x[0,0]", 64).value == pytest.approx(4.558512969835, rel=1e-12)
     assert found.at("x[0,0]", "oo").value == pytest.approx(1.69 * math.e, rel=1e-12)
@@ -84,7 +84,7 @@ F1 = {
 
 
 @pytest.mark.parametrize("case", F1)
-def test_S1_A2(case: tuple[float, float, int]) -> None:
+def test_S1_10_16_A2(case: tuple[float, float, int]) -> None:
     alpha, gamma, blocks = case
     found = two(alpha, gamma, blocks).at("f[1,0]", blocks).value
     closed = -CHI * KAPPA * blocks ** (1 - alpha - gamma)
@@ -93,7 +93,7 @@ def test_S1_A2(case: tuple[float, float, int]) -> None:
     assert found == pytest.approx(closed, rel=1e-13)
 
 
-def test_S1_A3() -> None:
+def test_S1_11_16_A3() -> None:
     assert two(0.5, 0.5, "oo").at("f[1,0]", "oo").value == pytest.approx(0.819 * math.e, rel=1e-12)
     for alpha in (Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)):
         found = two(alpha, 1 - alpha, "oo").at("f[1,0]", "oo")
@@ -103,7 +103,7 @@ def test_S1_A3() -> None:
     assert found.at("f[1,0]", 64).value == pytest.approx(6.499779961, abs=1e-8)
 
 
-def test_S1_A4() -> None:
+def test_S1_11_A4() -> None:
     found = tp.depth_limit(deep_run(XI, (Y0, 0.0), 0.5, 0.5), (256, "oo"), places=(0, 1 / 256, 0.5))
     for depth, moved in (("oo", 0.675151360), (256, 0.671869574)):
         (value,) = found.along("outputs", depth).values[0, 2, 1]
@@ -112,7 +112,7 @@ def test_S1_A4() -> None:
     assert found.along("gradients", 256).values[1, 0, 0] == pytest.approx(2.188972542, abs=6e-10)
 
 
-def test_S1_A4_coefficients_of_the_limit() -> None:
+def test_S1_11_13_A4_coefficients_of_the_limit() -> None:
     """Gamma_{1,0,0,1}(p, q) = -kappa r e^r, r = min(p, q)."""
     found = two(0.5, 0.5, "oo").along("coefficients", "oo").values[0, 1, :, :, 1, 0]
     r = np.minimum.outer(WHERE, WHERE)
@@ -123,7 +123,7 @@ def test_S1_A4_coefficients_of_the_limit() -> None:
     np.testing.assert_allclose(held, np.exp(p) * (0.49 + size * (2 / 3 * p**3 + p**2)), rtol=1e-11)
 
 
-def test_S1_A5() -> None:
+def test_S1_15_A5() -> None:
     found = two(0.5, 0.5, 128, 256, "oo")
     for depth, value in (("oo", 9.592442526), (128, 9.322009613), (256, 9.455784444)):
         assert found.at("x[1,0]", depth).value == pytest.approx(value, abs=6e-10)
@@ -139,7 +139,7 @@ def test_S1_A5() -> None:
         (1.0, (0, 0.94231, 0.03942, -0.16018)),
     ],
 )
-def test_S1_A6(alpha: float, values: tuple[float, ...]) -> None:
+def test_S1_9_10_A6(alpha: float, values: tuple[float, ...]) -> None:
     found = tp.depth_limit(deep_run(*FOUR, alpha, 1 - alpha, a=1.2, eta=0.7), (8,), places=(1,))
     np.testing.assert_allclose(outputs(found, 8), values, atol=1e-5)
     (kernel,) = found.along("features", 8).values
@@ -152,7 +152,7 @@ def test_S1_A6(alpha: float, values: tuple[float, ...]) -> None:
         assert kernel[3, 1] == pytest.approx(want[1], abs=1e-6)
 
 
-def test_S1_A7() -> None:
+def test_S1_11_A7() -> None:
     found = tp.depth_limit(deep_run(*FOUR, 0.5, 0.5, a=1.2, eta=0.7), places=(1,))
     values = np.array((0, 3.4036, -0.0221, -0.4063))
     np.testing.assert_allclose(outputs(found, "oo"), values, rtol=2e-3, atol=5e-5)
@@ -161,7 +161,7 @@ def test_S1_A7() -> None:
 
 
 @pytest.mark.parametrize("alpha", ["5/8", "3/4", 1])
-def test_S1_A8(alpha: object) -> None:
+def test_S1_12_A8(alpha: object) -> None:
     gamma = {"5/8": "3/8", "3/4": "1/4", 1: 0}[alpha]
     found = tp.depth_limit(deep_run(*FOUR, alpha, gamma, a=1.2, eta=0.7), places=(1,))
     want = (0, 0.806400, 0.011259, -0.109615)
@@ -170,7 +170,7 @@ def test_S1_A8(alpha: object) -> None:
     np.testing.assert_allclose(kernel, (1, 1.290281, 0.087308, 0.374871), atol=1e-6)
 
 
-def test_S1_A8_independent_solver() -> None:
+def test_S1_12_A8_independent_solver() -> None:
     """The ordinary differential equation of section D.3 by scipy."""
     from scipy.integrate import solve_ivp
 
@@ -200,7 +200,7 @@ def test_S1_A8_independent_solver() -> None:
     assert max(found.at(f"f[{t},0]", "oo").stderr for t in range(4)) < 1e-10
 
 
-def test_S1_A9() -> None:
+def test_S1_11_12_A9() -> None:
     ones = (1.0,) * 4
     found = tp.depth_limit(deep_run(ones, ones, 0.5, 0.5, eta=0.25), (64, "oo"), places=(1,))
     np.testing.assert_allclose(outputs(found, "oo"), (0, 0.67957, 0.94801, 0.99979), atol=6e-6)
@@ -213,7 +213,7 @@ def test_S1_A9() -> None:
     np.testing.assert_allclose(kernel, (1, 1.0625, 1.252708, 1.507316), atol=1e-6)
 
 
-def test_S1_A10() -> None:
+def test_S1_14_A10() -> None:
     """Gaps of 1/L at alpha = 1/2: they halve when the depth doubles, and lead to the limit."""
     ones, depths = (1.0,) * 5, (16, 32, 64, 128, 256)
     found = tp.depth_limit(deep_run(ones, ones, 0.5, 0.5, eta=0.1), (*depths, "oo"), places=WHERE)
@@ -230,7 +230,7 @@ def test_S1_A10() -> None:
         assert (abs(np.divide(off[:-1], off[1:]) - 2) < 0.2).all()
 
 
-def test_S1_A10_slow_convergence_is_not_extrapolated() -> None:
+def test_S1_14_A10_slow_convergence_is_not_extrapolated() -> None:
     """At alpha = 3/4 gaps are L^(-1/2): extrapolation in 1/L gives .845, the limit is .819."""
     depths = (64, 128, 256)
     found = two("3/4", "1/4", *depths, "oo")
@@ -242,7 +242,7 @@ def test_S1_A10_slow_convergence_is_not_extrapolated() -> None:
     assert (three - limit.value) / (one - limit.value) == pytest.approx(0.5, abs=0.03)
 
 
-def test_S1_A12() -> None:
+def test_S1_19_A12() -> None:
     for alpha, want in (
         (0.5, (1.3066, 1.3350, 1.3427)),
         (1.0, (1.1725, 1.1578, 1.1539)),
@@ -258,7 +258,7 @@ def test_S1_A12() -> None:
     assert "preactivations" not in {array.name for array in beyond.arrays}  # they grow like L^(1/4)
 
 
-def test_S1_A26() -> None:
+def test_S1_21_A26() -> None:
     """Distances of features; the closed form of the limit at t = 1."""
     from scipy.integrate import quad
 
@@ -297,7 +297,7 @@ def test_S1_A26() -> None:
     )
 
 
-def test_S1_A30() -> None:
+def test_S1_32_A30() -> None:
     """The rate that fits a sample in one step: f_1 is linear in it."""
     for gamma, power, want in (
         (0.5, 0.0, (0.438462, 0.376528, 0.368958)),
@@ -313,7 +313,7 @@ def test_S1_A30() -> None:
     assert 1 / best.value == pytest.approx(math.exp(-1), rel=1e-12)
 
 
-def test_S1_A31() -> None:
+def test_S1_15_A31() -> None:
     """The features' kernel is the forward one; what is printed is chi_t chi_s."""
     found = two(0.5, 0.5, "oo", steps=2)
     chi = found.at("f[1,0]", "oo").value

@@ -36,7 +36,7 @@ def test_lazy_networks_of_three_steps(act: str, size: tuple[int, int, int]) -> N
 
 
 @pytest.mark.parametrize("blocks", [16, pytest.param(48, marks=pytest.mark.slow)])
-def test_S1_A15(blocks: int) -> None:
+def test_S1_5_A15(blocks: int) -> None:
     """A step of SignSGD: f_1 = -eta 2/pi sgn(chi xi_0) xi_1 (1 + 1/L)^((L-1)/2)."""
     run = deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, eta=0.8, optimizer="signsgd")
     found = tp.depth_limit(run, (blocks,)).at("f[1,0]", blocks)
@@ -47,7 +47,7 @@ def test_S1_A15(blocks: int) -> None:
     assert -0.8 * 2 / math.pi * 0.7 * math.exp(0.5) == pytest.approx(-0.587781, abs=6e-7)
 
 
-def test_S1_A15_adam_is_sign_in_its_first_step() -> None:
+def test_S1_5_A15_adam_is_sign_in_its_first_step() -> None:
     shape = ((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5)
     sign = tp.depth_limit(deep_run(*shape, eta=0.8, optimizer="signsgd"), (8,))
     adam = tp.depth_limit(deep_run(*shape, eta=0.8, optimizer="adam"), (8,), samples=2**11)
@@ -55,14 +55,14 @@ def test_S1_A15_adam_is_sign_in_its_first_step() -> None:
     assert abs(one.value - two.value) < 5 * math.hypot(one.stderr, two.stderr) + 1e-6
 
 
-def test_S1_A15_has_no_closed_limit() -> None:
+def test_S1_5_A15_has_no_closed_limit() -> None:
     run = deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, optimizer="signsgd")
     found = tp.depth_limit(run)
     assert not found.rows and "numbers of blocks" in dict(found.lacking)["oo"]
     assert "signsgd" in found.notes[0]
 
 
-def test_S1_A14() -> None:
+def test_S1_7_24_A14() -> None:
     """Base depth 8, 512 blocks: multiplier 2 / 8, Adam's rate 1e-3 / 8, that of SGD as it is."""
     data = tp.Samples(((1.0,),), ((1.0,),))
     for optimizer, rate in (("adam", 1 / 8), ("sgd", 1)):
@@ -104,7 +104,7 @@ def test_blocks_of_other_shapes(shape: dict[str, object]) -> None:
     assert features.values[1, 0, 0] == limit.at("x[0,0]", 6).value
 
 
-def test_S1_A27_finite_networks_without_mean_subtraction() -> None:
+def test_S1_29_A27_finite_networks_without_mean_subtraction() -> None:
     run = deep_run((1.0,), (1.0,), 0.5, 0.5, "relu", center=False, steps=0)
     want = tp.depth_limit(run, (8,)).at("x[0,0]", 8).value
     found = tp.simulate(tp.at_depth(run, 8), [2048], 32, outputs=["x[8,0,0]"], seed=4)

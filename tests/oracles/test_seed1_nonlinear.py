@@ -32,7 +32,7 @@ def extrapolated(found: DepthTable, name: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.75])
-def test_every_number_at_8_blocks(alpha: float) -> None:
+def test_S1_25_every_number_at_8_blocks(alpha: float) -> None:
     """The corrected recursion for sin against that of the specification, over all layers."""
     blocks = 8
     want = Reference(blocks, *FOUR, alpha, 1 - alpha, 1.2, 0.7, sine)
@@ -53,7 +53,7 @@ def test_every_number_at_8_blocks(alpha: float) -> None:
 
 
 @pytest.mark.parametrize("blocks", [2, 8, 31])
-def test_S1_A23(blocks: int) -> None:
+def test_S1_25_A23(blocks: int) -> None:
     """The nonlinear recursion of a function that is the identity, written so that it is not."""
     linear = finite(Trunk(*FOUR, Var(0), 0.5, 0.5, 1.2, 0.7), blocks)
     other = finite(Trunk(*FOUR, Var(0) + 0 * Var(0) ** 3 + 1, 0.5, 0.5, 1.2, 0.7), blocks)
@@ -67,7 +67,7 @@ def test_S1_A23(blocks: int) -> None:
 
 @pytest.mark.parametrize("act", ["relu", "abs"])
 @pytest.mark.parametrize("blocks", [16, 24])
-def test_S1_A19(act: str, blocks: int) -> None:
+def test_S1_7_25_A19(act: str, blocks: int) -> None:
     k, v = {"relu": (0.5 - 0.5 / math.pi, 0.5), "abs": (1 - 2 / math.pi, 1.0)}[act]
     name = "relu" if act == "relu" else abs_
     found = tp.depth_limit(deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, name), (blocks, "oo"))
@@ -87,7 +87,7 @@ def abs_(z: object) -> object:
     return tp.abs(z)
 
 
-def test_S1_A20() -> None:
+def test_S1_25_A20() -> None:
     found = tp.depth_limit(deep_run(*SAME, 0.5, 0.5, "sin", **SIZES, steps=4), places=(0, 1))
     f = (0, 0.9973, 1.5177, 1.8053)
     np.testing.assert_allclose(outputs(found, "oo")[:4], f, atol=6e-5)
@@ -100,7 +100,7 @@ def test_S1_A20() -> None:
     np.testing.assert_allclose(euler[1:], (0.99946, 1.51858, 1.80537), atol=6e-6)
 
 
-def test_S1_A20_as_printed_fails() -> None:
+def test_S1_25_A20_as_printed_fails() -> None:
     """Definition E.1 as it is printed: another f_2, and gradients four times as large."""
     wrong = Reference(256, *SAME, 0.5, 0.5, 1.2, 0.5, sine, printed=True)
     assert wrong.f[2] == pytest.approx(1.6624, abs=1e-4)
@@ -113,7 +113,7 @@ def test_S1_A20_as_printed_fails() -> None:
         assert abs(value - bad) > 15 * error
 
 
-def test_S1_A21() -> None:
+def test_S1_26_A21() -> None:
     """The mean-field limit, and that of programs; without the dot term 2.39, and with the average
     of phi'(h_0) apart from the rest .396."""
     limit = mean_field(Trunk(SAME[0][:2], SAME[1][:2], SIN, 1, 0, 1.2, 0.5))
@@ -132,7 +132,7 @@ def test_S1_A21() -> None:
 
 
 @pytest.mark.slow
-def test_S1_A21_two_updates() -> None:
+def test_S1_26_A21_two_updates() -> None:
     """With three steps at once rules are coarse, and the error says so."""
     run = deep_run(SAME[0][:3], SAME[1][:3], 1, 0, "sin", **SIZES)
     found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=5, samples=2**12)
@@ -142,7 +142,7 @@ def test_S1_A21_two_updates() -> None:
     assert abs(value - limit.value) < 5 * error + limit.stderr
 
 
-def test_S1_A22() -> None:
+def test_S1_27_A22() -> None:
     """alpha = 3/4: 1.197 at 128 blocks, and what is printed 2.52; simulated 1.189 +- .009."""
     right = finite(Trunk(*SAME, SIN, 0.75, 0.25, 1.2, 0.5), 128)
     wrong = Reference(128, *SAME, 0.75, 0.25, 1.2, 0.5, sine, printed=True)
@@ -163,7 +163,7 @@ def test_S1_A22() -> None:
 
 
 @pytest.mark.slow
-def test_S1_A22_at_64_blocks() -> None:
+def test_S1_27_A22_at_64_blocks() -> None:
     """There the program and the recursion are not told apart."""
     run = deep_run(SAME[0][:3], SAME[1][:3], 0.75, 0.25, "sin", **SIZES)
     found = tp.depth_limit(run, (64,), seed=1, samples=2**12).at("dx[1,0]", 64)
@@ -228,7 +228,7 @@ def test_programs_of_many_blocks_lead_to_the_limit(act: str) -> None:
         assert abs(value - found.at(name, 8).value) > 5 * error  # what is extrapolated matters
 
 
-def test_S1_A28() -> None:
+def test_S1_28_A28() -> None:
     """rho = (E phi')^2 / E phi'^2: how alike the gradients of neighbouring blocks are."""
     want = {"identity": 1.0, "relu": 0.5, "leaky": (1.1**2) / (2 * 1.01), "abs": 0.0}
     acts = {  # their slopes
@@ -253,7 +253,7 @@ def test_S1_A28() -> None:
     assert want["leaky"] == pytest.approx(0.599010, abs=5e-7)
 
 
-def test_S1_A27_growth_without_mean_subtraction() -> None:
+def test_S1_29_A27_growth_without_mean_subtraction() -> None:
     """relu, alpha = 1/2: log q_L / sqrt(L) -> sqrt(2 / pi); alpha = 1: cosh^2(1 / sqrt(2 pi))."""
     run = deep_run((1.0,), (1.0,), 0.5, 0.5, "relu", center=False, steps=0)
     found = tp.depth_limit(run, (64,))
@@ -270,7 +270,7 @@ def test_S1_A27_growth_without_mean_subtraction() -> None:
     assert 2 * two - one == pytest.approx(1.167780, abs=1e-3)
 
 
-def test_S1_A21_first_update_in_closed_form() -> None:
+def test_S1_26_A21_first_update_in_closed_form() -> None:
     """x_1 = U + A(p) S(V), S(v) = E sin(z + 1.2 v cos z), A' = a exp(-A^2 E S^2 / 2)."""
     z, mass = np.polynomial.hermite_e.hermegauss(120)
     mass = mass / mass.sum()

@@ -18,7 +18,7 @@ CONVERSIONS = [
 
 
 @pytest.mark.parametrize(("optimizer", "alpha", "raw", "gamma", "verdict"), CONVERSIONS)
-def test_S1_A13_raw_rates_tell_gamma(optimizer, alpha, raw, gamma, verdict):
+def test_S1_5_24_A13_raw_rates_tell_gamma(optimizer, alpha, raw, gamma, verdict):
     found = tp.recipe(alpha=alpha, raw=raw, optimizer=optimizer)
     assert found.gamma == gamma
     net = tp.ResNet("L", "relu", nonlin="post", center=True)
@@ -30,7 +30,7 @@ def test_S1_A13_raw_rates_tell_gamma(optimizer, alpha, raw, gamma, verdict):
 @pytest.mark.parametrize("param", ["depth-mup", "complete-p", "depth:3/4;1/4"])
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "signsgd"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_S1_A13_rates_of_the_table_are_those_of_the_calculus(param, optimizer, layers):
+def test_S1_5_24_A13_rates_of_the_table_are_those_of_the_calculus(param, optimizer, layers):
     net = tp.ResNet("L", "relu", nonlin="post", center=True, layers=layers)
     said = tp.check(net, param, optimizer=optimizer, steps=1)
     wanted = tp.recipe(param, optimizer=optimizer)
@@ -40,7 +40,7 @@ def test_S1_A13_rates_of_the_table_are_those_of_the_calculus(param, optimizer, l
         assert {rate.gradient for rate in said.rates} == {wanted.alpha}
 
 
-def test_S1_A14_base_depth():
+def test_S1_24_A14_base_depth():
     adam = tp.recipe("depth-mup:8", 512, optimizer="adam", lr=1e-3, multiplier=2)
     assert adam[FRONT].value == 0.25
     assert adam[RATE].value == 1.25e-4
@@ -51,7 +51,7 @@ def test_S1_A14_base_depth():
 
 @pytest.mark.parametrize("param", ["depth-mup:8", "depth:3/4;1/4;8"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_S1_A14_runs_have_the_rates_of_the_table(param, optimizer):
+def test_S1_24_A14_runs_have_the_rates_of_the_table(param, optimizer):
     data = tp.Samples(((1.0,),), ((1.0,),))
     wanted = tp.recipe(param, 16, optimizer=optimizer)[RATE].value
     net = tp.ResNet("L", "relu", nonlin="post")
@@ -63,7 +63,7 @@ def test_S1_A14_runs_have_the_rates_of_the_table(param, optimizer):
 
 
 @pytest.mark.parametrize("param", ["depth-mup:8", "complete-p:4", "depth:3/4;1/4;8"])
-def test_S1_A14_base_depth_in_recursion_and_program(param):
+def test_S1_24_A14_base_depth_in_recursion_and_program(param):
     data = tp.Samples(((1.3,), (0.7,)), ((0.9,), (0.0,)))
     net = tp.ResNet("L", "identity", nonlin="post")
     run = tp.Training(net, param, data, groups=STILL, lr=0.3, watch=())
@@ -74,7 +74,7 @@ def test_S1_A14_base_depth_in_recursion_and_program(param):
         assert found == pytest.approx(closed, rel=1e-12)
 
 
-def test_S1_A30_best_rates_after_one_step():
+def test_S1_32_A30_best_rates_after_one_step():
     data = tp.Samples(((1.0,),), ((1.0,),))
     net = tp.ResNet("L", "identity", nonlin="post")
     run = tp.Training(net, "depth-mup", data, groups=STILL)

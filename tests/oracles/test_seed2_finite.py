@@ -53,13 +53,13 @@ def test_S2_17_no_sequence_has_this_covariance() -> None:
 
 
 @pytest.mark.parametrize("law", ["uniform", "rademacher", "gaussian"])
-def test_A1_expected_displacements_of_finite_networks(law: str) -> None:
+def test_S2_5_A1_expected_displacements_of_finite_networks(law: str) -> None:
     found = tp.depth_simulate(tp.ResNet("L", "relu", law=law, **RES3), 100, 24, 600)
     for name in ("D", "Dp"):
         assert abs(found.square(name, "1/2").z(1.005**100 - 1)) < 4
 
 
-def test_A3_A4_norms_are_log_normal_forward_and_backward() -> None:
+def test_S2_11_12_A3_A4_norms_are_log_normal_forward_and_backward() -> None:
     width, count = 32, 250
     found = tp.depth_simulate(tp.ResNet("L", "relu", **RES3), 200, width, count, seed=7)
     law = tp.resnets.norm_ratio(tp.ResNet("L", "relu", **RES3), width)
@@ -78,7 +78,7 @@ def test_A3_A4_norms_are_log_normal_forward_and_backward() -> None:
     ],
     ids=str,
 )
-def test_wide_networks_agree_with_the_recursion(shape: dict[str, object]) -> None:
+def test_S2_19_24_wide_networks_agree_with_the_recursion(shape: dict[str, object]) -> None:
     act = shape.pop("act")
     net = tp.ResNet("L", act, alpha="4/5", **shape)
     exact = tp.depth_limit(net, [8])
@@ -112,7 +112,7 @@ def test_other_blocks_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hurst", FIGURE_7)
-def test_A13_S2_18_figure_7(hurst: str) -> None:
+def test_S2_18_A13_figure_7(hurst: str) -> None:
     net = tp.ResNet("L", "relu", hurst=hurst, **RES3)
     found = tp.depth_simulate(net, 1000, 40, 24, alphas=BETAS)
     for name, row in zip(("D", "Dp"), FIGURE_7[hurst], strict=True):

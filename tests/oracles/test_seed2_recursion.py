@@ -21,14 +21,14 @@ def start(depth: int, alpha: object, act: str = "relu", **shape: object) -> tupl
     return tuple(found.at(name, depth).value for name in ("D^2", "Dp^2"))
 
 
-def test_A9_explosion_of_independent_blocks() -> None:
+def test_S2_10_A9_explosion_of_independent_blocks() -> None:
     forward, backward = start(1000, "1/4", **RES3)
     assert log(1 + forward) == pytest.approx(15.68769, rel=1e-6)
     assert log(1 + forward) / log(100) == pytest.approx(3.40654, rel=2e-6)
     assert backward == pytest.approx(forward, rel=1e-9)
 
 
-def test_A10_identity_of_independent_blocks() -> None:
+def test_S2_10_A10_identity_of_independent_blocks() -> None:
     assert sqrt(start(1000, 1, **RES3)[0]) == pytest.approx(0.0223635, rel=1e-5)
 
 
@@ -36,11 +36,11 @@ def test_A10_identity_of_independent_blocks() -> None:
     ("hurst", "expected"),
     [("0.2", -0.340246), ("0.35", -0.187748), ("0.8", 0.515717), ("0.9", 0.741101)],
 )
-def test_A12_fractional_noise(hurst: str, expected: float) -> None:
+def test_S2_17_A12_fractional_noise(hurst: str, expected: float) -> None:
     assert along_of(f"fgn({hurst})").autocovariance(2)[1] == pytest.approx(expected, abs=5e-7)
 
 
-def test_A12_sums_of_fractional_noise() -> None:
+def test_S2_17_A12_sums_of_fractional_noise() -> None:
     for depth in (100, 5000):  # beyond 100 lags by a series
         row = along_of("fgn(4/5)").autocovariance(depth)
         weights = [depth, *(2 * (depth - lag) for lag in range(1, depth))]
@@ -50,16 +50,18 @@ def test_A12_sums_of_fractional_noise() -> None:
 @pytest.mark.parametrize(
     ("depth", "expected"), [(2, (0.466205, 0.414862)), (4, (0.420832, 0.326735))]
 )
-def test_A13_fractional_noise_of_few_blocks(depth: int, expected: tuple[float, float]) -> None:
+def test_S2_19_A13_fractional_noise_of_few_blocks(
+    depth: int, expected: tuple[float, float]
+) -> None:
     assert start(depth, "0.8", hurst="0.8", **RES3) == pytest.approx(expected, abs=6e-7)
 
 
-def test_A13_fractional_noise_of_many_blocks() -> None:
+def test_S2_19_A13_fractional_noise_of_many_blocks() -> None:
     found = start(1000, "0.8", hurst="0.8", **RES3)
     assert [sqrt(value) for value in found] == pytest.approx([0.450069, 0.182568], abs=6e-7)
 
 
-def test_A14_independent_blocks_at_the_critical_scale() -> None:
+def test_S2_19_A14_independent_blocks_at_the_critical_scale() -> None:
     exact = (1 + 1 / 2000) ** 1000 - 1
     for shape in ({}, {"hurst": "1/2"}):
         assert start(1000, "1/2", **RES3, **shape) == pytest.approx((exact, exact), rel=1e-12)
@@ -68,14 +70,14 @@ def test_A14_independent_blocks_at_the_critical_scale() -> None:
     )
 
 
-def test_A24_res_1_of_rough_matrices() -> None:
+def test_S2_19_A24_res_1_of_rough_matrices() -> None:
     expected = {"0.2": (0.878, 1.036), "0.25": (0.506, 0.450), "0.3": (0.322, 0.233)}
     for alpha, values in expected.items():
         found = [sqrt(start(depth, alpha, hurst="0.1", **RES1)[0]) for depth in (250, 2000)]
         assert found == pytest.approx(values, abs=6e-4)
 
 
-def test_A25_smooth_matrices() -> None:
+def test_S2_16_A25_smooth_matrices() -> None:
     smooth, steps = {"along": "rbf(1/10)"}, {"along": "rbf_increments(1/10)"}
     expected = (0.094465, 0.072495)
     for depth in (250, 2000):
@@ -152,7 +154,7 @@ output y %6
 @pytest.mark.parametrize(
     "law", ["fresh", "fgn(3/4)", "fgn(H)", "rbf(1/10)", "rbf_increments(1/10)", "given(1, 1/2)"]
 )
-def test_laws_along_the_depth_read_back(law: str) -> None:
+def test_S2_1_laws_along_the_depth_read_back(law: str) -> None:
     text = DEEP.replace("LAW", law)
     program = tp.parse(text)
     assert str(program) == text and str(along_of(law)) == law
@@ -182,3 +184,35 @@ def test_correlated_matrices_are_asked_for_where_they_can_be() -> None:
 
     with pytest.raises(TraceError, match="outside of a block"):
         outside.build()
+
+
+def test_S2_8_gradients_by_a_forward_pass() -> None:
+    """<p_0, z> = <p_L, q_L(z)>, and with z random |q_L|^2 is |p_0|^2 (equations 9 and 10)."""
+    count, front = 3, sqrt(1 / 3)
+
+    @tp.program
+    def probe(t: tp.Tracer) -> None:
+        h, z, last = t.gaussian("h"), t.gaussian("z"), t.gaussian("p")
+        q, p = z, last
+        v, w = ([t.matrix(f"{name}{k}") for k in range(count)] for name in "VW")
+        kept = []
+        for k in range(count):
+            u = tp.n**-0.5 * (w[k] @ h)
+            slope = tp.step(u)
+            kept.append(slope)
+            q = q + front * (tp.n**-0.5 * (v[k] @ (slope * (tp.n**-0.5 * (w[k] @ q)))))
+            h = h + front * (tp.n**-0.5 * (v[k] @ tp.relu(u)))
+        for k in reversed(range(count)):
+            back = kept[k] * (tp.n**-0.5 * (v[k].T @ p))
+            p = p + front * (tp.n**-0.5 * (w[k].T @ back))
+        for name, pair in (("pz", (p, z)), ("pq", (last, q)), ("q", (q, q)), ("p", (p, p))):
+            t.output(name, t.inner(*pair))
+        t.output("moved", t.inner(q - z, q - z))
+
+    rows = {row.name: row.values for row in tp.simulate(probe, [32], 4, seed=1).rows}
+    assert rows["pz"] == pytest.approx(rows["pq"], rel=1e-12)
+    found = tp.limit(probe, outputs=["q", "p", "moved"], samples=2**12, replicates=16, seed=0)
+    exact = tp.depth_limit(tp.ResNet("L", "relu", **RES3), [count])
+    for name, square in (("q", "Rp^2"), ("p", "Rp^2"), ("moved", "Dp^2")):
+        bound = 5 * found[name].stderr + 1e-8
+        assert found[name].value == pytest.approx(exact.at(square, count).value, abs=bound)

@@ -24,7 +24,7 @@ def res1(alpha: object = "1/2", act: str = "identity", **more: object) -> tp.Res
 
 
 @pytest.mark.parametrize("law", ["gaussian", "uniform", "rademacher"])
-def test_A1_expected_displacements(law: str) -> None:
+def test_S2_5_9_A1_expected_displacements(law: str) -> None:
     for result in (resnets.lemma_14, resnets.proposition_7):
         found = result(res3(law=law), 100)
         assert found.exact and found.admissible
@@ -32,7 +32,7 @@ def test_A1_expected_displacements(law: str) -> None:
         assert result(res3(law=law), 1000).lower == pytest.approx(0.648515, abs=5e-7)
 
 
-def test_A2_A3_A4_A11_the_log_normal_law() -> None:
+def test_S2_2_4_12_A2_A3_A4_A11_the_log_normal_law() -> None:
     linear = resnets.norm_ratio(res1(), 100)
     assert (linear.mean, linear.variance) == pytest.approx((0.49, 0.01))
     relu = resnets.norm_ratio(res3(), 100)
@@ -50,7 +50,7 @@ def test_A2_A3_A4_A11_the_log_normal_law() -> None:
 @pytest.mark.parametrize(
     ("net", "mean", "variance"), [(res1(), 0.49, 0.01), (res3(), 0.245, 0.005)]
 )
-def test_A2_A3_layers_drawn_one_by_one(net: tp.ResNet, mean: float, variance: float) -> None:
+def test_S2_12_A2_A3_layers_drawn_one_by_one(net: tp.ResNet, mean: float, variance: float) -> None:
     found = resnets.sample_ratios(net, 1000, 100, 4000, seed=1)
     # At L = 1000 mean and variance differ from the limit by about 1/L.
     assert abs(found.mean() - mean) < 4 * sqrt(variance / 4000) + mean / 500
@@ -58,7 +58,7 @@ def test_A2_A3_layers_drawn_one_by_one(net: tp.ResNet, mean: float, variance: fl
     assert stats.kstest((found - found.mean()) / found.std(), "norm").pvalue > 1e-3
 
 
-def test_A5_bounds_of_figure_2() -> None:
+def test_S2_6_11_A5_bounds_of_figure_2() -> None:
     low, high = resnets.proposition_3(res3(), 1000, 100, 0.25)
     assert sqrt(low.lower) == pytest.approx(0.86575, abs=6e-6)
     assert sqrt(high.upper) == pytest.approx(2.06186, abs=6e-6)
@@ -66,13 +66,13 @@ def test_A5_bounds_of_figure_2() -> None:
     assert any("alpha_L^2" in one.text for one in low.violated)
 
 
-def test_A6_bounds_on_squares() -> None:
+def test_S2_6_A6_bounds_on_squares() -> None:
     low, high = resnets.proposition_3(res3(), 1000, 400, 0.1)
     assert low.lower == pytest.approx(0.861221, abs=5e-7)
     assert high.upper == pytest.approx(3.871157, abs=5e-7)
 
 
-def test_A7_corollary_4() -> None:
+def test_S2_7_A7_corollary_4() -> None:
     found = resnets.corollary_4(res3(), 10**7, 1000, 0.5)
     assert (found.lower, found.upper) == pytest.approx((1.179674, 3.131216), abs=5e-7)
     assert found.admissible
@@ -84,7 +84,7 @@ def test_A7_corollary_4() -> None:
     ("alpha", "stated"),
     [("1/4", "tends to infinity"), ("1/2", "stays between bounds"), ("1", "tends to 0")],
 )
-def test_A8_corollaries_4_and_8_beside_the_program(alpha: str, stated: str) -> None:
+def test_S2_7_9_A8_corollaries_4_and_8_beside_the_program(alpha: str, stated: str) -> None:
     for result in (resnets.hidden_states, resnets.corollary_8):
         found = result(res3(alpha), 100)
         assert found.answer == "holds" and found.claims[0].agrees
@@ -100,7 +100,7 @@ def test_S2_15_smooth_matrices_beside_the_program() -> None:
     assert resnets.proposition_12(res3("2", hurst="0.8"), 40).answer == "outside"
 
 
-def test_A17_symmetry_is_needed() -> None:
+def test_S2_3_4_A17_symmetry_is_needed() -> None:
     assert EXPONENTIAL.above == pytest.approx(2 / e, abs=1e-6)
     found = resnets.assumptions(res3(), 100, EXPONENTIAL)
     assert not found["A2"].met and "not symmetric" in found["A2"].found
@@ -108,7 +108,7 @@ def test_A17_symmetry_is_needed() -> None:
     assert all(one.met for name, one in resnets.assumptions(res3(), 100).items() if name != "A5")
 
 
-def test_A18_centred_is_not_enough() -> None:
+def test_S2_3_23_A18_centred_is_not_enough() -> None:
     assert resnets.cross_moment([1] * 4, EXPONENTIAL) == pytest.approx(0.25, rel=1e-6)
     rows = {row.of: row for row in resnets.lemma_15(0.1, 4, 1.0, EXPONENTIAL)}
     assert not rows["E Y1 Y2"].admissible
@@ -119,7 +119,7 @@ def test_A18_centred_is_not_enough() -> None:
     assert abs(values.mean() - 0.25) < 4 * values.std() / sqrt(len(values))
 
 
-def test_A19_rate_of_the_ordinary_differential_equation() -> None:
+def test_S2_14_A19_rate_of_the_ordinary_differential_equation() -> None:
     found = resnets.proposition_11(lambda t: 1 + t, [1.0])
     assert found.solution[0] == pytest.approx(exp(1.5), rel=1e-10)
     scaled = [one[0] for one in found.scaled]
@@ -127,7 +127,7 @@ def test_A19_rate_of_the_ordinary_differential_equation() -> None:
     assert found.slope == pytest.approx(-1, abs=0.03)
 
 
-def test_A20_rotations_neither_explode_nor_vanish() -> None:
+def test_S2_15_A20_rotations_neither_explode_nor_vanish() -> None:
     turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
     slow = resnets.run_path(lambda t: turn, [1, 0], 10**4, 0.75)
     assert exp(slow.log_ratio) == pytest.approx(1.0050125, rel=1e-7)
@@ -138,7 +138,7 @@ def test_A20_rotations_neither_explode_nor_vanish() -> None:
     assert not found.admissible and found.lower == 0
 
 
-def test_A21_the_identity_explodes() -> None:
+def test_S2_15_A21_the_identity_explodes() -> None:
     found = resnets.run_path(lambda t: np.eye(2), [1, 0], 10**4, 0.5)
     assert found.log_ratio / log(10) == pytest.approx(43.21374, rel=1e-6)
     bound = resnets.proposition_13(lambda t: np.eye(2), [1, 0], 10**4, 0.5)
@@ -147,17 +147,17 @@ def test_A21_the_identity_explodes() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("act", ["identity", "relu"])
-def test_A22_strong_error_of_the_stochastic_differential_equation(act: str) -> None:
+def test_S2_13_A22_strong_error_of_the_stochastic_differential_equation(act: str) -> None:
     found = resnets.proposition_10(act, 3, (8, 16, 32, 64, 128), paths=400, seed=2)
     assert found.slope == pytest.approx(-0.5, abs=0.06)
 
 
-def test_A22_strong_error_on_short_paths() -> None:
+def test_S2_13_A22_strong_error_on_short_paths() -> None:
     found = resnets.proposition_10("relu", 2, (4, 16), fine=512, paths=300, seed=1)
     assert abs(found.slope - found.stated) < found.interval + 0.1
 
 
-def test_A23_admissible_depths() -> None:
+def test_S2_6_A23_admissible_depths() -> None:
     assert resnets.least_depths(100, 3457) == pytest.approx((15499.1, 13405.5, 21143.5), abs=0.06)
     assert resnets.least_depths(100, 5.147) == pytest.approx((1367, 517, 1585), abs=1)
 

@@ -65,7 +65,9 @@ def check(
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
 
     Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth: a
-    ``DepthVerdict``, with powers of L, of the stream and of the updates of a block.
+    ``DepthVerdict``, with powers of L, of the stream and of the updates of a block. Of no steps,
+    and of matrices that are correlated along the depth, it is about the start: identity, explosion
+    (unstable) or between (stationary), with the power of 1/L in front of a block that would be.
 
     Unstable: h or f explodes; later steps are not followed. Trivial: the outputs do not move.
     Kernel: they move, the features of the last layer do not. Feature learning: both move. All of it
@@ -109,7 +111,6 @@ layer 3; without this the first updates would not vanish
     """
     training = as_training(architecture, parameterization, data, settings, steps=3)
     if training.network.smallest.repeats:
-        checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
         return depth_check(training, {} if at is None else checks.powers(at, set(at)))
     return width_check(training, at=at, verify=verify, seed=seed)
 

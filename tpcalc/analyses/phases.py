@@ -97,7 +97,8 @@ def phases(
     """
     started = time.perf_counter()
     training = as_training(architecture, parameterization, data, settings, steps=2)
-    steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
+    repeats = bool(training.network.smallest.repeats)
+    steps = checks.whole(training.steps, "steps", least=int(not repeats), hint="Of updates.")
     seed = checks.whole(seed, "seed", least=0)
     most = checks.whole(most, "most", least=1, hint="It counts sample points.")
     if not isinstance(verify, bool):
@@ -106,7 +107,7 @@ def phases(
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
         )
-    if training.network.smallest.repeats:
+    if repeats:
         return depth_phases(training, box, most)
     watch = ("h", "x", "dW_x")
     run = probe(training, watch=watch)

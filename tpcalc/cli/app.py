@@ -17,6 +17,7 @@ from tpcalc.cli.commands.nlc import nlc
 from tpcalc.cli.commands.orders import orders
 from tpcalc.cli.commands.phases import phases
 from tpcalc.cli.commands.recipe import recipe
+from tpcalc.cli.commands.regularity import regularity
 from tpcalc.cli.commands.report import report
 from tpcalc.cli.commands.sheet import sheet
 from tpcalc.cli.commands.show import show
@@ -54,6 +55,7 @@ app.command("nlc")(nlc)
 app.command("experiment")(experiment)
 app.command("recipe")(recipe)
 app.command("transfer")(transfer)
+app.command("regularity")(regularity)
 app.command("show")(show)
 app.command("list")(catalogue)
 app.command("doctor")(doctor)

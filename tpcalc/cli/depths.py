@@ -12,26 +12,34 @@ if TYPE_CHECKING:
     from tpcalc.results import PhaseDiagram
     from tpcalc.study.model import Network
 
-__all__ = ["OO", "deep", "page"]
+__all__ = ["OO", "deep", "page", "shown"]
 
 OO = "oo"
 SHOWN = ("4", "8", "16", OO)
+STARTED = ("10", "32", "100", "316", "1000")  # a recursion takes L^2 steps of a few nanoseconds
 PLACES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
+REGULARITY = {
+    "H": (Fraction(1, 20), Fraction(97, 100)),
+    "alpha": (Fraction(1, 5), Fraction(13, 10)),
+}
 BOX = {"alpha": (Fraction(1, 4), Fraction(3, 2)), "gamma": (Fraction(-1, 2), Fraction(1))}
 
 
 def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
     """A network of L blocks, and the depths that are asked of it; None of another model.
 
-    ``--depth 16,64,oo`` asks for numbers of blocks and for the limit; ``L`` leaves it open.
+    ``--depth 16,64,oo`` asks for numbers of blocks and for the limit; ``L`` leaves it open. Where
+    matrices vary along the depth, one number is a number of blocks, too.
     """
     from tpcalc.study import open_network
     from tpcalc.study.models import is_program
 
     texts = [str(flag.value) for flag in flags if flag.key == "model.depth"]
     words = tuple(word.strip() for word in texts[-1].split(",")) if texts else ()
+    along = any(flag.key in ("model.hurst", "model.along") for flag in flags)
     if texts and (
-        texts[-1].isdigit() or not all(word.isdigit() or word in ("L", OO) for word in words)
+        (texts[-1].isdigit() and not along)
+        or not all(word.isdigit() or word in ("L", OO) for word in words)
     ):
         return None  # a number, or what is refused where it is read
     if not texts and ("." not in model or is_program(model)):
@@ -40,34 +48,56 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
     network = open_network(model, symbol)
     if not network.training.network.smallest.repeats:
         return None
-    return network, () if words in ((), ("L",)) else words
+    return network, tuple(word for word in words if word != "L")
 
 
 def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     """What a report of a network of L blocks holds, by field."""
     from tpcalc.analyses.check import check
     from tpcalc.catalog.written import network_program
-    from tpcalc.cli.runs import depths_of
+    from tpcalc.cli.runs import depths_of, start_alone, theorems_of, with_drawn
 
     run = network.training
-    return {
+    verdict, numbers = check(run), depths_of(network, depths or shown(network), PLACES)
+    own: dict[str, Any] = {}
+    if start_alone(network):
+        numbers = with_drawn(network, numbers, PLACES)
+        own = {"theorems": theorems_of(network, verdict)}
+    return own | {
         "model": {"Network": run.network.words, "Parameterization": run.parameterization.text},
         "program_text": str(network_program(run.network, run.parameterization, 1, 1)),
-        "depth": check(run),
-        "depths": depths_of(network, depths or SHOWN, PLACES),
+        "depth": verdict,
+        "depths": numbers,
         "phases": _diagram(network),
     }
+
+
+def shown(network: Network) -> tuple[str, ...]:
+    """The depths of a page where none are asked for."""
+    from tpcalc.cli.runs import start_alone
+
+    return STARTED if start_alone(network) else SHOWN
 
 
 def _diagram(network: Network) -> PhaseDiagram | None:
     """Where the powers of L stand among all others; none where a network fixes its own."""
     from tpcalc.analyses.phases import phases
     from tpcalc.catalog.architectures.resnet import ResNet
+    from tpcalc.cli.runs import start_alone
     from tpcalc.dsl import symbol
+    from tpcalc.program.along import FRESH, along_of
 
     run, steps = network.training, 2
     if not isinstance(run.network, ResNet):
         return None
+    if start_alone(network):
+        law = along_of(run.network.along).row.name
+        if law not in ("fgn", FRESH) or run.network.shared or run.parameterization.deep is not None:
+            return None
+        opened = replace(
+            run.network, alpha=symbol("alpha"), hurst=symbol("H"), along=FRESH, law="gaussian"
+        )
+        return phases(run.replace(network=opened, steps=0), box=REGULARITY)
     opened = replace(run.network, alpha=symbol("alpha"))
     powers = {} if run.parameterization.deep is None else {"parameterization": "mup"}
     free = run.replace(network=opened, lr_depth=symbol("gamma"), steps=steps, **powers)

@@ -182,7 +182,20 @@ def depths(found: DepthTable) -> dict[str, Any]:
         for row in found.rows
     ]
     lacking = [{"depth": depth, "reason": reason} for depth, reason in found.lacking]
-    return {"values": rows, "lacking": lacking, "notes": found.notes}
+    drawn = [
+        {
+            "name": name,
+            "depth": sample.depth,
+            "width": sample.width,
+            "log10": (mean := sample.log10(name, sample.alphas[0])).value,
+            "stderr": mean.stderr,
+            "networks": mean.samples,
+        }
+        for sample in found.samples
+        for name in sample.names
+    ]
+    networks = {"networks": drawn} if drawn else {}
+    return {"values": rows, "lacking": lacking, "notes": found.notes, **networks}
 
 
 def check(found: Verdict) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.cli.progress import progress_bar
 from tpcalc.errors import UsageError
@@ -44,6 +45,8 @@ __all__ = [
 
 Point = Mapping[str, Fraction]
 
+WIDTH, NETWORKS = 40, 16  # of networks whose start is drawn, where none are asked for
+
 # What a network reports to questions about orders: the contributions of updates as well.
 WATCHED = ("h", "x", "dh", "dx", "dW_x", "dB")
 
@@ -64,16 +67,28 @@ def limit_of(
     return found.table
 
 
+def start_alone(network: Network) -> bool:
+    """Whether a network of L blocks is asked about its start alone.
+
+    So it is of no steps, and of matrices that are correlated along the depth.
+    """
+    from tpcalc.analyses.depth.start import block_at_start
+
+    run = network.training
+    return not run.steps or bool(block_at_start(run.network).correlated)
+
+
 def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] = ()) -> DepthTable:
     """A run of L blocks at some depths; without data of its own on the digits."""
     from tpcalc.analyses.depth.limit import depth_limit
     from tpcalc.study.build import data_of
 
     run, part = network.training, network.study.limit
-    if run.data is None:
+    alone = start_alone(network)
+    if run.data is None and not alone:
         run = run.replace(data=data_of(network.study))
     return depth_limit(
-        run,
+        run.network if alone else run,
         depths,
         places=places,
         seed=part.seed,
@@ -81,6 +96,28 @@ def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] =
         replicates=part.replicates,
         threads=part.threads,
     )
+
+
+def with_drawn(network: Network, found: DepthTable, places: Sequence[float]) -> DepthTable:
+    """The start at numbers of blocks with networks of finite width beside it, where there are."""
+    from tpcalc.analyses.depth.simulate import depth_simulate
+
+    part = network.study.simulate
+    typed = part.model_fields_set
+    widths = part.widths if "widths" in typed else (WIDTH,)
+    seeds = NETWORKS if part.seeds is None else part.seeds
+    asked = [(int(depth), width) for depth in found.depths if depth.isdigit() for width in widths]
+    given: dict[str, Any] = {"seed": part.seed, "threads": part.threads, "places": places}
+    drawn = []
+    try:
+        with progress_bar("finite networks") as progress:
+            for place, (depth, width) in enumerate(asked):
+                if progress is not None:
+                    progress(place / len(asked), f"L = {depth}, n = {width}")
+                drawn.append(depth_simulate(network.training.network, depth, width, seeds, **given))
+    except UsageError as error:  # other blocks are sampled at infinite width alone
+        return replace(found, notes=(*found.notes, f"no networks: {error.message}"))
+    return replace(found, samples=tuple(drawn))
 
 
 def networks_of(model: Model) -> FiniteTable:
@@ -140,11 +177,16 @@ def checked(network: Network, at: Point, verify: bool) -> Verdict | DepthVerdict
     return check(network.training, at=at or None, verify=verify, seed=seed)
 
 
-def theorems_of(network: Network, found: Verdict) -> Theorems:
+def theorems_of(network: Network, found: Verdict | DepthVerdict) -> Theorems:
     """What theorems say of a network, beside a verdict that is known."""
-    from tpcalc.results import Theorems
+    from tpcalc.results import DepthVerdict, Theorems
     from tpcalc.theorems.integrable.predicates.registry import applicable
 
+    if isinstance(found, DepthVerdict):
+        from tpcalc.theorems.resnets import about_the_start
+
+        asked = network.training.network
+        return Theorems(() if found.steps else about_the_start(asked), found.provenance)
     return Theorems(applicable(network.training, verdict=found), found.provenance)
 
 

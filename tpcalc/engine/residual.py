@@ -44,9 +44,9 @@ def homogeneous_rows(
         slopes: Room for the correlations of what the backward pass is multiplied by, row by row.
 
     Returns:
-        The row of E after the last block.
+        E[k, k] for k = 0, ..., L.
     """
-    row, gains = np.zeros(depth + 1), np.empty(depth + 1)
+    row, gains, moved = np.zeros(depth + 1), np.empty(depth + 1), np.zeros(depth + 1)
     roots = np.empty(depth + 1)
     same, cross = up * up + down * down, 2.0 * up * down
     mean = (up - down) ** 2 / (2.0 * pi) if centred else 0.0
@@ -67,7 +67,8 @@ def homogeneous_rows(
             slope = same * (pi - angle) + cross * angle
             slopes[place + j - 1] = size * outer[k - j] * inner[k - j] * slope / (2.0 * pi)
         _advance(row, gains, k)
-    return row
+        moved[k] = row[k]
+    return moved
 
 
 @loose
@@ -122,14 +123,17 @@ def forward_row(
 
 
 @loose
-def backward_rows(depth: int, slopes: Any) -> float:
-    """By how much the mean square of the adjoint grows from behind the last block to the first.
+def backward_rows(depth: int, slopes: Any) -> Any:
+    """By how much the mean square of the adjoint in front of each block differs from the last one.
 
     Args:
         depth: L.
         slopes: What the forward pass left.
+
+    Returns:
+        Shape (L + 1,), 0 behind the last block.
     """
-    row, steps = np.zeros(depth + 1), np.zeros(depth + 1)
+    row, steps, moved = np.zeros(depth + 1), np.zeros(depth + 1), np.zeros(depth + 1)
     for k in range(depth, 0, -1):
         place = k * (k - 1) // 2
         for j in range(1, k):
@@ -138,4 +142,5 @@ def backward_rows(depth: int, slopes: Any) -> float:
         row[k - 1] = corner
         for j in range(k - 1, 0, -1):
             row[j - 1] = row[j] + steps[j]
-    return float(row[0])
+        moved[k - 1] = corner
+    return moved

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol
@@ -48,6 +48,8 @@ def run_deep(
     seeds: Sequence[int],
     alphas: Sequence[float],
     threads: int | None = None,
+    places: Sequence[float] = (1.0,),
+    progress: Callable[[float], None] | None = None,
 ) -> Array:
     """Natural logarithms of how blocks carry the stream and its adjoint.
 
@@ -60,24 +62,36 @@ def run_deep(
         seeds: One network for each.
         alphas: Powers of 1/L in front of a block.
         threads: How many share the work; the answer does not depend on them.
+        places: Shares of the blocks that come before which are gone through: for the stream the
+            first ones, for its adjoint the last ones.
+        progress: Called with the fraction done.
 
     Returns:
-        Shape (4, len(alphas), len(seeds)): log of |x_L| / |x_0| and |x_L - x_0| / |x_0|, and the
-        same of the adjoint.
+        Shape (4, len(places), len(alphas), len(seeds)): log of |x| / |x_0| and |x - x_0| / |x_0|,
+        and the same of the adjoint.
     """
     each = 2 * depth * width * width * 8
     size = max(1, _CHUNK // each)
     parts = [seeds[k : k + size] for k in range(0, len(seeds), size)]
-    one = partial(_chunk, start, depth, width, alphas)
+    layers = [round(place * depth) for place in places]
+    one = partial(_chunk, start, depth, width, alphas, layers)
     workers = min(len(parts), threads or available_cores())
-    if workers < 2:
-        return np.concatenate(list(map(one, parts)), axis=2)
+    found = []
     with ThreadPoolExecutor(workers) as pool:
-        return np.concatenate(list(pool.map(one, parts)), axis=2)
+        for logs in map(one, parts) if workers < 2 else pool.map(one, parts):
+            found.append(logs)
+            if progress is not None:
+                progress(len(found) / len(parts))
+    return np.concatenate(found, axis=3)
 
 
 def _chunk(
-    start: Branch, depth: int, width: int, alphas: Sequence[float], seeds: Sequence[int]
+    start: Branch,
+    depth: int,
+    width: int,
+    alphas: Sequence[float],
+    layers: Sequence[int],
+    seeds: Sequence[int],
 ) -> Array:
     networks = [Network(seed, width) for seed in seeds]
     outer, inner = (
@@ -91,24 +105,38 @@ def _chunk(
     front = start.multiplier * np.array([float(depth) ** -float(alpha) for alpha in alphas])
     first = _ends("x", networks, len(alphas))
     x, before = first.copy(), []
+    found = np.empty((4, len(layers), len(alphas), len(seeds)))
     with np.errstate(over="ignore", invalid="ignore"):
-        for layer in range(depth):
-            h = x if inner is None else inner[:, layer] @ x
-            before.append(h.copy())
+        for layer in range(depth + 1):
+            _put(found[:2], layers, layer, x, first)
+            if layer == depth:
+                break
+            h = x if inner is None else inner(layer, x, False)
+            before.append(h)
             y = _applied(fn, h)
-            y = y if outer is None else outer[:, layer] @ y
+            y = y if outer is None else outer(layer, y, False)
             y = y - y.mean(axis=1, keepdims=True) if start.centred else y
             x = x + front * y
         last = _ends("p", networks, len(alphas))
         p = last
-        for layer in range(depth - 1, -1, -1):
+        for layer in range(depth, -1, -1):
+            _put(found[2:], layers, depth - layer, p, last)
+            if layer == 0:
+                break
             y = p - p.mean(axis=1, keepdims=True) if start.centred else p
-            y = y if outer is None else outer[:, layer].transpose(0, 2, 1) @ y
-            y = y * _applied(slope, before[layer])
-            y = y if inner is None else inner[:, layer].transpose(0, 2, 1) @ y
+            y = y if outer is None else outer(layer - 1, y, True)
+            y = y * _applied(slope, before[layer - 1])
+            y = y if inner is None else inner(layer - 1, y, True)
             p = p + front * y
-        found = [*_logs(x, first), *_logs(p, last)]
-    return np.stack(found)
+    return found
+
+
+def _put(found: Array, layers: Sequence[int], layer: int, after: Array, before: Array) -> None:
+    """The logarithms of a layer, where they are asked."""
+    if layer in layers:
+        logs = np.stack(list(_logs(after, before)))
+        for place in (place for place, one in enumerate(layers) if one == layer):
+            found[:, place] = logs
 
 
 def _applied(fn: Fn, h: Array) -> Array:
@@ -136,17 +164,38 @@ def _ends(name: str, networks: Sequence[Network], count: int) -> Array:
     return np.repeat(np.array(draws)[:, :, None], count, axis=2)
 
 
-def _matrices(name: str, law: str, entries: str, depth: int, networks: Sequence[Network]) -> Array:
-    """Matrices of all layers with entries of variance 1/n, shape (networks, depth, n, n)."""
+def _matrices(
+    name: str, law: str, entries: str, depth: int, networks: Sequence[Network]
+) -> Callable[[int, Array, bool], Array]:
+    """Products with the matrices of all layers, or their transposes: ``(layer, y, transpose)``."""
+    own = along_of(law)
+    if own.row.path is not None:
+        return partial(_fixed, own.path(depth), own.row.turns)
     width = networks[0].width
     found = np.empty((len(networks), depth, width * width))
     draw = LAWS[entries].draw
     for place, network in enumerate(networks):
         generator = network.stream("along", name)
-        if along_of(law).fresh:
+        if own.fresh:
             assert draw is not None
             found[place] = draw(generator, found.shape[1:])
         else:
-            found[place] = draw_paths(law, depth, width * width, generator).T
+            draw_paths(law, depth, width * width, generator, found[place].T)
     found *= width**-0.5
-    return found.reshape(len(networks), depth, width, width)
+    return partial(_drawn, found.reshape(len(networks), depth, width, width))
+
+
+def _drawn(matrices: Array, layer: int, y: Array, transpose: bool) -> Array:
+    own = matrices[:, layer]
+    found: Array = (own.transpose(0, 2, 1) if transpose else own) @ y
+    return found
+
+
+def _fixed(numbers: Array, turns: bool, layer: int, y: Array, transpose: bool) -> Array:
+    """Of matrices that are not random."""
+    if not turns:
+        found: Array = numbers[layer] * y
+        return found
+    first, second = np.split(y, 2, axis=1)
+    sign = -1.0 if transpose else 1.0
+    return np.concatenate([sign * numbers[layer] * second, -sign * numbers[layer] * first], axis=1)

@@ -17,9 +17,16 @@ __all__ = ["draw_paths"]
 Array = NDArray[np.float64]
 NEGATIVE = 1e-10  # eigenvalues of circulants that are 0 up to rounding, beside the largest
 LONGEST = 64  # circulants, in depths
+_PART = 2**15  # complex numbers that are transformed at once: they stay in cache
 
 
-def draw_paths(law: str, depth: int, count: int, generator: np.random.Generator) -> Array:
+def draw_paths(
+    law: str,
+    depth: int,
+    count: int,
+    generator: np.random.Generator,
+    out: NDArray[np.float64] | None = None,
+) -> Array:
     """Independent sequences of a law along the depth, by circulant embedding.
 
     Args:
@@ -27,6 +34,7 @@ def draw_paths(law: str, depth: int, count: int, generator: np.random.Generator)
         depth: L.
         count: How many sequences.
         generator: Where random numbers come from.
+        out: Where they go, of the shape of the answer.
 
     Returns:
         Shape (count, depth); each sequence is exact in law up to rounding.
@@ -42,13 +50,19 @@ def draw_paths(law: str, depth: int, count: int, generator: np.random.Generator)
         >>> found.shape, bool(abs((found[:, :-1] * found[:, 1:]).mean() - 0.5157) < 0.05)
         ((50, 1000), True)
     """
+    found = np.empty((count, depth)) if out is None else out
     if along_of(law).fresh:
-        return generator.standard_normal((count, depth))
+        found[:] = generator.standard_normal((count, depth))
+        return found
     roots = _roots(law, depth)
     half = len(roots) - 1
-    parts: Any = generator.standard_normal((count, half + 1, 2)).view(np.complex128)[..., 0]
-    parts[:, [0, half]] = np.sqrt(2.0) * parts[:, [0, half]].real
-    found: Array = fft.irfft(parts * roots, 2 * half, axis=1, overwrite_x=True)[:, :depth]
+    height = max(1, _PART // (half + 1))
+    for first in range(0, count, height):
+        rows = min(height, count - first)
+        parts: Any = generator.standard_normal((rows, half + 1, 2)).view(np.complex128)[..., 0]
+        parts[:, [0, half]] = np.sqrt(2.0) * parts[:, [0, half]].real
+        parts *= roots
+        found[first : first + rows] = fft.irfft(parts, 2 * half, axis=1)[:, :depth]
     return found
 
 

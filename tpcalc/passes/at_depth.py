@@ -20,7 +20,7 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, const
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
-from tpcalc.orders import Ex
+from tpcalc.orders import Ex, as_ex
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.family import Family
@@ -111,6 +111,7 @@ class _Made:
     new: dict[Ref, Ref] = field(default_factory=dict)
     layers: dict[Ref, list[Ref]] = field(default_factory=dict)  # of what stands in a block
     inside: set[Ref] = field(default_factory=set)
+    multiples: dict[Ref, float] = field(default_factory=dict)  # matrices that are not random
     mixed: dict[Ref, list[tuple[float, Ref]]] = field(default_factory=dict)  # matrices, as sums
     factors: dict[tuple[str, int], Any] = field(default_factory=dict)
     shift: int = 0  # by which layers in tables are further down
@@ -149,9 +150,18 @@ class _Made:
 
     def correlated(self, drawn: Input, ref: Ref, number: int, count: int) -> None:
         """What a repetition draws, as a combination of independent draws."""
-        family = drawn.family
+        family, law = drawn.family, along_of(drawn.family.along)
+        if law.row.path is not None:
+            if law.row.turns:
+                raise ProgramError(
+                    f"{family.name} is {law} along the depth, which no program writes.",
+                    where=self.program.place(ref),
+                    hint="tp.depth_limit and tp.depth_simulate take it.",
+                )
+            self.multiples[ref], self.new[ref] = float(law.path(count)[number - 1]), ref
+            return
         if (family.along, count) not in self.factors:
-            row = along_of(family.along).autocovariance(count)
+            row = law.autocovariance(count)
             cov = row[abs(np.subtract.outer(range(count), range(count)))]
             self.factors[family.along, count] = factor(cov, f"{family.name} along the depth")
         terms = [
@@ -249,6 +259,10 @@ def _copy(node: Node, ref: Ref, made: _Made) -> Ref:
 
 
 def _matmul(node: MatMul, ref: Ref, made: _Made) -> Ref:
+    if node.matrix in made.multiples:
+        number = made.multiples[node.matrix]
+        of = made.add(LinComb((number,), (None,), (made.new[node.vector],)), ref)
+        return made.add(Scale(of, as_ex(Fraction(1, 2))), ref)
     if node.matrix not in made.mixed:
         return _copy(node, ref, made)
     terms = [

@@ -35,6 +35,10 @@ class Row:
             faster than any power that a sum over the depth feels.
         within: ``within(*numbers)``: whether the numbers are possible.
         source: Where it is used.
+        path: Of matrices that are not random ``path(t, *numbers)``, the number in front of a fixed
+            matrix at the shares t of the depth, which the product with n^(-1/2) W is; else None.
+        turns: Whether this matrix turns pairs of coordinates, (x, y) -> (y, -x), instead of being
+            the identity.
     """
 
     name: str
@@ -44,6 +48,8 @@ class Row:
     decay: Callable[..., Ex | None]
     within: Callable[..., bool]
     source: Source
+    path: Callable[..., Array] | None = None
+    turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class Along:
             depth: L.
 
         Raises:
-            ProgramError: It holds a symbol.
+            ProgramError: It holds a symbol, or is of matrices that are not random.
 
         Example:
             >>> along_of("fgn(4/5)").autocovariance(2).round(6).tolist()
@@ -111,7 +117,37 @@ class Along:
         """
         import numpy as np
 
+        if self.row.path is not None:
+            raise ProgramError(
+                f"matrices that are {self} along the depth are not random: they have no "
+                "autocovariance.",
+                hint="tp.depth_limit and tp.depth_simulate take such networks at a number of "
+                "blocks.",
+            )
         return self.row.covariance(np.arange(lags, dtype=np.float64), depth, *self.numbers)
+
+    def path(self, depth: int) -> Array:
+        """Of matrices that are not random the number in front, in the blocks 1, ..., depth.
+
+        Args:
+            depth: L.
+
+        Example:
+            >>> along_of("multiple(1, 1)").path(4).tolist()  # 1 + l / L
+            [1.25, 1.5, 1.75, 2.0]
+        """
+        import numpy as np
+
+        return self.path_at(np.arange(1, depth + 1) / depth)
+
+    def path_at(self, t: Array) -> Array:
+        """The same at shares of the depth.
+
+        Args:
+            t: The shares.
+        """
+        assert self.row.path is not None
+        return self.row.path(t, *self.numbers)
 
 
 def _fresh(lags: Array, depth: int) -> Array:
@@ -156,6 +192,12 @@ def _given(lags: Array, depth: int, *values: float) -> Array:
     table = np.array([*values, 0.0])
     found: Array = table[np.minimum(lags.astype(int), len(values))]
     return found
+
+
+def _polynomial(t: Array, *numbers: float) -> Array:
+    import numpy as np
+
+    return np.asarray(sum(c * t**k for k, c in enumerate(numbers)), dtype=np.float64) + 0.0 * t
 
 
 def _paper(item: str) -> Source:
@@ -209,6 +251,28 @@ ROWS = (
         lambda *values: bool(values) and values[0] == 1,
         _paper("Section 4.1"),
     ),
+    Row(
+        "multiple",
+        ("...",),
+        "no random matrix: sqrt(n) (c_0 + c_1 t + ...) times the identity, t = l/L",
+        _smooth,
+        lambda *values: Ex(),
+        lambda *values: bool(values),
+        _paper("Section 3.2"),
+        _polynomial,
+    ),
+    Row(
+        "turn",
+        ("...",),
+        "no random matrix: sqrt(n) (c_0 + c_1 t + ...) times the turn of pairs of coordinates, the "
+        "first half with the second, (x, y) -> (y, -x)",
+        _smooth,
+        lambda *values: Ex(),
+        lambda *values: bool(values),
+        _paper("Section 3.2"),
+        _polynomial,
+        True,
+    ),
 )
 ALONG = {row.name: row for row in ROWS}
 
@@ -245,7 +309,8 @@ def along_of(text: str) -> Along:
         return Along(row, arguments)
     raise ProgramError(
         f"{text!r} is no law along the depth: {row.text}.",
-        hint=f"Write {_form(row)}; 0 < H <= 1, ell > 0, an autocovariance begins with 1.",
+        hint=f"Write {_form(row)}; 0 < H <= 1, ell > 0, an autocovariance begins with 1; a path "
+        "has coefficients.",
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from math import log10
+
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import DepthRow, DepthTable, DepthVerdict
 
 __all__ = [
     "PROFILES",
+    "RATIOS",
     "depth_lead",
     "depth_profiles",
     "depth_rows",
@@ -22,12 +26,35 @@ _WORDS = {
     "unstable": ("bad", "Unstable: the stream grows with the depth"),
     "undecided": ("warn", "Undecided"),
 }
+_START = {
+    "stationary": ("good", "Critical: what all blocks add is of order 1"),
+    "identity": ("warn", "Identity: what all blocks add vanishes"),
+    "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
+}
+_REGIMES = {
+    "stationary": "critical",
+    "identity": "identity",
+    "unstable": "explosion",
+    "": "not known",
+}
+_STATUS = {"derived": "derived, not proved"}
+_WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
 _ANSWERS = {True: "yes", False: "no", None: "not known"}
 PROFILES = {
     "features": "the stream x",
     "gradients": "its adjoint dx",
     "preactivations": "preactivations h of a block",
 }
+RATIOS = {
+    "R": "|x_L| / |x_0|",
+    "D": "|x_L - x_0| / |x_0|",
+    "Rp": "|p_0| / |p_L|",
+    "Dp": "|p_0 - p_L| / |p_L|",
+}
+SQUARES = (
+    "R = |x_L| / |x_0| and D = |x_L - x_0| / |x_0| of the stream x, Rp = |p_0| / |p_L| and "
+    "Dp = |p_0 - p_L| / |p_L| of the gradient p, which starts behind the last block."
+)
 _DIVERSITY = {
     "1/2": "1/2: blocks at distance p differ by sqrt(p)",
     "0": "0: neighbouring blocks compute the same",
@@ -41,6 +68,9 @@ def judge_depth(found: DepthVerdict) -> Judgement:
     Args:
         found: The verdict.
     """
+    if not found.steps:
+        level, words = _START.get(found.verdict, _WORDS["undecided"])
+        return Judgement(level, f"{words}, at the start", found.facts)
     level, words = _WORDS.get(found.verdict, ("info", found.verdict))
     if found.verdict == "feature-learning" and found.faithful is False:
         level = "warn"
@@ -62,6 +92,8 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
     Args:
         found: The verdict.
     """
+    if not found.steps:
+        return tuple(_start_tables(found))
     facts = (
         ("Verdict", f"{found.verdict} ({found.status})"),
         ("Stable at the start", _ANSWERS[found.stable_start]),
@@ -74,11 +106,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
         ("In front of a block", _power(found.alpha)),
     )
     tables = [
-        Table(
-            "What was decided",
-            (Cell("Fact"), Cell("Answer")),
-            tuple((Cell(left), Cell(right)) for left, right in facts),
-        ),
+        _facts(facts),
         Table(
             "Parameters of a block, as powers of L",
             (
@@ -113,6 +141,40 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
             )
         )
     return tuple(tables)
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Table:
+    body = tuple((Cell(left), Cell(right)) for left, right in facts)
+    return Table("What was decided", (Cell("Fact"), Cell("Answer")), body)
+
+
+def _start_tables(found: DepthVerdict) -> Iterator[Table]:
+    """What is decided at the start, and which power of 1/L would be critical."""
+    yield _facts(
+        (
+            ("Verdict", f"{_REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
+            ("Outputs", _REGIMES[found.outputs]),
+            ("Gradients", _REGIMES[found.gradients]),
+            ("In front of a block", _power(found.alpha)),
+        )
+    )
+    if found.critical:
+        yield Table(
+            "Which power in front of a block suits: below it blocks explode, above it they are the "
+            "identity",
+            (Cell("Of"), Cell("Width"), number("Critical"), Cell("Here"), Cell("Status")),
+            tuple(
+                (
+                    Cell(row.of),
+                    Cell(_WIDTHS[row.width]),
+                    number(_power(row.alpha)),
+                    Cell(_REGIMES[row.here]),
+                    Cell(_STATUS.get(row.status, row.status)),
+                )
+                for row in found.critical
+            ),
+        )
+    yield depth_rows(found.rows)
 
 
 def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
@@ -153,7 +215,7 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
     Args:
         found: The numbers.
     """
-    tables = []
+    tables = list(_trajectories(found)) if found.start else []
     for one in found.arrays:
         if one.axes == ("p", "i", "j"):
             steps = range(0, one.values.shape[-1], found.batch)
@@ -175,27 +237,45 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
     return tuple(tables)
 
 
+def _trajectories(found: DepthTable) -> Iterator[Table]:
+    """Mean squares along the depth, a table for each number of blocks."""
+    for depth in dict.fromkeys(one.depth for one in found.arrays):
+        own = [one for one in found.arrays if one.depth == depth]
+        yield Table(
+            f"The start along the depth, L = {depth}",
+            (number("p = l/L"), *(number(one.name) for one in own)),
+            tuple(
+                (number(f"{p:.4g}"), *(number(f"{one.values[k]:.6g}") for one in own))
+                for k, p in enumerate(own[0].places)
+            ),
+            f"{own[0].route[0].upper()}{own[0].route[1:]} ({own[0].method.value}).",
+        )
+
+
 def depth_values(found: DepthTable) -> tuple[Table, ...]:
     """Numbers of a run at several depths, one column for each.
 
     Args:
         found: The numbers.
     """
+    run = "The start: mean squares" if found.start else "A run"
     known = {(row.name, row.depth): str(row.estimate) for row in found.rows}
     tables = []
     if found.rows:
         routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
         tables.append(
             Table(
-                "A run at infinite width, by the number of blocks L",
+                f"{run} at infinite width, by the number of blocks L",
                 (Cell("Name"), *(number(f"L = {depth}") for depth in found.depths)),
                 tuple(
                     (name(one), *(number(known.get((one, depth), "")) for depth in found.depths))
                     for one in found.names
                 ),
-                " ".join(routes),
+                " ".join((*routes, *([SQUARES] if found.start else []))),
             )
         )
+    if found.samples:
+        tables.append(_networks(found))
     if found.lacking:
         tables.append(
             Table(
@@ -205,3 +285,29 @@ def depth_values(found: DepthTable) -> tuple[Table, ...]:
             )
         )
     return tuple(tables)
+
+
+def _networks(found: DepthTable) -> Table:
+    """Norms of networks beside those at infinite width, as logarithms."""
+    depths = tuple(dict.fromkeys(str(sample.depth) for sample in found.samples))
+    body = []
+    for ratio, words in RATIOS.items():
+        known = {row.depth: row.estimate.value for row in found.rows if row.name == f"{ratio}^2"}
+        limits = (f"{log10(known[L]) / 2:.4f}" if known.get(L, 0) > 0 else "" for L in depths)
+        body.append((Cell(words), number("oo"), *map(number, limits)))
+        for width in dict.fromkeys(sample.width for sample in found.samples):
+            means = {
+                str(sample.depth): sample.log10(ratio, sample.alphas[0])
+                for sample in found.samples
+                if sample.width == width
+            }
+            shown = (f"{one.value:.3f} ± {one.stderr:.3f}" for one in map(means.get, depths) if one)
+            body.append((Cell(words), number(str(width)), *map(number, shown)))
+    count = len(found.samples[0].logs[0][0][0])
+    return Table(
+        "Norms at the start, log10",
+        (Cell("Ratio"), number("Width"), *(number(f"L = {depth}") for depth in depths)),
+        tuple(body),
+        f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
+        "standard error.",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from tpcalc.report.growth import growth_figure, growth_lead, growth_tables
 from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.tables import Cell, Table, number
@@ -42,13 +43,15 @@ def judge_depth_experiment(found: DepthExperiment) -> Judgement:
     Args:
         found: The experiment.
     """
-    apart = [one for one in found.references if _agrees(found, one) is False]
-    known = [one for one in found.references if found.beside(one) is not None]
-    lacking = tuple(f"{what}: {why}" for what, why in found.lacking)
+    same = [_agrees(found, one) for one in found.references]
+    same += [one.same for one in found.agreements]
+    known, apart = len(same) - same.count(None), same.count(False)
+    lacking = tuple(f"{own}: {why}" for own, why in found.lacking)
+    what = "numbers of networks and references" if found.agreements else "reference numbers"
     if apart:
-        return Judgement("warn", f"{len(apart)} of {len(known)} reference numbers differ", lacking)
+        return Judgement("warn", f"{apart} of {known} {what} differ", lacking)
     if known:
-        return Judgement("good", f"All {len(known)} reference numbers are found", lacking)
+        return Judgement("good", f"All {known} {what} are found", lacking)
     return Judgement("warn" if lacking else "info", found.title, lacking)
 
 
@@ -58,7 +61,7 @@ def depth_experiment_lead(found: DepthExperiment) -> str:
     Args:
         found: The experiment.
     """
-    parts = [found.source and f"{found.source}."]
+    parts = [found.source and f"{found.source}.", growth_lead(found)]
     if found.transfer is not None:
         parts.append(transfer_lead(found.transfer))
     return " ".join(filter(None, parts))
@@ -87,7 +90,7 @@ def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     Args:
         found: The experiment.
     """
-    tables = [*_references(found)]
+    tables = [*_references(found), *growth_tables(found)]
     for what in ("size", "distance", "slope"):
         rows = [row for row in found.profiles if row.what == what]
         if rows:
@@ -104,7 +107,8 @@ def _agrees(found: DepthExperiment, one: Reference) -> bool | None:
     value = found.beside(one)
     if value is None:
         return None
-    off = _Z * value.stderr if value.method is Method.PARTICLES else value.stderr
+    sampled = value.method in (Method.PARTICLES, Method.FINITE)
+    off = _Z * value.stderr if sampled else value.stderr
     return abs(value.value - one.value) <= off + one.digits
 
 
@@ -115,12 +119,17 @@ def _references(found: DepthExperiment) -> Iterable[Table]:
     for one in found.references:
         value, agrees = found.beside(one), _agrees(found, one)
         place = "" if one.what == "rate" else f", step {one.step}, at {plain(one.place, 6)}"
+        what = f"{one.what}, {one.recipe}, L = {one.depth}{place}"
+        if one.name:
+            at = f" at {plain(one.place, 4)}" if one.what == "quantile" else ""
+            what = f"{one.what} of {one.name}{at}, {one.along}, alpha = {one.alpha}, L = "
+            what += f"{one.depth}, n = {one.width}"
         tone = {True: "", False: "bad", None: "warn"}[agrees]
         word = {True: "yes", False: "no", None: "not asked"}[agrees]
         rows.append(
             (
                 Cell(one.where),
-                Cell(f"{one.what}, {one.recipe}, L = {one.depth}{place}"),
+                Cell(what),
                 number(plain(one.value, 7)),
                 number("" if value is None else _found(value)),
                 Cell(word, tone=tone),
@@ -275,8 +284,11 @@ def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
     ]
     if panels:
         figures["blocks"] = Figure("Along the depth", note, tuple(panels))
+    start = growth_figure(found)
+    if start is not None:
+        figures["start" if panels else "blocks"] = start
     if found.transfer is not None:
-        key = "transfer" if panels else "blocks"
+        key = "transfer" if figures else "blocks"
         figures[key] = Figure("Loss against learning rate", note, tuple(_losses(found.transfer)))
     return figures
 

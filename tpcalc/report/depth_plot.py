@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from tpcalc.report.depth import PROFILES
+from tpcalc.report.depth import PROFILES, RATIOS
 from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.traces import spread_out
-from tpcalc.results import DepthArray, DepthTable
+from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
 
 __all__ = ["PROFILE", "depth_figures"]
 
@@ -24,7 +24,8 @@ def depth_figures(found: DepthTable) -> dict[str, Figure]:
     Args:
         found: The numbers.
     """
-    made = {"depths": _against(found), PROFILE: _along(found)}
+    ways = (_norms, _trajectories) if found.start else (_against, _along)
+    made = dict(zip(("depths", PROFILE), (way(found) for way in ways), strict=True))
     return {key: figure for key, figure in made.items() if figure is not None}
 
 
@@ -43,6 +44,86 @@ def _against(found: DepthTable) -> Figure | None:
             panels.append(_panel(title, "blocks L", series, log_x=True))
     note = "Points: L blocks; bars: one standard error. Lines: the limit of infinite depth."
     return Figure("Against the number of blocks", note, tuple(panels)) if panels else None
+
+
+def _norms(found: DepthTable) -> Figure | None:
+    """Norms at the start against L: infinite width as a line, networks as points."""
+    depths = [depth for depth in found.depths if depth != _LIMIT]
+    if len(depths) < 2:
+        return None
+    widths = spread_out(sorted({sample.width for sample in found.samples}), COLOURS)
+    panels = []
+    for ratio, words in RATIOS.items():
+        ends = [(float(L), _half(found.at(f"{ratio}^2", L))) for L in depths]
+        known = [(x, one) for x, one in ends if one is not None]
+        shape = "line" if found.samples else "dots"
+        series = [_series(known, "limit" if found.samples else "0", shape, "width → ∞")]
+        for colour, width in enumerate(widths):
+            own = [sample for sample in found.samples if sample.width == width]
+            means = [(float(one.depth), one.log10(ratio, one.alphas[0])) for one in own]
+            series.append(_series(means, str(colour), "dots", f"n = {width}"))
+        panels.append(_panel(f"log10 of {words}", "blocks L", series, log_x=True))
+    note = (
+        "Lines: infinite width. Points: networks, means of the logarithm; bars: one standard error."
+    )
+    return Figure("Against the number of blocks", note, tuple(panels))
+
+
+def _trajectories(found: DepthTable) -> Figure | None:
+    """Norms on the way through the deepest network, with the spread over networks as a band."""
+    depth = max((one.depth for one in found.arrays if one.depth != _LIMIT), key=int, default="")
+    own = {one.name: one for one in found.arrays if one.depth == depth}
+    if not own:
+        return None
+    drawn = [sample for sample in found.samples if str(sample.depth) == depth]
+    panels = []
+    for ratio, words in RATIOS.items():
+        table = own[f"{ratio}^2"]
+        pairs = zip(table.values, table.errors, strict=True)
+        squares = [Estimate(float(value), float(error), table.method) for value, error in pairs]
+        ends = [(p, _half(one)) for p, one in zip(table.places, squares, strict=True)]
+        series = []
+        for colour, sample in enumerate(spread_out(drawn, COLOURS)):
+            back = ratio.endswith("p")
+            ways = [(1.0 - p if back else p, p) for p in sample.places]
+            bands = [(p, _spread(sample, ratio, gone)) for p, gone in sorted(ways)]
+            kept = [(p, one) for p, one in bands if math.isfinite(one.value)]
+            series.append(_series(kept, str(colour), "line", f"n = {sample.width}"))
+        known = [(p, one) for p, one in ends if one is not None]
+        series.append(_series(known, "limit", "line", "width → ∞"))
+        words = words.replace("x_L", "x_l").replace("p_0", "p_l")
+        panels.append(_panel(f"log10 of {words}", "p = l/L", series))
+    note = (
+        f"L = {depth}. Bands: mean and standard deviation of the logarithm over networks. "
+        "Gradients go from p = 1 to 0."
+    )
+    return Figure("Along the depth", note, tuple(panels))
+
+
+def _half(square: Estimate) -> Estimate | None:
+    """log10 of a norm from its mean square; None of 0."""
+    if square.value <= 0:
+        return None
+    error = square.stderr / (2 * math.log(10) * square.value)
+    return Estimate(math.log10(square.value) / 2, error, square.method)
+
+
+def _spread(sample: DepthSample, ratio: str, place: float) -> Estimate:
+    """The mean of a logarithm over networks with its standard deviation."""
+    mean = sample.log10(ratio, sample.alphas[0], place)
+    return Estimate(mean.value, mean.stderr * math.sqrt(mean.samples), mean.method)
+
+
+def _series(ends: Sequence[tuple[float, Estimate]], colour: str, shape: str, label: str) -> Series:
+    values = tuple(one.value for _, one in ends)
+    return Series(
+        tuple(x for x, _ in ends),
+        values,
+        tuple(one.stderr for _, one in ends),
+        colour,
+        shape,
+        label,
+    )
 
 
 def _depths(found: DepthTable, name: str, numbers: Sequence[str], colour: str) -> Iterable[Series]:
@@ -98,6 +179,7 @@ def _profile(one: DepthArray, batch: int) -> Iterable[Series]:
 
 def _panel(title: str, axis: str, series: Sequence[Series], *, log_x: bool = False) -> Panel:
     values = [y for one in series for y in one.y]
-    log_y = min(values) > 0 and max(values) > _RANGE * min(values)
+    log_y = not title.startswith("log10") and 0 < min(values) < max(values) / _RANGE
     words = "; ".join(f"{s.label}: from {plain(s.y[0], 3)} to {plain(s.y[-1], 3)}" for s in series)
-    return Panel(title, f"{title} against {axis}. {words}", axis, tuple(series), log_x, log_y)
+    described = f"{title} against {axis}. {words}"
+    return Panel(title, described, axis, tuple(series), log_x, log_y, numbers=not log_x)

@@ -146,8 +146,10 @@ def _blocks(report: ReportInput) -> Iterable[ExponentPart]:
     if (found := report.blocks) is not None:
         lead, tables = depth_experiment_lead(found), depth_experiment_tables(found)
         yield ExponentPart("blocks", found.title, lead, tables, found.notes, found.provenance)
-        if "transfer" in depth_experiment_figures(found):
-            yield ExponentPart("transfer", "Learning rates", "", (), (), None)
+        drawn = depth_experiment_figures(found)
+        for key, title in (("start", "At the start"), ("transfer", "Learning rates")):
+            if key in drawn:
+                yield ExponentPart(key, title, "", (), (), None)
 
 
 def _versus(report: ReportInput) -> Iterable[ExponentPart]:

@@ -28,6 +28,8 @@ _COLOURS = {
     "feature-learning": "good",
     "kernel": "limit",
     "trivial": "muted",
+    "identity": "muted",
+    "stationary": "good",
     "unstable": "bad",
     "undecided": "warn",
 }

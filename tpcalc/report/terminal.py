@@ -185,20 +185,27 @@ def check_group(
     return _group(tables, tuple(dict.fromkeys(notes)), most, lead)
 
 
-def depth_group(found: DepthVerdict, most: int | None = None) -> Group:
+def depth_group(
+    found: DepthVerdict, most: int | None = None, *, theorems: Theorems | None = None
+) -> Group:
     """A verdict on the depth for ``rich.console.Console.print``.
 
     Args:
         found: The verdict.
         most: Rows shown of each table; all if None.
+        theorems: What theorems say of the network.
     """
     from rich.text import Text
 
     said = judge_depth(found)
     lead = [Text(said.headline, style=_LEVELS[said.level])]
     lead += [Text(f"- {reason}") for reason in said.reasons]
+    tables = list(depth_tables(found))
+    if theorems is not None and theorems.rows:
+        lead.append(Text(theorem_lead(theorems)))
+        tables += [answer_table(theorems), *contradictions(theorems)]
     notes = (*region_lines(found.region, ()), *found.notes)
-    return _group(depth_tables(found), notes, most, lead)
+    return _group(tables, notes, most, lead)
 
 
 def depth_orders_group(found: DepthOrders, most: int | None = None) -> Group:

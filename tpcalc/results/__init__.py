@@ -14,6 +14,7 @@ from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
 from tpcalc.results.depth import BlockRate as BlockRate
+from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
 from tpcalc.results.depth import DepthOrders as DepthOrders
 from tpcalc.results.depth import DepthRow as DepthRow
@@ -21,9 +22,14 @@ from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict
 from tpcalc.results.depth import SetRow as SetRow
+from tpcalc.results.depth_experiment import Agreement as Agreement
+from tpcalc.results.depth_experiment import CriticalRow as CriticalRow
 from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
 from tpcalc.results.depth_experiment import Profile as Profile
+from tpcalc.results.depth_experiment import Ratio as Ratio
 from tpcalc.results.depth_experiment import Reference as Reference
+from tpcalc.results.depth_experiment import TrainedRow as TrainedRow
+from tpcalc.results.depth_experiment import WalkRow as WalkRow
 from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
@@ -54,6 +60,8 @@ from tpcalc.results.orders import SolvedStep as SolvedStep
 from tpcalc.results.orders import Verdict as Verdict
 from tpcalc.results.recipe import Recipe as Recipe
 from tpcalc.results.recipe import RecipeRow as RecipeRow
+from tpcalc.results.regularity import Regularity as Regularity
+from tpcalc.results.regularity import ScaleRow as ScaleRow
 from tpcalc.results.samples import Samples as Samples
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import UnknownName
+from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Key, Provenance
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockRate",
+    "CriticalPower",
     "DepthArray",
     "DepthOrders",
     "DepthRow",
@@ -132,13 +134,37 @@ class SetRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CriticalPower:
+    """The power of 1/L in front of a block at which it neither vanishes nor explodes at the start.
+
+    Args:
+        of: ``"outputs"`` or ``"gradients"``.
+        width: ``"oo"``: the width goes to infinity first; ``"n"``: at a fixed width.
+        alpha: The power.
+        here: What the network has: ``"unstable"`` below it, ``"stationary"`` at it, ``"identity"``
+            above it; "" where that is not known.
+        status: As of a row: ``"proved"`` or ``"derived"``.
+
+    Example:
+        >>> CriticalPower("outputs", "oo", "3/4", "stationary", "proved").alpha
+        '3/4'
+    """
+
+    of: str
+    width: str
+    alpha: str
+    here: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
 class DepthVerdict:
     """What becomes of training a network of L blocks, of infinite width, as L grows.
 
     Args:
-        verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Of
-            matrices that are correlated along the depth, where only the start is followed:
-            ``"unstable"``, ``"stationary"`` or ``"identity"``.
+        verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Where
+            only the start is followed, of no steps and of matrices that are correlated along the
+            depth: ``"unstable"``, ``"stationary"`` or ``"identity"``.
         status: ``"proved"``, or ``"heuristic"``: what sums over blocks rest on for nonlinear
             blocks after the first update; ``"derived"``: without proof, of matrices that add up to
             less than independent ones.
@@ -156,13 +182,14 @@ class DepthVerdict:
         rows: How the parts of the stream grow, pass by pass.
         sets: For blocks of several matrices what their updates do together.
         facts: What decides, the first fact first.
-        steps: The steps that were followed.
+        steps: The steps that were followed; 0: the start alone.
         region: Conditions on the symbols under which all of this holds.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
         outputs: What becomes of the stream at the start: ``"unstable"`` (it explodes),
             ``"stationary"`` (what blocks add is of order one) or ``"identity"`` (it vanishes).
         gradients: The same of its adjoint, which does not feel whether the stream explodes.
+        critical: The powers of 1/L in front of a block that would be critical at the start.
 
     Example:
         >>> made = Provenance("0", "ab")
@@ -194,6 +221,7 @@ class DepthVerdict:
     notes: tuple[str, ...] = ()
     outputs: str = ""
     gradients: str = ""
+    critical: tuple[CriticalPower, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +262,8 @@ class DepthArray:
             block that leads to p; ``"distances"``: the inner products of x(q) - x(p);
             ``"inputs"``, ``"outputs"``: what of U and of n V is in x (ket 0) and in dx (ket 1);
             ``"coefficients"``: what is in them of the Gaussians of the block that leads to q, times
-            sqrt(L): of its product with x (base 0) and of its transpose's with dx (base 1).
+            sqrt(L): of its product with x (base 0) and of its transpose's with dx (base 1); at the
+            start of a network ``R^2``, ``D^2``, ``Rp^2``, ``Dp^2``.
         depth: The number of blocks, ``"oo"`` the limit.
         axes: What the axes of the arrays are: ``"ket"``, ``"base"``, ``"p"``, ``"q"``, ``"i"``,
             ``"j"``, ``"feature"``.
@@ -278,6 +307,7 @@ class DepthTable:
         provenance: What they were computed from and with.
         notes: What a reader should know besides.
         arrays: What was asked for along the depth, depth by depth.
+        samples: The start of networks of finite width, where they are put beside it.
     """
 
     rows: tuple[DepthValue, ...]
@@ -285,6 +315,12 @@ class DepthTable:
     provenance: Provenance
     notes: tuple[str, ...] = ()
     arrays: tuple[DepthArray, ...] = ()
+    samples: tuple[DepthSample, ...] = ()
+
+    @property
+    def start(self) -> bool:
+        """Whether the numbers are those of the start, where norms are compared."""
+        return "R^2" in self.names
 
     @property
     def depths(self) -> tuple[str, ...]:

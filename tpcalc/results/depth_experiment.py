@@ -8,7 +8,16 @@ from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 from tpcalc.results.transfer import Transfer
 
-__all__ = ["DepthExperiment", "Profile", "Reference"]
+__all__ = [
+    "Agreement",
+    "CriticalRow",
+    "DepthExperiment",
+    "Profile",
+    "Ratio",
+    "Reference",
+    "TrainedRow",
+    "WalkRow",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +50,146 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """How far blocks carry a stream or its adjoint at the start.
+
+    Args:
+        along: The law of the weights along the depth.
+        alpha: The power of 1/L in front of a block.
+        depth: The number of blocks.
+        width: ``"oo"``, the width of networks, or ``"-> oo"``: their limit, by a line in 1/n.
+        name: ``D``, |x_l - x_0| / |x_0|; ``R``, |x_l| / |x_0|; ``Dp``, ``Rp`` of the adjoint.
+        place: The share of the blocks that are gone through, the last ones for the adjoint.
+        value: The decimal logarithm: at infinite width of the root of the mean square; of networks
+            the mean of logarithms, with its spread over networks.
+        quantiles: Of networks (p, the ratio that a share p of them is below).
+
+    Example:
+        >>> from tpcalc.results.estimate import Method
+        >>> Ratio("fresh", "1", "9", "oo", "D", 1.0, Estimate(-0.7, 0, Method.EXACT)).width
+        'oo'
+    """
+
+    along: str
+    alpha: str
+    depth: str
+    width: str
+    name: str
+    place: float
+    value: Estimate
+    quantiles: tuple[tuple[float, Estimate], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalRow:
+    """The powers of 1/L between explosion and identity, of one law along the depth.
+
+    Args:
+        along: The law.
+        outputs: That of outputs.
+        gradients: That of gradients, the width first.
+        side: That of gradients at a fixed width; "" where it is the same.
+    """
+
+    along: str
+    outputs: str
+    gradients: str
+    side: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Networks beside infinite width at one point.
+
+    Args:
+        along: The law of the weights along the depth.
+        alpha: The power of 1/L.
+        depth: The number of blocks.
+        name: ``D``, ``R``, ``Dp`` or ``Rp``.
+        regime: What exponents say: ``"unstable"``, ``"stationary"``, ``"identity"``.
+        limit: The decimal logarithm at infinite width.
+        networks: That of networks.
+        beside: What they are compared with, in words.
+        same: Whether they agree; None: not comparable.
+    """
+
+    along: str
+    alpha: str
+    depth: str
+    name: str
+    regime: str
+    limit: float
+    networks: Estimate
+    beside: str
+    same: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class WalkRow:
+    """Drawn sequences along the depth.
+
+    Args:
+        along: Their law.
+        hurst: The exponent that is measured of sums of them.
+        expected: That of the law; None where there is none.
+        path: Sums of the first sequence, over their number to the power of the exponent.
+    """
+
+    along: str
+    hurst: Estimate
+    expected: float | None
+    path: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedRow:
+    """Networks that were trained from weights of a law along the depth.
+
+    Args:
+        along: The law at the start.
+        alpha: The power of 1/L in front of a block.
+        depth: The number of blocks.
+        width: The width.
+        regime: What exponents say of the outputs at the start.
+        rate: The best learning rate.
+        accuracy: The share of test images that are named, with that rate; 0 where all diverge.
+        rates: Learning rates with their accuracies.
+        hurst: The exponent of sums of the trained weights along the depth; None: they diverge.
+        smoothness: That of their differences.
+        path: One weight along the depth, over its largest value.
+    """
+
+    along: str
+    alpha: str
+    depth: str
+    width: str
+    regime: str
+    rate: float
+    accuracy: Estimate
+    rates: tuple[tuple[float, float], ...]
+    hurst: Estimate | None
+    smoothness: Estimate | None
+    path: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reference:
     """A reference number.
 
     Args:
         where: Where it stands.
-        what: As of a profile, or ``"rate"``, the best learning rate.
+        what: As of a profile; ``"rate"``, the best learning rate; ``"log10"``, the logarithm of a
+            ratio of networks; ``"quantile"``, that of networks at the share ``place``.
         recipe: The parameterization of the depth.
         depth: The number of blocks, ``"oo"`` the limit.
         value: The number.
         step: Of a profile the training step.
         place: Of a profile its place.
         digits: The unit of its last digit.
+        along: Of a ratio the law along the depth.
+        alpha: Of a ratio the power of 1/L.
+        name: Of a ratio its name.
+        width: Of a ratio the width of networks.
     """
 
     where: str
@@ -63,6 +200,10 @@ class Reference:
     step: int = 0
     place: float = 0.0
     digits: float = 1e-6
+    along: str = "fresh"
+    alpha: str = ""
+    name: str = ""
+    width: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +220,11 @@ class DepthExperiment:
         lacking: What has no numbers, with the reason.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        ratios: How far blocks carry the stream and its adjoint at the start.
+        critical: The powers of 1/L between explosion and identity.
+        agreements: Networks beside infinite width.
+        paths: Drawn sequences along the depth.
+        trained: Networks that were trained.
     """
 
     name: str
@@ -90,6 +236,11 @@ class DepthExperiment:
     lacking: tuple[tuple[str, str], ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    ratios: tuple[Ratio, ...] = ()
+    critical: tuple[CriticalRow, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
+    paths: tuple[WalkRow, ...] = ()
+    trained: tuple[TrainedRow, ...] = ()
 
     def beside(self, one: Reference) -> Estimate | None:
         """What was found of a reference number, at infinite width; None: it was not asked.
@@ -103,9 +254,21 @@ class DepthExperiment:
                     off = 0.0 if best.low is None else best.rate - best.low
                     return Estimate(best.rate, off, best.loss.method)
             return None
+        if one.name:
+            return self._ratio(one)
         for row in self.profiles:
             own = (row.recipe, row.depth, row.width, row.step, row.what)
             same = own == (one.recipe, one.depth, "oo", one.step, one.what)
             if same and abs(row.place - one.place) < 1e-12:
                 return row.value
+        return None
+
+    def _ratio(self, one: Reference) -> Estimate | None:
+        asked = (one.along, one.alpha, one.depth, one.width, one.name)
+        for row in self.ratios:
+            if (row.along, row.alpha, row.depth, row.width, row.name) == asked:
+                if one.what == "quantile":
+                    return dict(row.quantiles).get(one.place)
+                if row.place == (one.place or 1.0):
+                    return row.value
         return None

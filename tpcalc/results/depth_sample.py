@@ -22,13 +22,15 @@ class DepthSample:
         alphas: The powers of 1/L in front of a block.
         names: ``R``, ``D``: the norm of the stream after the last block, and of its difference to
             that before the first, over the latter; ``Rp``, ``Dp`` the same of the adjoint.
-        logs: For each name and alpha the natural logarithm in each network. Networks of one seed
-            have the same matrices for all alphas.
+        logs: For each name, place and alpha the natural logarithm in each network. Networks of one
+            seed have the same matrices for all alphas.
         provenance: What they were computed from and with.
+        places: Shares of the blocks that are gone through: the first ones of the stream, the last
+            ones of its adjoint.
 
     Example:
         >>> made = Provenance("0", "ab")
-        >>> found = DepthSample(4, 8, ("1",), ("R",), (((0.0, 0.2),),), made)
+        >>> found = DepthSample(4, 8, ("1",), ("R",), ((((0.0, 0.2),),),), made)
         >>> round(found.log10("R", "1").value, 6)
         0.043429
     """
@@ -37,32 +39,36 @@ class DepthSample:
     width: int
     alphas: tuple[str, ...]
     names: tuple[str, ...]
-    logs: tuple[tuple[tuple[float, ...], ...], ...]
+    logs: tuple[tuple[tuple[tuple[float, ...], ...], ...], ...]
     provenance: Provenance
+    places: tuple[float, ...] = (1.0,)
 
-    def values(self, name: str, alpha: str) -> tuple[float, ...]:
+    def values(self, name: str, alpha: str, place: float = 1.0) -> tuple[float, ...]:
         """The natural logarithms of a ratio in all networks.
 
         Args:
             name: ``R``, ``D``, ``Rp`` or ``Dp``.
             alpha: One of the powers.
+            place: One of the places.
 
         Raises:
-            ValueError: There is no such name or power.
+            ValueError: There is no such name, power or place.
         """
-        return self.logs[self.names.index(name)][self.alphas.index(alpha)]
+        own = self.logs[self.names.index(name)][self.places.index(place)]
+        return own[self.alphas.index(alpha)]
 
-    def log10(self, name: str, alpha: str) -> Estimate:
+    def log10(self, name: str, alpha: str, place: float = 1.0) -> Estimate:
         """The mean over the networks of the decimal logarithm of a ratio.
 
         Args:
             name: ``R``, ``D``, ``Rp`` or ``Dp``.
             alpha: One of the powers.
+            place: One of the places.
 
         Raises:
-            ValueError: There is no such name or power.
+            ValueError: There is no such name, power or place.
         """
-        return self._mean([value / log(10.0) for value in self.values(name, alpha)])
+        return self._mean([value / log(10.0) for value in self.values(name, alpha, place)])
 
     def square(self, name: str, alpha: str) -> Estimate:
         """The mean over the networks of the square of a ratio.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tpcalc.analyses.depth.experiment import DepthPlan, Rates, Shape
+from tpcalc.analyses.depth.growth import Growth
+from tpcalc.analyses.depth.heat import Heat
+from tpcalc.catalog.values import exact
+from tpcalc.program.along import along_of
 from tpcalc.results import Reference
 from tpcalc.study import names
 from tpcalc.study.build import data_of, network_of
@@ -23,6 +28,7 @@ _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Count = Annotated[int, Field(ge=1)]
 _Depth = _Count | Literal["oo"]
+_Power = Annotated[str, known(partial(exact, what="alpha"))]
 _Param = Annotated[str, known(names.find_parameterization)]
 
 
@@ -81,28 +87,71 @@ class TransferPart(_Part):
     average: _Count = 1
 
 
+class StartPart(_Part):
+    """``[start]``: how far blocks carry a stream and its adjoint at the start.
+
+    Args:
+        along: Laws of the weights along the depth.
+        alphas: Powers of 1/L in front of a block.
+        ratios: ``"D"``, ``"R"``, of gradients ``"Dp"``, ``"Rp"``.
+        places: Shares of the blocks that are gone through.
+        walks: How many sequences of each law are drawn and measured.
+    """
+
+    along: _many(Annotated[str, known(along_of)]) = ("fresh",)  # type: ignore[valid-type]
+    alphas: Annotated[tuple[_Power, ...], Field(strict=False)] = ()
+    ratios: _many(Literal["D", "R", "Dp", "Rp"]) = ("D", "Dp")  # type: ignore[valid-type]
+    places: _many(_Share) = (1.0,)  # type: ignore[valid-type]
+    walks: Annotated[int, Field(ge=0)] = 0
+
+
+class TrainedPart(_Part):
+    """``[trained]``: networks trained on digits from weights that depend on each other.
+
+    Args:
+        along: Laws of the weights along the depth at the start.
+        alphas: Powers of 1/L in front of a block.
+        rates: Learning rates, of which the best one is taken.
+        images: How many training images; all the rest are tested.
+    """
+
+    along: _many(Annotated[str, known(along_of)])  # type: ignore[valid-type]
+    alphas: _many(_Power)  # type: ignore[valid-type]
+    rates: _many(_Positive)  # type: ignore[valid-type]
+    images: _Count = 1000
+
+
 class ReferencePart(_Part):
     """An entry of ``[[references]]``: a reference number.
 
     Args:
         where: Where it stands.
-        what: What it is; ``"rate"``: the best learning rate.
+        what: What it is; ``"rate"``: the best learning rate; ``"log10"``: the logarithm of a ratio;
+            ``"quantile"``: that of networks at the share ``place``.
         recipe: The parameterization of the depth.
         blocks: The number of blocks, or ``"oo"``.
         value: The number.
         step: Of a profile the training step.
         place: Of a profile its place.
         digits: The unit of its last digit.
+        along: Of a ratio the law along the depth.
+        alpha: Of a ratio the power of 1/L.
+        name: Of a ratio its name.
+        width: Of a ratio the width of networks, or ``"oo"``.
     """
 
     where: str
-    what: Literal["size", "distance", "slope", "rate"]
+    what: Literal["size", "distance", "slope", "rate", "log10", "quantile"]
     recipe: str = "depth-mup"
     blocks: _Depth
     value: float
     step: int = 0
     place: float = 0.0
     digits: float = 1e-6
+    along: Annotated[str, known(along_of)] = "fresh"
+    alpha: str = ""
+    name: Literal["", "D", "R", "Dp", "Rp"] = ""
+    width: str = ""
 
 
 class DepthFile(_Part):
@@ -119,6 +168,8 @@ class DepthFile(_Part):
         depths: The networks.
         profile: What is followed along the depth.
         transfer: The learning rates that are compared.
+        start: What is asked of the start.
+        trained: What is trained from weights that depend on each other.
         references: Reference numbers.
     """
 
@@ -132,6 +183,8 @@ class DepthFile(_Part):
     depths: DepthsPart
     profile: ProfilePart | None = None
     transfer: TransferPart | None = None
+    start: StartPart | None = None
+    trained: TrainedPart | None = None
     references: Annotated[tuple[ReferencePart, ...], Field(strict=False)] = ()
 
 
@@ -196,15 +249,15 @@ def depth_plan_of(
         found = DepthFile.model_validate(merged)
     except ValidationError as error:
         raise refusal(problems_of(error, DepthFile), flags, where) from None
-    if found.profile is None and found.transfer is None:
-        problem = "there is neither [profile] nor [transfer], so that nothing is asked."
+    if not any((found.profile, found.transfer, found.start, found.trained)):
+        problem = "there is neither [profile], [transfer], [start] nor [trained]: nothing is asked."
         raise refusal([("profile", problem)], flags, where)
     model = {"architecture": "resnet", "depth": "L", **found.model}
     study = study_of({"model": model, "training": found.training}, where=where)
     run = network_of(study).training
-    if run.data is None:
+    profile, rates, start = found.profile, found.transfer, found.start
+    if run.data is None and (profile is not None or rates is not None):
         run = run.replace(data=data_of(study))
-    profile, rates = found.profile, found.transfer
     return DepthPlan(
         found.name,
         found.title,
@@ -221,4 +274,6 @@ def depth_plan_of(
             for one in found.references
         ),
         found.notes,
+        None if start is None else Growth(**start.model_dump()),
+        None if found.trained is None else Heat(**found.trained.model_dump()),
     )

@@ -35,7 +35,7 @@ def test_a_block_reads_back_and_is_written_out() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 4, 64])
-def test_A1_norm_of_a_linear_stream(depth: int) -> None:
+def test_S1_9_A1_norm_of_a_linear_stream(depth: int) -> None:
     found = tp.limit(tp.at_depth(tp.parse(DEEP), depth))["q"]
     assert found.value == pytest.approx((1 + 1 / depth) ** depth, rel=1e-12)
 

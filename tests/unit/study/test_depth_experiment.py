@@ -54,7 +54,7 @@ def test_examples_are_read(path: Path) -> None:
     assert found.shape is not None or found.rates is not None
 
 
-def test_S1_A26_S1_A30_examples_find_the_reference_numbers() -> None:
+def test_S1_33_A26_A30_examples_find_the_reference_numbers() -> None:
     for name, count in (("fig17", 12), ("one-step", 6)):
         found = depth_experiment(load_depth_experiment(EXAMPLES / f"{name}.toml"))
         assert judge_depth_experiment(found).headline == f"All {count} reference numbers are found"

@@ -16,7 +16,7 @@ from tpcalc.functions import Call, Fn, Var
 from tpcalc.networks.network import is_sum
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.program.views import applied_of
-from tpcalc.results import BlockRate, DepthRow, DepthVerdict, SetRow
+from tpcalc.results import BlockRate, CriticalPower, DepthRow, DepthVerdict, SetRow
 from tpcalc.results.provenance import provenance
 
 __all__ = ["Found", "depth_check"]
@@ -34,6 +34,8 @@ ASIDE = (
     "width: the two limits do not commute"
 )
 KINKS = "what kinks of activations do on a vanishing share of the coordinates is left out"
+STARTS: tuple[Pass, ...] = ((FORWARD, 0), (BACKWARD, 0))
+WORDS = {FORWARD: "outputs", BACKWARD: "gradients"}
 BOUNDS = "only bounds are known where a function that is not homogeneous takes what grows"
 
 
@@ -67,12 +69,13 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         tuple(found.rows),
         tuple(found.sets),
         tuple(found.facts),
-        training.steps,
+        0 if found.start_alone else training.steps,
         found.stream.region.lines,
         provenance(digest, None, settings, time.perf_counter() - started),
         tuple(found.notes),
         found.start((FORWARD, 0)),
         found.start((BACKWARD, 0)),
+        tuple(found.critical),
     )
 
 
@@ -85,6 +88,11 @@ class Found:
 
     def sign(self, power: Ex) -> int:
         return self.stream.chamber.sign(power_of(power))
+
+    @property
+    def start_alone(self) -> bool:
+        """Whether no step is followed."""
+        return not self.stream.generic.steps
 
     @cached_property
     def linear(self) -> bool:
@@ -139,8 +147,28 @@ class Found:
         total = self.stream.sums.get(own)
         if total is None or own in self.open:
             return ""
-        signs = [self.sign(power) for _, power in total.all]
-        return {-1: "unstable", 0: "stationary"}.get(min(signs, default=1), "identity")
+        return self.judged(min((self.sign(power) for _, power in total.all), default=1))
+
+    @staticmethod
+    def judged(sign: int) -> str:
+        """What becomes of what adds up to L^(-power), by the sign of the power."""
+        return {-1: "unstable", 0: "stationary"}.get(sign, "identity")
+
+    @property
+    def critical(self) -> Iterator[CriticalPower]:
+        """The powers in front of a block that are critical at the start, and what this one is."""
+        for own in STARTS:
+            total = self.stream.sums.get(own)
+            if total is None or total.shift is None or own in self.open:
+                continue
+            status = self.status_at(0)
+            yield self._critical(own, "oo", total.shift, status)
+            if total.aside is not None and self.sign(total.aside + total.shift) < 0:
+                yield self._critical(own, "n", -total.aside, "derived")
+
+    def _critical(self, own: Pass, width: str, shift: Ex, status: str) -> CriticalPower:
+        here = self.judged(-self.sign(shift))
+        return CriticalPower(WORDS[own[0]], width, str(self.alpha + shift), here, status)
 
     def moved(self, what: str) -> Iterator[tuple[Pass, Ex]]:
         """By how much updates push the stream: what is odd in the adjoint alone moves outputs."""
@@ -173,8 +201,8 @@ class Found:
 
     @cached_property
     def verdict(self) -> str:
-        if self.block.correlated:
-            found = {self.start((FORWARD, 0)), self.start((BACKWARD, 0))}
+        if self.start_alone:
+            found = set(map(self.start, STARTS))
             ranked = ("unstable", "", "stationary", "identity")
             return min(found, key=ranked.index) or "undecided"
         if self.stable is False:
@@ -185,7 +213,7 @@ class Found:
 
     @property
     def status(self) -> str:
-        if self.block.correlated:
+        if self.start_alone:
             return self.status_at(0)
         return "proved" if self.linear or self.stable_start is False else "heuristic"
 
@@ -208,7 +236,7 @@ class Found:
 
     @property
     def diversity(self) -> str:
-        if self.stable is not True or self.block.correlated:
+        if self.stable is not True:
             return ""
         noises = [self.stream.sums[one].noise for one in self.stream.forward]
         signs = {1 if noise is None else self.sign(noise) for noise in noises}
@@ -263,13 +291,12 @@ class Found:
 
     @property
     def facts(self) -> Iterator[str]:
-        if self.block.correlated:
-            for own in ((FORWARD, 0), (BACKWARD, 0)):
+        if self.start_alone:
+            for own in STARTS:
                 noise = self.stream.sums[own].noise
                 if noise is not None:
-                    what = "outputs" if own[0] == FORWARD else "gradients"
                     sums = f"the random parts of all blocks add up to {_size(-noise)}"
-                    yield f"{what}: {self.start(own)}, {sums}"
+                    yield f"{WORDS[own[0]]}: {self.start(own)}, {sums}"
         if self.exploded is not None:
             yield from self._growth(self.exploded)
             return

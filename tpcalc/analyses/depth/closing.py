@@ -46,6 +46,8 @@ class Sum:
             than the rest for many blocks: limits of width and depth do not commute.
         iterated: Whether the random walk is one of sums of pairs of blocks.
         logs: Whether a logarithm stands beside a power.
+        shift: The power of 1/L in front of a block, besides what is there, at which the largest
+            part is of order one; None: there is no part.
     """
 
     noise: Ex | None
@@ -55,6 +57,7 @@ class Sum:
     aside: Ex | None = None
     iterated: bool = False
     logs: bool = False
+    shift: Ex | None = None
 
     @property
     def all(self) -> Iterator[tuple[str, Ex]]:
@@ -96,6 +99,7 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
     iterated = False
     series = found.series(f"{own[0]}[{own[1]}]")
     noise: Ex | None = None
+    less: Ex | None = None  # minus the shift
     drift: dict[Direction, Ex] = {}
     stream = _bits(context)
     every = stream[FORWARD] | stream[BACKWARD]
@@ -107,10 +111,14 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
         if depends & ~every:
             walk = correlation.walk(node)
             noise = _least(chamber, noise, -depth - walk)
+            less = _least(chamber, less, -depth - walk)
             if chamber.sign(_power(HALF - walk)) > 0:  # then sums of pairs may add up to more
-                pairs = -2 * depth - HALF
+                # What cancels along the depth does not where the stream has changed meanwhile.
+                rough = ONE + correlation.roughness(node)
+                pairs = -rough * depth - HALF
                 iterated = iterated or chamber.sign(_power(noise - pairs)) > 0
                 noise = _least(chamber, noise, pairs)
+                less = _least(chamber, less, pairs / rough)
             fluctuating = correlation.aside(node)
             if fluctuating is not None and chamber.sign(_power(fluctuating - walk)) > 0:
                 aside = _least(chamber, aside, -depth - fluctuating)
@@ -119,9 +127,11 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
                 continue
             direction = Direction(odd, _passes(context, node) if depends & every else ())
             drift[direction] = _least(chamber, drift.get(direction), -depth - ONE)
+            less = _least(chamber, less, -depth - ONE)
     kinked = series.soft is not None or bool(series.rest and series.rest.peak is not None)
     bound = _bound(series.rest)
-    return Sum(noise, drift, bound, kinked, aside, iterated, correlation.logs)
+    shift = None if less is None else -less
+    return Sum(noise, drift, bound, kinked, aside, iterated, correlation.logs, shift)
 
 
 def _least(chamber: Chamber, known: Ex | None, power: Ex) -> Ex:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 
-from tpcalc.functions import Call, Expr, Var
-from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.functions import Atom, Call, Expr, Var
+from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LNode, LRef, Product, Start
-from tpcalc.limit.views import product_of
+from tpcalc.limit.views import function_of, product_of
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber, Power
 from tpcalc.passes.block import CARRY, SEED
@@ -93,6 +93,19 @@ class Correlation:
                 found |= {p for p in self.parts(node.vector) if p and node.matrix not in p}
         return self._walk(found) if found else None
 
+    def roughness(self, ref: LRef) -> Fraction:
+        """How fast functions of the stream change with it: by a mean square |dx|^(2 theta), theta.
+
+        1 of what is Lipschitz; a function with a jump, as the slope of relu, differs on a share
+        |dx| of the coordinates: 1/2.
+        """
+        for own in self._below(ref):
+            found = function_of(self.context.nodes[own])
+            calls = () if found is None else walk(found.fn.expr)
+            if any(isinstance(one, Call) and _jumps(one.atom) for one in calls):
+                return HALF
+        return ONE
+
     def _meets(self, node: Product) -> bool:
         """Whether a matrix is applied to what holds a function of a product with its transpose."""
         for ref in self._below(node.vector):
@@ -163,6 +176,10 @@ class Correlation:
             return BULK
         own = self.of(expr.base if isinstance(expr, Pow) else expr.arg, vectors)
         return _powers(own, _parity(expr))
+
+
+def _jumps(atom: Atom) -> bool:
+    return bool(atom.facts.kinks) and atom.derivative is None
 
 
 def _times(left: Parts, right: Parts) -> Parts:

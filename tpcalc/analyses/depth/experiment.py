@@ -9,18 +9,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tpcalc.analyses.depth.at_depth import at_depth
+from tpcalc.analyses.depth.growth import Growth, GrowthRun, walks
+from tpcalc.analyses.depth.heat import Heat, heat_rows
 from tpcalc.analyses.depth.kept import Kept
 from tpcalc.analyses.depth.limit import depth_limit
 from tpcalc.analyses.depth.transfer import transfer
+from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.simulate import simulate
-from tpcalc.results import DepthExperiment, DepthTable, Estimate, Method, Profile, Reference
+from tpcalc.results import (
+    DepthExperiment,
+    DepthTable,
+    Estimate,
+    Method,
+    Profile,
+    Reference,
+    TrainedRow,
+)
 from tpcalc.results.provenance import provenance
 
 __all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
@@ -78,6 +90,8 @@ class DepthPlan:
         rates: Which learning rates are compared.
         references: Reference numbers.
         notes: What a reader should know besides.
+        growth: What is asked of networks at the start.
+        heat: What is trained from weights that depend on each other along the depth.
     """
 
     name: str
@@ -92,6 +106,8 @@ class DepthPlan:
     rates: Rates | None = None
     references: tuple[Reference, ...] = ()
     notes: tuple[str, ...] = ()
+    growth: Growth | None = None
+    heat: Heat | None = None
 
 
 def depth_experiment(
@@ -116,7 +132,8 @@ def depth_experiment(
         StudyError: A folder that cannot be used.
     """
     started = time.perf_counter()
-    parts = (plan.shape is not None) + (plan.rates is not None)
+    asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
+    parts = sum(part is not None for part in asked_for)
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
     if plan.shape is not None:
@@ -136,8 +153,15 @@ def depth_experiment(
             seed=seed,
             device=device,
             work=work,
-            progress=_part(progress, parts - 1, parts),
+            progress=_part(progress, int(plan.shape is not None), parts),
         )
+    ratios: dict[str, tuple[Any, ...]] = {}
+    if plan.growth is not None:
+        place = parts - 1 - (plan.heat is not None)
+        ratios, missing = _grown(plan, plan.growth, seed, work, _part(progress, place, parts))
+        lacking += missing
+    if plan.heat is not None:
+        ratios["trained"] = _heated(plan, plan.heat, seed, work, _part(progress, parts - 1, parts))
     asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
     made_of = provenance(_digest(plan, seed), seed, asked, time.perf_counter() - started)
     return DepthExperiment(
@@ -150,7 +174,48 @@ def depth_experiment(
         lacking,
         made_of,
         plan.notes,
+        **ratios,
     )
+
+
+def _grown(
+    plan: DepthPlan, asked: Growth, seed: int, work: str | Path | None, progress: Progress | None
+) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
+    """What becomes of the start, by field of the answer, and what has no numbers."""
+    network, sizes = plan.training.network, tuple(int(d) for d in plan.depths if d != OO)
+    if not isinstance(network, ResNet) or not sizes:
+        raise UsageError(
+            f"the start of {network.words} at L = {', '.join(plan.depths)} is not followed.",
+            hint="A residual network, and numbers of blocks.",
+        )
+    lacking = [(f"L = {OO}", "numbers of blocks are compared")] if OO in plan.depths else []
+    digest = _digest(plan, seed)
+    file = None if work is None else Path(work) / f"start-{digest}.json"
+    own = GrowthRun(
+        network, asked, sizes, plan.widths, plan.seeds, seed, Kept(file, digest), progress
+    )
+    found: dict[str, tuple[Any, ...]] = {}
+    if asked.alphas:
+        found = {"critical": own.critical, "ratios": own.rows()}
+        found["agreements"] = own.agreements(found["ratios"])
+    if asked.walks:
+        found["paths"] = walks(asked, max(sizes), seed)
+    return found, (*lacking, *own.lacking)
+
+
+def _heated(
+    plan: DepthPlan, asked: Heat, seed: int, work: str | Path | None, progress: Progress | None
+) -> tuple[TrainedRow, ...]:
+    sizes = [int(d) for d in plan.depths if d != OO]
+    if not isinstance(plan.training.network, ResNet) or not sizes or not plan.widths:
+        raise UsageError(
+            "networks are trained at a number of blocks and a width.",
+            hint="Give [depths] blocks and widths, of a resnet.",
+        )
+    digest = _digest(plan, seed)
+    file = None if work is None else Path(work) / f"trained-{digest}.json"
+    kept, width = Kept(file, digest), plan.widths[0]
+    return heat_rows(plan.training, asked, max(sizes), width, plan.seeds, seed, kept, progress)
 
 
 def _digest(plan: DepthPlan, seed: int) -> str:
@@ -158,6 +223,10 @@ def _digest(plan: DepthPlan, seed: int) -> str:
     said = [run.network.smallest.digest, run.optimizer.label, repr(run.data), str(run.steps)]
     said += [str(run.batch), run.loss.name, str(run.lr), str(run.groups), str(run.factors)]
     said += [repr(plan.shape), str(plan.seeds), str(seed)]
+    if plan.growth is not None:
+        said += [run.network.words, repr(plan.growth)]
+    if plan.heat is not None:
+        said += [run.network.words, repr(plan.heat)]
     return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.depth.profile import Recursion, profile
 from tpcalc.analyses.depth.sampled import sampled
-from tpcalc.analyses.depth.start import block_at_start, start_of, start_rows
+from tpcalc.analyses.depth.start import block_at_start, start_found, start_of
 from tpcalc.analyses.depth.trunk import Unlike, trunk_of
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
@@ -63,7 +63,8 @@ def depth_limit(
             network, ``tp.ResNet("L", ...)``.
         depths: Numbers of blocks; ``"oo"`` is the limit, taken after that of the width.
         places: Shares p of the depth, from 0 to 1, at which kernels and coefficients are given
-            (``DepthTable.along``); at a number of blocks those of the nearest layers.
+            (``DepthTable.along``); at a number of blocks those of the nearest layers. Of a network
+            alone ``R^2``, ``D^2`` of the stream there, and ``Rp^2``, ``Dp^2`` of its adjoint.
         seed: Of samples.
         samples: Samples of a replicate, as of ``tp.limit``.
         replicates: Replicates, as of ``tp.limit``.
@@ -97,7 +98,8 @@ def depth_limit(
     started = time.perf_counter()
     settings = {"samples": samples, "replicates": replicates, "threads": threads}
     if isinstance(training, Architecture):
-        return _start(training, [_depth(one) for one in depths], seed, settings, started)
+        shares, wanted = tuple(map(_place, places)), [_depth(one) for one in depths]
+        return _start(training, wanted, shares, seed, settings, started)
     if not training.network.smallest.repeats:
         raise UsageError(
             f"the depth of {training.network.words} is a number.",
@@ -137,6 +139,7 @@ def depth_limit(
 def _start(
     network: Architecture,
     wanted: list[str],
+    shares: tuple[float, ...],
     seed: int,
     settings: dict[str, int | None],
     started: float,
@@ -144,6 +147,7 @@ def _start(
     """The start of a network at some depths."""
     block = block_at_start(network)
     rows: list[DepthValue] = []
+    arrays: list[DepthArray] = []
     lacking: list[tuple[str, str]] = []
     notes: list[str] = []
     start: Start | None = None
@@ -153,12 +157,14 @@ def _start(
         notes.append(f"no closed recursion: {reason}; numbers are those of programs of L blocks")
     for depth in dict.fromkeys(wanted):
         try:
-            rows += start_rows(network, block, start, depth, seed, settings)
+            found = start_found(network, block, start, depth, shares, seed, settings)
+            rows += found[0]
+            arrays += found[1]
         except EvaluationError as error:
             lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
     asked = {"depths": ", ".join(wanted)}
     made = provenance(block.program.digest, seed, asked, time.perf_counter() - started)
-    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes))
+    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
 
 
 def _depth(value: int | str) -> str:

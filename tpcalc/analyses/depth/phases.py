@@ -44,7 +44,9 @@ def depth_phases(training: Training, box: Box, most: int) -> PhaseDiagram:
     asked = _Judge(training, Axes.of(box))
     cells = cover(asked, box, most)
     sides = zip(asked.axes.names, asked.axes.sides, strict=True)
-    notes = [f"verdicts on the steps t <= {training.steps}; the width goes to infinity first"]
+    alone = all(here.start_alone for here, _ in asked.found.values())
+    when = "at the start" if alone else f"on the steps t <= {training.steps}"
+    notes = [f"verdicts {when}; the width goes to infinity first"]
     notes += [CHECKED.format(asked.tried)] if asked.tried else []
     return PhaseDiagram(
         tuple(box),
@@ -109,7 +111,7 @@ class _Judge:
 
 
 def _words(here: Found) -> Iterator[str]:
-    if here.block.correlated:
+    if here.start_alone:
         yield f"outputs {here.start((FORWARD, 0))}"
         yield f"gradients {here.start((BACKWARD, 0))}"
         return

@@ -9,11 +9,12 @@ from tpcalc.analyses.depth.closing import in_depth
 from tpcalc.analyses.depth.generic import Generic, R
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
-from tpcalc.errors import UsageError
+from tpcalc.errors import ScaleError, UsageError
 from tpcalc.limit.scales import scales
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, Block, block_of
+from tpcalc.program.along import along_of
 from tpcalc.program.program import Builder
 from tpcalc.results import BlockRate
 
@@ -47,6 +48,20 @@ def generic_block(
             "in mup.",
         )
     block = block_of(network_program(network, own, network.tokens, 1))
+    for name, law in block.correlated.items():
+        for symbol in sorted({s for one in along_of(law).arguments for s in one.symbols} - set(at)):
+            raise ScaleError(
+                f"{name} is {law} along the depth, and {symbol!r} has no value here.",
+                hint=f"Write a number, or keep it as a symbol at a sample point: at={{{symbol!r}: "
+                f"Fraction(3, 4)}}, on the command line --at {symbol}=3/4.",
+            )
+        if along_of(law).row.path is not None:
+            raise UsageError(
+                f"{name} is {law} along the depth: powers of L of matrices that are not random are "
+                "not read off.",
+                hint="tp.depth_limit gives numbers of blocks, and the limit of alpha = 1; "
+                "tp.resnets.proposition_13 says when they explode.",
+            )
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
     marks = {mark.label: mark for mark in block.template.parameters.values()}
     still = Generic(block, training.replace(steps=1), _adjoint(block), dict.fromkeys(marks, Ex()))

@@ -6,17 +6,20 @@ blocks follow a recursion. The program of any other block is written out and sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from math import expm1, log1p
+
+import numpy as np
 
 from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.depth.trunk import Peeled, Unlike, peeled
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
-from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.depth.start import Start
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.depth.paths import is_path, path_limit
+from tpcalc.evaluate.depth.start import Displacement, Start
 from tpcalc.evaluate.limit import limit as width_limit
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
@@ -29,15 +32,18 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family, Input, Moment, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import lincomb_of, matmul_of, nonlin_of, view
-from tpcalc.results import DepthValue, Estimate, Method
+from tpcalc.results import DepthArray, DepthValue, Estimate, Method
 
-__all__ = ["NAMES", "block_at_start", "start_of", "start_program", "start_rows"]
+__all__ = ["NAMES", "block_at_start", "start_found", "start_of", "start_program"]
 
 HALF = Fraction(1, 2)
+VALUE = ("value", "stderr")
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 ROUTE = "covariances of {} blocks at the start"
 SAMPLED = "limit of the width of the program of {} blocks"
 CLOSED = "limit of (1 + c/L)^L"
+PATHS = "one pair of coordinates through {} blocks"
+EQUATION = "solution of a differential equation"
 VANISHES = "what all blocks add vanishes"
 INNER, MEAN = Fn(Var(0) * Var(1), 2), Fn(Var(0), 1)
 LESS = Fn(Var(0) - Par(0), 1, 1)
@@ -65,6 +71,7 @@ def start_of(block: Block) -> Start:
 
     Raises:
         Unlike: It has another shape.
+        UsageError: The power of L in front of it holds a symbol.
     """
     return _Shape(block).start
 
@@ -97,7 +104,10 @@ class _Shape:
             raise Unlike("a block has no matrix")
         alpha = (-core.power).constant
         if alpha is None:
-            raise Unlike("the power of L in front of a block holds a symbol")
+            raise UsageError(
+                f"the power of 1/L in front of a block is {-core.power}, which is no number.",
+                hint="Give it one: alpha='1/2'; tp.check and tp.phases take symbols.",
+            )
         number = float(core.number) * float(end.number)
         # What a matrix of its own writes has mean 0 already.
         centred = centred and outer is None
@@ -174,57 +184,101 @@ def start_program(block: Block, depth: int) -> Program:
     return found.finish(keep_unused=False)
 
 
-def start_rows(
+def start_found(
     network: Architecture,
     block: Block,
     start: Start | None,
     depth: str,
+    places: tuple[float, ...],
     seed: int,
     settings: dict[str, int | None],
-) -> Iterator[DepthValue]:
-    """The displacements at a number of blocks, or in the limit.
+) -> tuple[list[DepthValue], list[DepthArray]]:
+    """The displacements at a number of blocks, or in the limit, and on the way.
 
     Args:
         network: The network.
         block: Its block.
         start: What the recursion takes; None: it does not know this block.
         depth: A number of blocks, or ``"oo"``.
+        places: Shares of the depth.
         seed: Of samples.
         settings: Of samples.
 
     Raises:
         EvaluationError: There is no limit, or none that is known.
     """
+    if depth.isdigit():
+        places = tuple(round(place * int(depth)) / int(depth) for place in places)
+    # The stream has gone through a share p of the blocks at p, its adjoint through 1 - p.
+    shares = (1.0, *places, *(1.0 - place for place in places))
     if not depth.isdigit():
-        yield from _limit(network, start)
+        route, found = _limit(network, start, shares)
     elif start is not None:
-        found = start.at(int(depth))
-        for names, moved in ((NAMES[:2], found.stream), (NAMES[2:], found.gradient)):
-            whole = Estimate(1.0 + moved.value, moved.stderr, moved.method)
-            for name, value in zip(names, (whole, moved), strict=True):
-                yield DepthValue(name, depth, value, ROUTE.format(depth))
+        found = start.along(int(depth), shares)
+        route = (PATHS if is_path(start) else ROUTE).format(depth)
     else:
         given = {name: value for name, value in settings.items() if value is not None}
         program = start_program(block, int(depth))
         table = width_limit(program, seed=seed, **given).table  # type: ignore[arg-type]
-        for row in table.scalars:
-            yield DepthValue(row.name, depth, row.estimate, SAMPLED.format(depth))
+        route = SAMPLED.format(depth)
+        return [DepthValue(row.name, depth, row.estimate, route) for row in table.scalars], []
+    ends = zip(NAMES, _all(found[0]), strict=True)
+    rows = [DepthValue(name, depth, one, route) for name, one in ends]
+    if not places or len(found) < len(shares):
+        return rows, []
+    ahead, behind = (
+        list(zip(*map(_all, found[k : k + len(places)]), strict=True)) for k in (1, 1 + len(places))
+    )
+    numbers = (*ahead[:2], *behind[2:])
+    named = zip(NAMES, numbers, strict=True)
+    return rows, [_array(name, depth, places, one, route) for name, one in named]
 
 
-def _limit(network: Architecture, start: Start | None) -> Iterator[DepthValue]:
+def _all(one: Displacement) -> tuple[Estimate, ...]:
+    """Its numbers in the order of their names."""
+    return one.size, one.stream, one.adjoint, one.gradient
+
+
+def _array(
+    name: str, depth: str, places: tuple[float, ...], found: tuple[Estimate, ...], route: str
+) -> DepthArray:
+    values, errors = (np.array([getattr(one, key) for one in found]) for key in VALUE)
+    return DepthArray(name, depth, ("p",), places, values, errors, found[0].method, route)
+
+
+def _path_limit(start: Start) -> tuple[str, tuple[Displacement, ...]]:
+    """Of matrices that are not random: a differential equation at alpha = 1, at its end."""
+    if start.alpha < 1:
+        raise EvaluationError(
+            f"with alpha = {start.alpha} below 1 no limit of matrices that are paths is known.",
+            hint="Take numbers of blocks, (250, 500, 1000), and compare.",
+        )
+    zero, one = (0.0, 0.0), (1.0, 0.0)
+    moves = path_limit(start) if start.alpha == 1 else (zero, one, zero, one)
+    route = EQUATION if start.alpha == 1 else VANISHES
+    ways = (Method.QUADRATURE if error else Method.EXACT for _, error in moves)
+    estimates = (Estimate(*pair, way) for pair, way in zip(moves, ways, strict=True))
+    return route, (Displacement(*estimates),)
+
+
+def _limit(
+    network: Architecture, start: Start | None, shares: tuple[float, ...]
+) -> tuple[str, tuple[Displacement, ...]]:
+    if start is not None and is_path(start):
+        return _path_limit(start)
     found = depth_check(Training(network, "mup", steps=0), {})
     if "unstable" in (found.outputs, found.gradients):
         raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
     closed = None if start is None else start.limit
     if closed is not None:
-        values, route = (closed, closed), CLOSED
+        route = CLOSED
     elif found.outputs == found.gradients == "identity" and found.status == "proved":
-        values, route = (0.0, 0.0), VANISHES
+        route, closed = VANISHES, 0.0
     else:
         raise EvaluationError(
             "the limit of what blocks add at this scale is not known in closed form.",
             hint="Take numbers of blocks, (250, 500, 1000), and compare.",
         )
-    for names, moved in zip((NAMES[:2], NAMES[2:]), values, strict=True):
-        for name, number in zip(names, (1.0 + moved, moved), strict=True):
-            yield DepthValue(name, "oo", Estimate(number, 0.0, Method.EXACT), route)
+    moves = [expm1(share * log1p(closed)) for share in shares]
+    pairs = ([Estimate(k + moved, 0.0, Method.EXACT) for k in (0.0, 1.0)] for moved in moves)
+    return route, tuple(Displacement(*pair, *pair) for pair in pairs)

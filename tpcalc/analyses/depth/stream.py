@@ -22,6 +22,7 @@ from tpcalc.orders.chamber import Chamber, Power, Region, joined
 __all__ = ["Stream", "power_of", "stream"]
 
 ROUNDS = 12
+FAR = 8  # powers of 1/L that are followed at the start, where there is little to expand
 HALF, ONE = Fraction(1, 2), Fraction(1)
 
 
@@ -96,8 +97,9 @@ def stream(generic: Generic, at: Mapping[str, Fraction]) -> Stream:
         LimitError: The parts do not settle.
     """
     pushes: Pushes = {}
+    depth = R if generic.steps else FAR * R
     for _ in range(ROUNDS):
-        found = scales(generic.program(pushes), at=at, depth=R, record=Record(clear=_Clear()))
+        found = scales(generic.program(pushes), at=at, depth=depth, record=Record(clear=_Clear()))
         chamber = Chamber(at)
         now = sums(found, generic.passes, chamber, generic.laws)
         grown = next((one for one in generic.passes if _grows(now[one], chamber)), None)

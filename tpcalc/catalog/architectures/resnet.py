@@ -199,7 +199,15 @@ class ResNet(Architecture):
                     where="ResNet",
                     hint="hurst='3/4' is along='fgn(3/4)'.",
                 )
-            text = f"fgn({self._said(exponent, self.hurst, 'hurst')})"
+            power = self._said(exponent, self.hurst, "hurst")
+            if power.constant is not None and not 0 < power.constant <= 1:
+                raise StudyError(
+                    f"the Hurst exponent H is {power}, and no fractional noise has it.",
+                    where="ResNet",
+                    hint="0 < H < 1: 1/2 is independent blocks, below 1/2 is rougher; 1 is the "
+                    "same matrix in all blocks.",
+                )
+            text = f"fgn({power})"
         try:
             law = along_of(text)
         except ProgramError as error:
@@ -209,7 +217,8 @@ class ResNet(Architecture):
                 f"weights that are {law} along the depth are Gaussian, of blocks that differ, and "
                 "of a depth that is the symbol.",
                 where="ResNet",
-                hint="ResNet('L', ...): tp.depth_limit and tp.at_depth give it a number.",
+                hint="ResNet('L', ...): tp.depth_limit and tp.at_depth give it a number, on the "
+                "command line limit --depth 100,1000.",
             )
         return str(law)
 

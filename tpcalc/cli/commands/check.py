@@ -24,6 +24,8 @@ __all__ = ["check"]
 EXITS = {
     "trivial": SAYS_NO,
     "unstable": SAYS_NO,
+    "identity": SAYS_NO,
+    "stationary": 0,
     "kernel": 0,
     "feature-learning": 0,
     "undecided": TOLERANCE_NOT_MET,
@@ -57,13 +59,15 @@ def check(
         if measured:
             raise UsageError("--measured compares with networks, and these have L blocks.",
                              hint="Give --depth a number.")  # fmt: skip
+        theorems = theorems_of(opened, found)
         if as_json:
             made = payload.provenance(found.provenance)
-            put(payload.document("check", opened.description, payload.depth(found), made))
+            result = payload.depth(found) | {"theorems": payload.theorems(theorems)}
+            put(payload.document("check", opened.description, result, made))
         else:
             from tpcalc.report.terminal import depth_group
 
-            put_table(depth_group(found), opened.title)
+            put_table(depth_group(found, theorems=theorems), opened.title)
         _end(found.verdict)
         return
     theorems = theorems_of(opened, found)

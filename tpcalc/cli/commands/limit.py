@@ -26,7 +26,7 @@ __all__ = ["limit"]
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli import payload
-    from tpcalc.cli.depths import OO, deep
+    from tpcalc.cli.depths import OO, deep, shown
     from tpcalc.cli.runs import limit_of
     from tpcalc.cli.show import check_tolerance, put, put_table
     from tpcalc.cli.values import point
@@ -35,13 +35,13 @@ def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson =
 
     found_deep = deep(model, flags)
     if found_deep is not None:
-        from tpcalc.cli.runs import depths_of
+        from tpcalc.cli.runs import depths_of, start_alone
         from tpcalc.report.terminal import depth_limit_group
 
         if given:
             raise UsageError("--given belongs to programs of a depth that is a number.")
         network, depths = found_deep
-        found = depths_of(network, depths or (OO,))
+        found = depths_of(network, depths or (shown(network) if start_alone(network) else (OO,)))
         if as_json:
             result = payload.depths(found)
             made = payload.provenance(found.provenance)

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, Flags, NetworkWord, ReportOut, takes
+from tpcalc.cli.flags import (
+    DEVICE,
+    NETWORK,
+    RATES_OPEN,
+    SEED,
+    AsJson,
+    Flags,
+    NetworkWord,
+    ReportOut,
+    takes,
+)
 
 __all__ = ["transfer"]
 
@@ -59,7 +69,7 @@ Work = Annotated[
 
 
 @clean
-@takes(NETWORK, RATES_OPEN)
+@takes(NETWORK, RATES_OPEN, SEED, DEVICE)
 def transfer(
     model: NetworkWord,
     flags: Flags,
@@ -103,6 +113,8 @@ def transfer(
             widths=[] if widths is None else [int(n) for n in listed("--widths", widths)],
             seeds=seeds,
             average=average,
+            seed=opened.study.limit.seed,
+            device=opened.study.simulate.device or "cpu",
             work=work,
             progress=progress,
         )

@@ -7,7 +7,7 @@ closed recursion: ``engine.residual``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tpcalc.engine import residual
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.evaluate.depth.paths import follow, is_path
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul
 from tpcalc.functions.tape import evaluate
@@ -38,12 +39,17 @@ class Displacement:
     """How far blocks carry the stream and its adjoint, for a stream that starts at mean square 1.
 
     Args:
-        stream: D^2 = |x_L - x_0|^2 / |x_0|^2; |x_L|^2 / |x_0|^2 is 1 + D^2.
-        gradient: The same of the adjoint, which starts behind the last block.
+        stream: D^2 = |x_L - x_0|^2 / |x_0|^2.
+        size: R^2 = |x_L|^2 / |x_0|^2, which is 1 + D^2 where what random blocks add is uncorrelated
+            with the start.
+        gradient: D^2 of the adjoint, which starts behind the last block.
+        adjoint: Its R^2.
     """
 
     stream: Estimate
+    size: Estimate
     gradient: Estimate
+    adjoint: Estimate
 
 
 @dataclass(frozen=True)
@@ -93,38 +99,102 @@ class Start:
             EvaluationError: They leave the range of floating point.
             OutOfMemory: The covariances of all pairs of blocks do not fit.
         """
+        return self.along(depth, (1.0,))[0]
+
+    def along(self, depth: int, places: Sequence[float]) -> tuple[Displacement, ...]:
+        """The same on the way: of the stream after, of its adjoint in front of a block.
+
+        Args:
+            depth: L.
+            places: How many of the blocks that come before are gone through, as shares of L: those
+                in front for the stream, those behind for its adjoint. 1 is the whole network.
+
+        Raises:
+            EvaluationError: As of ``at``.
+            OutOfMemory: As of ``at``.
+        """
         _check_room(depth)
+        if is_path(self):
+            rules = follow(self, depth)
+            method = Method.EXACT if len(rules) == 1 else Method.QUADRATURE
+            return self._told(depth, places, rules, method, 0.0)
+        kinked = slopes_of(self.activation)
+        runs: tuple[Callable[..., Array], ...]
+        if kinked is not None:
+            runs, method = (partial(self._homogeneous, *kinked),), Method.EXACT
+        else:
+            runs, method = tuple(partial(self._series, part) for part in (1, 2)), Method.QUADRATURE
+        moves = [self._run(depth, run) for run in runs]
+        found = [(x, 1.0 + x, p, 1.0 + p) for x, p in moves]
+        # Of correlations near 1 the angle has half the digits.
+        slopes = 0.0 if kinked is None else NEAR_ONE
+        return self._told(depth, places, found, method, slopes)
+
+    @staticmethod
+    def _told(
+        depth: int,
+        places: Sequence[float],
+        found: Sequence[tuple[Array, ...]],
+        method: Method,
+        slopes: float,
+    ) -> tuple[Displacement, ...]:
+        """What a fine rule gives, with its distance to a coarse one as the error."""
+        fine, coarse, made = found[0], found[-1], []
+        for layer in (round(place * depth) for place in places):
+            values = [float(rows[layer]) for rows in fine]
+            if not np.isfinite(values).all():
+                raise EvaluationError(
+                    f"the stream of {depth} blocks leaves the range of floating point.",
+                    hint="Take fewer blocks, or a larger alpha.",
+                )
+            errors = [
+                abs(value - float(rows[layer])) for value, rows in zip(values, coarse, strict=True)
+            ]
+            for place in (2, 3):
+                errors[place] += slopes * abs(values[2])
+            made.append(
+                Displacement(
+                    *(
+                        _estimate(value, error, depth, method)
+                        for value, error in zip(values, errors, strict=True)
+                    )
+                )
+            )
+        return tuple(made)
+
+    def side(self, depth: int) -> float:
+        """The mean square of what a fixed width adds to the adjoint, times n, to leading order.
+
+        Where W^T meets the slope phi'(W x) of a block, an average over coordinates with E phi'' in
+        it, which is 0 in the limit of the width, has fluctuations that add up like those of V.
+
+        Args:
+            depth: L.
+        """
+        if self.outer in (None, FRESH) or self.inner in (None, FRESH):
+            return 0.0
         kinked = slopes_of(self.activation)
         if kinked is not None:
-            moved, grown = self._run(depth, partial(self._homogeneous, *kinked))
-            slopes = NEAR_ONE * abs(grown)  # of correlations near 1 the angle has half the digits
-            return Displacement(
-                _estimate(moved, 0.0, depth, Method.EXACT),
-                _estimate(grown, slopes, depth, Method.EXACT),
-            )
-        fine, coarse = (self._run(depth, partial(self._series, part)) for part in (1, 2))
-        return Displacement(
-            *(
-                _estimate(value, abs(value - other), depth, Method.QUADRATURE)
-                for value, other in zip(fine, coarse, strict=True)
-            )
-        )
+            bend = (kinked[0] - kinked[1]) / sqrt(2 * pi)
+        else:
+            nodes, weights = hermegauss(NODES)
+            slopes = evaluate(Fn(self.activation, 1).by(0), [nodes], [])
+            bend = float((np.broadcast_to(slopes, nodes.shape) * nodes) @ weights) / sqrt(2 * pi)
+        lags = np.arange(depth)
+        row = along_of(self.outer).autocovariance(depth)
+        pairs = 2.0 * float((depth - lags) @ row) - depth * float(row[0])
+        front = self.multiplier * float(depth) ** -float(self.alpha)
+        return float((front * bend) ** 2 * pairs)
 
-    def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[float, float]:
+    def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[Array, Array]:
         outer, inner = (
             np.ones(depth) if law is None else along_of(law).autocovariance(depth)
             for law in (self.outer, self.inner)
         )
         size = self.multiplier**2 * float(depth) ** (-2 * float(self.alpha))
         slopes = np.empty(depth * (depth + 1) // 2)
-        row = forward(depth, size, inner, outer, slopes)
-        found = float(row[-1]), residual.backward_rows(depth, slopes)
-        if not np.isfinite(found).all():
-            raise EvaluationError(
-                f"the stream of {depth} blocks leaves the range of floating point.",
-                hint="Take fewer blocks, or a larger alpha.",
-            )
-        return found
+        moved = forward(depth, size, inner, outer, slopes)
+        return moved, residual.backward_rows(depth, slopes)[::-1]
 
     def _homogeneous(
         self,
@@ -136,16 +206,16 @@ class Start:
         outer: Array,
         slopes: Array,
     ) -> Array:
-        row: Array = residual.homogeneous_rows(
+        moved: Array = residual.homogeneous_rows(
             depth, size, inner, outer, 1.0, up, down, self.centred, slopes
         )
-        return row
+        return moved
 
     def _series(
         self, part: int, depth: int, size: float, inner: Array, outer: Array, slopes: Array
     ) -> Array:
         dual = _Dual(self.activation, NODES // part, TERMS // part, self.centred)
-        row = np.zeros(depth + 1)
+        row, moved = np.zeros(depth + 1), np.zeros(depth + 1)
         values, derivatives = np.zeros((2, depth, TERMS // part))
         roots = np.empty(depth)
         for k in range(1, depth + 1):
@@ -154,7 +224,8 @@ class Start:
             residual.forward_row(
                 k, size, inner, outer, 1.0, roots, values, derivatives, row, slopes
             )
-        return row
+            moved[k] = row[k]
+        return moved
 
 
 class _Dual:

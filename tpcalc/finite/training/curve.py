@@ -1,25 +1,31 @@
-"""``losses_of``: the losses of a run at a finite width, with its matrices formed."""
+"""``losses_of``, ``trained``: a run at a finite width, with its matrices formed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpcalc.catalog.targets import loss_values, slope_values
 from tpcalc.catalog.training import Training
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
+from tpcalc.finite.draws import Network
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
+from tpcalc.finite.paths import draw_paths
+from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.training.scales import Scales, start_scales
-from tpcalc.finite.training.steps import Updates
+from tpcalc.finite.training.steps import Updates, marks_of
 from tpcalc.networks.network import written
+from tpcalc.program.along import FRESH, along_of
 from tpcalc.program.marks import Mark
+from tpcalc.results.images import Images
 
-__all__ = ["losses_of"]
+__all__ = ["losses_of", "tested", "trained"]
 
 
 def losses_of(
@@ -52,6 +58,34 @@ def losses_of(
 
         losses_of(tp.at_depth(run, 8), 256)[-1]
     """
+    return trained(run, width, seed, device=device, dtype=dtype, report=report)[0]
+
+
+def trained(
+    run: Training,
+    width: int,
+    seed: int = 0,
+    *,
+    along: str = FRESH,
+    device: str = "cpu",
+    dtype: str = "float64",
+    report: Callable[[int], None] | None = None,
+) -> tuple[tuple[float, ...], DrawnNetwork]:
+    """The losses of a run, and the network after it.
+
+    Args:
+        run: As of ``losses_of``.
+        width: The width n.
+        seed: Of the network.
+        along: How the square matrices of its layers depend on each other along the depth at the
+            start, those of one place in their blocks.
+        device: Where torch computes.
+        dtype: Number format.
+        report: Called with each step that is done.
+
+    Raises:
+        UsageError: It has no data.
+    """
     data, network = run.data, run.network
     if data is None:
         raise UsageError("the run has no data.", hint="Give tp.Samples(inputs, targets).")
@@ -65,6 +99,8 @@ def losses_of(
     program = written(network, data.dimension, outputs)
     drawn = DrawnNetwork(program, width, seed, device, dtype, entries)
     updates, last = Updates(drawn, Scales(run, width)), network.hidden + 2
+    if not along_of(along).fresh:
+        _correlate(drawn, along, start.weights)
     value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
     losses = []
     inputs, targets = np.array(data.inputs, float), np.array(data.targets, float)
@@ -87,4 +123,52 @@ def losses_of(
                 updates.take(forward.gradients(chi), step, base)
             if report is not None:
                 report(step)
-    return tuple(losses)
+    return tuple(losses), drawn
+
+
+def tested(
+    run: Training, width: int, seed: int, along: str, images: Images
+) -> tuple[float, NDArray[np.float64] | None]:
+    """The share of test images that a trained network names, and its weights along the depth.
+
+    Args:
+        run: The run, of inputs that are images divided by the root of their dimension.
+        width: The width n.
+        seed: Of the network.
+        along: As of ``trained``.
+        images: The images.
+
+    Returns:
+        The share and the first square matrix of every block, shape (L, n, n); 0 and None where
+        training diverges.
+    """
+    losses, drawn = trained(run, width, seed, along=along)
+    if len(losses) <= run.steps:
+        return 0.0, None
+    torch = load_torch()
+    x = np.array(images.test, float) * images.dimension**-0.5
+    outputs = drawn(torch.as_tensor(x, dtype=drawn.dtype, device=drawn.device))
+    share = accuracy(outputs, torch.as_tensor(np.array(images.test_labels)).to(drawn.device))
+    names = next(iter(_places(drawn).values()))
+    weights = [drawn.parameters[name].double().cpu().numpy() for name in names]
+    return (0.0 if math.isnan(share) else share), np.stack(weights)
+
+
+def _places(drawn: DrawnNetwork) -> dict[str, list[str]]:
+    """Square matrices in order of depth, by their place in a block."""
+    places: dict[str, list[str]] = {}
+    for name, mark in sorted(marks_of(drawn.program).items(), key=lambda item: item[1].layer):
+        if len(drawn.program.families[name].width) == 2:
+            places.setdefault(mark.label.partition(".")[2], []).append(name)
+    return places
+
+
+def _correlate(drawn: DrawnNetwork, along: str, scales: Sequence[float]) -> None:
+    """Square matrices with the same label but for the number of their block, drawn anew."""
+    marks = marks_of(drawn.program)
+    for place, names in _places(drawn).items():
+        generator = Network(drawn.seed, drawn.width).stream("along", place)
+        paths = draw_paths(along, len(names), drawn.width**2, generator)
+        for name, row in zip(names, paths.T, strict=True):
+            own = load_torch().from_numpy(row.reshape(drawn.width, -1).copy())
+            drawn.parameters[name].copy_(own * scales[marks[name].layer - 1])

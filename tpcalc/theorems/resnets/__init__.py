@@ -15,6 +15,7 @@ from tpcalc.theorems.resnets.bounds import proposition_7 as proposition_7
 from tpcalc.theorems.resnets.bounds import tail_of_the_norm as tail_of_the_norm
 from tpcalc.theorems.resnets.case import assumptions as assumptions
 from tpcalc.theorems.resnets.case import isometry as isometry
+from tpcalc.theorems.resnets.classes import about_the_start as about_the_start
 from tpcalc.theorems.resnets.classes import corollary_8 as corollary_8
 from tpcalc.theorems.resnets.classes import hidden_states as hidden_states
 from tpcalc.theorems.resnets.classes import proposition_12 as proposition_12

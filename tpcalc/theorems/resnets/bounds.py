@@ -29,6 +29,10 @@ __all__ = [
 SAFE = "the paper states this of D^2, and proves it of R^2: (R - 1)^2 <= D^2 <= (R + 1)^2"
 JENSEN = "the step (22) of its proof has a gap for res-2 and res-3: the side condition is heuristic"
 
+# What is bounded of a stream, and of its adjoint, with the assumptions that this takes.
+STREAM = "D^2", ("A1", "A2")
+ADJOINT = "Dp^2", ("A1", "A3", "A4")
+
 PRINTED = (
     "where C is large the printed condition on alpha_L is too weak for a step of its proof; "
     "alpha_L^2 <= {:.4g} is enough"
@@ -72,8 +76,7 @@ def lemma_14(network: Architecture, depth: int) -> Bound:
         E D^2 = 0.646668 (Marion, Fermanian, Biau, Vert, Scaling ResNets in the large-depth \
 regime, Lemma 14 (arXiv:2206.06929))
     """
-    case, alpha = _given(network, depth, 1, 0.5)
-    return _expected(case, alpha, depth, "E D^2", "Lemma 14", ("A1", "A2"))
+    return _expected(network, depth, "Lemma 14", *STREAM)
 
 
 def proposition_7(network: Architecture, depth: int) -> Bound:
@@ -94,20 +97,20 @@ def proposition_7(network: Architecture, depth: int) -> Bound:
         >>> found.exact, round(found.lower, 6)
         (True, 0.646668)
     """
-    case, alpha = _given(network, depth, 1, 0.5)
-    return _expected(case, alpha, depth, "E Dp^2", "Proposition 7", ("A1", "A3", "A4"))
+    return _expected(network, depth, "Proposition 7", *ADJOINT)
 
 
 def _expected(
-    case: Case, alpha: float, depth: int, of: str, item: str, names: tuple[str, ...]
+    network: Architecture, depth: int, item: str, of: str, names: tuple[str, ...]
 ) -> Bound:
+    case, alpha = _given(network, depth, 1, 0.5)
     conditions = _assumed(case, 1, *names)
     low, high = 0.5, 1.0
     exact = case.c is not None and case.c[0] == case.c[1] and all(one.met for one in conditions)
     if exact and case.c is not None:
         low, high = case.c
     lower, upper = (expm1(depth * log1p(c * alpha**2)) for c in (low, high))
-    return Bound(of, lower, upper, 1.0, conditions, paper(item), exact)
+    return Bound(f"E {of}", lower, upper, 1.0, conditions, paper(item), exact)
 
 
 def proposition_2(network: Architecture, depth: int, width: int, delta: float) -> Bound:
@@ -130,7 +133,7 @@ def proposition_2(network: Architecture, depth: int, width: int, delta: float) -
         >>> proposition_2(net, 1000, 40, 0.1).upper
         0.02
     """
-    return _few(network, depth, width, delta, "D^2", "Proposition 2", ("A1", "A2"))
+    return _few(network, depth, width, delta, "Proposition 2", *STREAM)
 
 
 def proposition_6(network: Architecture, depth: int, width: int, delta: float) -> Bound:
@@ -153,7 +156,7 @@ def proposition_6(network: Architecture, depth: int, width: int, delta: float) -
         >>> proposition_6(net, 1000, 40, 0.1).admissible
         True
     """
-    return _few(network, depth, width, delta, "Dp^2", "Proposition 6", ("A1", "A3", "A4"))
+    return _few(network, depth, width, delta, "Proposition 6", *ADJOINT)
 
 
 def _few(
@@ -161,8 +164,8 @@ def _few(
     depth: int,
     width: int,
     delta: float,
-    of: str,
     item: str,
+    of: str,
     names: tuple[str, ...],
 ) -> Bound:
     case, alpha = _given(network, depth, width, delta)

@@ -154,7 +154,7 @@ def isometry(network: Architecture, entries: Entries | None = None) -> tuple[flo
 
 def assumptions(
     network: Architecture,
-    width: int,
+    width: int | None,
     entries: Entries | None = None,
     *,
     outputs: int = 1,
@@ -164,7 +164,7 @@ def assumptions(
 
     Args:
         network: res-1, res-2 or res-3.
-        width: d.
+        width: d, which the constant C may know; None: any.
         entries: Another law of the entries of its matrices than its own.
         outputs: The number of outputs.
         loss: The loss, ``"mse"`` or ``"logistic"``: of one output its gradient is +-B^T.
@@ -185,7 +185,7 @@ def assumptions(
 
 
 def _assumptions(
-    case: Case, width: int, outputs: int, loss: str
+    case: Case, width: int | None, outputs: int, loss: str
 ) -> Iterator[tuple[str, Hypothesis]]:
     yield "A1", _first(case)
     yield "A2", _second(case, width)
@@ -194,7 +194,8 @@ def _assumptions(
     yield "A3", Hypothesis(text, one, f"{outputs} outputs, loss {loss}")
     yield "A4", _fourth(case)
     laws = [law for law in (case.start.outer, case.start.inner) if law is not None]
-    smooth = all(along_of(law).row.name == "rbf" for law in laws)
+    rows = [along_of(law).row for law in laws]
+    smooth = all(row.name == "rbf" or row.path is not None for row in rows)
     text = "matrices are Lipschitz paths of l/L"
     yield "A5", Hypothesis(text, smooth, f"{', '.join(dict.fromkeys(laws))} along the depth")
     lipschitz = case.slopes is not None or case.start.activation is not None
@@ -230,7 +231,7 @@ def _first(case: Case) -> Hypothesis:
     return Hypothesis(text, True, f"{law.name} entries, s = {law.proxy:g}")
 
 
-def _second(case: Case, width: int) -> Hypothesis:
+def _second(case: Case, width: int | None) -> Hypothesis:
     text = "1/2 |h|^2 <= E |g|^2 <= |h|^2, E |g|^8 <= C |h|^8"
     if case.c is None:
         return Hypothesis(text, False, "the activation is not linear on both sides of 0")
@@ -250,7 +251,7 @@ def _second(case: Case, width: int) -> Hypothesis:
 
 def _fourth(case: Case) -> Hypothesis:
     text = "1/2 |q|^2 <= E |g'(h) q|^2 <= |q|^2"
-    found = _second(case, 1)
+    found = _second(case, None)
     if not found.met or case.c is None or case.spread is None:
         return Hypothesis(text, False, found.found)
     low, high = case.c

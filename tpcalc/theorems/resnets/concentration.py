@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp, prod, sqrt
 
+from tpcalc.errors import UsageError
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.entries import Entries
 from tpcalc.theorems.resnets.paper import paper
@@ -76,6 +77,9 @@ def lemma_20(width: int, t: float, entries: Entries) -> Bound:
         t: Above 0.
         entries: The law of the entries.
 
+    Raises:
+        UsageError: Another t.
+
     Source: Marion, Fermanian, Biau, Vert, Lemma 20.
 
     Example:
@@ -83,6 +87,8 @@ def lemma_20(width: int, t: float, entries: Entries) -> Bound:
         >>> round(lemma_20(100, 0.5, entries_of("rademacher")).upper, 6)
         0.003861
     """
+    if not t > 0:
+        raise UsageError(f"t is {t}.", hint="A deviation above 0.")
     proxy = Hypothesis("sub-Gaussian entries", entries.proxy is not None, entries.name)
     chance = 2 * exp(-width * t**2 / (4 * (entries.proxy or 1.0) ** 2))
     return Bound(f"P(<Vx, y> >= {t:g})", None, chance, 1.0, (proxy,), paper("Lemma 20"))

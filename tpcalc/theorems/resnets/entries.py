@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.errors import UnknownName, UsageError
 from tpcalc.program.laws import LAWS
 
 __all__ = ["Entries", "cross_moment", "entries_of"]
@@ -51,7 +52,8 @@ def entries_of(law: str | Any) -> Entries:
         Its moments; of a distribution by quadrature, and without a sub-Gaussian proxy.
 
     Raises:
-        KeyError: There is no such row.
+        UnknownName: There is no such row.
+        UsageError: No distribution, or one without a variance.
 
     Source: Marion, Fermanian, Biau, Vert, Assumption A1 and the examples after it.
 
@@ -62,16 +64,36 @@ def entries_of(law: str | Any) -> Entries:
         (0.735759, False)
     """
     if isinstance(law, str):
+        if law not in LAWS:
+            raise UnknownName("law of entries", law, LAWS)
         row = LAWS[law]
         return Entries(row.name, 0.0, 1.0, 0.0, float(row.fourth), True, 0.5, row.proxy)
+    if not hasattr(law, "ppf"):
+        raise UsageError(
+            f"{law!r} is no law of entries.",
+            hint=f"A name ({', '.join(LAWS)}), or a distribution: scipy.stats.expon(loc=-1).",
+        )
     low, high = law.support()
     mean, variance = float(law.mean()), float(law.var())
-    third, fourth = (float(law.expect(lambda x, k=k: (x - mean) ** k)) for k in (3, 4))
+    if not isfinite(variance):
+        raise UsageError(
+            f"{law.dist.name} entries have no variance, and every theorem asks for one.",
+            hint="Take a law with more moments; A1 asks for a sub-Gaussian one.",
+        )
+    third, fourth = _central(law)
     above = float(law.expect(lambda x: x**2, lb=max(low, 0.0), ub=high)) / (variance + mean**2)
     points = np.linspace(0.05, 0.95, 19)
     middle = law.ppf(points) + law.ppf(1 - points)
     symmetric = bool(np.allclose(middle, 0.0, atol=1e-8)) and isclose(-low, high)
     return Entries(str(law.dist.name), mean, variance, third, fourth, symmetric, above, None)
+
+
+def _central(law: Any) -> tuple[float, float]:
+    """The third and fourth central moment; those that are not there are infinite."""
+    m1, m2, m3, m4 = (float(law.moment(k)) for k in (1, 2, 3, 4))
+    third = m3 - 3 * m1 * m2 + 2 * m1**3 if isfinite(m3) else inf
+    fourth = m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4 if isfinite(m4) else inf
+    return third, fourth
 
 
 def cross_moment(h: Sequence[float], entries: Entries) -> float:
@@ -81,6 +103,9 @@ def cross_moment(h: Sequence[float], entries: Entries) -> float:
         h: A vector, shape (d,).
         entries: The law of X.
 
+    Raises:
+        UsageError: A vector that is 0, or a law without a third moment.
+
     Source: Marion, Fermanian, Biau, Vert, Lemma 15 (E3), which needs symmetric entries.
 
     Example:
@@ -89,6 +114,10 @@ def cross_moment(h: Sequence[float], entries: Entries) -> float:
         0.25
     """
     x = np.asarray(h, dtype=float)
-    found = x.sum() * (x**3).sum() * entries.third / len(x) ** 1.5 / (x @ x) ** 2
-    assert isfinite(found) and found < inf
-    return float(found)
+    if x.ndim != 1 or not np.isfinite(x).all() or not x.any():
+        raise UsageError(f"h is {list(h)}.", hint="A vector of finite numbers, not all 0.")
+    if not isfinite(entries.third):
+        raise UsageError(
+            f"{entries.name} entries have no third moment.", hint="Take a law with more moments."
+        )
+    return float(x.sum() * (x**3).sum() * entries.third / len(x) ** 1.5 / (x @ x) ** 2)

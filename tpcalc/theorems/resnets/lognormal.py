@@ -95,7 +95,7 @@ def sample_ratios(
         Shape (count,).
 
     Raises:
-        UsageError: Another network.
+        UsageError: Another network, or a number below 1.
 
     Source: Derived: the ratio of a layer is (1 + a r g / sqrt(d))^2 + a^2 r^2 chi^2_(d-1) / d, with
         r^2 = chi^2_m / d, m binomial, in res-3, and r = 1 in a linear res-1.
@@ -106,6 +106,8 @@ def sample_ratios(
         >>> bool(abs(found.mean() - 0.49) < 0.01)
         True
     """
+    for value, what in ((depth, "depth"), (width, "width"), (count, "count")):
+        checks.whole(value, what, least=1)
     case = case_of(network)
     gaussian = case.start.laws == ("gaussian", "gaussian") and case.fresh
     if not gaussian or case.slopes not in ((1.0, 0.0), (1.0, 1.0)):

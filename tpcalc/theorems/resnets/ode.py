@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from tpcalc.catalog.architecture import activation_of
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import Bound, Hypothesis, checks
@@ -71,7 +71,28 @@ class EulerError:
 
 def _matrix(path: Path, t: float, size: int) -> Array:
     value = np.asarray(path(t), dtype=np.float64)
-    return value * np.eye(size) if value.ndim == 0 else value
+    if value.ndim == 0:
+        return value * np.eye(size)
+    if value.shape != (size, size):
+        raise UsageError(
+            f"the path is of shape {value.shape} at t = {t:g}, and h_0 has {size} coordinates.",
+            hint=f"A matrix of shape ({size}, {size}), or a number times the identity.",
+        )
+    return value
+
+
+def _first(start: Sequence[float]) -> Array:
+    """h_0.
+
+    Raises:
+        UsageError: It is 0, or no vector of numbers.
+    """
+    first = np.asarray(start, dtype=np.float64)
+    if first.ndim != 1 or not np.isfinite(first).all() or not first.any():
+        raise UsageError(
+            f"h_0 is {list(start)}.", hint="A vector of finite numbers, not all 0: [1, 0]."
+        )
+    return first
 
 
 def _act(act: str) -> Callable[[Array], Array]:
@@ -93,6 +114,7 @@ def run_path(
 
     Raises:
         EvaluationError: Numbers leave the range of floating point.
+        UsageError: A start that is 0, or a path of other matrices.
 
     Source: Marion, Fermanian, Biau, Vert, equation (13).
 
@@ -102,7 +124,7 @@ def run_path(
         99.50331
     """
     checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
-    sigma, first = _act(act), np.asarray(start, dtype=np.float64)
+    sigma, first = _act(act), _first(start)
     scale, far = 0.0, -np.inf
     homogeneous = bool(np.allclose(sigma(2.5 * first), 2.5 * sigma(first)))
     h, front, own = first.copy(), float(depth) ** -beta, float(np.linalg.norm(first))
@@ -148,7 +170,7 @@ def proposition_11(
         >>> round(found.solution[0], 5), round(found.scaled[-1][0], 5)  # e^1.5, -2/3 e^1.5 + o(1)
         (4.48169, -2.98747)
     """
-    sigma, first = _act(act), np.asarray(start, dtype=np.float64)
+    sigma, first = _act(act), _first(start)
     found = solve_ivp(
         lambda t, h: _matrix(path, t, len(first)) @ sigma(h),
         (0.0, 1.0),
@@ -212,7 +234,7 @@ def proposition_13(path: Path, start: Sequence[float], depth: int, beta: float) 
         >>> found.admissible, found.violated[0].found
         (False, 'eigenvalues -1i, 1i')
     """
-    first = np.asarray(start, dtype=np.float64)
+    first = _first(start)
     matrix = _matrix(path, 0.0, len(first))
     values, vectors = np.linalg.eig(matrix.T)
     real = (np.abs(values.imag) < 1e-12) & (values.real > 1e-12)

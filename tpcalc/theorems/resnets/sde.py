@@ -63,7 +63,7 @@ def proposition_10(
         seed: Of the paths.
 
     Raises:
-        UsageError: A depth that does not divide ``fine``.
+        UsageError: A depth that does not divide ``fine``, or one depth alone.
 
     Source: Marion, Fermanian, Biau, Vert, Proposition 10 with the variance 1/d of its proof: the
         rate is L^(-1/2).
@@ -75,8 +75,13 @@ def proposition_10(
     """
     for depth in depths:
         checks.whole(depth, "a depth", least=1)
-        if fine % depth:
-            raise UsageError(f"{depth} blocks do not divide {fine} steps.")
+        if fine % depth or depth == fine:
+            raise UsageError(
+                f"{depth} blocks do not divide the {fine} steps of the solution.",
+                hint="Depths are divisors of fine, and less.",
+            )
+    if len(set(depths)) < 2:
+        raise UsageError("a rate is fitted to two depths or more.", hint="Give (8, 16, 32).")
     fn = Fn(activation_of(act, "proposition_10"), 1)
     generator = np.random.default_rng(seed)
     start = generator.standard_normal((paths, width))
@@ -110,7 +115,8 @@ def _slope(
     x = np.log(np.array(depths, dtype=float))
 
     def fit(some: Array) -> float:
-        return float(np.polyfit(x, np.log(some.mean(axis=1)), 1)[0])
+        means = np.maximum(some.mean(axis=1), np.finfo(float).tiny)
+        return float(np.polyfit(x, np.log(means), 1)[0])
 
     count = gaps.shape[1]
     drawn = [fit(gaps[:, generator.integers(0, count, count)]) for _ in range(200)]

@@ -1,0 +1,192 @@
+"""The start of networks of L blocks on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tpcalc as tp
+from tpcalc.cli.app import app
+
+RES3 = ("--nonlin", "between", "--layers", "2")
+
+
+def run(*words: str, code: int = 0) -> str:
+    found = CliRunner().invoke(app, [*words])
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def result(*words: str, code: int = 0) -> dict:
+    return json.loads(run(*words, "--json", code=code))["result"]
+
+
+@pytest.mark.parametrize(
+    ("hurst", "alpha", "verdict", "code"),
+    [("4/5", "4/5", "Critical", 0), ("4/5", "1/2", "Explosion", 1), ("1/5", "1", "Identity", 1)],
+)
+def test_S2_18_check_tells_the_class(hurst: str, alpha: str, verdict: str, code: int) -> None:
+    words = ("--depth", "L", *RES3, "--hurst", hurst, "--alpha", alpha)
+    out = " ".join(run("check", "resnet", *words, code=code).split())
+    assert f"{verdict}: what all blocks add" in out and "at the start" in out
+    assert "Which power in front of a block suits" in out
+    assert ("derived, not proved" in out) == (hurst in ("1/5", "4/5"))  # here of a fixed width
+    assert "are fgn" in out and "outside its hypotheses" in out
+
+
+def test_S2_19_check_tells_the_critical_powers() -> None:
+    words = ("--depth", "L", *RES3, "--hurst", "4/5", "--alpha", "2")
+    found = result("check", "resnet", *words, code=1)
+    critical = {(row["of"], row["width"]): row["alpha"] for row in found["critical"]}
+    expected = {("outputs", "oo"): "4/5", ("gradients", "oo"): "3/5", ("gradients", "n"): "4/5"}
+    assert critical == expected and found["steps"] == 0
+    assert [one["answer"] for one in found["theorems"]] == ["outside"] * 3
+
+
+def test_S2_7_9_check_of_no_steps_asks_the_start() -> None:
+    words = ("--depth", "L", *RES3, "--steps", "0")
+    found = result("check", "resnet", *words)
+    assert (found["verdict"], found["status"]) == ("stationary", "proved")
+    assert [one["answer"] for one in found["theorems"]] == ["holds", "holds", "outside"]
+    assert found["critical"][0]["alpha"] == "1/2"
+    assert result("check", "resnet", *words, "--alpha", "1/4", code=1)["verdict"] == "unstable"
+
+
+def test_S2_3_check_tells_which_assumption_does_not_hold() -> None:
+    words = ("--depth", "L", *RES3, "--steps", "0", "--law", "laplace")
+    assert "laplace entries are not sub-Gaussian" in " ".join(
+        run("check", "resnet", *words).split()
+    )
+
+
+def test_S2_19_A13_limit_of_norms() -> None:
+    words = (*RES3, "--hurst", "4/5", "--alpha", "4/5")
+    found = result("limit", "resnet", "--depth", "2,1000", *words)
+    values = {(row["name"], row["depth"]): row["value"] for row in found["values"]}
+    assert values["D^2", "2"] == pytest.approx(0.466205, abs=6e-7)
+    assert values["Dp^2", "1000"] == pytest.approx(0.182568**2, abs=6e-7)
+    one = result("limit", "resnet", "--depth", "2", *words)["values"]
+    assert one[0]["value"] == values["R^2", "2"]
+    assert "not known in closed form" in run(
+        "limit", "resnet", "--depth", "4,oo", *words, code=4
+    ).replace("\n", " ")
+    shown = run("limit", "resnet", "--depth", "L", *words)
+    assert "L = 1000" in shown and "0.202562" in shown
+
+
+def test_S2_5_limit_of_independent_blocks_of_any_law() -> None:
+    words = ("--depth", "100,oo", *RES3, "--steps", "0", "--law", "uniform")
+    found = result("limit", "resnet", *words)["values"]
+    values = {(row["name"], row["depth"]): row["value"] for row in found}
+    assert values["D^2", "100"] == pytest.approx(0.646668, abs=6e-7)
+    assert values["Dp^2", "oo"] == pytest.approx(0.648721, abs=6e-7)
+
+
+@pytest.mark.slow
+def test_S2_24_report(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = (*RES3, "--hurst", "3/4", "--alpha", "3/4", "--widths", "16", "--seeds", "8")
+    found = result("report", "resnet", "--depth", "8,32", *words, "--out", str(page))
+    assert found["check"]["verdict"] == "stationary"
+    text = page.read_text(encoding="utf-8")
+    for word in (
+        "Critical: what all blocks add",
+        "Verdicts over the box",
+        "Against the number of blocks",
+        "Along the depth",
+        "Theorems and their hypotheses",
+        "mean and standard deviation of the logarithm",
+    ):
+        assert word in text
+    assert text.count('<svg viewBox="0 0 400') == 8
+    net = tp.ResNet("L", "relu", alpha="3/4", nonlin="between", layers=2, hurst="3/4")
+    own = tp.depth_simulate(net, 32, 16, 8).log10("Dp", "3/4")
+    (drawn,) = (
+        one for one in found["limit"]["networks"] if (one["name"], one["depth"]) == ("Dp", 32)
+    )
+    assert drawn["log10"] == pytest.approx(own.value) and drawn["networks"] == 8
+
+
+@pytest.mark.slow
+def test_S2_24_report_of_blocks_that_are_sampled(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = ("--nonlin", "post", "--layers", "2", "--along", "rbf(1/2)", "--alpha", "1")
+    run("report", "resnet", "--depth", "2,3", *words, "--particles", "512", "--out", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert "no networks" in text and "D^2" in text
+
+
+@pytest.mark.slow
+def test_S2_18_phases_in_hurst_and_alpha(tmp_path: Path) -> None:
+    picture = tmp_path / "diagram.svg"
+    words = (*RES3, "--hurst", "H", "--alpha", "alpha", "--box", "H=11/20:7/10")
+    found = result(
+        "phases", "resnet", "--depth", "L", *words, "--box", "alpha=1/2:1", "--svg", str(picture)
+    )
+    assert found["notes"][0].startswith("verdicts at the start")
+    assert {cell["verdict"] for cell in found["cells"]} == {"unstable", "stationary", "identity"}
+    assert "stationary" in picture.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "code"),
+    [
+        (["check", "--depth", "L", "--hurst", "3/2"], "the Hurst exponent H is 3/2", 3),
+        (["check", "--depth", "L", "--hurst", "0"], "the Hurst exponent H is 0", 3),
+        (["check", "--depth", "L", "--hurst", "nan"], "hurst must be a number, not 'nan'", 2),
+        (["check", "--depth", "L", "--hurst", "H"], "--at H=3/4", 3),
+        (["check", "--depth", "L", "--alpha", "1/0"], "alpha must be a number, not '1/0'", 2),
+        (["limit", "--depth", "4", "--hurst", "3/4", "--alpha", "b"], "which is no number", 2),
+        (["limit", "--depth", "4", "--hurst", "H"], "holds a symbol", 3),
+        (["limit", "--depth", "0,4", "--hurst", "3/4"], "a depth is 0", 2),
+        (["check", "--depth", "L", "--along", "noise"], "there is no law 'noise'", 3),
+        (["check", "--depth", "L", "--hurst", "3/4", "--law", "uniform"], "are Gaussian", 3),
+        (["check", "--depth", "4", "--hurst", "3/4"], "limit --depth 100,1000", 3),
+        (["check", "--depth", "L", "--law", "cauchy"], "law is 'cauchy'", 3),
+        (["transfer", "--depth", "4,8", "--hurst", "3/4"], "training with such matrices", 2),
+    ],
+)
+def test_bad_input(words: list[str], text: str, code: int) -> None:
+    command, *rest = words
+    assert text in " ".join(run(command, "resnet", *rest, code=code).split())
+
+
+def test_S2_20_regularity_of_weights(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).standard_normal((64, 8, 8))
+    np.save(tmp_path / "weights.npy", weights)
+    out = run("regularity", str(tmp_path / "weights.npy"))
+    assert "independent along 64 blocks" in out and "alpha = 1/2 suits it" in out
+    table = tmp_path / "covariance.csv"
+    table.write_text("\n".join(str(0.99 ** (k * k)) for k in range(64)), encoding="utf-8")
+    words = (
+        str(table),
+        "--autocovariance",
+        "--sequences",
+        "64",
+        "--nonlin",
+        "post",
+        "--act",
+        "tanh",
+    )
+    found = result("regularity", *words)
+    assert found["kind"] == "smooth" and found["critical"] == ["1", "1"]
+    (tmp_path / "bad.csv").write_text("a,b", encoding="utf-8")
+    assert "cannot be read as numbers" in run("regularity", str(tmp_path / "bad.csv"), code=3)
+    assert "cannot be read" in run("regularity", str(tmp_path / "none.npy"), code=3)
+    np.save(tmp_path / "few.npy", weights[:4])
+    assert "too few" in run("regularity", str(tmp_path / "few.npy"), code=2)
+
+
+@pytest.mark.slow
+def test_transfer_takes_a_seed_and_a_device() -> None:
+    words = ("--nonlin", "post", "--act", "identity", "--param", "depth-mup", "--depth", "2,4")
+    asked = ("--steps", "1", "--samples", "1", "--rates", "0.5", "--widths", "8", "--device", "cpu")
+    one, two, three = (
+        result("transfer", "resnet", *words, *asked, "--seed", seed)["transfer"]["rows"]
+        for seed in "001"
+    )
+    assert one == two != three

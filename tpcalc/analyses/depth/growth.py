@@ -1,0 +1,297 @@
+"""How far blocks carry a stream and its adjoint at the start: infinite width beside networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import groupby
+
+import numpy as np
+
+from tpcalc.analyses.depth.critical import Critical, critical_powers
+from tpcalc.analyses.depth.kept import Kept
+from tpcalc.analyses.depth.regularity import regularity
+from tpcalc.analyses.depth.simulate import NAMES, depth_simulate
+from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.trunk import Unlike
+from tpcalc.catalog.architectures.resnet import ResNet
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.depth.start import Start
+from tpcalc.finite.paths import draw_paths
+from tpcalc.program.along import along_of
+from tpcalc.results import Agreement, CriticalRow, Estimate, Method, Ratio, WalkRow
+
+__all__ = ["Growth", "GrowthRun", "own_law", "walks"]
+
+OO, BEYOND = "oo", "-> oo"
+CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+POINTS = 256  # of a path that is shown
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is asked of networks at the start.
+
+    Args:
+        along: Laws of the weights along the depth.
+        alphas: Powers of 1/L in front of a block.
+        ratios: ``D``, ``R``, ``Dp``, ``Rp``.
+        places: Shares of the blocks that are gone through.
+        walks: How many sequences of each law are drawn and measured; 0: none.
+    """
+
+    along: tuple[str, ...]
+    alphas: tuple[str, ...]
+    ratios: tuple[str, ...] = ("D", "Dp")
+    places: tuple[float, ...] = (1.0,)
+    walks: int = 0
+
+
+@dataclass
+class GrowthRun:
+    """The numbers of all laws, depths and widths.
+
+    Args:
+        network: A network of L blocks.
+        asked: What is asked.
+        depths: Numbers of blocks.
+        widths: Widths of networks.
+        seeds: Networks of each.
+        seed: The first seed.
+        kept: Where numbers are kept.
+        progress: Called with the fraction done and what is being done.
+    """
+
+    network: ResNet
+    asked: Growth
+    depths: tuple[int, ...]
+    widths: tuple[int, ...]
+    seeds: int
+    seed: int
+    kept: Kept
+    progress: Progress | None = None
+    lacking: list[tuple[str, str]] = field(default_factory=list)
+    _critical: dict[str, Critical] = field(default_factory=dict)
+
+    def own(self, law: str, alpha: str = "1") -> ResNet:
+        """The network with a law along the depth and a power of 1/L."""
+        return replace(own_law(self.network, law), alpha=Fraction(alpha))
+
+    @property
+    def critical(self) -> tuple[CriticalRow, ...]:
+        """The powers of 1/L between explosion and identity, law by law."""
+        rows = []
+        for law in self.asked.along:
+            self._critical[law] = found = critical_powers(self.own(law))
+            side = "" if found.side is None else str(found.side)
+            rows.append(CriticalRow(law, str(found.outputs), str(found.gradients), side))
+        return tuple(rows)
+
+    def rows(self) -> tuple[Ratio, ...]:
+        """The ratios at infinite width, of networks, and of these their limit in the width."""
+        cells = [
+            (law, depth, width)
+            for law in self.asked.along
+            for depth in self.depths
+            for width in (0, *self.widths)
+        ]
+        works = np.array([float(d) * (d / 40 + w * w * self.seeds) for _, d, w in cells])
+        shares = np.concatenate([[0.0], works.cumsum() / works.sum()])
+        found: list[Ratio] = []
+        for (law, depth, width), low, high in zip(cells, shares, shares[1:], strict=False):
+            words = f"{law}, L = {depth}, n = {width or OO}"
+            key = f"{law}|{depth}|{width}|{'|'.join(self.asked.alphas)}"
+            self._say(float(low), words)
+            if key not in self.kept:
+                made = (
+                    self._networks(law, depth, width, float(low), float(high), words)
+                    if width
+                    else self._limit(law, depth)
+                )
+                self.kept.put(key, [_written(row) for row in made])
+            found += [_read(row) for row in self.kept[key]]
+        self._say(1.0, "the start")
+        order = {name: place for place, name in enumerate(self.asked.ratios)}
+        return tuple(row for row in (*found, *_extrapolated(found)) if row.name in order)
+
+    def _say(self, fraction: float, words: str) -> None:
+        if self.progress is not None:
+            self.progress(fraction, words)
+
+    def _limit(self, law: str, depth: int) -> Iterator[Ratio]:
+        for alpha in self.asked.alphas:
+            network = self.own(law, alpha)
+            try:
+                start: Start = start_of(block_at_start(network))
+                moves = start.along(depth, self.asked.places)
+            except Unlike as reason:
+                raise UsageError(
+                    f"{network.words}: {reason}.", hint="Blocks x + a L^(-alpha) V phi(W x)."
+                ) from None
+            except EvaluationError as error:
+                self.lacking.append((f"{law}, alpha = {alpha}, L = {depth}", error.message))
+                continue
+            for place, moved in zip(self.asked.places, moves, strict=True):
+                squares = (moved.size, moved.stream, moved.adjoint, moved.gradient)
+                for name, one in zip(NAMES, squares, strict=True):
+                    if one.value > 0:  # nothing moves in front of the first block
+                        off = one.stderr / one.value / 2 / math.log(10)
+                        value = Estimate(math.log10(one.value) / 2, off, one.method)
+                        yield Ratio(law, alpha, str(depth), OO, name, place, value)
+
+    def _networks(
+        self, law: str, depth: int, width: int, low: float, high: float, words: str
+    ) -> Iterator[Ratio]:
+        found = depth_simulate(
+            self.own(law),
+            depth,
+            width,
+            self.seeds,
+            alphas=self.asked.alphas,
+            seed=self.seed,
+            places=self.asked.places,
+            progress=lambda share: self._say(low + share * (high - low), words),
+        )
+        for alpha, shown in zip(self.asked.alphas, found.alphas, strict=True):
+            for place in found.places:
+                for name in found.names:
+                    logs = np.array(found.values(name, shown, place)) / math.log(10)
+                    if not np.isfinite(logs).all():
+                        continue
+                    count = len(logs)
+                    spread = float(logs.std(ddof=1)) if count > 1 else math.inf
+                    value = Estimate(
+                        float(logs.mean()), spread / math.sqrt(count), Method.FINITE,
+                        samples=count, replicates=count, std=spread,
+                    )  # fmt: skip
+                    yield Ratio(
+                        law, alpha, str(depth), str(width), name, place, value, _levels(10**logs)
+                    )
+
+    def agreements(self, rows: Sequence[Ratio]) -> tuple[Agreement, ...]:
+        """Networks beside infinite width, at the end of all blocks."""
+        if not self.widths:
+            return ()
+        ends = [row for row in rows if row.place == 1.0]
+        known = {(r.along, r.alpha, r.depth, r.width, r.name): r.value for r in ends}
+        found = []
+        for row in ends:
+            if row.width == OO:
+                own = (row.along, row.alpha, row.depth)
+                narrow = known[*own, str(min(self.widths)), row.name]
+                beyond = known.get((*own, BEYOND, row.name))
+                found.append(self._agreement(row, narrow, beyond))
+        return tuple(found)
+
+    def _agreement(self, row: Ratio, narrow: Estimate, beyond: Estimate | None) -> Agreement:
+        critical = self._critical[row.along]
+        adjoint, alpha = row.name.endswith("p"), Fraction(row.alpha)
+        regime = critical.regime("gradients" if adjoint else "outputs", alpha)
+        limit, networks, beside = row.value.value, narrow, "infinite width"
+        same: bool | None
+        if not math.isfinite(narrow.stderr):
+            return self._made(
+                row, regime, limit, narrow, "no number: one network has no error", None
+            )
+        if adjoint and beyond is not None and regime != "unstable":
+            networks, beside = beyond, "infinite width, networks by a line in 1/n"
+        elif adjoint and critical.side is not None and regime != "unstable":
+            if alpha < critical.side:
+                words = "no number: at a fixed width it explodes; give three widths"
+                return self._made(row, regime, limit, narrow, words, None)
+            start = start_of(block_at_start(self.own(row.along, row.alpha)))
+            square = 10 ** (2 * limit) + start.side(int(row.depth)) / min(self.widths)
+            limit, beside = math.log10(square) / 2, "infinite width with the term of size n^(-1/2)"
+        same = abs(networks.value - limit) <= CLOSE + SURE * networks.stderr
+        if regime == "unstable":
+            same, beside = same or (networks.value > 0) == (limit > 0), "the sign alone"
+        return self._made(row, regime, limit, networks, beside, same)
+
+    @staticmethod
+    def _made(
+        row: Ratio, regime: str, limit: float, networks: Estimate, beside: str, same: bool | None
+    ) -> Agreement:
+        return Agreement(
+            row.along, row.alpha, row.depth, row.name, regime, limit, networks, beside, same
+        )
+
+
+def own_law(network: ResNet, law: str) -> ResNet:
+    """A network with a law along the depth; entries of another law than the Gaussian are fresh."""
+    entries = network.law if along_of(law).fresh else "gaussian"
+    return replace(network, along=law, hurst=None, law=entries)
+
+
+def walks(asked: Growth, depth: int, seed: int) -> tuple[WalkRow, ...]:
+    """Sequences of each law and the exponent that is measured of their sums.
+
+    Args:
+        asked: The laws, and how many sequences.
+        depth: How many numbers each has.
+        seed: Of the draws.
+    """
+    rows = []
+    for law in asked.along:
+        own = along_of(law)
+        table = draw_paths(law, depth, asked.walks, np.random.default_rng(seed)).T
+        hurst = regularity(table, alphas=(), seed=seed).hurst
+        expected = 0.5 if own.fresh else own.numbers[0] if own.row.name == "fgn" else None
+        path = table[:, 0].cumsum() * float(depth) ** -(0.5 if expected is None else expected)
+        shown = path[:: max(1, depth // POINTS)]
+        rows.append(WalkRow(law, hurst, expected, tuple(map(float, shown))))
+    return tuple(rows)
+
+
+def _levels(ratios: np.ndarray) -> tuple[tuple[float, Estimate], ...]:
+    """Quantiles, each with half the width of the interval of one binomial standard error."""
+    count = len(ratios)
+    found = []
+    for p in LEVELS if count >= 20 else ():
+        off = math.sqrt(p * (1 - p) / count)
+        low, value, high = np.quantile(ratios, [max(p - off, 0.0), p, min(p + off, 1.0)])
+        error = float(high - low) / 2
+        found.append((p, Estimate(float(value), error, Method.FINITE, samples=count)))
+    return tuple(found)
+
+
+def _extrapolated(rows: Sequence[Ratio]) -> Iterator[Ratio]:
+    """Of three widths or more the value of a line in 1/n at 0, by weighted least squares."""
+
+    def place(row: Ratio) -> tuple[str, str, str, str, float]:
+        return row.along, row.alpha, row.depth, row.name, row.place
+
+    networks = sorted((row for row in rows if row.width != OO), key=place)
+    for _, group in groupby(networks, place):
+        own = list(group)
+        if len(own) < 3 or not all(0 < row.value.stderr < math.inf for row in own):
+            continue
+        x = np.array([1 / int(row.width) for row in own])
+        w = np.array([1 / row.value.stderr for row in own])
+        design = np.stack([np.ones_like(x), x], axis=1) * w[:, None]
+        values = np.array([row.value.value for row in own]) * w
+        inverse = np.linalg.inv(design.T @ design)
+        line = inverse @ design.T @ values
+        made = Estimate(float(line[0]), math.sqrt(inverse[0, 0]), Method.FINITE)
+        yield replace(own[0], width=BEYOND, value=made, quantiles=())
+
+
+def _written(row: Ratio) -> list[object]:
+    """A row as JSON holds it."""
+    value = row.value
+    numbers = [value.value, value.stderr, value.method.value, value.samples, value.std]
+    levels = [[p, one.value, one.stderr, one.samples] for p, one in row.quantiles]
+    return [row.along, row.alpha, row.depth, row.width, row.name, row.place, numbers, levels]
+
+
+def _read(kept: list) -> Ratio:  # type: ignore[type-arg]
+    law, alpha, depth, width, name, place, numbers, levels = kept
+    value, error, method, samples, std = numbers
+    made = Estimate(value, error, Method(method), samples=samples, replicates=samples, std=std)
+    quantiles = tuple(
+        (p, Estimate(v, e, Method.FINITE, samples=count)) for p, v, e, count in levels
+    )
+    return Ratio(law, alpha, depth, width, name, place, made, quantiles)

@@ -1,0 +1,112 @@
+"""``tpcalc regularity FILE``: what weights are along the depth, and which power suits them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tpcalc.cli.exits import clean
+from tpcalc.cli.flags import NETWORK, AsJson, Flags, takes
+
+if TYPE_CHECKING:
+    from tpcalc.catalog.architectures.resnet import ResNet
+
+__all__ = ["regularity"]
+
+BLOCK = ("--act", "--nonlin", "--layers", "--center", "--multiplier")
+OF_BLOCKS = tuple(option for option in NETWORK if option.name in BLOCK)
+
+FileWord = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Numbers along the depth: .npy of shape (L, ...), the matrix of each block, say; or "
+        "text with one row for each block.",
+        show_default=False,
+    ),
+]
+Covariance = Annotated[
+    bool,
+    typer.Option(
+        "--autocovariance",
+        help="FILE holds an autocovariance c_0, c_1, ..., c_(L-1) in place of weights.",
+    ),
+]
+Sequences = Annotated[
+    int, typer.Option("--sequences", metavar="K", help="How many sequences that averages over.")
+]
+Alphas = Annotated[
+    str,
+    typer.Option("--alphas", metavar="A,B", help="Powers of 1/L that are told besides."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="S", help="Of draws, where sequences are few.")
+]
+
+
+@clean
+@takes(OF_BLOCKS)
+def regularity(
+    file: FileWord,
+    flags: Flags,
+    autocovariance: Covariance = False,
+    sequences: Sequences = 1,
+    alphas: Alphas = "1/2,1",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Which regime weights along the depth are in, and which power of 1/L suits them."""
+    from tpcalc.analyses.depth.regularity import regularity as found_regularity
+    from tpcalc.cli import payload
+    from tpcalc.cli.show import put
+
+    numbers = _numbers(Path(file))
+    given = {"autocovariance": numbers.ravel()} if autocovariance else {"weights": numbers}
+    found = found_regularity(
+        **given,
+        sequences=sequences,
+        network=_network(flags),
+        alphas=[word.strip() for word in alphas.split(",")],
+        seed=seed,
+    )
+    if as_json:
+        made = payload.provenance(found.provenance)
+        put(payload.document("regularity", {"file": file}, payload.record(found), made))
+    else:
+        put(str(found))
+
+
+def _network(flags: Flags) -> ResNet | None:
+    """The blocks that are asked about; None: those of ``tp.regularity``."""
+    from tpcalc.catalog.architectures.resnet import ResNet
+    from tpcalc.study import Flag, open_network
+
+    if not flags:
+        return None
+    made = open_network("resnet", [Flag("--depth", "model.depth", "L"), *flags]).training.network
+    return made if isinstance(made, ResNet) else None
+
+
+def _numbers(file: Path) -> Any:
+    """The numbers of a file.
+
+    Raises:
+        StudyError: It cannot be read.
+    """
+    import numpy as np
+
+    from tpcalc.errors import StudyError
+
+    try:
+        if file.suffix == ".npy":
+            return np.load(file, allow_pickle=False)
+        comma = "," if file.suffix == ".csv" else None
+        return np.loadtxt(file, delimiter=comma, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            f"it cannot be read as numbers: {error}",
+            where=str(file),
+            hint="np.save('weights.npy', np.stack([block.weight for block in blocks])).",
+        ) from None

@@ -1,0 +1,307 @@
+"""What a report says of residual networks at the start: ratios of norms, diagrams, paths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from tpcalc.report.numbers import plain
+from tpcalc.report.panels import COLOURS, Figure, Panel, Series
+from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.traces import spread_out
+from tpcalc.results import (
+    Agreement,
+    DepthExperiment,
+    Estimate,
+    Ratio,
+    TrainedRow,
+    WalkRow,
+)
+
+__all__ = ["growth_figure", "growth_lead", "growth_tables"]
+
+_OO, _BEYOND = "oo", "-> oo"
+_OF = {
+    "D": "|x_L - x_0| / |x_0|",
+    "R": "|x_L| / |x_0|",
+    "Dp": "|p_0 - p_L| / |p_L|",
+    "Rp": "|p_0| / |p_L|",
+}
+_TONES = {"unstable": "bad", "stationary": "warn", "identity": ""}
+_WORDS = {"unstable": "explosion", "stationary": "critical", "identity": "identity"}
+_SEVERAL = 4  # laws and powers from which a table is a diagram
+_PANELS = 12
+
+
+def growth_lead(found: DepthExperiment) -> str:
+    """Where outputs and gradients are critical.
+
+    Args:
+        found: The experiment.
+    """
+    sentences = []
+    for row in found.critical if len(found.critical) < _SEVERAL else ():
+        side = f" ({row.side} at a fixed width)" if row.side not in ("", row.gradients) else ""
+        sentences.append(
+            f"With {row.along} weights outputs are critical at L^(-{row.outputs}), gradients at "
+            f"L^(-{row.gradients}){side}."
+        )
+    return " ".join(sentences)
+
+
+def growth_tables(found: DepthExperiment) -> Iterator[Table]:
+    """Diagrams, or networks beside infinite width; critical powers; paths.
+
+    Args:
+        found: The experiment.
+    """
+    diagram = len(found.critical) >= _SEVERAL
+    if diagram:
+        for name in dict.fromkeys(one.name for one in found.agreements):
+            yield _diagram(name, [one for one in found.agreements if one.name == name])
+    if found.critical:
+        yield _critical(found)
+    shown = [one for one in found.agreements if not diagram or one.same is not True]
+    if shown:
+        yield _agreements(shown, diagram)
+    if found.paths:
+        yield _paths(found.paths)
+    if found.trained:
+        yield _heat(found.trained)
+        yield _after(found.trained)
+
+
+def _diagram(name: str, own: Sequence[Agreement]) -> Table:
+    powers = list(dict.fromkeys(one.alpha for one in own))
+    known = {(one.along, one.alpha): one for one in own}
+    laws = list(dict.fromkeys(one.along for one in own))
+    rows = tuple(
+        (Cell(law), *(_point(known.get((law, alpha))) for alpha in powers)) for law in laws
+    )
+    head = (Cell("Along the depth"), *(number(f"L^(-{alpha})") for alpha in powers))
+    note = (
+        f"Networks, and in brackets infinite width, L = {own[0].depth}. Colours are what exponents "
+        "say: explosion, critical, identity."
+    )
+    return Table(f"log10 of {_OF[name]}", head, rows, note)
+
+
+def _point(one: Agreement | None) -> Cell:
+    if one is None:
+        return number("")
+    text = f"{one.networks.value:.2f} ({one.limit:.2f})"
+    return number(text, _TONES[one.regime])
+
+
+def _critical(found: DepthExperiment) -> Table:
+    head = (
+        Cell("Along the depth"),
+        number("Outputs"),
+        number("Gradients"),
+        number("Gradients at a fixed width"),
+    )
+    rows = tuple(
+        (Cell(row.along), number(row.outputs), number(row.gradients), number(row.side))
+        for row in found.critical
+    )
+    note = "Below the power of 1/L blocks explode, above it they are the identity."
+    return Table("Critical powers, read from the program", head, rows, note)
+
+
+def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
+    head = (
+        Cell("Along the depth"),
+        number("Power"),
+        number("L"),
+        Cell("Ratio"),
+        Cell("By exponents"),
+        number("Infinite width"),
+        number("Networks"),
+        Cell("Compared with"),
+        Cell("Same"),
+    )
+    words = {True: "yes", False: "no", None: "not compared"}
+    tones = {True: "", False: "bad", None: "warn"}
+    rows = tuple(
+        (
+            Cell(one.along),
+            number(one.alpha),
+            number(one.depth),
+            Cell(one.name),
+            Cell(_WORDS[one.regime], tone=_TONES[one.regime]),
+            number(plain(one.limit, 4)),
+            number(f"{plain(one.networks.value, 4)} ± {plain(one.networks.stderr, 2)}"),
+            Cell(one.beside, "sentence"),
+            Cell(words[one.same], tone=tones[one.same]),
+        )
+        for one in own
+    )
+    title = "Points that differ, or are not compared" if diagram else "Networks beside the limit"
+    note = (
+        "Decimal logarithms; ± is a standard error. The same: within 0.05 and 5 standard errors; "
+        "where blocks explode, of the same sign."
+    )
+    return Table(title, head, rows, note)
+
+
+def _paths(own: Sequence[WalkRow]) -> Table:
+    rows = tuple(
+        (
+            Cell(one.along),
+            number("" if one.expected is None else plain(one.expected, 4)),
+            number(f"{plain(one.hurst.value, 4)} ± {plain(one.hurst.stderr, 2)}"),
+        )
+        for one in own
+    )
+    head = (Cell("Along the depth"), number("Exponent"), number("Measured"))
+    return Table("Sums of m weights are of size m^H", head, rows)
+
+
+def _heat(own: Sequence[TrainedRow]) -> Table:
+    powers = list(dict.fromkeys(one.alpha for one in own))
+    known = {(one.along, one.alpha): one for one in own}
+    rows = []
+    for law in dict.fromkeys(one.along for one in own):
+        cells = [known.get((law, alpha)) for alpha in powers]
+        rows.append((Cell(law), *(_share(one) for one in cells)))
+    head = (Cell("Along the depth at the start"), *(number(f"L^(-{alpha})") for alpha in powers))
+    note = (
+        f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
+        f"{own[0].width}. Colours are what exponents say of the start: explosion, critical, "
+        "identity."
+    )
+    return Table("Accuracy after training", head, tuple(rows), note)
+
+
+def _share(one: TrainedRow | None) -> Cell:
+    if one is None:
+        return number("")
+    return number(f"{one.accuracy.value:.3f} ({plain(one.rate, 2)})", _TONES[one.regime])
+
+
+def _after(own: Sequence[TrainedRow]) -> Table:
+    rows = tuple(
+        (Cell(one.along), number(one.alpha), number(_pm(one.hurst)), number(_pm(one.smoothness)))
+        for one in own
+    )
+    head = (
+        Cell("Along the depth at the start"),
+        number("Power"),
+        number("H after training"),
+        number("Smoothness after training"),
+    )
+    note = (
+        "H is the exponent of sums of weights over blocks, smoothness that of their differences: 0 "
+        "of noise, 1 of smooth weights. Empty where training diverges."
+    )
+    return Table("Weights along the depth after training", head, rows, note)
+
+
+def _pm(value: Estimate | None) -> str:
+    return "" if value is None else f"{plain(value.value, 3)} ± {plain(value.stderr, 2)}"
+
+
+def _panels(found: DepthExperiment) -> Iterator[Panel]:
+    """Against the number of blocks, along the depth, paths."""
+    panels: list[Panel] = []
+    for law, name in dict.fromkeys((row.along, row.name) for row in found.ratios):
+        own = [row for row in found.ratios if (row.along, row.name) == (law, name)]
+        panels += _against(law, name, [row for row in own if row.place == 1.0])
+        panels += _on_the_way(law, name, own)
+    yield from panels[:_PANELS]
+    if found.paths:
+        series = []
+        for ink, row in enumerate(found.paths):
+            x = tuple(k / len(row.path) for k in range(len(row.path)))
+            flat = (0.0,) * len(x)
+            series.append(Series(x, row.path, flat, str(ink % COLOURS), "line", row.along))
+        words = f"Sums of one sequence of {len(series)} laws along the depth."
+        yield Panel(
+            "Sums along the depth", words, "share of the depth", tuple(series), numbers=True
+        )
+
+    for net in found.trained:
+        if net.path and net.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
+            x = tuple((k + 1) / len(net.path) for k in range(len(net.path)))
+            one = Series(x, net.path, (0.0,) * len(x), "0", "line", net.along)
+            title = f"One weight after training, {net.along}, L^(-{net.alpha})"
+            yield Panel(title, f"{title}.", "share of the depth", (one,), numbers=True)
+
+
+def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
+    """The ratio against L where there are several depths, against the power where there are not."""
+    depths = list(dict.fromkeys(row.depth for row in own))
+    powers = list(dict.fromkeys(row.alpha for row in own))
+    lines = spread_out(powers, COLOURS) if len(depths) > 1 else ("",)
+    if len(depths) == 1 and len(powers) < _SEVERAL:
+        return
+    series = []
+    for ink, alpha in enumerate(lines):
+        for width in dict.fromkeys(row.width for row in own):
+            points = [row for row in own if row.width == width and alpha in ("", row.alpha)]
+            x = [float(row.depth) if alpha else _number(row.alpha) for row in points]
+            label = f"L^(-{alpha})" if alpha else f"n = {width}"
+            series.append(_series(x, points, ink, width, label))
+    axis = "blocks L" if len(depths) > 1 else "power of 1/L"
+    title = f"log10 {_OF[name]}, {law}"
+    words = f"{title} against {axis}: {len(series)} lines."
+    yield Panel(title, words, axis, tuple(series), len(depths) > 1, False, True)
+
+
+def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
+    """The ratio along the depth, with bands of networks; infinite width as a guide."""
+    if len(dict.fromkeys(row.place for row in own)) < 3:
+        return
+    series = []
+    powers = spread_out(dict.fromkeys(row.alpha for row in own), COLOURS)
+    for ink, alpha in enumerate(powers):
+        for width in dict.fromkeys(row.width for row in own):
+            points = [row for row in own if (row.alpha, row.width) == (alpha, width)]
+            points.sort(key=lambda row: row.place)
+            spreads = [row.value.std or 0.0 for row in points]
+            bands = tuple(one if math.isfinite(one) else 0.0 for one in spreads)
+            series.append(
+                Series(
+                    tuple(row.place for row in points),
+                    tuple(row.value.value for row in points),
+                    bands,
+                    str(ink),
+                    "dash" if width == _OO else "line",
+                    f"L^(-{alpha})" + (", infinite width" if width == _OO else ""),
+                )
+            )
+    title = f"log10 {_OF[name].replace('_L', '_l').replace('p_0', 'p_l')}, {law}"
+    if name.endswith("p"):
+        title = f"log10 {_OF[name].replace('p_0', 'p_l')}, {law}"
+    axis = "share of the blocks gone through"
+    yield Panel(title, f"{title} along the depth.", axis, tuple(series), False, False, True)
+
+
+def _series(
+    x: Sequence[float], points: Sequence[Ratio], ink: int, width: str, label: str
+) -> Series:
+    order = sorted(range(len(x)), key=x.__getitem__)
+    errors = [0.0 if width == _OO else points[k].value.stderr for k in order]
+    error = tuple(one if math.isfinite(one) else 0.0 for one in errors)
+    shape = {_OO: "line", _BEYOND: "dash"}.get(width, "dots")
+    values = tuple(points[k].value.value for k in order)
+    return Series(tuple(x[k] for k in order), values, error, str(ink % COLOURS), shape, label)
+
+
+def _number(power: str) -> float:
+    upper, _, lower = power.partition("/")
+    return float(upper) / float(lower or 1)
+
+
+def growth_figure(found: DepthExperiment) -> Figure | None:
+    """All panels.
+
+    Args:
+        found: The experiment.
+    """
+    panels = tuple(_panels(found))
+    note = (
+        "Against L or its power, lines are infinite width and dots networks, with standard errors. "
+        "Along the depth, lines are networks with the spread of them, dashes infinite width."
+    )
+    return Figure("At the start", note, panels) if panels else None
