@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,13 @@ def test_numbers_are_kept_and_pages_written(tmp_path: Path) -> None:
         judge_depth_experiment(first).headline
         == "All 2 numbers of networks and references are found"
     )
+
+
+def test_S2_18_gradients_at_infinite_width_below_those_of_networks() -> None:
+    net = tp.ResNet("L", "relu", alpha="1/2", hurst="4/5", nonlin="between", layers=2)
+    value = tp.depth_limit(net, [1000]).at("Dp^2", 1000).value
+    assert math.log10(value) / 2 == pytest.approx(0.362, abs=5e-4)
+    assert critical_powers(net).regime("gradients", Fraction(1, 2)) == "unstable"
 
 
 def test_one_network_of_one_block_of_width_one(tmp_path: Path) -> None:
