@@ -170,7 +170,7 @@ def test_one_network_of_one_block_of_width_one(tmp_path: Path) -> None:
 def test_S2_21_S2_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     found = small(
         "fig9",
-        depths={"blocks": [24], "widths": [12]},
+        depths={"blocks": [20], "widths": [12]},
         training={"steps": 12},
         trained={"along": ["fgn(1/5)", "rbf(1/10)"], "alphas": ["0", "1"], "rates": [0.1]},
     )
@@ -181,7 +181,7 @@ def test_S2_21_S2_22_trained_networks_keep_the_regularity_of_their_start() -> No
     assert smooth[1].accuracy.value > smooth[0].accuracy.value + 0.1
     assert rough[1].hurst is not None and smooth[1].hurst is not None
     assert rough[1].hurst.value < 0.35 < 0.7 < smooth[1].hurst.value
-    assert len(smooth[1].path) == 24
+    assert len(smooth[1].path) == 20
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_start_has_numbers_of_blocks() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fig1", "fig6", "trajectories"])
+@pytest.mark.parametrize("name", ["fig1", "fig6"])
 def test_whole_figures(name: str) -> None:
     found = depth_experiment(load_depth_experiment(EXAMPLES / f"{name}.toml"))
     assert all(one.same for one in found.agreements)
