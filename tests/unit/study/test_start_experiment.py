@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,13 @@ def test_numbers_are_kept_and_pages_written(tmp_path: Path) -> None:
     )
 
 
+def test_S2_18_gradients_at_infinite_width_below_those_of_networks() -> None:
+    net = tp.ResNet("L", "relu", alpha="1/2", hurst="4/5", nonlin="between", layers=2)
+    value = tp.depth_limit(net, [1000]).at("Dp^2", 1000).value
+    assert math.log10(value) / 2 == pytest.approx(0.362, abs=5e-4)
+    assert critical_powers(net).regime("gradients", Fraction(1, 2)) == "unstable"
+
+
 def test_one_network_of_one_block_of_width_one(tmp_path: Path) -> None:
     start = {"alphas": ["1/2"], "ratios": ["R", "Rp"], "places": [0.0, 0.5, 1.0]}
     found = run(depths={"blocks": [1], "widths": [1], "seeds": 1}, start=start)
@@ -161,7 +170,7 @@ def test_one_network_of_one_block_of_width_one(tmp_path: Path) -> None:
 def test_S2_21_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     found = small(
         "fig9",
-        depths={"blocks": [24], "widths": [12]},
+        depths={"blocks": [20], "widths": [12]},
         training={"steps": 12},
         trained={"along": ["fgn(1/5)", "rbf(1/10)"], "alphas": ["0", "1"], "rates": [0.1]},
     )
@@ -172,7 +181,7 @@ def test_S2_21_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     assert smooth[1].accuracy.value > smooth[0].accuracy.value + 0.1
     assert rough[1].hurst is not None and smooth[1].hurst is not None
     assert rough[1].hurst.value < 0.35 < 0.7 < smooth[1].hurst.value
-    assert len(smooth[1].path) == 24
+    assert len(smooth[1].path) == 20
 
 
 @pytest.mark.parametrize(
@@ -198,7 +207,7 @@ def test_a_start_has_numbers_of_blocks() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["fig1", "fig6", "trajectories"])
+@pytest.mark.parametrize("name", ["fig1", "fig6"])
 def test_whole_figures(name: str) -> None:
     found = depth_experiment(load_depth_experiment(EXAMPLES / f"{name}.toml"))
     assert all(one.same for one in found.agreements)
