@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tpcalc.analyses.dependence.correlation import may_correlate
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Dots, Reading
+from tpcalc.analyses.dependence.sets import united_bits
 from tpcalc.analyses.orders import width_orders
 from tpcalc.dsl import filled
 from tpcalc.limit.graph import LRef
@@ -234,10 +235,11 @@ def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> C
     name = f"{side(matrix.name, node.transpose)} {vector}"
     terms, note = [], SUM
     if product is not None:
-        dot, note = read.sets.dots[product], ""
-        terms = [CorrectionTerm(_argument(read, q), True) for q in dot.zero]
-        for q in dot.open:
-            number = found.get((product, q))
+        (hat,) = read.sets.hats(product).values()
+        (open_, zero), note = read.sets.below(hat), ""
+        terms = [CorrectionTerm(_argument(read, q), True) for q in zero]
+        for q in open_:
+            number = found.get((hat, q))
             value, sure = (None, False) if number is None else (number.estimate, number.nonzero)
             terms.append(CorrectionTerm(_argument(read, q), False, value, not sure))
     elif not read.run.values[ref].terms:
@@ -255,9 +257,9 @@ def _product(read: Reading, ref: Ref) -> LRef | None:
     return node
 
 
-def _argument(read: Reading, product: LRef) -> str:
+def _argument(read: Reading, hat: int) -> str:
     """The name of the vector that a product multiplies."""
-    return read.names.vector(the_product(read.context.nodes[product]).vector)
+    return read.names.vector(*read.sets.argument(hat))
 
 
 def _read(
@@ -269,14 +271,14 @@ def _read(
     seed: int,
 ) -> Reading:
     found = width_orders(
-        split(filled(program)), values=values, at=at, budget=budget, verify=verify, seed=seed
+        filled(program), values=values, at=at, budget=budget, verify=verify, seed=seed
     )
     return Reading(found, verify, seed)
 
 
 def _bits(read: Reading, name: str) -> int:
     lead = read.leads[name]
-    return 0 if lead is None else read.sets.of[lead]
+    return 0 if lead is None else read.sets.whole(lead)
 
 
 def _row(read: Reading, name: str) -> DependencyRow:
@@ -289,10 +291,10 @@ def _row(read: Reading, name: str) -> DependencyRow:
         return DependencyRow(name, order.text, order.status, vector, (), (), None, note)
     if read.context.missing[lead] == "hidden":
         return DependencyRow(name, order.text, order.status, vector, (), (), None, HIDDEN)
-    bits = read.sets.of[lead]
+    bits = read.sets.whole(lead)
     on = tuple(read.names.gaussian(ref).name for ref in read.sets.names(bits))
     doubtful = tuple(
-        read.names.gaussian(ref).name for ref in read.sets.names(bits & ~read.sure[lead])
+        read.names.gaussian(ref).name for ref in read.sets.names(bits & ~united_bits(read.sure[lead]))
     )
     degree = read.growth.of[lead]
     shown = None if degree is None else str(degree)
