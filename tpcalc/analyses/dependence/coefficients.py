@@ -14,6 +14,7 @@ from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from tpcalc.analyses.dependence.sets import Home, Sets
 from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
@@ -26,7 +27,7 @@ from tpcalc.passes.sums import fresh
 from tpcalc.program.nodes import Rename
 from tpcalc.results import Estimate, Method, spread_error
 
-__all__ = ["Coefficient", "coefficients"]
+__all__ = ["LARGEST", "Coefficient", "coefficients", "is_large"]
 
 Pair = tuple[int, int]
 Values = NDArray[np.float64]
@@ -35,7 +36,7 @@ ROUGH = 64  # times fewer samples, in the second run
 MOST = 2**25  # samples times nodes
 STRONG, FALLS, STEADY = 8.0, 3.0, 0.35  # as for the leading coefficients of orders
 SINGULAR = 1e-9
-LARGEST = 600  # hats whose corrections are estimated together
+LARGEST = 300  # hats of blocks whose corrections are estimated together
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,7 @@ def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pa
     Source: Hajjar, Chizat, Giraud, section B.2 (ZDot).
     """
     wanted = _with_earlier(sets, products)
-    hats = [hat for ref in wanted for hat in sets.hats(ref).values()]
-    if not wanted or len(hats) > LARGEST:
+    if not wanted or is_large(sets, wanted):
         return {}
     system = _System(sets, wanted)
     samples = BUDGET.samples
@@ -82,6 +82,18 @@ def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pa
         for pair, values in fine.items()
         if pair in rough
     }
+
+
+def is_large(sets: Sets, products: Iterable[LRef]) -> bool:
+    """Whether blocks of products have too many cells for the linear systems of their corrections.
+
+    Args:
+        sets: What each node depends on.
+        products: Their nodes.
+    """
+    if not sets.context.program.has_blocks:
+        return False
+    return sum(len(sets.hats(ref)) for ref in _with_earlier(sets, products)) > LARGEST
 
 
 def _with_earlier(sets: Sets, products: Iterable[LRef]) -> list[LRef]:
@@ -163,13 +175,12 @@ class _System:
             order = [*left, *(names.index(name) for name in right), len(names)]
             moments[pair] = values.transpose(order)
         out: dict[Pair, Values] = {}
-        for ref in self.products:
-            for hat in self.sets.hats(ref).values():
+        with ThreadpoolController().limit(limits=1, user_api="blas"):  # the systems are small
+            for hat in (hat for ref in self.products for hat in self.sets.hats(ref).values()):
                 earlier = self.sets.below(hat)[0]
                 found = self._one(hat, earlier, moments, out) if earlier else None
                 if found is not None and np.all(np.isfinite(found)):
-                    for place, q in enumerate(earlier):
-                        out[hat, q] = found[:, place]
+                    out |= {(hat, q): found[:, place] for place, q in enumerate(earlier)}
         return out
 
     def _one(

@@ -28,9 +28,9 @@ def may_correlate(sets: Sets, a: int, b: int) -> bool:
     first, second = sets.context.nodes[one], sets.context.nodes[two]
     if a == b or noise_of(first) or noise_of(second):
         return True
-    if product_of(first) is not None and product_of(second) is not None:
-        if not sets.alike(a) >> b & 1:  # cells of one block of matrices
-            return False
+    both = product_of(first) is not None and product_of(second) is not None
+    if both and not sets.alike(a) >> b & 1:  # cells of one block of matrices
+        return False
     return _MAY_CORRELATE(first, second, sets, one, two)
 
 
@@ -48,7 +48,7 @@ def _fluctuations(first: Fluctuation, other: LNode, sets: Sets, a: LRef, b: LRef
     one, two = start_of(first.root), start_of(second.root)
     if one is None or two is None:
         return first.root == second.root and sets.correlated(a, b)
-    shared = _covariance(sets, *(((( s.group, s.index), Fraction(1)),) for s in (one, two)))
+    shared = _covariance(sets, *((((s.group, s.index), Fraction(1)),) for s in (one, two)))
     return shared != 0 and sets.correlated(a, b)
 
 

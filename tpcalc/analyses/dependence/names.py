@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,10 +20,11 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, Nonlin, Rename, Stack
 from tpcalc.results.dependencies import GaussianRow
 
-__all__ = ["Names", "side"]
+__all__ = ["Names", "block_name", "side"]
 
 LONGEST = 40
 SHOWN = 4
+NUMBERS = r"(?<=[\[,])(\d+)(?=[\],])"  # of cells
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Names:
     leads: Mapping[str, LRef | None]
     _of: dict[Home, str] = field(default_factory=dict)
     _rows: dict[int, GaussianRow] = field(default_factory=dict)
+    _blocks: dict[int, GaussianRow | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, ref in self.leads.items():
@@ -68,6 +70,15 @@ class Names:
         where = f"[{','.join(map(str, cell))}]" if cell else ""
         return text if text and len(text) <= LONGEST else f"v{ref}{where}"
 
+    def home(self, name: str) -> Home | None:
+        """The cell that the leading term of an output is; None where there is none.
+
+        Args:
+            name: The output.
+        """
+        lead = self.leads[name]
+        return None if lead is None else self._source(lead, ())
+
     def gaussian(self, number: int) -> GaussianRow:
         """A Gaussian of a dependency set.
 
@@ -85,6 +96,35 @@ class Names:
                 self._rows[number] = _ROWS(self.sets.context.nodes[ref], ref, cell, self)
         return self._rows[number]
 
+    def listed(self, bits: int, doubtful: int = 0) -> list[tuple[GaussianRow, bool]]:
+        """The Gaussians of a set, those of a whole block as one, and whether they are doubtful.
+
+        Args:
+            bits: The set.
+            doubtful: A part of it.
+        """
+        found = list[tuple[GaussianRow, bool]]()
+        while bits:
+            number = next(self.sets.names(bits))
+            own = self.sets.homed[self.sets.homes[number][0]]
+            block = self._block(own) if own & ~bits == 0 and doubtful & own in (0, own) else None
+            found.append((block or self.gaussian(number), bool(doubtful >> number & 1)))
+            bits &= ~(own if block else 1 << number)
+        return found
+
+    def _block(self, numbers: int) -> GaussianRow | None:
+        """All Gaussians of a block as one row; None where its names do not tell its cells."""
+        if numbers not in self._blocks:
+            rows = [self.gaussian(number) for number in self.sets.names(numbers)]
+            name = block_name([row.name for row in rows]) if len(rows) > 1 else None
+            law = (
+                block_name([row.law for row in rows])
+                or f"{len(rows)} of one kind: {rows[0].law}, ..."
+            )
+            row = None if name is None else GaussianRow(name, rows[0].kind, law)
+            self._blocks[numbers] = row
+        return self._blocks[numbers]
+
     def part(self, of: LRef, ref: LRef, cell: Cell) -> str:
         """What the cell of a node reads of an operand.
 
@@ -94,6 +134,16 @@ class Names:
             cell: Its cell.
         """
         return self.vector(*self.sets.part(of, ref, cell))
+
+    def matrix(self, hat: int) -> str:
+        """The matrix of a product.
+
+        Args:
+            hat: Its Gaussian.
+        """
+        ref, cell = self.sets.homes[hat]
+        name: str = self.drawn(self.sets.context.nodes[ref], ref, cell).matrix
+        return name
 
     def drawn(self, node: Any, ref: LRef, cell: Cell) -> Any:
         """What a cell of a block of draws is.
@@ -192,8 +242,16 @@ def _product(node: Product, ref: LRef, cell: Cell, names: Names) -> str:
 def _function(node: Nonlin, ref: LRef, cell: Cell, names: Names) -> str:
     if node.scalars:
         return ""
-    parts = [names.part(v, ref, cell) for v in node.vectors]
-    return re.sub(r"\bx(\d+)\b", lambda found: parts[int(found[1])], node.fn.text)
+
+    def summed(found: re.Match[str]) -> str:
+        """A sum that stands in the function of a block, by the name of its own node."""
+        parts = tuple(node.vectors[int(k)] for k in re.findall(r"\d+", found[0]))
+        whole = names.sets.summed(parts)
+        if whole is not None:
+            return names.part(whole, ref, cell)
+        return " + ".join(names.part(one, ref, cell) for one in parts)
+
+    return re.sub(r"\bx\d+\b( \+ x\d+\b)*", summed, node.fn.text)
 
 
 _FORMULAS: Table[str] = Table(
@@ -244,6 +302,29 @@ _ROWS: Table[GaussianRow] = Table(
         Noise: _noise_row,
     }
 )
+
+
+def block_name(names: Sequence[str]) -> str | None:
+    """One name of all cells of a block, which differ in one number; None where they do not.
+
+    Args:
+        names: Of the cells, in order.
+
+    Example:
+        >>> block_name(["hat W2 x[1,0,0]", "hat W2 x[1,0,1]"]), block_name(["x[2,4]", "x[2,5]"])
+        ('hat W2 x[1,0,:]', 'x[2,4:]')
+    """
+    parts = [re.split(NUMBERS, name) for name in names]
+    if any(len(part) != len(parts[0]) for part in parts):
+        return None
+    differ = [place for place, column in enumerate(zip(*parts, strict=True)) if len({*column}) > 1]
+    if len(differ) != 1 or not differ[0] % 2:
+        return None
+    found = [int(part[differ[0]]) for part in parts]
+    if found != [*range(found[0], found[0] + len(found))]:
+        return None
+    parts[0][differ[0]] = f"{found[0] or ''}:"
+    return "".join(parts[0])
 
 
 def side(matrix: str, transpose: bool) -> str:

@@ -10,10 +10,10 @@ from tpcalc.analyses.dependence.coefficients import Coefficient, coefficients
 from tpcalc.analyses.dependence.gates import Gates, picks
 from tpcalc.analyses.dependence.growth import Growth
 from tpcalc.analyses.dependence.names import Names
-from tpcalc.analyses.dependence.sets import Bits, Cell, Sets
+from tpcalc.analyses.dependence.sets import Bits, Sets
 from tpcalc.analyses.orders import Orders
-from tpcalc.errors import LimitError
 from tpcalc.analyses.verdict.ledger import particle_tests
+from tpcalc.errors import LimitError
 from tpcalc.evaluate.witness import Finding
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk

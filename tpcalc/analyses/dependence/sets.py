@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from tpcalc.analyses.dependence.gates import Gates
 from tpcalc.analyses.dependence.openings import Opened, Openings
 from tpcalc.functions import Expr, Par, Var
-from tpcalc.functions.expr import Mul, walk
+from tpcalc.functions.expr import Add, Mul, children
 from tpcalc.limit.axes import along, united
 from tpcalc.limit.context import Context
 from tpcalc.limit.corrections import Dot, correlated, dot_of
@@ -140,6 +141,14 @@ class Sets:
             ref: The node.
         """
         return united_bits(self.of[ref])
+
+    @cached_property
+    def homed(self) -> dict[LRef, int]:
+        """The Gaussians that stand in the cells of each node."""
+        found: dict[LRef, int] = {}
+        for number, (ref, _) in enumerate(self.homes):
+            found[ref] = found.get(ref, 0) | 1 << number
+        return found
 
     def at(self, ref: LRef, cell: Cell) -> int:
         """What a cell of a node depends on.
@@ -299,7 +308,7 @@ class Sets:
 
     def _sum(self, ref: LRef, node: LinComb | Total) -> Bits:
         if not self.context.program.has_blocks:
-            if (vectors := image_of(self.context, ref)):
+            if vectors := image_of(self.context, ref):
                 starts = [start_of(self.context.nodes[v]) for v in vectors]
                 members = [(one.group, one.index) for one in starts if one is not None]
                 numbers = map(Fraction, lincomb_of(self.context.nodes[ref]).numbers)  # type: ignore[union-attr]
@@ -392,19 +401,43 @@ class Sets:
     def _applied(self, ref: LRef, node: Nonlin) -> Bits:
         if not node.vectors:
             return self._all(node.scalars, ref)
-        used: set[Expr] = set()
+        used: set[LRef] = set()
         node = self.gates.opened(node)
         for term in self.gates.felt(node):
             factors = term.factors if isinstance(term, Mul) else (term,)
             scalars = {node.scalars[f.index] for f in factors if isinstance(f, Par)}
             if (ref, term) not in self._shut and not scalars & self._none:
-                used |= {part for part in walk(term) if isinstance(part, Var | Par)}
-        refs = [
-            node.vectors[part.index] if isinstance(part, Var) else node.scalars[part.index]
-            for part in used
-            if isinstance(part, Var | Par)
-        ]
-        return self._all(refs, ref)
+                used.update(self._read(term, node))
+        return self._all(used, ref)
+
+    def _read(self, expr: Expr, node: Nonlin) -> Iterator[LRef]:
+        """The nodes that an expression reads; a sum of some by the node that it is."""
+        stack = [expr]
+        while stack:
+            part = stack.pop()
+            if isinstance(part, Par):
+                yield node.scalars[part.index]
+            elif isinstance(part, Var):
+                yield node.vectors[part.index]
+            else:
+                own = children(part)
+                terms = [node.vectors[one.index] for one in own if isinstance(one, Var)]
+                whole = self.summed(terms) if isinstance(part, Add) else None
+                if whole is not None and whole < len(self.of) and len(terms) == len(own):
+                    yield whole
+                else:
+                    stack += own
+
+    def summed(self, vectors: Sequence[LRef]) -> LRef | None:
+        """The node of a sum of blocks, which functions of it do not read.
+
+        Args:
+            vectors: The terms.
+        """
+        if not self.context.program.has_blocks or len(vectors) < 2:
+            return None
+        ones, none = (Fraction(1),) * len(vectors), (None,) * len(vectors)
+        return self.context.known.get(LinComb(ones, none, tuple(vectors)))
 
     def _stacked(self, ref: LRef, node: Stack) -> Bits:
         axes = self.context.axes[ref]
