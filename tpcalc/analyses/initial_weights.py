@@ -18,7 +18,7 @@ from tpcalc.program.base import Table
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import matmul_of, matrix_of, the_matmul
+from tpcalc.program.views import lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
@@ -193,11 +193,12 @@ def _vector(read: Reading, source: Program, label: str, node: MatMul) -> str:
     """The name of the vector of a product, of blocks by the limit of the product."""
     if not source.has_blocks:
         return read.vector(node.vector)
-    home = read.names.home(label)
-    hat = None if home is None else read.sets.hats(home[0]).get(home[1])
-    if hat is None or home[0] not in read.sets.dots:
+    home, nodes = read.names.home(label), read.context.nodes
+    while home is not None and (term := lincomb_of(nodes[home[0]])) is not None:
+        home = read.sets.part(term.vectors[0], *home) if len(term.vectors) == 1 else None
+    if home is None or home[0] not in read.sets.dots:
         return "of a sum"
-    return read.names.vector(*read.sets.argument(hat))
+    return read.names.vector(*read.sets.argument(read.sets.hats(home[0])[home[1]]))
 
 
 def _relative(read: Reading, own: Order, whole: Order) -> tuple[str | None, str, bool | None]:

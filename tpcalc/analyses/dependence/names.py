@@ -312,7 +312,7 @@ def block_name(names: Sequence[str]) -> str | None:
 
     Example:
         >>> block_name(["hat W2 x[1,0,0]", "hat W2 x[1,0,1]"]), block_name(["x[2,4]", "x[2,5]"])
-        ('hat W2 x[1,0,:]', 'x[2,4:]')
+        ('hat W2 x[1,0,0:2]', 'x[2,4:6]')
     """
     parts = [re.split(NUMBERS, name) for name in names]
     if any(len(part) != len(parts[0]) for part in parts):
@@ -323,7 +323,7 @@ def block_name(names: Sequence[str]) -> str | None:
     found = [int(part[differ[0]]) for part in parts]
     if found != [*range(found[0], found[0] + len(found))]:
         return None
-    parts[0][differ[0]] = f"{found[0] or ''}:"
+    parts[0][differ[0]] = f"{found[0]}:{found[-1] + 1}"
     return "".join(parts[0])
 
 

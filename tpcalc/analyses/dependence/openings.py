@@ -17,7 +17,7 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, Start, Starts, Total
 from tpcalc.limit.views import data_of
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import LinComb, Rename
+from tpcalc.program.nodes import LinComb, Rename, Stack
 
 __all__ = ["Opened", "Openings"]
 
@@ -110,6 +110,20 @@ class Openings:
             found = True
         return Opened(total, self.members) if found else None
 
+    def stacked(self, node: Stack, ref: LRef) -> Opened | None:
+        """Start vectors one after the other."""
+        axes, column = self.context.axes[ref], ("", len(self.members))
+        below = (*(pair for pair in axes if pair[0] != node.axis), column)
+        items = list[NDArray[np.float64]]()
+        for one in node.of:
+            opened = self.of(one)
+            if opened is None:
+                return None
+            own = along(opened.numbers, (*self.context.axes[one], column), below)
+            items.append(np.broadcast_to(own, [size for _, size in below]))
+        place = [name for name, _ in axes].index(node.axis)
+        return Opened(np.stack(items, place), self.members)
+
 
 _OPENED: Table[Opened | None] = Table(
     {
@@ -120,6 +134,7 @@ _OPENED: Table[Opened | None] = Table(
         LinComb: lambda node, ref, by: by.total(node, ref),
         Total: lambda node, ref, by: by.total(node, ref),
         Rename: lambda node, ref, by: by.of(node.of),
+        Stack: lambda node, ref, by: by.stacked(node, ref),
     },
     lambda node, ref, by: None,
 )

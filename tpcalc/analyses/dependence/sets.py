@@ -35,7 +35,7 @@ from tpcalc.limit.graph import (
     Starts,
     Total,
 )
-from tpcalc.limit.views import product_of, rename_of, start_of, the_product
+from tpcalc.limit.views import product_of, rename_of, stack_of, start_of, the_product
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
@@ -218,7 +218,7 @@ class Sets:
             home: A cell of a sum of blocks.
         """
         ref, cell = home
-        opened = self._openings.of(ref)
+        opened = self._openings.of(ref) if self.context.program.has_blocks else None
         if opened is None or len(found := opened.weights(cell)) < 2:
             return None, False
         return self._numbers[found], not np.broadcast_to(self._rest[ref], self._shape(ref))[cell]
@@ -327,9 +327,10 @@ class Sets:
 
     def _rest_of(self, ref: LRef) -> Bits:
         """What a sum depends on besides its start vectors."""
-        renamed = rename_of(self.context.nodes[ref])
-        if renamed is not None:
+        if (renamed := rename_of(self.context.nodes[ref])) is not None:
             return self._rest_of(renamed.of)
+        if (stack := stack_of(self.context.nodes[ref])) is not None:
+            return self._stacked(ref, stack, [self._rest_of(one) for one in stack.of])
         nothing = np.zeros((1,) * len(self.context.axes[ref]), dtype=object)
         return self._rest.get(ref, nothing)
 
@@ -439,12 +440,14 @@ class Sets:
         ones, none = (Fraction(1),) * len(vectors), (None,) * len(vectors)
         return self.context.known.get(LinComb(ones, none, tuple(vectors)))
 
-    def _stacked(self, ref: LRef, node: Stack) -> Bits:
+    def _stacked(self, ref: LRef, node: Stack, items: Sequence[Bits]) -> Bits:
         axes = self.context.axes[ref]
         below = tuple(pair for pair in axes if pair[0] != node.axis)
         shape = [size for _, size in below]
         place = [name for name, _ in axes].index(node.axis)
-        return np.stack([np.broadcast_to(self._along(one, below), shape) for one in node.of], place)
+        pairs = zip(node.of, items, strict=True)
+        cells = (along(own, self.context.axes[one], below) for one, own in pairs)
+        return np.stack([np.broadcast_to(one, shape) for one in cells], place)
 
     def _dot(self, node: Product) -> Dot:
         """The earlier products of the other side that x depends on, by what symmetry says."""
@@ -472,7 +475,7 @@ _SETS: Table[Bits] = Table(
         OuterExpect: lambda node, ref, sets: sets._outer(ref, node),
         Expect: lambda node, ref, sets: sets._average(ref, node),
         Rename: lambda node, ref, sets: sets.of[node.of],
-        Stack: lambda node, ref, sets: sets._stacked(ref, node),
+        Stack: lambda node, ref, sets: sets._stacked(ref, node, [sets.of[k] for k in node.of]),
         Number: lambda node, ref, sets: sets._all((), ref),
         Data: lambda node, ref, sets: sets._all((), ref),
     }
